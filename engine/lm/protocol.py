@@ -1,0 +1,181 @@
+"""What a method may ask of a language model, in token ids. Only `engine/lm/` knows a backend.
+
+*Layer l* is the output of decoder layer l (0-based) before the final norm, i.e. the residual stream after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float32]
+"""Shape (hidden_size,)."""
+
+LogitsProcessor = Callable[[Sequence[Sequence[int]], "object"], "object"]
+"""(generated token ids per row, logits (rows, vocab)) -> logits of the same shape."""
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """Identity of a loaded model. `fingerprint` changes with weights or shape: memories remember it."""
+
+    name: str
+    backend: str
+    device: str
+    dtype: str
+    num_layers: int
+    hidden_size: int
+    vocab_size: int
+    parameters: int
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Steer:
+    """Add `scale * vector` to layer `layer` at the last prompt token, in prefill only (spec ESM 2)."""
+
+    vector: Vector
+    layer: int
+    scale: float
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How to decode. `temperature` 0 is greedy; ties go to the lowest token id.
+
+    `stop` is a string: generation ends with the token that completes its first occurrence in the
+    continuation, and that token is kept. The model's end-of-sequence tokens always end a continuation and
+    are kept in `tokens` (they cost budget) but not in the text.
+    """
+
+    max_tokens: int
+    temperature: float = 0.0
+    stop: str | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """One continuation of `prompt`. `seed` fixes its random draws, whatever else is in the batch.
+
+    `capture_layers`/`capture_after`: record the residual stream at every token of the continuation that
+    completes an occurrence of the string `capture_after`.
+    """
+
+    prompt: Sequence[int]
+    sampling: Sampling
+    seed: int = 0
+    steer: Steer | None = None
+    capture_layers: tuple[int, ...] = ()
+    capture_after: str | None = None
+
+
+@dataclass
+class Completion:
+    """`logprobs`: log-probability (nats, at temperature 1) of each token of `tokens` under the model as it
+    was steered. `ended`: eos, stop or length. `states`: (occurrences, len(capture_layers), hidden_size)
+    where asked for, `state_ends[i]` the number of continuation tokens up to and including occurrence i. `kept`: a backend's own handle to key/values."""
+
+    tokens: list[int]
+    logprobs: list[float]
+    text: str
+    ended: str
+    states: NDArray[np.float32] | None = None
+    state_ends: list[int] = field(default_factory=list)
+    kept: object = field(default=None, repr=False, compare=False)
+
+    @property
+    def mean_logprob(self) -> float:
+        """Mean token log-probability; 0 for an empty continuation (spec ESM 6.7)."""
+        return float(np.mean(self.logprobs)) if self.logprobs else 0.0
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A continuation of row `row` of open prefixes that leaves the prefix as it is.
+
+    `begun`: go on with this kept completion of the same row instead of starting anew (`sampling` then counts
+    the whole continuation; the null probe becomes the commit without being decoded twice). `keep`: hold
+    the key/values, for a later `begun` or `extend`.
+    """
+
+    row: int
+    sampling: Sampling
+    steer: Steer | None = None
+    seed: int = 0
+    begun: Completion | None = None
+    keep: bool = False
+
+
+class Prefixes(Protocol):
+    """A batch of growing, *unsteered* prefixes that share their key/values among the query state, the
+    probes and the commit (DESIGN 5). Rows are numbered as they were opened."""
+
+    def states(self, rows: Sequence[int], layers: Sequence[int]) -> NDArray[np.float32]:
+        """Residual stream at each prefix's last token: (len(rows), len(layers), hidden_size)."""
+        ...
+
+    def branch(self, branches: Sequence[Branch]) -> list[Completion]:
+        """Continue prefixes, many to a row if wanted, without changing them."""
+        ...
+
+    def extend(self, row: int, committed: Completion) -> None:
+        """Append a continuation's tokens. A kept one brings its key/values, steered if it was steered;
+        any other is prefilled again, unsteered."""
+        ...
+
+    def close(self, rows: Sequence[int]) -> None:
+        """Forget rows that are done."""
+        ...
+
+
+class Tokenizer(Protocol):
+    """The text side of a model."""
+
+    eos_token_ids: frozenset[int]
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of plain text, no special tokens added."""
+        ...
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Text of tokens, special tokens left out."""
+        ...
+
+    def encode_chat(self, user: str, system: str | None = None) -> list[int]:
+        """Token ids of a one-turn conversation up to where the assistant begins."""
+        ...
+
+
+class LanguageModel(Protocol):
+    """A frozen causal language model."""
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+
+    def generate(
+        self,
+        requests: Sequence[Request],
+        *,
+        logits_processor: LogitsProcessor | None = None,
+        checkpoint: Callable[[], None] | None = None,
+    ) -> list[Completion]:
+        """One completion a request, in order. `checkpoint` is called between device batches: it may block
+        (pause) or raise (stop)."""
+        ...
+
+    def states(
+        self, sequences: Sequence[Sequence[int]], positions: Sequence[Sequence[int]], layers: Sequence[int]
+    ) -> list[NDArray[np.float32]]:
+        """Residual stream of whole sequences at the named positions: (len(positions[i]), len(layers), d)."""
+        ...
+
+    def open(self, prompts: Sequence[Sequence[int]]) -> Prefixes:
+        """Open prefixes to branch from and extend."""
+        ...
