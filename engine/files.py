@@ -1,0 +1,88 @@
+"""Files that survive a kill at any moment: atomic whole files, and append-only JSON lines with a torn tail."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from engine.errors import DataError, disk_errors
+
+
+def write_atomic(path: Path, data: bytes | str) -> None:
+    """Write to a temporary name beside `path`, fsync, rename. A reader sees the old file or the new one."""
+    payload = data.encode() if isinstance(data, str) else data
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(payload)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+
+def json_line(record: dict[str, Any]) -> str:
+    """One compact line, newline included. NaN and infinity are refused: they are not JSON."""
+    return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(", ", ": ")) + "\n"
+
+
+def write_jsonl(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    """A whole JSON-lines file, atomically."""
+    write_atomic(path, "".join(map(json_line, records)))
+
+
+def append_jsonl(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    """Append records with one write and an fsync. A kill in between tears at most the tail."""
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            file.write("".join(map(json_line, records)).encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def read_jsonl(path: Path) -> list[dict[str, Any]]:
+    """All whole lines. A last line without newline is a torn write and is left out; any earlier line that
+    is not a JSON object is an error with file and line number."""
+    return list(_parse_lines(path, path.read_bytes().split(b"\n")[:-1]))
+
+
+def _parse_lines(path: Path, lines: list[bytes]) -> Iterable[dict[str, Any]]:
+    for number, line in enumerate(lines, 1):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            record = None
+        if not isinstance(record, dict):
+            raise DataError(
+                what="this line is not a JSON object",
+                where=f"{path}:{number}",
+                mend="restore the file, or remove it so that its stage writes it again",
+            )
+        yield record
+
+
+def recover_jsonl(path: Path, keep: int | None = None) -> list[dict[str, Any]]:
+    """Read an append-only file before appending to it again: cut a torn tail (and everything past the first
+    `keep` records, if given) off the file itself. A file that is not there holds nothing."""
+    if not path.exists():
+        return []
+    lines = path.read_bytes().split(b"\n")[:-1][:keep]
+    records = list(_parse_lines(path, lines))
+    size = sum(len(line) + 1 for line in lines)
+    if size != path.stat().st_size:
+        with disk_errors(path), path.open("r+b") as file:
+            file.truncate(size)
+            os.fsync(file.fileno())
+    return records

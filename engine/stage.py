@@ -1,0 +1,81 @@
+"""What a stage is, and what it is given: configuration, run directory, events, checkpoints, seeds, a model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from engine.config import Config
+from engine.events import Event, Notice, StageProgress, StageStarted
+from engine.lm.protocol import LanguageModel
+from engine.seeds import derive_seed
+
+
+class StopRequested(Exception):
+    """Raised by `checkpoint()` when the run was asked to stop. Stages let it pass: what is done is on disk."""
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """`summary`: figures by name; `files`: what was written, relative to the run directory."""
+
+    summary: dict[str, float | int | str] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+
+
+class Stage(Protocol):
+    """A step of a run: (config, run directory) -> files and events. What it has finished it never does again."""
+
+    name: str
+
+    def run(self, context: StageContext) -> StageResult:
+        """Do, or go on with, the stage's work."""
+        ...
+
+
+@dataclass
+class StageContext:
+    """A stage's only way to the outside.
+
+    `run_dir`: where the run lives; a system writes below `run_dir / <system>`. `emit` logs an event;
+    `checkpoint` is called between items: it blocks while paused and raises `StopRequested` on stop.
+    `model` loads the configured language model once for all stages of a worker.
+    """
+
+    stage: str
+    config: Config
+    run_dir: Path
+    emit: Callable[[Event], None]
+    checkpoint: Callable[[], None]
+    model: Callable[[], LanguageModel]
+    _started: float = 0.0
+    _tokens: int = 0
+    _done: int = 0
+
+    def start(self, total: int, done: int = 0, unit: str = "items") -> None:
+        """Announce the stage's size and how much of it an earlier attempt left."""
+        self._started, self._tokens, self._done = time.monotonic(), 0, done
+        self.emit(StageStarted(total=total, done=done, unit=unit))
+
+    def progress(self, done: int, total: int, tokens: int = 0, note: str = "") -> None:
+        """Report `done` of `total`; `tokens` generated since the last report are summed up."""
+        self._tokens += tokens
+        self._done = done
+        elapsed = time.monotonic() - self._started
+        self.emit(StageProgress(done=done, total=total, tokens=self._tokens, elapsed=round(elapsed, 3), note=note))
+
+    def notice(self, text: str, level: str = "info") -> None:
+        """Tell the user something."""
+        self.emit(Notice(text=text, level=level))
+
+    def seed(self, item: str, draw: int = 0) -> int:
+        """Seed of one random draw of this stage."""
+        return derive_seed(self.config.run.seed, self.stage, item, draw)
+
+    @property
+    def done(self) -> int:
+        """Items reported done."""
+        return self._done
