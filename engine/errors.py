@@ -1,0 +1,109 @@
+"""Errors a user can cause or mend: every one says what is wrong, where, and how to mend it."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class SteerError(Exception):
+    """Base of the family. Shown as `what (where): mend`, never as a traceback alone."""
+
+    def __init__(self, *, what: str, where: str = "", mend: str = "") -> None:
+        super().__init__(what, where, mend)
+        self.what = what
+        self.where = where
+        self.mend = mend
+
+    def __str__(self) -> str:
+        where = f" ({self.where})" if self.where else ""
+        mend = f": {self.mend}" if self.mend else ""
+        return f"{self.what}{where}{mend}"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong with a configuration: where it stands, what stands there, what is allowed instead."""
+
+    where: str
+    value: str
+    allowed: str
+
+    def __str__(self) -> str:
+        found = f"found {self.value}, " if self.value else ""
+        return f"{self.where}: {found}expected {self.allowed}"
+
+
+class ConfigError(SteerError):
+    """A configuration with `problems`: all of them, not the first."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = list(problems)
+        count = len(self.problems)
+        super().__init__(
+            what="; ".join(map(str, self.problems)),
+            where="configuration",
+            mend="correct this value" if count == 1 else f"correct these {count} values",
+        )
+
+
+class DataError(SteerError):
+    """A file holds what it should not."""
+
+
+class RunError(SteerError):
+    """A run folder that is none, or that another worker is at work on."""
+
+
+class ModelError(SteerError):
+    """A model that cannot be loaded, or not with what is asked of it."""
+
+
+class DiskError(SteerError):
+    """A file cannot be written. Nothing that was finished is lost."""
+
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_IN_THE_WAY = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turn what the operating system says while writing `path` into a DiskError."""
+    try:
+        yield
+    except OSError as error:
+        mend = _mend(error)
+        if mend is None:
+            raise
+        raise _disk_error(error, path, mend) from error
+
+
+@contextmanager
+def full_disk_errors(path: Path) -> Iterator[None]:
+    """Turn a full disk, and only that, into a DiskError: for code that also reads files of its own."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise _disk_error(error, path, str(_mend(error))) from error
+
+
+def _mend(error: OSError) -> str | None:
+    if error.errno in _FULL:
+        return "free some space (or raise the limit) and resume: everything finished is kept"
+    if error.errno in _DENIED:
+        return "make it writable, or choose another folder with `run.outputs`"
+    if error.errno in _IN_THE_WAY:
+        return "something else has this name: move it, or choose another folder with `run.outputs`"
+    return "check the disk" if error.errno == errno.EIO else None
+
+
+def _disk_error(error: OSError, path: Path, mend: str) -> DiskError:
+    where = error.filename if isinstance(error.filename, str) else str(path)
+    return DiskError(what=f"cannot write: {error.strerror}", where=where, mend=mend)
