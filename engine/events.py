@@ -25,7 +25,7 @@ class Event(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, tag_f
 # ---------------------------------------------------------------- the run
 
 
-class Header(Event, tag=True, kw_only=True):
+class Header(Event, tag=True, kw_only=True, frozen=True):
     """First line of a log."""
 
     schema_version: int
@@ -36,7 +36,7 @@ class Header(Event, tag=True, kw_only=True):
     versions: dict[str, str] = {}
 
 
-class WorkerStarted(Event, tag=True, kw_only=True):
+class WorkerStarted(Event, tag=True, kw_only=True, frozen=True):
     """A worker process took the run up, for the first time (`attempt` 1) or again."""
 
     pid: int
@@ -44,14 +44,14 @@ class WorkerStarted(Event, tag=True, kw_only=True):
     stages: list[str]
 
 
-class WorkerStopped(Event, tag=True, kw_only=True):
+class WorkerStopped(Event, tag=True, kw_only=True, frozen=True):
     """A worker's last word. `status`: finished, stopped (asked to), failed. All that was done is on disk."""
 
     status: str
     kept: str = ""
 
 
-class StageStarted(Event, tag=True, kw_only=True):
+class StageStarted(Event, tag=True, kw_only=True, frozen=True):
     """`done` of `total` `unit`s were already there from an earlier attempt."""
 
     total: int
@@ -59,7 +59,7 @@ class StageStarted(Event, tag=True, kw_only=True):
     unit: str = "items"
 
 
-class StageProgress(Event, tag=True, kw_only=True):
+class StageProgress(Event, tag=True, kw_only=True, frozen=True):
     """`tokens`: generated so far by this attempt at the stage (for throughput), `elapsed`: its seconds."""
 
     done: int
@@ -69,7 +69,7 @@ class StageProgress(Event, tag=True, kw_only=True):
     note: str = ""
 
 
-class StageFinished(Event, tag=True, kw_only=True):
+class StageFinished(Event, tag=True, kw_only=True, frozen=True):
     """`summary`: the stage's figures by name; `files`: what it wrote, relative to the run directory."""
 
     seconds: float
@@ -77,25 +77,25 @@ class StageFinished(Event, tag=True, kw_only=True):
     files: list[str] = []
 
 
-class StageSkipped(Event, tag=True, kw_only=True):
+class StageSkipped(Event, tag=True, kw_only=True, frozen=True):
     """Finished by an earlier attempt."""
 
 
-class StagePaused(Event, tag=True, kw_only=True):
+class StagePaused(Event, tag=True, kw_only=True, frozen=True):
     """The stage waits between two items."""
 
 
-class StageResumed(Event, tag=True, kw_only=True):
+class StageResumed(Event, tag=True, kw_only=True, frozen=True):
     """The stage goes on."""
 
 
-class StageStopped(Event, tag=True, kw_only=True):
+class StageStopped(Event, tag=True, kw_only=True, frozen=True):
     """The stage was asked to stop; `done` items are kept."""
 
     done: int = 0
 
 
-class StageFailed(Event, tag=True, kw_only=True):
+class StageFailed(Event, tag=True, kw_only=True, frozen=True):
     """What went wrong, where, and how to mend it; `traceback` only for what the program did not foresee."""
 
     what: str
@@ -104,14 +104,14 @@ class StageFailed(Event, tag=True, kw_only=True):
     traceback: str = ""
 
 
-class Notice(Event, tag=True, kw_only=True):
+class Notice(Event, tag=True, kw_only=True, frozen=True):
     """Something the user should know. `level`: info or warning."""
 
     text: str
     level: str = "info"
 
 
-class ModelLoaded(Event, tag=True, kw_only=True):
+class ModelLoaded(Event, tag=True, kw_only=True, frozen=True):
     """Which model answers, and what it is made of."""
 
     name: str
@@ -128,7 +128,7 @@ class ModelLoaded(Event, tag=True, kw_only=True):
 # ---------------------------------------------------------------- training (embedded model)
 
 
-class TrainingStep(Event, tag=True, kw_only=True):
+class TrainingStep(Event, tag=True, kw_only=True, frozen=True):
     """One reported point of a training curve."""
 
     step: int
@@ -140,7 +140,7 @@ class TrainingStep(Event, tag=True, kw_only=True):
 # ---------------------------------------------------------------- ESM: mine, select, memory
 
 
-class RolloutsMined(Event, tag=True, kw_only=True):
+class RolloutsMined(Event, tag=True, kw_only=True, frozen=True):
     """K rollouts of one training example, scored (spec ESM 3.1, 3.2)."""
 
     example: str
@@ -153,7 +153,7 @@ class RolloutsMined(Event, tag=True, kw_only=True):
     pairs: int = 0
 
 
-class PairMined(Event, tag=True, kw_only=True):
+class PairMined(Event, tag=True, kw_only=True, frozen=True):
     """A contrastive pair entered the top-C pool (spec ESM 3.4 to 3.7)."""
 
     pair: str
@@ -169,7 +169,7 @@ class PairMined(Event, tag=True, kw_only=True):
     negative_text: str = ""
 
 
-class EntryPicked(Event, tag=True, kw_only=True):
+class EntryPicked(Event, tag=True, kw_only=True, frozen=True):
     """The greedy DPP (or the per-control-point floor) took one candidate (spec ESM 4.3, 4.4)."""
 
     order: int
@@ -186,7 +186,7 @@ class EntryPicked(Event, tag=True, kw_only=True):
     reason: str = "dpp"
 
 
-class MemoryBuilt(Event, tag=True, kw_only=True):
+class MemoryBuilt(Event, tag=True, kw_only=True, frozen=True):
     """The index that retrieval will search (spec ESM 5). `by_control_point`: m -> [wrong, right] counts."""
 
     entries: int
@@ -220,7 +220,7 @@ class Candidate(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     probe_tokens: int = 0
 
 
-class DecisionTaken(Event, tag=True, kw_only=True):
+class DecisionTaken(Event, tag=True, kw_only=True, frozen=True):
     """One control point of one example, decided (spec ESM 6.3 to 6.10).
 
     `gate` names the rule that settled it: see `engine.esm.decide.GATES`. `chosen` is the entry's name or
@@ -256,7 +256,7 @@ class DecisionTaken(Event, tag=True, kw_only=True):
     null_segment: str | None = None
 
 
-class ExampleEvaluated(Event, tag=True, kw_only=True):
+class ExampleEvaluated(Event, tag=True, kw_only=True, frozen=True):
     """One evaluated example under one method. `budget_used` = committed + probe tokens."""
 
     method: str
@@ -274,7 +274,7 @@ class ExampleEvaluated(Event, tag=True, kw_only=True):
     text: str = ""
 
 
-class MethodEvaluated(Event, tag=True, kw_only=True):
+class MethodEvaluated(Event, tag=True, kw_only=True, frozen=True):
     """A method is through its examples: its row of the result tables, against greedy where that is there.
 
     `difference` is accuracy minus greedy's over the same examples, `low`/`high` its paired bootstrap 95%

@@ -65,7 +65,9 @@ class StageContext:
         self._tokens += tokens
         self._done = done
         elapsed = time.monotonic() - self._started
-        self.emit(StageProgress(done=done, total=total, tokens=self._tokens, elapsed=round(elapsed, 3), note=note))
+        self.emit(
+            StageProgress(done=done, total=total, tokens=self._tokens, elapsed=round(elapsed, 3), note=note)
+        )
 
     def notice(self, text: str, level: str = "info") -> None:
         """Tell the user something."""
