@@ -1,0 +1,120 @@
+"""YAML as configurations use it: the YAML 1.2 core types, no key twice, and the line every value stands on.
+
+PyYAML follows YAML 1.1, where `no` is false, `1e-3` is a string, `010` is eight and `1:30` is ninety. Here a
+value is what it looks like, or a string.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+Path = tuple[str | int, ...]
+
+_TYPES: list[tuple[str, str, str]] = [
+    ("null", r"~|null|Null|NULL|", "~nN"),
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", "-+.0123456789"),
+    ("float", r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", "-+."),
+    ("merge", r"<<", "<"),
+]
+
+
+def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
+    found: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+    for name, pattern, firsts in _TYPES:
+        compiled = re.compile(rf"^(?:{pattern})$")
+        for first in [*firsts, ""] if name == "null" else firsts:
+            found.setdefault(first, []).append((f"tag:yaml.org,2002:{name}", compiled))
+    return found
+
+
+class _Loader(yaml.SafeLoader):
+    yaml_implicit_resolvers = _resolvers()
+
+
+class _Dumper(yaml.SafeDumper):
+    yaml_implicit_resolvers = _resolvers()
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _construct_int(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
+    text = loader.construct_scalar(node)
+    base = {"0o": 8, "0x": 16}.get(text[:2], 10)
+    return int(text[2:] if base != 10 else text, base)
+
+
+def _construct_float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
+    return float(loader.construct_scalar(node).lower().replace(".inf", "inf").replace(".nan", "nan"))
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
+_Loader.add_constructor("tag:yaml.org,2002:float", _construct_float)
+
+
+class YamlError(ValueError):
+    """The text is not YAML. `line` counts from 1."""
+
+    def __init__(self, what: str, line: int) -> None:
+        super().__init__(what)
+        self.line = line
+
+
+@dataclass
+class Document:
+    """A parsed text. `lines`: path of a value -> its line, from 1; `doubles`: paths of keys that stand there
+    twice, with the line of the second."""
+
+    value: Any = None
+    lines: dict[Path, int] = field(default_factory=dict)
+    doubles: list[tuple[Path, int]] = field(default_factory=list)
+
+
+def parse(text: str) -> Document:
+    """Parse one YAML document. Raises YamlError."""
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        document = Document()
+        if node is not None:
+            _walk(node, (), document, frozenset())
+            document.value = loader.construct_document(node)
+        return document
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        what = ": ".join(part for part in (error.context, error.problem) if part)
+        raise YamlError(what, mark.line + 1 if mark else 1) from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise YamlError(str(error), 1) from error
+
+
+def dump(value: Any) -> str:
+    """YAML that `parse` reads back as the same value; keys keep their order."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _walk(node: yaml.Node, path: Path, document: Document, above: frozenset[int]) -> None:
+    """Note the lines of everything below `node`, and its double keys."""
+    if id(node) in above:
+        raise YamlError("an alias that contains itself", node.start_mark.line + 1)
+    document.lines[path] = node.start_mark.line + 1
+    inside = above | {id(node)}
+    if isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            _walk(item, (*path, index), document, inside)
+    elif isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, item in node.value:
+            line = key.start_mark.line + 1
+            place = (*path, str(key.value))
+            if place[-1] in seen:
+                document.doubles.append((place, line))
+            seen.add(place[-1])
+            _walk(item, place, document, inside)
+            document.lines[place] = line
