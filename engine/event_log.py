@@ -1,0 +1,244 @@
+"""`events.jsonl`: append-only, one event a line, written by one worker and followed by any number of readers.
+
+A kill can tear only the last line, because every event is one `write` and nothing is ever rewritten: a reader
+leaves a line without newline alone until it is whole, a writer that takes the log up again cuts it off. An
+earlier line that is no event means that something else wrote into the file, and is an error.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from engine.errors import DataError, disk_errors
+from engine.events import (
+    Event,
+    Header,
+    StageFailed,
+    StageFinished,
+    StageStopped,
+    Unknown,
+    WorkerStarted,
+    WorkerStopped,
+    decode,
+    encode,
+)
+
+_BOUNDARIES = (Header, WorkerStarted, WorkerStopped, StageFinished, StageFailed, StageStopped)
+_CHUNK = 1 << 18
+
+
+class LogEntry(NamedTuple):
+    """An event and the bytes it takes in the log (`length` without the newline)."""
+
+    event: Event
+    offset: int
+    length: int
+
+
+class EventLog:
+    """The writing end. `emit` may be called from any thread.
+
+    Every event is in the file when `emit` returns; it is on the disk after a stage boundary or the next
+    `sync()`, which the worker calls about once a second.
+    """
+
+    def __init__(self, path: Path, header: Header, clock: Callable[[], float] = time.time) -> None:
+        """Open `path` for appending. A new log begins with `header`; an old one loses its torn tail."""
+        self._path = path
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._dirty = False
+        self._failure: Exception | None = None
+        with disk_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._size, self._next = self._recover()
+        if self._next == 0:
+            self.emit(header)
+
+    def emit(self, event: Event, stage: str = "") -> None:
+        """Append `event`, stamped with number, time and stage.
+
+        Raises DiskError (the log stays whole), and ValueError for an event that no reader could read back.
+        """
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            stamped = msgspec.structs.replace(
+                event, seq=self._next, time=self._clock(), stage=event.stage or stage
+            )
+            self._append(_readable(encode(stamped)))
+            self._next += 1
+        if isinstance(event, _BOUNDARIES):
+            self.sync()
+
+    def sync(self) -> None:
+        """Put on the disk what is in the file. A failure is raised here and by every later `emit`."""
+        if not self._dirty:
+            return
+        self._dirty = False
+        try:
+            with disk_errors(self._path):
+                os.fsync(self._file)
+        except Exception as error:
+            self._failure = error
+            raise
+
+    def close(self) -> None:
+        """Sync and close."""
+        try:
+            self.sync()
+        finally:
+            os.close(self._file)
+
+    def _append(self, line: bytes) -> None:
+        written = 0
+        try:
+            with disk_errors(self._path):
+                while written < len(line):
+                    written += os.pwrite(self._file, line[written:], self._size + written)
+        except BaseException:
+            os.ftruncate(self._file, self._size)
+            raise
+        self._size += len(line)
+        self._dirty = True
+
+    def _recover(self) -> tuple[int, int]:
+        """(size without a torn tail, next seq); cuts the tail off."""
+        size = os.fstat(self._file).st_size
+        end = self._newline_before(size) + 1
+        if end != size:
+            with disk_errors(self._path):
+                os.ftruncate(self._file, end)
+                os.fsync(self._file)
+        if end == 0:
+            return 0, 0
+        start = self._newline_before(end - 1) + 1
+        line = os.pread(self._file, end - 1 - start, start)
+        try:
+            seq = msgspec.json.decode(line, type=_Numbered).seq
+        except msgspec.DecodeError as error:
+            raise _broken(f"{self._path}, byte {start}") from error
+        return end, seq + 1
+
+    def _newline_before(self, end: int) -> int:
+        """Offset of the last newline before `end`, or -1."""
+        while end > 0:
+            start = max(0, end - _CHUNK)
+            found = os.pread(self._file, end - start, start).rfind(b"\n")
+            if found >= 0:
+                return start + found
+            end = start
+        return -1
+
+
+class LogReader:
+    """Follows a log, live or finished, from its beginning or a known place.
+
+    `offset`: end of the last line read; `line`: its number; `unknown`: how many events of which unknown types
+    were skipped. Nothing is buffered between polls, so a tail that a resuming worker cuts off is never seen.
+    """
+
+    def __init__(self, path: Path, offset: int = 0, line: int = 0) -> None:
+        self.path = path
+        self.offset = offset
+        self.line = line
+        self.unknown: Counter[str] = Counter()
+
+    def poll(self, max_events: int = 10_000) -> list[LogEntry]:
+        """The next events, at most `max_events`; none when there is nothing new (or no log yet).
+
+        Raises DataError with file and line at a line that is no event; the next poll goes on behind it.
+        """
+        entries: list[LogEntry] = []
+        data = self._read()
+        base, at = self.offset, 0
+        while len(entries) < max_events and (end := data.find(b"\n", at)) >= 0:
+            try:
+                event = decode(data[at:end])
+            except msgspec.DecodeError as error:
+                if entries:
+                    break
+                self._pass(base + end + 1)
+                raise _broken(f"{self.path}:{self.line}") from error
+            if isinstance(event, Unknown):
+                self.unknown[event.type] += 1
+            else:
+                entries.append(LogEntry(event, base + at, end - at))
+            at = end + 1
+            self._pass(base + at)
+        return entries
+
+    def behind(self) -> int:
+        """Bytes of the log not read yet."""
+        try:
+            return max(0, self.path.stat().st_size - self.offset)
+        except FileNotFoundError:
+            return 0
+
+    def _pass(self, offset: int) -> None:
+        self.offset = offset
+        self.line += 1
+
+    def _read(self) -> bytes:
+        """Bytes from `offset` on that hold at least one whole line, if the file does."""
+        try:
+            file = open(self.path, "rb", buffering=0)
+        except FileNotFoundError:
+            return b""
+        with file:
+            size = os.fstat(file.fileno()).st_size
+            if size < self.offset:
+                raise DataError(
+                    what=f"the log is shorter ({size} bytes) than what was already read of it ({self.offset})",
+                    where=str(self.path),
+                    mend="open the run again; if this repeats, something else writes into its folder",
+                )
+            length = _CHUNK
+            while True:
+                data = os.pread(file.fileno(), length, self.offset)
+                if b"\n" in data or len(data) < length:
+                    return data
+                length *= 4
+
+
+def read_event(path: Path, offset: int, length: int) -> Event:
+    """Read one event again, whole, from where a `LogReader` found it. Raises DataError if it is not there."""
+    with open(path, "rb", buffering=0) as file:
+        line = os.pread(file.fileno(), length, offset)
+    try:
+        event = decode(line)
+    except msgspec.DecodeError as error:
+        raise _broken(f"{path}, byte {offset}") from error
+    if isinstance(event, Unknown):
+        raise _broken(f"{path}, byte {offset}")
+    return event
+
+
+class _Numbered(msgspec.Struct):
+    seq: int = 0
+
+
+def _readable(line: bytes) -> bytes:
+    """`line`, if it decodes. Not a number is the usual reason why not: JSON has only null for it."""
+    try:
+        decode(line)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"this event cannot be read back ({error}): {line[:300]!r}") from error
+    return line
+
+
+def _broken(where: str) -> DataError:
+    return DataError(
+        what="this line is not an event",
+        where=where,
+        mend="restore the log from a copy, or take the line out; the run's other files are not affected",
+    )
