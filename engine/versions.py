@@ -1,0 +1,31 @@
+"""Versions of what a result depends on, without importing any of it."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+_PACKAGES = (
+    "steer-tui",
+    "torch",
+    "transformers",
+    "tokenizers",
+    "safetensors",
+    "numpy",
+    "msgspec",
+    "pydantic",
+)
+
+
+def package_version(name: str) -> str | None:
+    """Version of an installed package, None if it is not installed."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def versions() -> dict[str, str]:
+    """Python's and the packages' versions, by name; what is not installed is left out."""
+    found = {name: package_version(name) for name in _PACKAGES}
+    return {"python": platform.python_version()} | {name: text for name, text in found.items() if text}
