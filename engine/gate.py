@@ -1,0 +1,71 @@
+"""The gate a stage passes between two items: where pausing blocks and stopping raises."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from engine.events import Event, StagePaused, StageResumed
+from engine.stage import StopRequested
+
+_LOOK_EVERY = 0.05
+
+
+class Gate:
+    """Requests may come from any thread and from signal handlers; `checkpoint` belongs to the working thread.
+
+    The waiting side polls plain flags: a lock or condition could be held by the very code that a signal
+    handler interrupts.
+    """
+
+    def __init__(self, emit: Callable[[Event], None], changed: Callable[[str], None] | None = None) -> None:
+        """`emit` logs an event of the current stage; `changed` is told `paused` and `running`."""
+        self._emit = emit
+        self._changed = changed or (lambda state: None)
+        self._pause = False
+        self._stop = False
+        self._waiting = False
+
+    def pause(self) -> None:
+        """Block at the next checkpoint."""
+        self._pause = True
+
+    def resume(self) -> None:
+        """Go on."""
+        self._pause = False
+
+    def stop(self) -> None:
+        """Raise at the next checkpoint, also when paused. Cannot be taken back."""
+        self._stop = True
+
+    @property
+    def stopping(self) -> bool:
+        """Whether a stop was asked for."""
+        return self._stop
+
+    @property
+    def state(self) -> str:
+        """running, pausing (not at a checkpoint yet), paused or stopping."""
+        if self._stop:
+            return "stopping"
+        if not self._pause:
+            return "running"
+        return "paused" if self._waiting else "pausing"
+
+    def checkpoint(self) -> None:
+        """Return at once, or wait while paused. Raises StopRequested."""
+        if self._pause and not self._stop:
+            self._wait()
+        if self._stop:
+            raise StopRequested
+
+    def _wait(self) -> None:
+        self._emit(StagePaused())
+        self._changed("paused")
+        self._waiting = True
+        while self._pause and not self._stop:
+            time.sleep(_LOOK_EVERY)
+        self._waiting = False
+        if not self._stop:
+            self._emit(StageResumed())
+        self._changed("running")
