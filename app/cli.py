@@ -1,0 +1,149 @@
+"""The command line: console, batch, doctor."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+from pathlib import Path
+
+from engine.errors import RunError, SteerError
+
+BAD_INPUT, INTERRUPTED = 2, 130
+DEFAULT_CONFIG = Path("configs/demo.yaml")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says; the exit code: 0 done, 1 a stage failed, 2 bad input, 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without Unicode still gets its lines
+    parser = make_parser()
+    options = parser.parse_args(arguments)
+    complaint = _misuse(options)
+    if complaint:
+        parser.error(complaint)
+    try:
+        return _run(options)
+    except SteerError as error:
+        _print_error(error)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The options; which of them go together is `_misuse`'s business."""
+    parser = argparse.ArgumentParser(
+        prog="steer-tui",
+        description="Watch, pause, resume and replay runs that steer language models.",
+        epilog="Without --batch the console opens: on RUN if given, else on the list of runs.",
+    )
+    parser.add_argument(
+        "run", nargs="?", metavar="RUN", help="a run to attach to or replay: folder, id or name"
+    )
+    parser.add_argument("--batch", action="store_true", help="run the stages without a console")
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help=f"configuration (default: {DEFAULT_CONFIG})"
+    )
+    parser.add_argument("--stages", type=_names, metavar="A,B", help="with --batch: stages to run, in order")
+    parser.add_argument("--resume", metavar="RUN", help="with --batch: go on with a run that was stopped")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="with --batch: change a field of the configuration",
+    )
+    parser.add_argument(
+        "--outputs", metavar="DIR", help="folder that holds the runs (default: the configuration's)"
+    )
+    parser.add_argument("--doctor", action="store_true", help="say what works here and what is missing")
+    parser.add_argument("--version", action="store_true", help="print the version")
+    return parser
+
+
+def _names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise argparse.ArgumentTypeError("names of stages, with commas between them")
+    return names
+
+
+def _misuse(options: argparse.Namespace) -> str:
+    if options.batch and options.run:
+        return f"--batch takes no RUN; to go on with one: --batch --resume {options.run}"
+    if not options.batch and (options.stages or options.resume or options.set):
+        return "--stages, --resume and --set go with --batch"
+    if options.resume and (options.config or options.set):
+        return "a resumed run keeps its configuration: --resume goes without --config and --set"
+    if options.run and options.config:
+        return "RUN has its own configuration: give RUN or --config"
+    return ""
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.version:
+        return _version()
+    if options.doctor:
+        from app.doctor import run_doctor
+
+        return run_doctor(Path(options.outputs or "outputs"))
+    return _batch(options) if options.batch else _console(options)
+
+
+def _batch(options: argparse.Namespace) -> int:
+    from app.batch import run_batch
+    from app.batch_display import make_console
+    from app.client import prepare_resume, prepare_run
+    from engine.run_directory import find_run
+
+    if options.resume:
+        directory = find_run(options.resume, Path(options.outputs or "outputs"))
+        prepare_resume(directory, options.stages)
+    else:
+        config = options.config or default_config()
+        directory = prepare_run(config, options.set, options.stages, options.outputs)
+    return run_batch(directory, make_console(), make_console(stderr=True))
+
+
+def _console(options: argparse.Namespace) -> int:
+    from app.shell import run_console
+    from engine.run_directory import find_run
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise RunError(
+            what="the console needs a terminal",
+            where="standard input or output is something else",
+            mend="run without one: steer-tui --batch",
+        )
+    run = find_run(options.run, Path(options.outputs or "outputs")).path if options.run else None
+    return run_console(options.config, run)
+
+
+def default_config() -> Path:
+    """`configs/demo.yaml` below the working directory, else the one that was installed."""
+    installed = Path(__file__).resolve().parent.parent / DEFAULT_CONFIG
+    return DEFAULT_CONFIG if DEFAULT_CONFIG.exists() or not installed.exists() else installed
+
+
+def _version() -> int:
+    from engine.versions import package_version
+
+    sys.stdout.write(f"steer-tui {package_version('steer-tui') or 'not installed'}\n")
+    return 0
+
+
+def _print_error(error: SteerError) -> None:
+    from rich.text import Text
+
+    from app.batch_display import make_console
+    from app.text import error_lines
+
+    for line in error_lines(error):
+        make_console(stderr=True).print(Text(line, style="red"), soft_wrap=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""What a run found, at its end: the methods' results and the files that hold them."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from app.text import duration
+from engine.events import Event, MethodEvaluated, StageFinished
+from engine.run_directory import RunDirectory
+
+
+class Results:
+    """Collects a log's results; a later result of a method or stage replaces an earlier one."""
+
+    def __init__(self) -> None:
+        self.methods: dict[str, MethodEvaluated] = {}
+        self.stages: dict[str, StageFinished] = {}
+
+    def take(self, event: Event) -> None:
+        """Keep the event if it is a result."""
+        if isinstance(event, MethodEvaluated) and event.final:
+            self.methods[event.method] = event
+        elif isinstance(event, StageFinished):
+            self.stages[event.stage] = event
+
+    def print(self, console: Console, directory: RunDirectory) -> None:
+        """Print the tables, and where every figure of them stands."""
+        if self.methods:
+            console.print(_methods_table(list(self.methods.values())))
+        if self.stages:
+            console.print(_stages_table(list(self.stages.values())))
+        console.print(Text(f"all files: {directory.path}"), soft_wrap=True)
+
+
+def _methods_table(methods: list[MethodEvaluated]) -> Table:
+    table = Table(box=box.SIMPLE, title="Methods, against greedy", title_justify="left")
+    table.add_column("method", no_wrap=True)
+    for heading in ("n", "accuracy", "difference", "95% interval", "p", "tokens", "probe tokens"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for method in methods:
+        table.add_row(*map(Text, [method.method, *_cells(method)]))
+    return table
+
+
+def _cells(method: MethodEvaluated) -> list[str]:
+    interval = "" if method.low is None or method.high is None else f"[{method.low:+.3f}, {method.high:+.3f}]"
+    return [
+        str(method.n),
+        f"{method.accuracy:.3f}",
+        "" if method.difference is None else f"{method.difference:+.3f}",
+        interval,
+        "" if method.p is None else f"{method.p:.3g}",
+        f"{method.mean_tokens:.1f}",
+        f"{method.mean_probe_tokens:.1f}",
+    ]
+
+
+def _stages_table(stages: list[StageFinished]) -> Table:
+    table = Table(box=box.SIMPLE, title="Stages", title_justify="left")
+    table.add_column("stage", no_wrap=True)
+    table.add_column("time", justify="right", no_wrap=True)
+    table.add_column("files", overflow="fold")
+    for stage in stages:
+        table.add_row(Text(stage.stage), duration(stage.seconds), Text("\n".join(stage.files)))
+    return table

@@ -1,0 +1,33 @@
+"""How figures and errors read in one line."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from engine.errors import ConfigError, SteerError
+
+
+def duration(seconds: float) -> str:
+    """`0:07`, `12:30`, `1:02:03`."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def error_line(what: str, where: str = "", mend: str = "") -> str:
+    """`what (where): mend`, on one line."""
+    text = what + (f" ({where})" if where else "") + (f": {mend}" if mend else "")
+    return " ".join(text.split())
+
+
+def error_lines(error: SteerError) -> list[str]:
+    """The lines that tell a user of an error: one, or one for each problem of a configuration."""
+    if isinstance(error, ConfigError):
+        return [str(problem) for problem in error.problems]
+    return [error_line(error.what, error.where, error.mend)]
+
+
+def resume_command(run: Path) -> str:
+    """What to type to take a run up again."""
+    return f"steer-tui --batch --resume {shlex.quote(str(run))}"
