@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import threading
 import time
 import traceback
@@ -44,6 +43,7 @@ from engine.registry import resolve_stage
 from engine.run_directory import RunDirectory, RunRecord, StageRecord
 from engine.run_lock import RunLock
 from engine.stage import Stage, StageContext, StopRequested
+from engine.stop_signals import stop_signals
 from engine.versions import versions
 
 FINISHED, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 130
@@ -117,7 +117,7 @@ class Worker:
     def run(self) -> int:
         """Run what is left of the run. Never raises for what goes wrong in it."""
         try:
-            with handled_signals(self._gate.stop):
+            with stop_signals(self._gate.stop, lambda: os._exit(STOPPED)):
                 code = self._attempt()
         except Exception as error:
             code = self._fail(error)
@@ -289,27 +289,6 @@ class Worker:
 
     def _write_record(self) -> None:
         self._directory.write(self._record)
-
-
-@contextmanager
-def handled_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """SIGTERM and SIGINT ask for a stop, a second one leaves at once; a closed terminal is not noticed."""
-    asked = False
-
-    def handle(number: int, frame: object) -> None:
-        nonlocal asked
-        if asked:
-            os._exit(STOPPED)
-        asked = True
-        stop()
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
-    before[signal.SIGHUP] = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def describe_failure(error: Exception) -> tuple[StageFailed, int]:
