@@ -45,6 +45,7 @@ def answer(line: bytes, gate: Gate, status: Status) -> dict[str, Any]:
 
 class _Server(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
+    request_queue_size = 64
     block_on_close = False
 
     def __init__(self, address: str, gate: Gate, status: Status) -> None:

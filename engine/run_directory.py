@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -216,9 +216,10 @@ def find_run(text: str, outputs: Path) -> RunDirectory:
     return matches[0].directory
 
 
-def _folders(path: Path) -> Iterator[Path]:
+def _folders(path: Path) -> list[Path]:
+    """The folders in `path`, in order; links that lead nowhere and what cannot be read are no folders."""
     try:
-        with os.scandir(path) as entries:
-            yield from sorted(Path(entry.path) for entry in entries if entry.is_dir())
+        names = sorted(os.listdir(path))
     except OSError:
-        return
+        return []
+    return [path / name for name in names if os.path.isdir(path / name)]
