@@ -109,7 +109,6 @@ def _batch(options: argparse.Namespace) -> int:
 
 
 def _console(options: argparse.Namespace) -> int:
-    from app.shell import run_console
     from engine.run_directory import find_run
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -119,6 +118,8 @@ def _console(options: argparse.Namespace) -> int:
             mend="run without one: steer-tui --batch",
         )
     run = find_run(options.run, Path(options.outputs or "outputs")).path if options.run else None
+    from app.shell import run_console
+
     return run_console(options.config, run)
 
 
