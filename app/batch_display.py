@@ -162,7 +162,7 @@ class BarDisplay:
         self._bars: dict[str, TaskID] = {}
         self._progress = Progress(
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(bar_width=20),
             _PaceColumn(),
             console=console,
             refresh_per_second=8,
