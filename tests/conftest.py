@@ -1,0 +1,88 @@
+"""Runs of tiny stages in real worker processes, and waiting with a deadline instead of for a while."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from app.client import LogTail, prepare_run, start_worker
+from engine.events import Event
+from engine.run_directory import RunDirectory
+
+settings.register_profile("shared-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared-machine")
+
+STAGES = Path(__file__).parent / "stages"
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def wait_until() -> Callable[..., None]:
+    """`wait_until(condition, what)`: fails when the condition has not come true in 30 seconds."""
+
+    def wait(condition: Callable[[], object], what: str = "", seconds: float = 30.0) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, f"waited in vain: {what}"
+            time.sleep(0.01)
+
+    return wait
+
+
+@pytest.fixture
+def example_stages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers find `example_stages`."""
+    monkeypatch.setenv("PYTHONPATH", f"{STAGES}{os.pathsep}{ROOT}")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+@pytest.fixture
+def make_config(tmp_path: Path, example_stages: None) -> Callable[..., Path]:
+    """`make_config("Count", ..., items=20)`: a configuration file that runs these example stages."""
+
+    def make(*stages: str, items: int = 5) -> Path:
+        path = tmp_path / "config.yaml"
+        names = ", ".join(f'"example_stages:{stage}"' for stage in stages)
+        path.write_text(
+            f"run: {{name: test, outputs: {tmp_path / 'outputs'}, seed: 3, stages: [{names}]}}\n"
+            f"task: {{train_size: {items}}}\n"
+        )
+        return path
+
+    return make
+
+
+@pytest.fixture
+def make_run(make_config: Callable[..., Path]) -> Callable[..., RunDirectory]:
+    """`make_run("Count", items=20)`: a prepared run."""
+    return lambda *stages, items=5: prepare_run(make_config(*stages, items=items))
+
+
+@pytest.fixture
+def worker() -> Iterator[Callable[[RunDirectory], subprocess.Popen[bytes]]]:
+    """`worker(run)` starts a worker; whatever still lives at the end of the test is killed."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(run: RunDirectory) -> subprocess.Popen[bytes]:
+        started.append(start_worker(run))
+        return started[-1]
+
+    yield start
+    for process in started:
+        with suppress(ProcessLookupError):
+            process.kill()
+        process.wait(10)
+
+
+@pytest.fixture
+def events_of() -> Callable[[RunDirectory], list[Event]]:
+    """All events in a run's log so far."""
+    return lambda run: [entry.event for entry in LogTail(run).poll(1_000_000, budget_ms=10_000)]

@@ -1,0 +1,39 @@
+"""What importing one side may not bring along, seen in a clean process."""
+
+from __future__ import annotations
+
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import app
+import engine
+import screens
+
+_INTERFACE = {"textual", "rich", "app", "screens", "plotext"}
+_SLOW = {"torch", "transformers", "numpy", "sympy", "pyarrow", "matplotlib", "sklearn", "pydantic", "yaml"}
+
+
+def modules(package: object) -> list[str]:
+    found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")  # type: ignore[attr-defined]
+    return [module.name for module in found if not module.name.endswith("__main__")]
+
+
+def brought_along(names: list[str], unwanted: set[str]) -> set[str]:
+    script = f"import sys\nfor name in {names!r}: __import__(name)\nprint(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=True
+    )
+    return {name.partition(".")[0] for name in done.stdout.split()} & unwanted
+
+
+def test_engine_brings_no_interface() -> None:
+    assert brought_along(modules(engine), _INTERFACE) == set()
+
+
+@pytest.mark.parametrize("package", [app, screens], ids=["app", "screens"])
+def test_interface_brings_nothing_slow(package: object) -> None:
+    """The first paint must not wait for a tensor library, nor for reading configurations."""
+    assert brought_along(modules(package), _SLOW) == set()
