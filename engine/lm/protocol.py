@@ -77,7 +77,8 @@ class Request:
 class Completion:
     """`logprobs`: log-probability (nats, at temperature 1) of each token of `tokens` under the model as it
     was steered. `ended`: eos, stop or length. `states`: (occurrences, len(capture_layers), hidden_size)
-    where asked for, `state_ends[i]` the number of continuation tokens up to and including occurrence i. `kept`: a backend's own handle to key/values."""
+    where asked for, `state_ends[i]` the number of continuation tokens up to and including occurrence i.
+    `kept`: a backend's own handle to key/values."""
 
     tokens: list[int]
     logprobs: list[float]
