@@ -18,6 +18,7 @@ from app.text import error_line, error_lines, resume_command
 from engine.errors import DataError, RunError
 from engine.events import Event, StageFailed, WorkerStopped
 from engine.run_directory import RunDirectory, inspect
+from engine.run_lock import HUNG_AFTER
 
 FINISHED, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""
@@ -69,6 +70,9 @@ def run_batch(directory: RunDirectory, console: Console, errors: Console) -> int
             display.close()
             batch.tell_kept("left; the engine stops after the item it is at")
             return INTERRUPTED
+        except BaseException:  # a closed pipe, a bug: leave no worker that nobody watches
+            request_stop(directory)
+            raise
         finally:
             display.close()
         batch.report(code)
@@ -100,6 +104,7 @@ class _Batch:
         self._failure: StageFailed | None = None
         self._last_word: WorkerStopped | None = None
         self._asked_at: float | None = None
+        self._heard_at = time.monotonic()
 
     def follow(self) -> int:
         """Show the run until its worker is gone or has said its last word."""
@@ -116,7 +121,10 @@ class _Batch:
                 self._ask_to_stop()
             if self._asked_at is not None and time.monotonic() - self._asked_at > PATIENCE:
                 return INTERRUPTED
-            if not events:
+            if events:
+                self._heard_at = time.monotonic()
+            else:
+                self._notice_silence()
                 time.sleep(_LOOK_EVERY)
 
     def report(self, code: int) -> None:
@@ -150,6 +158,15 @@ class _Batch:
         else:
             self._display.show(event)
 
+    def _notice_silence(self) -> None:
+        """Say now and then that a worker is there but shows no sign of life."""
+        if time.monotonic() - self._heard_at < HUNG_AFTER:
+            return
+        self._heard_at = time.monotonic()
+        if inspect(self._directory.path).state == "hung":
+            text = f"no sign of life from the worker (pid {self._process.pid}) for a while: presumed hung"
+            self._display.say(text, "yellow")
+
     def _ask_to_stop(self) -> None:
         self._asked_at = time.monotonic()
         self._display.say("asking the engine to keep what it has and stop (Ctrl+C again leaves at once)")
@@ -177,12 +194,11 @@ class _Batch:
         if failure:
             return failure
         code = self._process.returncode
-        how = f"killed by {signal.Signals(-code).name}" if code and code < 0 else f"exit code {code}"
-        return error_line(
-            f"the worker vanished ({how}): the run is interrupted",
-            str(self._directory.path),
-            _last_line(self._directory) or "resume it",
-        )
+        if code and code < 0:
+            what = f"the worker vanished (killed by {signal.Signals(-code).name}): the run is interrupted"
+        else:
+            what = f"the worker ended without a word (exit code {code})"
+        return error_line(what, str(self._directory.path), _last_line(self._directory) or "resume it")
 
     def _error(self, text: str) -> None:
         self._errors.print(Text(text, style="red"), soft_wrap=True)

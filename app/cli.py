@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
 
-from engine.errors import RunError, SteerError
+from engine.errors import DiskError, RunError, SteerError
 
-BAD_INPUT, INTERRUPTED = 2, 130
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 DEFAULT_CONFIG = Path("configs/demo.yaml")
 
 
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _run(options)
     except SteerError as error:
         _print_error(error)
-        return BAD_INPUT
+        return FAILED if isinstance(error, DiskError) else BAD_INPUT
     except KeyboardInterrupt:
         return INTERRUPTED
 

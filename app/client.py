@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from sysconfig import get_path
 from typing import Any
 
 from engine.control_address import reachable_address
@@ -89,10 +90,11 @@ def prepare_resume(directory: RunDirectory, stages: Sequence[str] | None = None)
 
 
 def start_worker(directory: RunDirectory) -> subprocess.Popen[bytes]:
-    """Start a worker in a session of its own: it outlives this process and its terminal."""
-    command = [sys.executable, "-m", "engine", "run", str(directory.path.absolute())]
-    root = str(Path(__file__).resolve().parent.parent)
-    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    """Start a worker in a session of its own: it outlives this process and its terminal.
+
+    The working folder is not searched for modules (`-P`): a folder named `engine` in it is none of ours.
+    """
+    command = [sys.executable, "-P", "-m", "engine", "run", str(directory.path.absolute())]
     with disk_errors(directory.worker_log), directory.worker_log.open("ab") as log:
         return subprocess.Popen(
             command,
@@ -100,7 +102,7 @@ def start_worker(directory: RunDirectory) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=log,
             start_new_session=True,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"},
+            env=os.environ | {"PYTHONPATH": _module_path(), "PYTHONUNBUFFERED": "1"},
         )
 
 
@@ -166,6 +168,13 @@ class LogTail:
     def unknown(self) -> Counter[str]:
         """Events of unknown types, skipped, by type."""
         return self._reader.unknown
+
+
+def _module_path() -> str:
+    """This very copy of the program first, unless it is where Python looks anyway."""
+    root = str(Path(__file__).resolve().parent.parent)
+    own = [] if root in (get_path("purelib"), get_path("platlib")) else [root]
+    return os.pathsep.join([*own, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def _exchange(address: str, command: str, timeout: float) -> dict[str, Any]:

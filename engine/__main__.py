@@ -8,9 +8,9 @@ import os
 import sys
 from pathlib import Path
 
-from engine.errors import SteerError
+from engine.errors import DiskError, SteerError
 
-BAD_INPUT = 2
+FAILED, BAD_INPUT = 1, 2
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
         return run_worker(options.run_dir)
     except SteerError as error:
         logging.getLogger("engine").error("%s", error)
-        return BAD_INPUT
+        return FAILED if isinstance(error, DiskError) else BAD_INPUT
     finally:
         _let_go_of_full_log()
 

@@ -213,3 +213,16 @@ def kill_worker(tmp_path: Path) -> None:
         if run.pid is not None:
             with suppress(ProcessLookupError):
                 os.kill(run.pid, signal.SIGKILL)
+
+
+def test_closed_pipe_stops_the_worker(
+    make_config: Make, tmp_path: Path, wait_until: WaitUntil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`steer-tui --batch | head -1` must not leave a worker that nobody watches."""
+    monkeypatch.setenv("ITEM_SECONDS", "0.05")
+    process = start("--config", make_config("Count", "CountAgain", "Deaf", items=20))
+    assert process.stdout is not None and process.stdout.readline().startswith("run:")
+    process.stdout.close()
+    process.wait(60)
+    assert process.stderr is not None and "Traceback" not in process.stderr.read()
+    wait_until(lambda: discover(tmp_path / "outputs")[0].state == "stopped", "the worker's end")
