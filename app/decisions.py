@@ -1,0 +1,156 @@
+"""Every decision of a run in about a hundred bytes, with the place of the whole event in the log."""
+
+from __future__ import annotations
+
+from math import nan
+from typing import NamedTuple
+
+from app.columns import Columns, Names
+from engine.events import DecisionTaken, ExampleEvaluated
+
+NULL = -1
+"""`chosen` of the null action, `layer` where nothing was injected."""
+
+
+class Place(NamedTuple):
+    """Where an event stands in the log."""
+
+    offset: int
+    length: int
+
+
+class Decisions(Columns):
+    """Decisions in the order of the log. A figure that the event does not have is NaN."""
+
+    TYPES = {
+        "method": "H",
+        "example": "i",
+        "m": "i",
+        "phase": "H",
+        "gate": "H",
+        "memory_size": "i",
+        "top_similarity": "d",
+        "best_ahat": "d",
+        "null_ahat": "d",
+        "chosen": "i",
+        "layer": "h",
+        "delta_logprob": "d",
+        "score": "d",
+        "alpha": "d",
+        "tokens_before": "i",
+        "committed_tokens": "i",
+        "probe_tokens": "i",
+        "ended": "H",
+        "seq": "q",
+        "length": "i",
+        "offset": "q",
+    }
+
+    def __init__(self, names: Names) -> None:
+        super().__init__()
+        self.names = names
+
+    def append(self, event: DecisionTaken, offset: int, length: int) -> None:
+        """Keep what the table shows of `event`."""
+        number = self.names.number
+        self.add(
+            number(event.method),
+            number(event.example),
+            event.m,
+            number(event.phase),
+            number(event.gate),
+            event.memory_size,
+            _figure(event.top_similarity),
+            _figure(event.best_ahat),
+            _figure(event.null_ahat),
+            NULL if event.chosen is None else number(event.chosen),
+            NULL if event.layer is None else event.layer,
+            _figure(event.delta_logprob),
+            _figure(event.score),
+            event.alpha,
+            event.tokens_before,
+            event.committed_tokens,
+            event.probe_tokens,
+            number(event.ended),
+            event.seq,
+            length,
+            offset,
+        )
+
+    def text(self, name: str, row: int) -> str:
+        """A column of names as a string; the null action is ``null``."""
+        number = self.column(name)[row]
+        return "null" if number == NULL else self.names.texts[number]
+
+    def place(self, row: int) -> Place:
+        """Where the whole event is to be read."""
+        return Place(self.column("offset")[row], self.column("length")[row])
+
+
+class Outcomes(Columns):
+    """Evaluated examples of all methods in the order of the log; of a repetition the first stands."""
+
+    TYPES = {
+        "method": "H",
+        "example": "i",
+        "correct": "b",
+        "tokens_used": "i",
+        "probe_tokens_used": "i",
+        "decisions": "i",
+        "steered": "i",
+        "length": "i",
+        "offset": "q",
+    }
+
+    def __init__(self, names: Names) -> None:
+        super().__init__()
+        self.names = names
+        self._rows: dict[tuple[int, int], int] = {}
+        self._greedy = names.number("greedy")
+
+    def append(self, event: ExampleEvaluated, offset: int, length: int) -> None:
+        """Keep the outcome of `event`."""
+        key = (self.names.number(event.method), self.names.number(event.example))
+        row = self._rows.get(key)
+        if row is not None and row < len(self):
+            return
+        if not self.add(
+            *key,
+            event.correct,
+            event.tokens_used,
+            event.probe_tokens_used,
+            event.decisions,
+            event.steered,
+            length,
+            offset,
+        ):
+            return
+        self._rows[key] = len(self) - 1
+
+    def correct(self, method: int, example: int) -> bool | None:
+        """Whether the method got the example right; None while it is not known."""
+        row = self._rows.get((method, example))
+        return None if row is None or row >= len(self) else bool(self.column("correct")[row])
+
+    def against_greedy(self, method: int, example: int) -> int | None:
+        """1: right where greedy is wrong, -1: wrong where greedy is right, 0: no difference; None: not known."""
+        if method == self._greedy:
+            return 0
+        own, greedy = self.correct(method, example), self.correct(self._greedy, example)
+        return None if own is None or greedy is None else own - greedy
+
+    def place(self, method: str, example: str) -> Place | None:
+        """Where the whole event is to be read."""
+        key = (self.names.find(method), self.names.find(example))
+        row = self._rows.get(key)  # type: ignore[arg-type]
+        if row is None or row >= len(self):
+            return None
+        return Place(self.column("offset")[row], self.column("length")[row])
+
+    def _part(self) -> None:
+        super()._part()
+        self._rows = {key: row for key, row in self._rows.items() if row < len(self)}
+
+
+def _figure(value: float | None) -> float:
+    return nan if value is None else value
