@@ -1,0 +1,33 @@
+"""Split work into device batches that waste little on padding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+MAX_TOKENS = 16384
+"""Tokens, padding included, in one prefill pass: bounds its activations."""
+
+
+def chunks(items: Sequence[int], size: int) -> Iterator[list[int]]:
+    """Consecutive runs of at most `size` items."""
+    for start in range(0, len(items), size):
+        yield list(items[start : start + size])
+
+
+def similar_lengths(lengths: Sequence[int], max_rows: int) -> Iterator[list[int]]:
+    """Indices in groups of similar length, shortest first; ties in order.
+
+    A new group begins where padding the shortest of it would cost more than a pass of its own."""
+    group: list[int] = []
+    for index in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
+        length = lengths[index]
+        if group and (
+            len(group) >= max_rows
+            or (len(group) + 1) * length > MAX_TOKENS
+            or length > 1.5 * lengths[group[0]] + 8
+        ):
+            yield group
+            group = []
+        group.append(index)
+    if group:
+        yield group

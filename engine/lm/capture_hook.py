@@ -1,0 +1,37 @@
+"""Read the residual stream of layers while a pass runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from torch import Tensor, nn
+
+from engine.lm.decoder_layers import hidden_of
+
+Pick = Callable[[Tensor], Tensor]
+"""(rows, tokens, hidden_size) -> the part to keep: only that is held in memory."""
+
+
+def last_column(hidden: Tensor) -> Tensor:
+    """The last token of every row: (rows, hidden_size)."""
+    return hidden[:, -1]
+
+
+@contextmanager
+def capturing(layers: nn.ModuleList, wanted: Sequence[int], pick: Pick) -> Iterator[dict[int, Tensor]]:
+    """While open, each pass leaves `pick(residual stream)` of every wanted layer in the yielded mapping."""
+    found: dict[int, Tensor] = {}
+    with ExitStack() as hooks:
+        for layer in dict.fromkeys(wanted):
+            hooks.callback(layers[layer].register_forward_hook(_keeper(found, layer, pick)).remove)
+        yield found
+
+
+def _keeper(found: dict[int, Tensor], layer: int, pick: Pick) -> Any:
+    def keep(module: nn.Module, args: object, output: Any) -> None:
+        # Cloned: a later in-place steering or a view of a big batch must not be what is kept.
+        found[layer] = pick(hidden_of(output)).clone()
+
+    return keep

@@ -1,0 +1,42 @@
+"""Where a model runs and in which number type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from engine.errors import ModelError
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def pick_device(name: str) -> torch.device:
+    """`auto`: CUDA, else MPS, else the CPU. Raises ModelError for a device that is not there."""
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if name == "auto":
+        return torch.device(next(device for device, found in there.items() if found))
+    if name not in there:
+        raise ModelError(
+            what=f"unknown device {name!r}", where="model.device", mend="use auto, cpu, cuda or mps"
+        )
+    if not there[name]:
+        found = " and ".join(device for device, is_there in there.items() if is_there)
+        raise ModelError(
+            what=f"no {name} device can be used from here",
+            where="model.device",
+            mend=f"set it to auto (this machine has: {found}), or install the driver and a torch build for it",
+        )
+    return torch.device(name)
+
+
+def pick_dtype(name: str, device: torch.device, config: Any) -> torch.dtype:
+    """`auto`: float32 on the CPU (exact and fast there), elsewhere the type the weights were saved in."""
+    if name in DTYPES:
+        return DTYPES[name]
+    if name != "auto":
+        raise ModelError(
+            what=f"unknown number type {name!r}", where="model.dtype", mend=f"use auto or {', '.join(DTYPES)}"
+        )
+    saved: Any = getattr(config, "dtype", None)
+    return saved if device.type != "cpu" and saved in DTYPES.values() else torch.float32

@@ -1,0 +1,167 @@
+"""Key/values of a batch whose rows have different lengths, and of one row laid aside.
+
+A batch keeps its rows aligned on the right: whatever their lengths, all rows write the next token into the
+same column, so one slice copy a layer does it. Which columns belong to a row is said by `positions`.
+All layers' tensors of one shape lie in one *plane*: laying a row aside or bringing it back is one copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from transformers import Cache
+
+GROWTH = 64
+"""Columns a full batch grows by at least."""
+
+
+@dataclass(frozen=True)
+class KvLayout:
+    """Where each layer's keys and values lie. `shapes[p]` = (heads, width) of plane p, which has `sizes[p]`
+    tensors; `places[layer]` = ((plane, index) of the keys, (plane, index) of the values)."""
+
+    shapes: tuple[tuple[int, int], ...]
+    sizes: tuple[int, ...]
+    places: dict[int, tuple[tuple[int, int], tuple[int, int]]]
+    dtype: torch.dtype
+    device: torch.device
+
+
+class KvProbe(Cache):
+    """Notes the shapes of the keys and values that a forward pass hands over."""
+
+    def __init__(self) -> None:
+        super().__init__(layers=[])
+        self.seen: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args: object, **kwargs: object
+    ) -> tuple[Tensor, Tensor]:
+        self.seen[layer_idx] = (key_states, value_states)
+        return key_states, value_states
+
+    def layout(self) -> KvLayout:
+        """The layout that holds what was seen. Raises ValueError where nothing was."""
+        if not self.seen:
+            raise ValueError("the model keeps no key/values")
+        shapes: list[tuple[int, int]] = []
+        sizes: list[int] = []
+
+        def place(tensor: Tensor) -> tuple[int, int]:
+            shape = (tensor.shape[1], tensor.shape[3])
+            if shape not in shapes:
+                shapes.append(shape)
+                sizes.append(0)
+            plane = shapes.index(shape)
+            sizes[plane] += 1
+            return plane, sizes[plane] - 1
+
+        places = {layer: (place(key), place(value)) for layer, (key, value) in sorted(self.seen.items())}
+        key = next(iter(self.seen.values()))[0]
+        return KvLayout(tuple(shapes), tuple(sizes), places, key.dtype, key.device)
+
+
+@dataclass
+class RowKv:
+    """Key/values of one row's tokens: `planes[p]` of shape (sizes[p], heads, length, width)."""
+
+    planes: list[Tensor]
+
+    @property
+    def length(self) -> int:
+        return self.planes[0].shape[2]
+
+    def part(self, start: int, end: int) -> RowKv:
+        """A view of tokens start to end."""
+        return RowKv([plane[:, :, start:end] for plane in self.planes])
+
+
+def joined(parts: Sequence[RowKv]) -> RowKv:
+    """One row's parts, one after the other, in memory of its own."""
+    return RowKv([torch.cat(planes, dim=2) for planes in zip(*(part.planes for part in parts), strict=True)])
+
+
+class BatchKv(Cache):
+    """Key/values of a running batch. `used` columns are filled; `positions` (rows, capacity) is a column's
+    place in its row's text, negative where the column is none of the row's."""
+
+    def __init__(self, layout: KvLayout, positions: Tensor, used: int) -> None:
+        super().__init__(layers=[])
+        self.layout = layout
+        self.positions = positions
+        self.used = used
+        self.planes = [self._new_plane(plane, *positions.shape) for plane in range(len(layout.shapes))]
+        self._find_views()
+
+    def _new_plane(self, plane: int, rows: int, capacity: int) -> Tensor:
+        heads, width = self.layout.shapes[plane]
+        shape = (self.layout.sizes[plane], rows, heads, capacity, width)
+        # Zeros, not empty: a masked column still enters the sum with weight 0, and 0 * NaN is NaN.
+        return torch.zeros(shape, dtype=self.layout.dtype, device=self.layout.device)
+
+    def _find_views(self) -> None:
+        self.views = {
+            layer: (self.planes[key[0]][key[1]], self.planes[value[0]][value[1]])
+            for layer, (key, value) in self.layout.places.items()
+        }
+
+    @property
+    def rows(self) -> int:
+        return self.positions.shape[0]
+
+    @property
+    def capacity(self) -> int:
+        return self.positions.shape[1]
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args: object, **kwargs: object
+    ) -> tuple[Tensor, Tensor]:
+        """Called by the model's attention: write the new columns, return all."""
+        keys, values = self.views[layer_idx]
+        end = self.used + key_states.shape[2]
+        keys[:, :, self.used : end] = key_states
+        values[:, :, self.used : end] = value_states
+        return keys[:, :, :end], values[:, :, :end]
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        return self.used
+
+    def get_query_offset(self, layer_idx: int = 0) -> int:
+        return self.used
+
+    def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
+        return self.used + query_length, 0
+
+    def load(self, row: int, part: RowKv, end: int) -> None:
+        """Write a row's tokens so that they end before column `end`."""
+        for plane, source in zip(self.planes, part.planes, strict=True):
+            plane[:, row, :, end - part.length : end] = source
+
+    def take(self, row: int, start: int, end: int) -> RowKv:
+        """A copy of a row's columns start to end."""
+        return RowKv([plane[:, row, :, start:end].clone() for plane in self.planes])
+
+    def move(self, source: int, target: int) -> None:
+        """Overwrite row `target` with row `source`."""
+        self.positions[target] = self.positions[source]
+        for plane in self.planes:
+            plane[:, target, :, : self.used] = plane[:, source, :, : self.used]
+
+    def shrink(self, rows: int) -> None:
+        """Keep the first rows only."""
+        self.positions = self.positions[:rows]
+        self.planes = [plane[:, :rows] for plane in self.planes]
+        self._find_views()
+
+    def grow(self) -> None:
+        """Make room for more columns; each row's positions go on."""
+        more = max(GROWTH, self.used // 2)
+        steps = torch.arange(1, more + 1, device=self.positions.device)
+        self.positions = torch.cat([self.positions, self.positions[:, -1:] + steps], dim=1)
+        for index, old in enumerate(self.planes):
+            self.planes[index] = self._new_plane(index, *self.positions.shape)
+            self.planes[index][:, :, :, : self.used] = old[:, :, :, : self.used]
+        self._find_views()

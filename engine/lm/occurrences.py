@@ -1,0 +1,56 @@
+"""Which token of a continuation completes an occurrence of a string in its text.
+
+A delimiter may be one token, several, or part of a larger one. Texts are compared, not ids; decoding is kept
+rare by asking first whether a token holds the string's last character at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.lm.protocol import Tokenizer
+
+_BROKEN = "\ufffd"
+"""What decoders write for bytes that are no whole character yet."""
+
+
+class Occurrences:
+    """Occurrences of `needle`, counted from the left without overlap, as `str.count` does."""
+
+    def __init__(self, tokenizer: Tokenizer, needle: str, vocab_size: int) -> None:
+        if not needle:
+            raise ValueError("an empty string occurs everywhere: give at least one character")
+        self.needle = needle
+        self._tokenizer = tokenizer
+        self._known = np.full(vocab_size, -1, dtype=np.int8)
+        self._anchor = tokenizer.encode("a")[-1:]
+        self._anchor_text = tokenizer.decode(self._anchor)
+
+    def may_complete(self, tokens: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether each token could be the last of an occurrence. False is certain."""
+        found = self._known[tokens]
+        if (found < 0).any():
+            for token in set(tokens[found < 0].tolist()):
+                self._known[token] = self._holds_last_character(token)
+            found = self._known[tokens]
+        return found > 0
+
+    def _holds_last_character(self, token: int) -> bool:
+        # Decoded behind another token: some tokenizers drop a space that begins a text.
+        text = self._tokenizer.decode([*self._anchor, token])
+        piece = text.removeprefix(self._anchor_text)
+        return self.needle[-1] in piece or (not self.needle.isascii() and _BROKEN in piece)
+
+    def count(self, tokens: Sequence[int]) -> int:
+        """Occurrences in the text of tokens."""
+        return self._tokenizer.decode(tokens).count(self.needle)
+
+    def first_end(self, tokens: Sequence[int]) -> int | None:
+        """How many tokens it takes to complete the first occurrence, None where there is none."""
+        for index in np.flatnonzero(self.may_complete(np.asarray(tokens, dtype=np.int64))).tolist():
+            if self.count(tokens[: index + 1]):
+                return index + 1
+        return None

@@ -1,0 +1,145 @@
+"""Load a pretrained causal model and its tokenizer from a folder or the hub, or say what is wrong with it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from safetensors import SafetensorError
+from transformers.utils import logging as hf_logging
+from transformers.utils.hub import cached_file
+
+from engine.errors import ModelError
+from engine.lm.device import pick_device, pick_dtype
+from engine.lm.fingerprint import fingerprint
+
+WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+
+
+@dataclass
+class Pretrained:
+    """A model on its device, its tokenizer, the ids its generation settings end a text with, and its
+    fingerprint."""
+
+    model: Any
+    tokenizer: Any
+    eos: frozenset[int]
+    fingerprint: str
+
+
+def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
+    """Load from a local folder or a hub name. Raises ModelError."""
+    target = pick_device(device)
+    local = Path(path).expanduser()
+    if _looks_local(path) and not local.is_dir():
+        raise ModelError(what="no such model folder", where=path, mend="correct `model.path`")
+    source = str(local) if local.is_dir() else path
+    with _quiet(), _explained(path):
+        config = transformers.AutoConfig.from_pretrained(source)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source)
+        loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(
+            source, dtype=pick_dtype(dtype, target, config), output_loading_info=True
+        )
+        model, report = loaded
+        _check_complete(path, report)
+        model = _on_device(model, target, path)
+        return Pretrained(model, tokenizer, _eos_ids(model), _fingerprint_of(source))
+
+
+def _looks_local(path: str) -> bool:
+    return path.startswith(("/", "./", "../", "~")) or path.count("/") > 1 or "\\" in path
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The engine's only output is its log: hush the library's progress bars and its advice."""
+    bars, level = hf_logging.is_progress_bar_enabled(), hf_logging.get_verbosity()
+    hf_logging.disable_progress_bar()
+    hf_logging.set_verbosity(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        hf_logging.set_verbosity(level)
+        if bars:
+            hf_logging.enable_progress_bar()
+
+
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    """Turn what the library raises for a bad model into a ModelError."""
+    try:
+        yield
+    except SafetensorError as error:
+        raise ModelError(
+            what=f"a weight file is damaged or cut short: {error}",
+            where=path,
+            mend="copy or download the model again",
+        ) from error
+    except torch.OutOfMemoryError as error:
+        raise ModelError(
+            what="the model does not fit into the device's memory",
+            where=path,
+            mend="use a smaller `model.dtype`, a smaller model, or `model.device: cpu`",
+        ) from error
+    except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
+        raise ModelError(
+            what=f"cannot load the model: {_first_line(error)}",
+            where=path,
+            mend="`model.path` needs a folder with config.json, tokenizer and safetensors of a causal model, "
+            "or a hub name that can be reached or is in the local cache",
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def _check_complete(path: str, report: Any) -> None:
+    """The library fills missing weights with random numbers and only warns: here that is an error."""
+    missing = sorted(_names(report, "missing_keys"))
+    wrong = sorted(_names(report, "mismatched_keys"))
+    if missing or wrong:
+        named = ", ".join((missing + wrong)[:3])
+        raise ModelError(
+            what=f"{len(missing)} weights are missing and {len(wrong)} have another shape ({named}…)",
+            where=path,
+            mend="copy or download the model again: config.json and weights must belong together",
+        )
+
+
+def _names(report: Any, key: str) -> Iterable[str]:
+    found = report.get(key, ()) if isinstance(report, dict) else getattr(report, key, ())
+    return (str(name[0]) if isinstance(name, tuple) else str(name) for name in found)
+
+
+def _on_device(model: Any, device: torch.device, path: str) -> Any:
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    return model.to(device).eval()
+
+
+def _eos_ids(model: Any) -> frozenset[int]:
+    """End-of-sequence ids of the generation settings and of the configuration: one, several or none."""
+    ids: set[int] = set()
+    for settings in (getattr(model, "generation_config", None), model.config.get_text_config()):
+        value = getattr(settings, "eos_token_id", None)
+        ids |= set(value) if isinstance(value, (list, tuple)) else {value} if value is not None else set()
+    return frozenset(ids)
+
+
+def _fingerprint_of(source: str) -> str:
+    config = Path(source) / "config.json"
+    if not config.is_file():
+        config = Path(str(cached_file(source, "config.json")))
+    # A hub snapshot's folder holds exactly the files that were fetched for this revision.
+    weights = [path for pattern in WEIGHTS for path in config.parent.glob(pattern)]
+    if any(path.suffix == ".safetensors" for path in weights):
+        weights = [path for path in weights if path.suffix == ".safetensors"]
+    return fingerprint(config, weights)

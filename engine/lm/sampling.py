@@ -1,0 +1,74 @@
+"""Choose the next token of every row.
+
+A row's draw number t depends on its seed and t alone (a counter-based generator), so neither the batch a row
+is in nor its place there can change what it samples.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64's finaliser (Steele, Lea and Flood 2014)."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def uniforms(seeds: NDArray[np.uint64], counters: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Draw `counters[i]` of the generator with `seeds[i]`, in [0, 1) with 53 bits; shapes broadcast."""
+    # The seed is mixed first: seeds 0, 1, 2 … must not give shifted copies of one sequence.
+    with np.errstate(over="ignore"):
+        bits = _mix(_mix(seeds + _GAMMA) + (counters + np.uint64(1)) * _GAMMA)
+    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def seeds_array(seeds: list[int]) -> NDArray[np.uint64]:
+    """Any integers as 64-bit seeds."""
+    return np.array([seed & 0xFFFFFFFFFFFFFFFF for seed in seeds], dtype=np.uint64)
+
+
+def greedy(logits: Tensor) -> Tensor:
+    """The likeliest token of each row of (rows, vocab), the lowest id where several are equal: (rows,)."""
+    if logits.device.type in ("cpu", "cuda"):
+        return logits.argmax(dim=-1)  # documented to return the first of equal maxima
+    ids = torch.arange(logits.shape[-1], device=logits.device)
+    best = logits == logits.amax(dim=-1, keepdim=True)
+    return torch.where(best, ids, logits.shape[-1]).amin(dim=-1)
+
+
+def sampled(logits: Tensor, temperatures: Tensor, draws: Tensor) -> Tensor:
+    """Inverse of the cumulative distribution at `draws` (rows,) of softmax(logits / temperature): (rows,).
+
+    float64, where the device has it: in float32 the tail of a large vocabulary would be lost."""
+    wide = torch.float32 if logits.device.type == "mps" else torch.float64
+    cumulative = torch.softmax(logits.to(wide) / temperatures.to(wide)[:, None], dim=-1).cumsum(dim=-1)
+    targets = draws.to(wide)[:, None] * cumulative[:, -1:]
+    tokens = torch.searchsorted(cumulative, targets, right=True)[:, 0]
+    return tokens.clamp_(max=logits.shape[-1] - 1)
+
+
+def choose(logits: Tensor, temperatures: NDArray[np.float64], draws: NDArray[np.float64] | None) -> Tensor:
+    """Next token of each row of float32 logits (rows, vocab); greedy where the temperature is 0."""
+    if draws is None:
+        return greedy(logits)
+    warm = temperatures > 0
+    divisors = torch.from_numpy(np.where(warm, temperatures, 1.0)).to(logits.device, torch.float32)
+    numbers = torch.from_numpy(draws).to(
+        logits.device, divisors.dtype if logits.device.type == "mps" else None
+    )
+    tokens = sampled(logits, divisors, numbers)
+    if warm.all():
+        return tokens
+    return torch.where(torch.from_numpy(warm).to(logits.device), tokens, greedy(logits))
+
+
+def logprobs_of(logits: Tensor, tokens: Tensor) -> Tensor:
+    """Log-probability, in nats at temperature 1, of one token a row: (rows,)."""
+    return logits.gather(1, tokens[:, None])[:, 0] - logits.logsumexp(dim=-1)

@@ -1,0 +1,60 @@
+"""The text side of a model, over a tokenizer of the transformers library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from jinja2 import TemplateError
+
+
+class HfTokenizer:
+    """`Tokenizer` over a transformers tokenizer. `eos`: further ids that end a text, of the generation
+    settings say; the tokenizer's own is always one of them."""
+
+    def __init__(self, tokenizer: Any, eos: Iterable[int] = ()) -> None:
+        self._tokenizer = tokenizer
+        own = tokenizer.eos_token_id
+        self.eos_token_ids: frozenset[int] = frozenset(eos) | ({own} if own is not None else set())
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of plain text, no special tokens added."""
+        return list(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Text of tokens, special tokens left out, white space exactly as it was generated."""
+        return self._tokenizer.decode(
+            list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+
+    def encode_chat(self, user: str, system: str | None = None) -> list[int]:
+        """Token ids of a one-turn conversation up to where the assistant begins.
+
+        Without a chat template: whatever the tokenizer puts before every text (a begin-of-text token, often
+        nothing), then the system text, if any, and the user's, each followed by an empty line."""
+        if not getattr(self._tokenizer, "chat_template", None):
+            text = "".join(f"{part}\n\n" for part in (system, user) if part)
+            return [*self._opening(), *self.encode(text)]
+        return self.encode(self._render(user, system))
+
+    def _opening(self) -> list[int]:
+        """Special tokens that the tokenizer puts before a text; what it would put behind is left out."""
+        plain = self.encode("a")
+        full = list(self._tokenizer.encode("a", add_special_tokens=True))
+        for start in range(len(full) - len(plain) + 1):
+            if full[start : start + len(plain)] == plain:
+                return full[:start]
+        return []
+
+    def _render(self, user: str, system: str | None) -> str:
+        turn = [{"role": "user", "content": user}]
+        if system is None:
+            return self._apply(turn)
+        try:
+            return self._apply([{"role": "system", "content": system}, *turn])
+        except TemplateError:
+            # Some templates (Gemma's, for one) refuse a system role: it then opens the user's turn.
+            return self._apply([{"role": "user", "content": f"{system}\n\n{user}"}])
+
+    def _apply(self, messages: list[dict[str, str]]) -> str:
+        return self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)

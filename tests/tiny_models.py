@@ -1,0 +1,93 @@
+"""Small random causal models with a small byte-level tokenizer, saved as folders like any downloaded model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers.utils import logging as hf_logging
+
+TEXT = [
+    "Ann has 12 apples.\n\nShe buys 3 more.\n\n12 + 3 = 15.\n\n#### 15",
+    "Ben has 40 pens.\n\nHe gives 7 away.\n\n40 - 7 = 33.\n\n#### 33\n\n\n\n",
+    "état naïve: été, ça — c'est déjà là.\n\n  two  spaces\n",
+] * 4
+
+ARCHITECTURES = ("qwen2", "llama", "gpt2", "gpt_neox", "gemma2", "phi3", "mistral")
+
+
+def tiny_tokenizer(chat_template: str | None = None) -> Any:
+    """Byte-level BPE in which line breaks come alone, doubled, and merged into `.\\n\\n`."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=320,
+        special_tokens=["<eos>", "<|user|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(TEXT, trainer)
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<eos>")
+    fast.chat_template = chat_template
+    return fast
+
+
+def tiny_config(architecture: str, vocab_size: int) -> Any:
+    """Configuration of a random model: 3 layers, hidden size 32."""
+    common: dict[str, Any] = {
+        "vocab_size": vocab_size,
+        "hidden_size": 32,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
+        "max_position_embeddings": 512,
+        "bos_token_id": None,
+        "eos_token_id": 0,
+        "pad_token_id": 0,
+    }
+    grouped = {**common, "num_key_value_heads": 2}
+    makers: dict[str, Any] = {
+        "qwen2": lambda: transformers.Qwen2Config(**grouped),
+        "llama": lambda: transformers.LlamaConfig(**grouped),
+        "gemma2": lambda: transformers.Gemma2Config(**grouped, head_dim=8, sliding_window=6),
+        "phi3": lambda: transformers.Phi3Config(**grouped),
+        "mistral": lambda: transformers.MistralConfig(**grouped, sliding_window=6),
+        "gpt_neox": lambda: transformers.GPTNeoXConfig(**common),
+        "gpt2": lambda: transformers.GPT2Config(
+            vocab_size=vocab_size,
+            n_embd=32,
+            n_layer=3,
+            n_head=4,
+            n_positions=512,
+            eos_token_id=0,
+            bos_token_id=0,
+        ),
+    }
+    return makers[architecture]()
+
+
+def save_tiny(
+    folder: Path, architecture: str = "qwen2", chat_template: str | None = None, seed: int = 0
+) -> Path:
+    """Write a random model and its tokenizer into a folder."""
+    tokenizer = tiny_tokenizer(chat_template)
+    torch.manual_seed(seed)
+    model = transformers.AutoModelForCausalLM.from_config(tiny_config(architecture, len(tokenizer)))
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            # Wider than usual: a random model with small weights says the same token for ever.
+            if parameter.dim() > 1:
+                parameter.normal_(std=0.35)
+            elif "bias" in name:
+                parameter.normal_(std=0.1)
+    bars = hf_logging.is_progress_bar_enabled()
+    hf_logging.disable_progress_bar()
+    model.save_pretrained(folder)
+    if bars:
+        hf_logging.enable_progress_bar()
+    tokenizer.save_pretrained(folder)
+    return folder
