@@ -8,7 +8,12 @@ import torch
 
 from engine.errors import ModelError
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+DTYPES = {
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+    "float64": torch.float64,  # no configuration offers it: for comparisons free of rounding
+}
 
 
 def pick_device(name: str) -> torch.device:

@@ -85,7 +85,7 @@ class SharedPrefixes:
         for index, branch in enumerate(branches):
             begun = self._begun(branch)
             if begun is not None and _is_finished(begun, branch):
-                done[index] = begun
+                done[index] = begun if branch.keep else replace(begun, kept=None)
             else:
                 jobs[index] = self._job(branch, begun)
         for chunk in chunks(list(jobs), self._max_rows):

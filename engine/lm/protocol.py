@@ -62,7 +62,7 @@ class Request:
     """One continuation of `prompt`. `seed` fixes its random draws, whatever else is in the batch.
 
     `capture_layers`/`capture_after`: record the residual stream at every token of the continuation that
-    completes an occurrence of the string `capture_after`.
+    completes an occurrence of the string `capture_after`, the last token included.
     """
 
     prompt: Sequence[int]
@@ -76,8 +76,11 @@ class Request:
 @dataclass
 class Completion:
     """`logprobs`: log-probability (nats, at temperature 1) of each token of `tokens` under the model as it
-    was steered. `ended`: eos, stop or length. `states`: (occurrences, len(capture_layers), hidden_size)
-    where asked for, `state_ends[i]` the number of continuation tokens up to and including occurrence i.
+    was steered, behind the logits processor if there is one. `ended`: eos, stop or length.
+
+    `states`: (occurrences, len(capture_layers), hidden_size) where asked for; `state_ends[i]`: how many
+    continuation tokens there are up to and including the one that completes occurrence i. Occurrences are
+    counted without overlap; one token that completes two has two equal entries.
     `kept`: a backend's own handle to key/values."""
 
     tokens: list[int]
@@ -99,8 +102,9 @@ class Branch:
     """A continuation of row `row` of open prefixes that leaves the prefix as it is.
 
     `begun`: go on with this kept completion of the same row instead of starting anew (`sampling` then counts
-    the whole continuation; the null probe becomes the commit without being decoded twice). `keep`: hold
-    the key/values, for a later `begun` or `extend`.
+    the whole continuation, and its `stop` also cuts what was begun; the null probe becomes the commit without
+    being decoded twice). A begun continuation keeps its own steering: `steer` is not added again. `keep`: hold
+    the key/values, for a later `begun` or `extend` of the same prefix.
     """
 
     row: int

@@ -8,7 +8,7 @@ import torch
 
 from engine.lm.network import Network
 
-TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.1, torch.float16: 0.02}
+TOLERANCE = {torch.float64: 1e-3, torch.float32: 1e-3, torch.bfloat16: 0.1, torch.float16: 0.02}
 """Allowed difference in logits, relative to their largest."""
 
 
