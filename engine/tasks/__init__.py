@@ -1,0 +1,1 @@
+"""Data sets, prompts, answer extraction and metrics."""

@@ -1,0 +1,120 @@
+"""Arithmetic word problems of several steps, told forwards or backwards.
+
+Forwards: a known number, then what was done to it, and the question is how many there are now. Backwards: a known
+number at the end, then what had been done before, latest first, and the question is how many there were at first.
+The operations are the same words; a story told backwards has to be undone.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from engine.tasks.generated.habits import Style, apply_operation, careful_style, turned_style, write_solution
+from engine.tasks.generated.splits import Split, split_of, text_digest
+from engine.tasks.generated.topics import NAMES, TOPIC_OF, TOPICS, Topic
+
+Kind = Literal["forwards", "backwards"]
+KINDS: tuple[Kind, ...] = ("forwards", "backwards")
+
+LARGEST = 99
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One generated word problem.
+
+    operations: what the story says happened, signed, in the order told; each of size 1 to 9.
+    solution: the careful solution, steps separated by a blank line, `#### n` at the end.
+    """
+
+    id: str
+    question: str
+    answer: str
+    solution: str
+    topic: str
+    kind: Kind
+    start: int
+    operations: tuple[int, ...]
+    split: Split
+    meta: dict[str, Any] = field(compare=False)
+
+
+def generate(split: Split, n: int, seed: int) -> list[Problem]:
+    """`n` different problems of `split`; the same for the same (split, n, seed), a prefix of those for a larger n."""
+    return [problem for problem, _ in zip(problems(split, seed), range(n), strict=False)]
+
+
+def problems(split: Split, seed: int) -> Iterator[Problem]:
+    """The endless stream of different problems of `split` for `seed`."""
+    rng = random.Random(f"arithmetic:{split}:{seed}")
+    seen: set[str] = set()
+    while True:
+        problem = draw_problem(rng)
+        if problem.split == split and problem.id not in seen:
+            seen.add(problem.id)
+            yield problem
+
+
+def draw_problem(rng: random.Random) -> Problem:
+    """One problem of any split whose three habits lead to three different answers."""
+    while True:
+        topic, name, kind = rng.choice(TOPICS), rng.choice(NAMES), rng.choice(KINDS)
+        operations = tuple(rng.choice((-1, 1)) * rng.randint(1, 9) for _ in range(rng.randint(2, 4)))
+        reach = sum(map(abs, operations))
+        start = rng.randint(reach + 1, LARGEST - reach)  # whatever the signs, no step leaves 1..99
+        if _habits_differ(kind, start, operations):
+            return build_problem(topic, name, kind, start, operations)
+
+
+def build_problem(topic: Topic, name: str, kind: Kind, start: int, operations: tuple[int, ...]) -> Problem:
+    """The problem with these parts."""
+    question = _question(topic, name, kind, start, operations)
+    style = careful_style(kind)
+    written = write_solution(topic.noun, kind, start, operations, [style for _ in range(len(operations) + 1)])
+    meta = {"topic": topic.noun, "kind": kind, "start": start, "operations": list(operations)}
+    return Problem(
+        id=f"arithmetic-{text_digest(question)[:16]}",
+        question=question,
+        answer=str(written.answer),
+        solution=written.text,
+        topic=topic.noun,
+        kind=kind,
+        start=start,
+        operations=operations,
+        split=split_of(question),
+        meta=meta,
+    )
+
+
+def topic_of(problem: Problem) -> Topic:
+    """The story frame that the problem was made from."""
+    return TOPIC_OF[problem.topic]
+
+
+def result_in(style: Style, kind: Kind, start: int, operations: tuple[int, ...]) -> int:
+    """What a solution that keeps to `style` from beginning to end arrives at."""
+    value = start
+    for operation in operations:
+        value = apply_operation(style, kind, value, operation).result
+    return value
+
+
+def _habits_differ(kind: Kind, start: int, operations: tuple[int, ...]) -> bool:
+    styles: tuple[Style, ...] = (careful_style(kind), turned_style(kind), "quick")
+    return len({result_in(style, kind, start, operations) for style in styles}) == len(styles)
+
+
+def _question(topic: Topic, name: str, kind: Kind, start: int, operations: tuple[int, ...]) -> str:
+    noun = topic.noun
+    if kind == "forwards":
+        told = [f"Then {name} {(topic.gain if o > 0 else topic.lose).present} {abs(o)}." for o in operations]
+        first, last = f"{name} has {start} {noun}.", f"How many {noun} does {name} have now?"
+    else:
+        told = [
+            f"Before that {name} {(topic.gain if o > 0 else topic.lose).past} {abs(o)}." for o in operations
+        ]
+        first, last = f"{name} now has {start} {noun}.", f"How many {noun} did {name} have at first?"
+    return " ".join([first, *told, last])
