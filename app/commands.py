@@ -1,0 +1,135 @@
+"""Every command of the console, once: its key, its word in the footer, its sentence in help and palette.
+
+A screen takes its part with `bindings(...)`; the footer, the help screen and the command palette read what is
+bound, so a command is never described in two places. Widgets bind what only they can do themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.binding import Binding, BindingType
+
+
+@dataclass(frozen=True)
+class Command:
+    """`key`: as Textual names it; `action`: the method `action_…`; `label`: in the footer; `help`: a sentence.
+
+    Commands that are not shown in the footer are in the help and in the palette all the same.
+    """
+
+    key: str
+    action: str
+    label: str
+    help: str
+    shown: bool = True
+    display: str | None = None
+    priority: bool = False
+
+    def binding(self) -> Binding:
+        """The command as Textual binds it."""
+        return Binding(
+            self.key,
+            self.action,
+            self.label,
+            show=self.shown,
+            key_display=self.display,
+            priority=self.priority,
+            tooltip=self.help,
+        )
+
+
+def bindings(*tables: tuple[Command, ...]) -> list[BindingType]:
+    """Tables of commands as bindings."""
+    return [command.binding() for table in tables for command in table]
+
+
+EVERYWHERE = (
+    Command(
+        "question_mark",
+        "app.help",
+        "Help",
+        "What this screen shows, and what every key does here.",
+        display="?",
+    ),
+    Command(
+        "ctrl+p",
+        "app.command_palette",
+        "Commands",
+        "Find any command by its name.",
+        shown=False,
+        display="^p",
+    ),
+    Command(
+        "ctrl+t", "app.toggle_dark", "Dark/light", "Change between the dark and the light theme.", shown=False
+    ),
+    Command("ctrl+g", "app.show_lag", "Lag", "Say how far the console is behind the log.", shown=False),
+    Command(
+        "q", "app.leave", "Quit", "Leave; a run that is at work can be left running, or stopped and kept."
+    ),
+    Command(
+        "ctrl+c",
+        "app.interrupt",
+        "Stop and quit",
+        "Ask the engine to keep what it has, wait for its word (5 s at most) and leave; twice leaves at once.",
+        shown=False,
+        display="^c",
+        priority=True,
+    ),
+)
+
+RUNS = (
+    Command("n", "new_run", "New run", "Start a run from a configuration."),
+    Command("r", "resume_run", "Resume", "Take up a run again that was stopped, interrupted or failed."),
+    Command("p", "pause_run", "Pause", "Let the engine of this run wait after the item it is at."),
+    Command("p", "unpause_run", "Go on", "Let the paused engine of this run go on."),
+    Command("S", "stop_run", "Stop", "Let the engine of this run keep what it has and stop."),
+    Command("E", "show_error", "Error", "Read why this run failed.", shown=False),
+)
+
+RUN = (
+    Command(
+        "space", "freeze", "Freeze", "Let the view stand still while the engine goes on.", display="space"
+    ),
+    Command("space", "thaw", "Unfreeze", "Go with the run again.", display="space"),
+    Command("p", "pause", "Pause", "Let the engine wait after the item it is at."),
+    Command("p", "unpause", "Go on", "Let the paused engine go on."),
+    Command("r", "start", "Resume", "Take the run up again from where its engine left it."),
+    Command("S", "stop", "Stop", "Let the engine keep what it has and stop."),
+    Command("D", "detach", "Detach", "Back to the list of runs; the engine goes on."),
+    Command("E", "show_error", "Error", "Read what went wrong.", shown=False),
+)
+
+TIMELINE = (
+    Command("left_square_bracket", "step(-1)", "Event −1", "One event back.", shown=False, display="["),
+    Command("right_square_bracket", "step(1)", "Event +1", "One event on.", shown=False, display="]"),
+    Command(
+        "left_curly_bracket", "stop_at(-1)", "Back", "To the decision, example or stage before.", False, "{"
+    ),
+    Command("right_curly_bracket", "stop_at(1)", "On", "To the next decision, example or stage.", False, "}"),
+    Command(
+        "comma",
+        "replay",
+        "Replay",
+        "Play the log from here at its own pace; again: halt.",
+        display=",",
+    ),
+    Command("full_stop", "speed", "Faster", "Replay 1, 4, 16, 64 times as fast as it was.", False, "."),
+    Command("0", "seek_start", "Start", "To the first event.", shown=False),
+    Command("L", "seek_live", "Live", "To the end of the log, and on with it."),
+)
+
+PANEL = (Command("y", "copy", "Copy", "Copy it all."),)
+
+DIALOG = (
+    Command("escape", "close", "Close", "Close this.", display="esc"),
+    Command(
+        "ctrl+c",
+        "app.interrupt",
+        "Stop and quit",
+        "Ask the engine to keep what it has, and leave.",
+        shown=False,
+        display="^c",
+        priority=True,
+    ),
+)

@@ -1,0 +1,48 @@
+"""What all full screens have in common: breakpoints, and a notice where the terminal is too narrow for them."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.widget import Widget
+
+NARROWEST = 60
+"""Columns below which a screen says so instead of drawing."""
+
+Result = TypeVar("Result")
+
+
+class TooNarrow(Widget):
+    """Takes the place of everything else below `NARROWEST` columns."""
+
+    DEFAULT_CSS = """
+    TooNarrow { display: none; width: 1fr; height: 1fr; content-align: center middle; text-align: center; }
+    """
+
+    def render(self) -> Text:
+        return Text(
+            f"{self.app.size.width} columns are too few.\nWiden to {NARROWEST} or more.\n\nThe run is not affected.",
+            justify="center",
+        )
+
+
+class ConsoleScreen(Screen[Result]):
+    """A full screen. Gives its content in `compose_content`; has the class `-tiny`, `-narrow` or `-wide`."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (NARROWEST, "-narrow"), (120, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (30, "-high")]
+    DEFAULT_CSS = """
+    ConsoleScreen.-tiny > * { display: none; }
+    ConsoleScreen.-tiny > TooNarrow { display: block; }
+    """
+
+    def compose(self) -> ComposeResult:
+        yield TooNarrow()
+        yield from self.compose_content()
+
+    def compose_content(self) -> ComposeResult:
+        """The screen's widgets, from top to bottom."""
+        yield from ()

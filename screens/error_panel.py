@@ -1,0 +1,138 @@
+"""What went wrong, where, and how to mend it: stays until it is read, and can be copied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.table import Table
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Footer, Static
+
+from app.commands import DIALOG, PANEL, bindings
+from engine.errors import ConfigError, Problem, SteerError
+from engine.events import StageFailed
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that went wrong, ready to be shown. `problems`: of a configuration, each with its place."""
+
+    title: str
+    what: str
+    where: str = ""
+    mend: str = ""
+    traceback: str = ""
+    problems: tuple[Problem, ...] = ()
+
+    @classmethod
+    def of_error(cls, title: str, error: Exception) -> Fault:
+        """From an exception; one that nobody foresaw says its type."""
+        if isinstance(error, ConfigError):
+            count = len(error.problems)
+            what = (
+                "1 value is not what it should be"
+                if count == 1
+                else f"{count} values are not what they should be"
+            )
+            return cls(title, what, mend=error.mend, problems=tuple(error.problems))
+        if isinstance(error, SteerError):
+            return cls(title, error.what, error.where, error.mend)
+        return cls(
+            title,
+            f"{type(error).__name__}: {error}",
+            mend="the program did not foresee this: please report it",
+        )
+
+    @classmethod
+    def of_failure(cls, event: StageFailed) -> Fault:
+        """From a run's log."""
+        title = f"Stage {event.stage} failed" if event.stage else "The run failed"
+        return cls(title, event.what, event.where, event.mend, event.traceback)
+
+    def as_text(self) -> str:
+        """To be pasted elsewhere."""
+        parts = [self.title, self.what]
+        parts += [f"  {problem}" for problem in self.problems]
+        parts += [f"where: {self.where}" if self.where else "", f"mend: {self.mend}" if self.mend else ""]
+        return "\n".join(part for part in [*parts, self.traceback] if part)
+
+
+class ErrorPanel(ModalScreen[None]):
+    """A fault, until it is read."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(PANEL, DIALOG)
+    DEFAULT_CSS = """
+    ErrorPanel {
+        align: center middle;
+        & > Vertical {
+            width: 90%;
+            max-width: 110;
+            height: auto;
+            max-height: 90%;
+            border: round $error;
+            border-title-color: $text-error;
+            border-title-style: bold;
+            background: $surface;
+            & > VerticalScroll { height: auto; max-height: 100%; padding: 1 2; scrollbar-size-vertical: 1; }
+            & Static { height: auto; }
+        }
+    }
+    """
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__()
+        self.fault = fault
+
+    @classmethod
+    def of_failure(cls, event: StageFailed) -> ErrorPanel:
+        """The panel of a failed stage."""
+        return cls(Fault.of_failure(event))
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = f"✗ {self.fault.title}"
+            with VerticalScroll():
+                yield Static(fault_table(self.fault), markup=False)
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self.query_one(VerticalScroll).focus()
+
+    def action_copy(self) -> None:
+        """Copy it all."""
+        self.app.copy_to_clipboard(self.fault.as_text())
+        self.notify("Copied.")
+
+    def action_close(self) -> None:
+        """It was read."""
+        self.dismiss()
+
+
+def fault_table(fault: Fault) -> Table:
+    """What, where, how to mend, and each problem of a configuration."""
+    table = Table.grid(padding=(0, 2, 1, 0), expand=True)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(ratio=1)
+    table.add_row("what", Text(fault.what))
+    for number, problem in enumerate(fault.problems, start=1):
+        table.add_row(f"{number:>4}", _problem(problem))
+    if fault.where:
+        table.add_row("where", Text(fault.where))
+    if fault.mend:
+        table.add_row("mend", Text(fault.mend, style="bold"))
+    if fault.traceback:
+        table.add_row("trace", Text(fault.traceback.rstrip(), style="dim"))
+    return table
+
+
+def _problem(problem: Problem) -> Text:
+    """Three short lines: place, what stands there, what may stand there."""
+    text = Text(problem.where, style="bold")
+    if problem.value:
+        text.append("\nfound     ", "dim").append(problem.value)
+    return text.append("\nexpected  ", "dim").append(problem.allowed)

@@ -1,0 +1,191 @@
+"""What all screens of one run have in common: header, stages, time line, engine keys, and when to draw."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.message import Message
+from textual.widgets import Footer
+
+from app.commands import EVERYWHERE, RUN, TIMELINE, bindings
+from screens.console_screen import ConsoleScreen
+from screens.run_session import Session
+from screens.widgets.run_header import RunHeader
+from screens.widgets.stage_bar import StageBar
+from screens.widgets.timeline import Timeline
+
+POLL_SECONDS = 0.1
+
+
+class RunScreen(ConsoleScreen[None]):
+    """Base of the screens of one run. A subclass says `TITLE_WORD`, gives its widgets in `compose_body` (between
+    the stages and the time line) and draws `self.session.state` in `show`.
+
+    `show` is called some ten times a second at most, only while the screen is visible and only when
+    what is shown is another: new events, another cursor, frozen or not. Return True from `busy` to be called
+    again although nothing changed (work left over from the last call).
+
+    The keys: `space` freeze, `p` pause / go on, `r` resume a run nobody is at work on, `S` stop, `D` detach (back to
+    the list of runs), `E` read the failure, `[` `]` `{` `}` `,` `.` `0` `L` along the log. They are all in
+    `app.commands`; a subclass adds its own to `BINDINGS` (Textual merges them) and its text to `HELP`.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(RUN, TIMELINE, EVERYWHERE)
+    TITLE_WORD = ""
+
+    class StartWanted(Message):
+        """Somebody wants a worker for this run."""
+
+        def __init__(self, session: Session) -> None:
+            super().__init__()
+            self.session = session
+
+    class DetachWanted(Message):
+        """Somebody wants back to the list of runs."""
+
+    def __init__(self, session: Session, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.session = session
+        self._drawn: object = None
+        self._offered: object = None
+
+    def compose_content(self) -> ComposeResult:
+        yield RunHeader(self.session, self.TITLE_WORD)
+        yield StageBar(self.session)
+        yield from self.compose_body()
+        yield Timeline(self.session)
+        yield Footer(compact=True, show_command_palette=False)
+
+    def compose_body(self) -> ComposeResult:
+        """The widgets of this screen."""
+        yield from ()
+
+    def show(self) -> None:
+        """Draw the session's state."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether `show` has work left over."""
+        return False
+
+    def on_mount(self) -> None:
+        self.set_interval(POLL_SECONDS, self.poll)
+        self.call_after_refresh(self.poll)
+
+    def poll(self) -> None:
+        """Draw if there is something else to be seen."""
+        if not self.is_current:
+            return
+        session = self.session
+        now = (session.revision, session.frozen, session.behind, session.cursor)
+        if now != self._drawn or self.busy:
+            self._drawn = now
+            self._show_frame()
+            self.show()
+
+    def _show_frame(self) -> None:
+        self.query_one(RunHeader).refresh()
+        self.query_one(StageBar).update()
+        self.query_one(Timeline).refresh()
+        offered = (self.engine_state, self.session.frozen)
+        if offered != self._offered:
+            self._offered = offered
+            self.refresh_bindings()
+
+    # ------------------------------------------------------------ which keys there are
+
+    @property
+    def engine_state(self) -> str:
+        """What the engine does now, whatever moment is looked at: running, paused, hung, or nobody is there."""
+        status = getattr(self.session, "status", None)
+        return self.session.state.status if status is None else str(status.state)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer what can be done now."""
+        engine = self.engine_state
+        match action:
+            case "freeze" | "thaw":
+                return self.session.frozen == (action == "thaw")
+            case "pause":
+                return engine in ("running", "hung")
+            case "unpause":
+                return engine == "paused"
+            case "stop":
+                return engine in ("running", "paused", "hung")
+            case "start":
+                return engine in ("stopped", "interrupted", "failed", "prepared")
+            case "show_error":
+                return self.session.state.failure is not None
+            case _:
+                return True
+
+    # ------------------------------------------------------------ the view
+
+    def action_freeze(self) -> None:
+        """Let the view stand still."""
+        self.session.freeze()
+        self.poll()
+
+    def action_thaw(self) -> None:
+        """Go with the run again."""
+        self.session.thaw()
+        self.poll()
+
+    def action_step(self, by: int) -> None:
+        """Event by event."""
+        self.query_one(Timeline).step(by)
+
+    def action_stop_at(self, by: int) -> None:
+        """Decision by decision."""
+        self.query_one(Timeline).stop_at(by)
+
+    def action_replay(self) -> None:
+        """Play or halt."""
+        self.query_one(Timeline).toggle_replay()
+
+    def action_speed(self) -> None:
+        """Play faster."""
+        self.query_one(Timeline).next_speed()
+
+    def action_seek_start(self) -> None:
+        """To the first event."""
+        self.session.seek(0)
+        self.poll()
+
+    def action_seek_live(self) -> None:
+        """To the end, and on with it."""
+        self.query_one(Timeline).halt()
+        self.session.seek(None)
+        self.poll()
+
+    # ------------------------------------------------------------ the engine
+
+    def action_pause(self) -> None:
+        """Let the engine wait."""
+        self.session.send("pause")
+
+    def action_unpause(self) -> None:
+        """Let the engine go on."""
+        self.session.send("resume")
+
+    def action_stop(self) -> None:
+        """Let the engine stop."""
+        self.session.send("stop")
+
+    def action_start(self) -> None:
+        """Ask for a worker."""
+        self.post_message(self.StartWanted(self.session))
+
+    def action_detach(self) -> None:
+        """Ask for the list of runs."""
+        self.post_message(self.DetachWanted())
+
+    def action_show_error(self) -> None:
+        """Read what went wrong."""
+        from screens.error_panel import ErrorPanel
+
+        failure = self.session.state.failure
+        if failure is not None:
+            self.app.push_screen(ErrorPanel.of_failure(failure))

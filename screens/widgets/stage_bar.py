@@ -1,0 +1,211 @@
+"""How far the run's stages are, how fast, and whether anybody is at work on them."""
+
+from __future__ import annotations
+
+import time
+from typing import ClassVar
+
+from rich.text import Text
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from app import stages
+from app.stages import StageState
+from app.text import duration
+from screens.run_session import Session
+from screens.widgets.bars import bar
+
+SIGNS = {
+    stages.WAITING: "○",
+    stages.RUNNING: "▶",
+    stages.PAUSED: "‖",
+    stages.FINISHED: "✓",
+    stages.SKIPPED: "✓",
+    stages.STOPPED: "■",
+    stages.FAILED: "✗",
+}
+_MOST_LINES = 8
+_ROOMY = (100, 34)
+_TONES = ("done", "rest", "strong", "dim", "good", "alert", "bad")
+
+
+class StageBar(Widget):
+    """One line a stage where there is room, else one line for all. Call `update` when the session changed."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"stage-bar--{tone}" for tone in _TONES}
+    DEFAULT_CSS = """
+    StageBar {
+        height: auto;
+        padding: 0 1;
+        background: $panel;
+        & > .stage-bar--done { color: $primary; }
+        & > .stage-bar--rest { color: $text-disabled; }
+        & > .stage-bar--strong { text-style: bold; }
+        & > .stage-bar--dim { color: $text-muted; }
+        & > .stage-bar--good { color: $text-success; }
+        & > .stage-bar--alert { color: $text-warning; text-style: bold; }
+        & > .stage-bar--bad { color: $text-error; text-style: bold; }
+    }
+    """
+
+    lines = reactive(1, layout=True)
+
+    def __init__(self, session: Session, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._session = session
+
+    def on_mount(self) -> None:
+        self.set_interval(1.0, self.update)  # the worker's last sign of life ages without events
+        self.update()
+
+    def on_resize(self) -> None:
+        self.update()
+
+    def update(self) -> None:
+        """The session changed."""
+        self.lines = self._lines_wanted()
+        self.refresh()
+
+    def get_content_height(self, container, viewport, width: int) -> int:  # type: ignore[no-untyped-def]
+        return self.lines
+
+    def _lines_wanted(self) -> int:
+        count = len(self._session.state.stages)
+        width, height = self.app.size
+        roomy = width >= _ROOMY[0] and height >= _ROOMY[1] and count <= _MOST_LINES
+        return max(1, count) if roomy else 1
+
+    def render(self) -> Text:
+        found = list(self._session.state.stages.values())
+        if not found:
+            return Text("no stage has begun yet", self._style("dim")).append_text(Text("  ") + self._worker())
+        if self.lines == 1:
+            return self._compact(found)
+        name_width = max(len(stage.name) for stage in found)
+        rows = [self._line(stage, name_width) for stage in found]
+        shown = self._session.state.active_stage or found[-1]
+        at = found.index(shown)
+        rows[at] = self._with_right(rows[at], self._worker())
+        return Text("\n").join(rows)
+
+    # ------------------------------------------------------------ one line for all
+
+    def _compact(self, found: list[StageState]) -> Text:
+        """`✓ mine ✓ select ▶ eval ━━━━╸─── 45/100 1,203 tok/s ETA 0:42      ● at work`"""
+        width = self.content_size.width
+        worker = self._worker()
+        current = self._session.state.active_stage or _last_begun(found)
+        text = Text(no_wrap=True)
+        for stage in found:
+            text.append(f"{SIGNS.get(stage.status, '?')} {stage.name} ", self._tone(stage))
+        figures = self._figures(current, brief=True)
+        room = width - text.cell_len - figures.cell_len - worker.cell_len - 3
+        if current.active and room >= 6:
+            text.append_text(self._bar(current, min(24, room))).append(" ")
+        if text.cell_len + figures.cell_len + 2 > width:
+            figures = Text(f"{current.done:,}/{current.total:,}")
+        text.append_text(figures)
+        if text.cell_len + worker.cell_len + 1 > width:
+            worker = Text()
+        return self._with_right(text, worker)
+
+    # ------------------------------------------------------------ one line each
+
+    def _line(self, stage: StageState, name_width: int) -> Text:
+        tone = self._tone(stage)
+        text = Text(f"{SIGNS.get(stage.status, '?')} {stage.name:<{name_width}}  ", tone, no_wrap=True)
+        text.append_text(self._bar(stage, max(10, min(40, self.content_size.width // 5)))).append("  ")
+        count = f"{stage.done:,}/{stage.total:,} {stage.unit}" if stage.total else ""
+        if stage.status == stages.FINISHED and stage.total:
+            count = f"{max(stage.done, stage.total):,} {stage.unit}"
+        text.append(f"{count:<18} ", self._style("dim") if not stage.active else "")
+        if stage.active:
+            text.append_text(self._figures(stage, brief=False))
+        elif stage.status == stages.FINISHED:
+            text.append(_summary(stage), self._style("dim"))
+        elif stage.status == stages.FAILED and stage.error is not None:
+            text.append(f"{stage.error.what}  (E: read it all)", self._style("bad"))
+        else:
+            text.append(_WORDS.get(stage.status, stage.status), self._style("dim"))
+        return text
+
+    def _figures(self, stage: StageState, brief: bool) -> Text:
+        """Pace and what is left."""
+        parts: list[tuple[str, str]] = []
+        if brief and stage.total and stage.active:
+            parts.append((f"{stage.done:,}/{stage.total:,}", ""))
+        if stage.status == stages.PAUSED:
+            parts.append(("PAUSED", self._style("alert")))
+        elif stage.active:
+            pace = stage.tokens_per_second
+            parts.append((f"{pace:,.0f} tok/s" if pace is not None else "", ""))
+            parts.append(
+                (f"ETA {duration(stage.eta)}" if stage.eta is not None else "", self._style("strong"))
+            )
+        elif brief and stage.status == stages.FAILED and stage.error is not None:
+            parts.append((stage.error.what, self._style("bad")))
+        elif brief and stage.status == stages.FINISHED:
+            parts.append((_summary(stage), self._style("dim")))
+        if not brief:
+            parts.append((stage.note, self._style("dim")))
+        text = Text(no_wrap=True)
+        for part, style in parts:
+            if part:
+                text.append("  " if text else "").append(part, style)
+        return text
+
+    # ------------------------------------------------------------ the worker
+
+    def _worker(self) -> Text:
+        """Whether anybody is at work, seen from outside the log."""
+        status = getattr(self._session, "status", None)
+        if status is None:
+            return Text()
+        age = status.heartbeat_age
+        if status.state == "hung":
+            return Text(f"? presumed hung: silent for {duration(age or 0)}", self._style("bad"))
+        if status.alive:
+            beat = "●" if int(time.time()) % 2 else "◉"
+            return Text(f"{beat} worker {status.pid}", self._style("good"))
+        if status.state == "interrupted":
+            return Text("✗ interrupted: the worker vanished (r resumes)", self._style("alert"))
+        word = {"stopped": "■ stopped (r resumes)", "failed": "✗ failed (E reads why, r resumes)"}
+        return Text(word.get(status.state, f"no worker: {status.state}"), self._style("dim"))
+
+    # ------------------------------------------------------------ drawing
+
+    def _bar(self, stage: StageState, width: int) -> Text:
+        return bar(stage.fraction, width, self._style("done"), self._style("rest"))
+
+    def _with_right(self, text: Text, right: Text) -> Text:
+        room = self.content_size.width - right.cell_len - 1
+        text.truncate(max(0, room), overflow="ellipsis")
+        return text.append(" " * max(1, room - text.cell_len + 1)).append_text(right)
+
+    def _tone(self, stage: StageState) -> str:
+        if stage.status == stages.FAILED:
+            return self._style("bad")
+        if stage.status == stages.PAUSED:
+            return self._style("alert")
+        if stage.active:
+            return self._style("strong")
+        return self._style("good" if stage.status == stages.FINISHED else "dim")
+
+    def _style(self, name: str) -> str:
+        return str(self.get_component_rich_style(f"stage-bar--{name}", partial=True))
+
+
+_WORDS = {stages.SKIPPED: "finished before", stages.STOPPED: "stopped, kept", stages.WAITING: "waiting"}
+
+
+def _last_begun(found: list[StageState]) -> StageState:
+    begun = [stage for stage in found if stage.status != stages.WAITING]
+    return begun[-1] if begun else found[0]
+
+
+def _summary(stage: StageState) -> str:
+    figures = [
+        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in stage.summary.items()
+    ]
+    return "  ".join([f"in {duration(stage.seconds)}", *figures])
