@@ -14,6 +14,7 @@ from torch import Tensor
 from engine.lm.attention_mask import additive, mask_for, mask_kinds
 from engine.lm.capture_hook import capturing, last_column
 from engine.lm.decoder_layers import decoder_layers
+from engine.lm.grouped_attention import use_grouped_attention
 from engine.lm.kv_cache import BatchKv, KvProbe, RowKv, joined
 
 
@@ -35,6 +36,7 @@ class Network:
         self.config = model.config.get_text_config()
         self.layers = decoder_layers(model, int(self.config.num_hidden_layers))
         self.kinds = mask_kinds(self.config)
+        use_grouped_attention(model)
         parameter = next(model.parameters())
         self.device: torch.device = parameter.device
         self.dtype: torch.dtype = parameter.dtype

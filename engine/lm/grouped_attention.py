@@ -1,0 +1,54 @@
+"""Attention of one query token a row without copying key/values for grouped queries.
+
+The library repeats each key/value head for its query heads before attention, a copy of the whole cache for
+every token. Query heads of a group can stand as several queries of one head instead: the same sums.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+
+NAME = "grouped_sdpa"
+
+
+def grouped_attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    **kwargs: Any,
+) -> tuple[Tensor, None]:
+    """query (rows, heads, q, width), key and value (rows, key heads, k, width): (rows, q, heads, width)."""
+    rows, heads, length, width = query.shape
+    groups = key.shape[1]
+    shared = attention_mask is None or attention_mask.shape[1] == 1
+    if length != 1 or heads == groups or not shared or kwargs.get("position_bias") is not None:
+        return sdpa_attention_forward(
+            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
+        )
+    output = torch.nn.functional.scaled_dot_product_attention(
+        query.reshape(rows, groups, heads // groups, width),
+        key,
+        value,
+        attn_mask=attention_mask,
+        scale=scaling,
+    )
+    return output.reshape(rows, 1, heads, value.shape[-1]), None
+
+
+def use_grouped_attention(model: Any) -> None:
+    """Let a model that runs on `sdpa` use it."""
+    config = model.config.get_text_config()
+    if getattr(config, "_attn_implementation", None) == "sdpa":
+        AttentionInterface.register(NAME, grouped_attention)
+        AttentionMaskInterface.register(NAME, sdpa_mask)
+        config._attn_implementation = NAME
