@@ -1,0 +1,47 @@
+"""Which columns fit into a width, and where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from screens.widgets.rows import Column
+
+GUTTER = 2
+"""Room at the left for the marks of the cursor and of matches."""
+GAP = 1
+_MOST = 3
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A column that is shown: its number among all, its place and width."""
+
+    index: int
+    column: Column
+    x: int
+    width: int
+
+
+def place(columns: Sequence[Column], width: int) -> list[Placed]:
+    """The columns that fit into `width`, in order; at least the one that matters most."""
+    kept = list(enumerate(columns))
+    while len(kept) > 1 and _needed(kept) > width:
+        kept.remove(max(reversed(kept), key=lambda pair: pair[1].priority))
+    spare = max(0, width - _needed(kept))
+    flexible = [index for index, column in kept if column.flex]
+    placed, x = [], GUTTER
+    for index, column in kept:
+        own = column.width
+        if index in flexible:
+            share = spare // (len(flexible) - flexible.index(index))
+            extra = min(share, (_MOST - 1) * column.width)
+            own, spare = own + extra, spare - extra
+        own = max(1, min(own, width - x))
+        placed.append(Placed(index, column, x, own))
+        x += own + GAP
+    return placed
+
+
+def _needed(kept: Sequence[tuple[int, Column]]) -> int:
+    return GUTTER + sum(column.width + GAP for _, column in kept) - GAP

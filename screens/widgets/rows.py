@@ -1,0 +1,139 @@
+"""What a virtual table shows: columns, and a source of rows that are made when they come into view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
+
+from app.columns import Grow
+
+T = TypeVar("T")
+
+Tone = Literal["", "dim", "strong", "good", "bad", "accent", "warn"]
+
+
+class Cell(NamedTuple):
+    """A text and how it is meant; every tone also has a sign or word of its own, never colour alone."""
+
+    text: str
+    tone: Tone = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of fixed width. Where the table is too narrow, the highest `priority` goes first; a `flex`
+    column takes what room is left, up to three times its width."""
+
+    key: str
+    label: str
+    width: int
+    justify: Literal["left", "right", "center"] = "left"
+    priority: int = 0
+    flex: bool = False
+    help: str = ""
+
+
+class RowSource:
+    """Rows by position. A subclass gives `columns`, `__len__` and `cells`; the rest has defaults."""
+
+    columns: Sequence[Column] = ()
+    noun: str = "rows"
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def cells(self, row: int) -> tuple[Cell, ...]:
+        """The row's cells, one for each column."""
+        raise NotImplementedError
+
+    def key(self, row: int) -> Hashable:
+        """What the row is, wherever it stands."""
+        return row
+
+    def find(self, key: Hashable) -> int | None:
+        """Where the row with this key stands now, if it does."""
+        return key if isinstance(key, int) and key < len(self) else None
+
+    def sort(self, column: str | None, reverse: bool) -> None:
+        """Order by a column; None for the order of the log."""
+
+    def values(self, row: int) -> Sequence[object]:
+        """The row's figures at full precision, for export."""
+        return [cell.text for cell in self.cells(row)]
+
+    def is_match(self, row: int) -> bool:
+        """Whether the row is among what is looked for."""
+        return False
+
+    @property
+    def words(self) -> Sequence[str]:
+        """Texts to highlight."""
+        return ()
+
+
+@dataclass(frozen=True)
+class ListColumn(Column, Generic[T]):
+    """A column over a list of objects: `value` to sort and export by, `show` to draw."""
+
+    value: Callable[[T], Any] = lambda item: item
+    show: Callable[[Any], str | Cell] = str
+
+
+class ListSource(RowSource, Generic[T]):
+    """Rows from a sequence of objects, which may be exchanged for another at any time."""
+
+    def __init__(self, columns: Sequence[ListColumn[T]], noun: str = "rows") -> None:
+        self.columns = columns
+        self.noun = noun
+        self._columns = columns
+        self._items: Sequence[T] | Grow[T] = ()
+        self._order: list[int] | None = None
+        self._sort: tuple[str | None, bool] = (None, False)
+
+    def show(self, items: Sequence[T] | Grow[T]) -> None:
+        """Show these items from now on."""
+        self._items = items
+        self.sort(*self._sort)
+
+    def item(self, row: int) -> T:
+        """The object on a row."""
+        return self._items[row if self._order is None else self._order[row]]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def cells(self, row: int) -> tuple[Cell, ...]:
+        item = self.item(row)
+        return tuple(_cell(column.show(column.value(item))) for column in self._columns)
+
+    def values(self, row: int) -> Sequence[object]:
+        item = self.item(row)
+        return [column.value(item) for column in self._columns]
+
+    def key(self, row: int) -> Hashable:
+        return row if self._order is None else self._order[row]
+
+    def find(self, key: Hashable) -> int | None:
+        if not isinstance(key, int) or key >= len(self):
+            return None
+        return key if self._order is None else self._order.index(key)
+
+    def sort(self, column: str | None, reverse: bool) -> None:
+        self._sort = (column, reverse)
+        by = next((c for c in self._columns if c.key == column), None)
+        if by is None:
+            self._order = None
+            return
+        value, items = by.value, self._items
+        self._order = sorted(range(len(items)), key=lambda i: sort_key(value(items[i])), reverse=reverse)
+
+
+def sort_key(value: Any) -> tuple[bool, Any]:
+    """Missing figures come before all others (behind them when reversed)."""
+    missing = value is None or value != value
+    return (not missing, 0 if missing else value)
+
+
+def _cell(shown: str | Cell) -> Cell:
+    return shown if isinstance(shown, Cell) else Cell(shown)

@@ -1,0 +1,414 @@
+"""The one long table: a million rows cost what the visible ones cost.
+
+Rows come from a `RowSource` when they are drawn; a drawn line is kept by what it shows, so new rows never make
+old lines be drawn again. While it follows, the cursor stays on the last row; whoever moves away from it stops
+that, whoever comes back to it starts it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.cache import LRUCache
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive, var
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from screens.widgets.column_layout import GAP, GUTTER, Placed, place
+from screens.widgets.rows import Cell, Column, RowSource
+from screens.widgets.tones import tone
+
+
+class VirtualTable(ScrollView, can_focus=True):
+    """A table over a `RowSource`. Call `refresh_rows` when the source has changed."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "virtual-table--header",
+        "virtual-table--header-column",
+        "virtual-table--cursor",
+        "virtual-table--match",
+        "virtual-table--dim",
+        "virtual-table--strong",
+        "virtual-table--good",
+        "virtual-table--bad",
+        "virtual-table--accent",
+        "virtual-table--warn",
+    }
+    DEFAULT_CSS = """
+    VirtualTable {
+        overflow-x: hidden;
+        overflow-y: scroll;
+        scrollbar-size-vertical: 1;
+        background: $surface;
+        & > .virtual-table--header { text-style: bold; color: $text-muted; background: $panel; }
+        & > .virtual-table--header-column { text-style: bold underline; color: $text; background: $panel; }
+        & > .virtual-table--cursor { background: $block-cursor-blurred-background; text-style: bold; }
+        &:focus > .virtual-table--cursor { background: $primary-muted; text-style: bold; }
+        & > .virtual-table--match { text-style: bold underline; color: $text-warning; }
+        & > .virtual-table--dim { color: $text-muted; }
+        & > .virtual-table--strong { text-style: bold; }
+        & > .virtual-table--good { color: $text-success; }
+        & > .virtual-table--bad { color: $text-error; text-style: bold; }
+        & > .virtual-table--accent { color: $text-accent; }
+        & > .virtual-table--warn { color: $text-warning; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("left,h", "column(-1)", "Column left", show=False),
+        Binding("right,l", "column(1)", "Column right", show=False),
+        Binding("pageup,ctrl+b", "page(-1)", "Page up", show=False),
+        Binding("pagedown,ctrl+f", "page(1)", "Page down", show=False),
+        Binding("home,g", "first", "First", show=False),
+        Binding("end,G", "last", "Last", show=False),
+        Binding("enter", "select", "Open"),
+        Binding("f", "follow", "Follow"),
+        Binding("s", "sort", "Sort"),
+        Binding("n", "match(1)", "Next match", show=False),
+        Binding("N", "match(-1)", "Previous match", show=False),
+    ]
+    HELP = """\
+Arrows or `hjkl` move the cursor and the marked column, `g`/`G` go to the first and last row.
+
+`s` sorts by the marked column: up, down, as in the log; a click on a header does the same.
+`f` follows the newest row until you move away; at the last row it follows again.
+`n`/`N` go to the next and previous match, `enter` opens the row.
+"""
+
+    cursor: var[int] = var(0)
+    follow: reactive[bool] = reactive(True, repaint=False)
+    # A layout of the whole screen at each new row would cost more than drawing: the scroll bar is always there,
+    # so nothing moves when it grows.
+    virtual_size = reactive(Size(0, 0), layout=False)
+
+    @dataclass
+    class Highlighted(Message):
+        """The cursor is on another row, or the row under it is another."""
+
+        table: VirtualTable
+        row: int
+
+        @property
+        def control(self) -> VirtualTable:
+            return self.table
+
+    @dataclass
+    class Selected(Message):
+        """A row was opened, by enter or a double click."""
+
+        table: VirtualTable
+        row: int
+
+        @property
+        def control(self) -> VirtualTable:
+            return self.table
+
+    @dataclass
+    class Changed(Message):
+        """Following, sorting or the number of rows is another."""
+
+        table: VirtualTable
+
+        @property
+        def control(self) -> VirtualTable:
+            return self.table
+
+    def __init__(
+        self, source: RowSource, empty: str = "", *, id: str | None = None, follow: bool = True
+    ) -> None:
+        super().__init__(id=id)
+        self.source = source
+        self.empty = empty
+        self.sort_column: str | None = None
+        self.sort_reverse = False
+        self._marked: str | None = None
+        self._cursor_key: Hashable = None
+        self._shown = 0
+        self._placed: list[Placed] = []
+        self._strips: LRUCache[Hashable, Strip] = LRUCache(4096)
+        self.set_reactive(VirtualTable.follow, follow)
+
+    # ------------------------------------------------------------ rows
+
+    def refresh_rows(self) -> None:
+        """The source has other rows: keep the cursor on its row, or at the end while following."""
+        before, self._shown = self._shown, len(self.source)
+        distance = self.cursor - round(self.scroll_y)
+        self.virtual_size = Size(self.size.width, self._shown + 1)
+        if self.follow:
+            self._go(self._shown - 1)
+        else:
+            found = self.source.find(self._cursor_key) if self._cursor_key is not None else None
+            if found is not None and found != self.cursor:
+                self.scroll_to(y=max(0, found - distance), animate=False)
+            self._go(self.cursor if found is None else found, reveal=False)
+        self.refresh()
+        if self._shown != before:
+            self.post_message(self.Changed(self))
+
+    def go_to(self, row: int) -> None:
+        """Put the cursor on a row; on the last one this follows."""
+        self._go(row)
+        self.follow = self._shown > 0 and self.cursor == self._shown - 1 and self.sort_column is None
+
+    def watch_follow(self) -> None:
+        self.post_message(self.Changed(self))
+
+    @property
+    def selected_key(self) -> Hashable:
+        """Key of the row under the cursor; None without rows."""
+        return self._cursor_key
+
+    @property
+    def marked_column(self) -> Column | None:
+        """The column that `s` sorts by."""
+        return next((p.column for p in self._placed if p.column.key == self._marked), None)
+
+    def _go(self, row: int, reveal: bool = True) -> None:
+        row = max(0, min(row, self._shown - 1))
+        key = self.source.key(row) if self._shown else None
+        changed = (row, key) != (self.cursor, self._cursor_key)
+        self.cursor, self._cursor_key = row, key
+        if reveal:
+            self._reveal()
+        if changed:
+            self.refresh()
+            self.post_message(self.Highlighted(self, row))
+
+    def _reveal(self) -> None:
+        page = max(1, self.size.height - 1)
+        top = round(self.scroll_y)
+        if self.cursor < top:
+            self.scroll_to(y=self.cursor, animate=False)
+        elif self.cursor >= top + page:
+            self.scroll_to(y=self.cursor - page + 1, animate=False)
+
+    # ------------------------------------------------------------ actions
+
+    def action_move(self, by: int) -> None:
+        """Move the cursor by rows."""
+        self.go_to(self.cursor + by)
+
+    def action_page(self, by: int) -> None:
+        """Move the cursor by screenfuls."""
+        self.go_to(self.cursor + by * max(1, self.size.height - 2))
+
+    def action_first(self) -> None:
+        """Go to the first row."""
+        self.go_to(0)
+
+    def action_last(self) -> None:
+        """Go to the last row and follow."""
+        self.go_to(self._shown - 1)
+
+    def action_follow(self) -> None:
+        """Follow the newest row, or stop that. Following is in the order of the log."""
+        if self.follow:
+            self.follow = False
+            return
+        if self.sort_column is not None:
+            self.sort_by(None)
+        self.follow = True
+        self._go(self._shown - 1)
+
+    def action_select(self) -> None:
+        """Open the row under the cursor."""
+        if self._shown:
+            self.post_message(self.Selected(self, self.cursor))
+
+    def action_column(self, by: int) -> None:
+        """Mark another column."""
+        keys = [p.column.key for p in self._placed]
+        at = keys.index(self._marked) if self._marked in keys else (-1 if by > 0 else len(keys))
+        self._marked = keys[max(0, min(at + by, len(keys) - 1))]
+        self.refresh()
+        self.post_message(self.Changed(self))
+
+    def action_sort(self) -> None:
+        """Sort by the marked column: up, down, as in the log."""
+        if self._marked is None:
+            self.action_column(1)
+        if self._marked != self.sort_column:
+            self.sort_by(self._marked)
+        elif not self.sort_reverse:
+            self.sort_by(self._marked, reverse=True)
+        else:
+            self.sort_by(None)
+
+    def sort_by(self, column: str | None, reverse: bool = False) -> None:
+        """Order rows by a column, None for the order of the log."""
+        self.sort_column, self.sort_reverse = column, reverse
+        self.follow = False if column else self.follow
+        self.source.sort(column, reverse)
+        self.refresh_rows()
+        self._reveal()
+        self.post_message(self.Changed(self))
+
+    def action_match(self, by: int) -> None:
+        """Go to the next or previous match."""
+        self.seek(by, self.source.is_match)
+
+    def seek(self, by: int, wanted) -> bool:  # type: ignore[no-untyped-def]
+        """Go to the next (`by` 1) or previous (-1) row for which `wanted(row)` holds; round the end."""
+        for step in range(1, self._shown + 1):
+            row = (self.cursor + by * step) % self._shown
+            if wanted(row):
+                self.follow = False
+                self._go(row)
+                return True
+        return False
+
+    # ------------------------------------------------------------ mouse
+
+    def on_click(self, event: events.Click) -> None:
+        """A header sorts, a row takes the cursor, twice opens it."""
+        if event.y == 0:
+            hit = next((p for p in self._placed if p.x <= event.x < p.x + p.width + GAP), None)
+            if hit is not None:
+                self._marked = hit.column.key
+                self.action_sort()
+            return
+        row = round(self.scroll_y) + event.y - 1
+        if row < self._shown:
+            self.go_to(row)
+            if event.chain == 2:
+                self.action_select()
+
+    def on_mouse_scroll_up(self) -> None:
+        """Looking back stops following."""
+        if self._shown + 1 > self.size.height:
+            self.follow = False
+
+    def on_mouse_scroll_down(self) -> None:
+        """Back at the end follows again."""
+        self.call_after_refresh(self._follow_at_end)
+
+    def _follow_at_end(self) -> None:
+        if self.is_vertical_scroll_end and self.sort_column is None and not self.follow:
+            self.follow = True
+            self._go(self._shown - 1)
+
+    # ------------------------------------------------------------ drawing
+
+    def on_resize(self) -> None:
+        self._placed = place(self.source.columns, self.scrollable_content_region.width)
+        self._strips.clear()
+        self.virtual_size = Size(self.size.width, self._shown + 1)
+        self._reveal()
+
+    def watch_virtual_size(self, virtual_size: Size) -> None:
+        self._scroll_update(virtual_size)
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._strips.clear()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        if y == 0:
+            return self._header(width)
+        row = round(self.scroll_y) + y - 1
+        if row >= self._shown:
+            return self._blank(y, width)
+        cells = self.source.cells(row)
+        words = tuple(self.source.words)
+        key = (cells, row == self.cursor, self.source.is_match(row), words, self.has_focus)
+        strip = self._strips.get(key)
+        if strip is None:
+            strip = self._strips[key] = self._draw(cells, row == self.cursor, key[2], words, width)
+        return strip
+
+    def _blank(self, y: int, width: int) -> Strip:
+        style = self.rich_style
+        lines = self.empty.split("\n") if not self._shown else []
+        if not 0 <= y - 2 < len(lines):
+            return Strip.blank(width, style)
+        text = set_cell_size("  " + lines[y - 2], width)
+        return Strip([Segment(text, style + tone(self, "virtual-table--dim"))])
+
+    def _header(self, width: int) -> Strip:
+        plain = self.get_component_rich_style("virtual-table--header")
+        marked = self.get_component_rich_style("virtual-table--header-column")
+        segments, x = [Segment(" " * GUTTER, plain)], GUTTER
+        for placed in self._placed:
+            column = placed.column
+            label = column.label
+            if column.key == self.sort_column:
+                label = _fit_label(label, placed.width - 1) + ("↓" if self.sort_reverse else "↑")
+            style = marked if column.key in (self._marked, self.sort_column) else plain
+            segments.append(Segment(" " * (placed.x - x), plain))
+            segments += _justified(
+                _fit_label(label, placed.width), placed.width, column.justify, style, plain
+            )
+            x = placed.x + placed.width
+        segments.append(Segment(" " * max(0, width - x), plain))
+        return Strip(segments, width)
+
+    def _draw(
+        self, cells: tuple[Cell, ...], at_cursor: bool, is_match: bool, words: tuple[str, ...], width: int
+    ) -> Strip:
+        base = self.rich_style
+        if at_cursor:
+            base += self.get_component_rich_style("virtual-table--cursor", partial=True)
+        mark = ("›" if at_cursor else " ") + ("•" if is_match else " ")
+        segments, x = [Segment(mark, base)], GUTTER
+        for placed in self._placed:
+            text, meant = cells[placed.index]
+            style = base
+            if meant:
+                style += tone(self, f"virtual-table--{meant}")
+            segments.append(Segment(" " * (placed.x - x), base))
+            pieces = _justified(_fit(text, placed.width), placed.width, placed.column.justify, style, base)
+            segments += self._highlighted(pieces, words) if words else pieces
+            x = placed.x + placed.width
+        segments.append(Segment(" " * max(0, width - x), base))
+        return Strip(segments, width)
+
+    def _highlighted(self, pieces: list[Segment], words: tuple[str, ...]) -> list[Segment]:
+        style = tone(self, "virtual-table--match")
+        result: list[Segment] = []
+        for piece in pieces:
+            start = min((at for w in words if (at := piece.text.lower().find(w.lower())) >= 0), default=-1)
+            if start < 0:
+                result.append(piece)
+                continue
+            end = start + max(len(w) for w in words if piece.text.lower().startswith(w.lower(), start))
+            own = piece.style or Style.null()
+            result += [
+                Segment(piece.text[:start], own),
+                Segment(piece.text[start:end], own + style),
+                Segment(piece.text[end:], own),
+            ]
+        return result
+
+    def _size_updated(
+        self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
+    ) -> bool:
+        # The compositor proposes a virtual size of its own; rows decide here.
+        return super()._size_updated(size, self.virtual_size, container_size, layout)
+
+
+def _fit(text: str, width: int) -> str:
+    """`text`, with an ellipsis where it is too long."""
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"
+
+
+def _fit_label(text: str, width: int) -> str:
+    return text if cell_len(text) <= width else set_cell_size(text, max(0, width))
+
+
+def _justified(text: str, width: int, justify: str, style: Style, pad: Style) -> list[Segment]:
+    """The text in its tone, the room around it without."""
+    room = width - cell_len(text)
+    left = room if justify == "right" else room // 2 if justify == "center" else 0
+    return [Segment(" " * left, pad), Segment(text, style), Segment(" " * (room - left), pad)]
