@@ -81,7 +81,7 @@ def test_the_end_of_a_run(entries: Entries) -> None:
     assert state.methods == [state.final[m] for m in METHODS[:4]]
     assert state.stages["mine"].summary["pairs"] == 40
     assert state.memory is not None and state.memory.entries == 60
-    assert state.question("test-0003").startswith("Emeka has 23")
+    assert state.question("test-0003").startswith("Ben has 53 stamps")
 
 
 def test_rows_lead_back_to_whole_events(log: Path, entries: Entries) -> None:

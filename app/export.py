@@ -1,0 +1,47 @@
+"""Tables and pictures of the screen as files, in the run's own folder where that can be written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from engine.files import write_atomic
+
+
+def export_path(run_dir: Path, name: str, suffix: str) -> Path:
+    """A new file's name under `exports/` of the run, or of the working folder where the run is read-only."""
+    for base in (run_dir, Path.cwd(), Path.home()):
+        if os.access(base, os.W_OK):
+            folder = base / "exports"
+            folder.mkdir(exist_ok=True)
+            return _fresh(folder / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}", suffix)
+    raise PermissionError(f"neither {run_dir} nor the working folder can be written")
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
+    """Write a table, whole or not at all; the number of rows. What is missing is an empty field."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(header)
+    count = 0
+    for row in rows:
+        writer.writerow(["" if value is None or value != value else _plain(value) for value in row])
+        count += 1
+    write_atomic(path, text.getvalue())
+    return count
+
+
+def _plain(value: object) -> object:
+    return ("yes" if value else "no") if isinstance(value, bool) else value
+
+
+def _fresh(stem: Path, suffix: str) -> Path:
+    path, n = stem.with_name(stem.name + suffix), 1
+    while path.exists():
+        n += 1
+        path = stem.with_name(f"{stem.name}-{n}{suffix}")
+    return path

@@ -1,0 +1,54 @@
+"""What each gate of the controller means, as one plain sentence about the decision at hand."""
+
+from __future__ import annotations
+
+from engine.events import DecisionTaken
+
+
+def gate_sentence(decision: DecisionTaken) -> str:
+    """Why this decision came out as it did."""
+    say = _SENTENCES.get(decision.gate)
+    if say is None:
+        what = f"{decision.chosen} was injected" if decision.chosen else "nothing was injected"
+        return f"The rule “{decision.gate}” settled it: {what}."
+    text = say.format(
+        chosen=decision.chosen or "null",
+        score=_figure(decision.score),
+        null=_figure(decision.null_score),
+        alpha=_figure(decision.alpha),
+        layer="?" if decision.layer is None else decision.layer,
+        sim=_figure(decision.top_similarity),
+        best=_best(decision),
+        size=decision.memory_size,
+        m=decision.m,
+        before=decision.m - 1,
+    )
+    return text[0].upper() + text[1:] if text.startswith("the ") else text
+
+
+def _best(decision: DecisionTaken) -> str:
+    """The strongest candidate for injection, with its score."""
+    scored = [c for c in decision.candidates if c.score is not None]
+    if not scored:
+        return "the best entry"
+    best = max(scored, key=lambda c: c.score or 0.0)
+    return f"the best entry ({best.entry}, Score {_figure(best.score)})"
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+_SENTENCES = {
+    "chosen": "{chosen} scored highest ({score}, null {null}), so it was injected at layer {layer} with α {alpha}.",
+    "first_segment": "The first segment has no control point before it: there is nothing to retrieve by.",
+    "tail": "After the last control point the rest is written in one piece, unsteered.",
+    "no_memory": "This method has no memory: nothing was retrieved.",
+    "tool_range": "Segment {m} lies outside min_tool_m … max_tool_m, where steering is allowed.",
+    "min_entries": "The memory holds too few entries at control point {before} ({size}): fewer than min_entries.",
+    "min_sim": "The nearest entry is too far away (similarity {sim}, below min_sim), so memory was not used.",
+    "no_candidates": "Only right entries are near, and they speak for null: there was nothing to inject.",
+    "null_best": "Null scored highest ({null}): the state looks right as it is, and {best} did not beat it.",
+    "tie": "Null and {best} scored the same: a tie goes to null.",
+    "tau_null": "{best} beat null, but its Score lies below tau_null: not worth steering for.",
+}

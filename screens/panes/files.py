@@ -1,0 +1,105 @@
+"""The stages' figures and the files they stand in, and what the run had to say."""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Group, RenderableType
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.getters import query_one
+
+from app.stages import FAILED, FINISHED, RUNNING, StageState
+from app.state import RunState
+from app.text import duration
+from screens.run_session import Session
+from screens.widgets.detail_pane import DetailPane
+
+_SIGNS = {
+    "waiting": "○",
+    "running": "●",
+    "paused": "‖",
+    "finished": "✓",
+    "skipped": "✓",
+    "stopped": "■",
+    "failed": "✗",
+}
+
+
+class FilesPane(Vertical):
+    """One scrolling page."""
+
+    page = query_one(DetailPane)
+
+    def __init__(self, session: Session, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._session = session
+
+    def compose(self) -> ComposeResult:
+        yield DetailPane(id="files-page")
+
+    def show(self) -> None:
+        """Draw the session's state."""
+        self.page.show(lambda palette, width: _page(self._session, palette), top=False)
+
+    def close_one(self) -> bool:
+        """Nothing opens here."""
+        return False
+
+
+def _page(session: Session, palette: dict[str, Style]) -> RenderableType:
+    state = session.state
+    parts: list[RenderableType] = [Text.assemble(("folder  ", palette["dim"]), str(session.run_dir)), Text()]
+    if not state.stages:
+        parts.append(Text("Figures and files appear here when a stage has finished.", palette["dim"]))
+    for stage in state.stages.values():
+        parts += [_stage(stage, palette), Text()]
+    parts += _notices(state, palette)
+    return Group(*parts)
+
+
+def _stage(stage: StageState, palette: dict[str, Style]) -> RenderableType:
+    tone = {FINISHED: "good", FAILED: "bad", RUNNING: "accent"}.get(stage.status, "dim")
+    title = Text.assemble(
+        (f"{_SIGNS.get(stage.status, '○')} ", palette[tone]),
+        (stage.name, palette["strong"]),
+        f"  {stage.status}",
+    )
+    if stage.status == FINISHED and stage.seconds:
+        title.append(f" in {duration(stage.seconds)}")
+    elif stage.total and stage.status != "waiting":
+        title.append(f"  {stage.done:,} of {stage.total:,} {stage.unit}")
+    if stage.error is not None:
+        error = stage.error
+        title.append(f"\n  {error.what}", palette["bad"])
+        title.append(f"\n  {error.where}" if error.where else "")
+        title.append(f"\n  {error.mend}" if error.mend else "")
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(width=2)
+    grid.add_column(no_wrap=True, min_width=12)
+    grid.add_column(justify="right", no_wrap=True)
+    for name, value in stage.summary.items():
+        grid.add_row(
+            "", Text(name, palette["dim"]), f"{value:.4g}" if isinstance(value, float) else str(value)
+        )
+    files = Text("".join(f"   {name}\n" for name in stage.files))
+    files.rstrip()
+    return Group(*[part for part in (title, grid if stage.summary else None, files) if part])
+
+
+def _notices(state: RunState, palette: dict[str, Style]) -> list[RenderableType]:
+    if not state.notices:
+        return []
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for notice in state.notices:
+        clock = time.strftime("%H:%M:%S", time.localtime(notice.time))
+        warn = notice.level == "warning"
+        grid.add_row(
+            Text(clock, palette["dim"]),
+            Text(notice.stage),
+            Text(("! " if warn else "  ") + notice.text, palette["warn"] if warn else ""),
+        )
+    return [Text("notices", palette["heading"]), grid]

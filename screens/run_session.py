@@ -1,0 +1,69 @@
+"""What a screen needs of the run it shows: the state at the moment looked at, and commands to the engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from app.state import RunState
+from engine.events import Event
+
+
+class Session(Protocol):
+    """A run being watched, live or replayed. Screens look at `revision` and draw `state` when it changed;
+    they keep no reference into a state, which may be another after seeking."""
+
+    @property
+    def run_dir(self) -> Path:
+        """The run's folder."""
+        ...
+
+    @property
+    def state(self) -> RunState:
+        """The run at the moment looked at."""
+        ...
+
+    @property
+    def revision(self) -> int:
+        """Another number whenever what is shown is another."""
+        ...
+
+    @property
+    def cursor(self) -> int | None:
+        """Number of the event up to which the state is folded; None: the live end."""
+        ...
+
+    @property
+    def total_events(self) -> int:
+        """Events in the log so far."""
+        ...
+
+    @property
+    def behind(self) -> int:
+        """Events that are in the log and not in the state."""
+        ...
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the view stands still while the engine may go on."""
+        ...
+
+    def seek(self, seq: int | None) -> None:
+        """Look at another moment."""
+        ...
+
+    def freeze(self) -> None:
+        """Let the view stand still."""
+        ...
+
+    def thaw(self) -> None:
+        """Back to the live end."""
+        ...
+
+    def send(self, command: str) -> None:
+        """Tell the engine to pause, resume or stop."""
+        ...
+
+    def read(self, offset: int, length: int) -> Event:
+        """An event of the log, whole."""
+        ...

@@ -1,0 +1,167 @@
+"""The line in which a filter is typed: checked at every letter, with completion and the last ones recalled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.getters import query_one
+from textual.message import Message
+from textual.reactive import reactive
+from textual.suggester import Suggester
+from textual.widgets import Input, Static
+
+from app.filter import Expression, Field
+from app.filter_parser import FilterError, complete, parse
+
+_KEPT = 50
+
+
+class _FieldSuggester(Suggester):
+    """Completes field names."""
+
+    def __init__(self, known: Mapping[str, Field]) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._known = known
+
+    async def get_suggestion(self, value: str) -> str | None:
+        found = complete(value, self._known)
+        if not found:
+            return None
+        begun = next(
+            n for n in range(len(value), -1, -1) if found[0].startswith(value[len(value) - n :].lower())
+        )
+        return value + found[0][begun:]
+
+
+class FilterBar(Vertical):
+    """Hidden until `open`. While it is open every readable expression is told at once; enter keeps it."""
+
+    DEFAULT_CSS = """
+    FilterBar {
+        display: none;
+        height: 2;
+        background: $panel;
+        & > Input { height: 1; border: none; padding: 0 1; background: $panel; }
+        & > Input:focus { border: none; background-tint: $foreground 4%; }
+        & > Static { height: 1; padding: 0 1; color: $text-muted; }
+        & > Static.-error { color: $text-error; }
+        &.-open { display: block; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", "Cancel"),
+        Binding("tab", "mode", "Filter/find", priority=True),
+        Binding("up", "recall(1)", "Earlier", show=False),
+        Binding("down", "recall(-1)", "Later", show=False),
+    ]
+
+    input = query_one(Input)
+    hint = query_one("#filter-hint", Static)
+    finding = reactive(False)
+
+    @dataclass
+    class Changed(Message):
+        """An expression to show now; None: none. `finding`: mark rows rather than hide the others."""
+
+        expression: Expression | None
+        text: str
+        finding: bool
+
+    @dataclass
+    class Closed(Message):
+        """The line is left; what was told last stands."""
+
+    def __init__(self, known: Mapping[str, Field], *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._known = known
+        self._history: list[str] = []
+        self._at = -1
+        self._before = ("", False)
+        self._count = ""
+
+    def compose(self) -> ComposeResult:
+        yield Input(
+            placeholder="correct and alpha>0.5   chosen:null   method:esm m>=3   apples",
+            suggester=_FieldSuggester(self._known),
+        )
+        yield Static("", id="filter-hint", markup=False)
+
+    def open(self) -> None:
+        """Show the line with what was typed last, ready to be replaced."""
+        self._before = (self.input.value, self.finding)
+        self.add_class("-open")
+        if not self.input.value and self._history:
+            self.input.value = self._history[0]
+        self.input.focus()
+        self.input.action_select_all()
+        self._tell()
+
+    def clear(self) -> None:
+        """Forget the filter (it stays in the history)."""
+        self.input.value = ""
+        self._tell()
+
+    def say(self, count: str) -> None:
+        """What the filter finds, to be shown in the hint."""
+        if count != self._count:
+            self._count = count
+            if not self.hint.has_class("-error"):
+                self._hint()
+
+    def action_cancel(self) -> None:
+        """Leave, with the filter of before."""
+        self.input.value, self.finding = self._before
+        self._close()
+
+    def action_mode(self) -> None:
+        """Filter, or find."""
+        self.finding = not self.finding
+        self._tell()
+
+    def action_recall(self, by: int) -> None:
+        """An earlier or later filter."""
+        if self._history:
+            self._at = max(0, min(self._at + by, len(self._history) - 1))
+            self.input.value = self._history[self._at]
+            self.input.cursor_position = len(self.input.value)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._tell()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        if not self.hint.has_class("-error"):
+            self._close()
+
+    def _close(self) -> None:
+        self.remove_class("-open")
+        self._tell()
+        text = self.input.value.strip()
+        if text:
+            self._history = [text, *(t for t in self._history if t != text)][:_KEPT]
+        self._at = -1
+        self.post_message(self.Closed())
+
+    def _tell(self) -> None:
+        try:
+            expression = parse(self.input.value, self._known)
+        except FilterError as error:
+            self.hint.add_class("-error")
+            self.hint.update(" " * min(error.position, 40) + f"↑ {error.message}")
+            return
+        self.hint.remove_class("-error")
+        self._hint()
+        if self.has_class("-open") and complete(self.input.value, self._known):
+            return  # `corr` is on its way to `correct`, hardly a word to look for
+        self.post_message(self.Changed(expression, self.input.value.strip(), self.finding))
+
+    def _hint(self) -> None:
+        mode, other = ("find", "filter") if self.finding else ("filter", "find")
+        count = f"{self._count} · " if self._count else ""
+        self.hint.update(f"{mode}: {count}⏎ keeps · tab {other}s instead · → completes · ↑ recalls")

@@ -1,0 +1,41 @@
+"""Text that a model wrote, made safe and visible: no control codes, no markup, line breaks that can be seen."""
+
+from __future__ import annotations
+
+import re
+
+from rich.style import Style
+from rich.text import Text
+
+_CONTROL = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+BREAK = "⏎"
+
+
+def clean(text: str) -> str:
+    """`text` without escape sequences, control codes and marks that turn the reading direction."""
+    return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\t", "    "))
+
+
+def one_line(text: str) -> str:
+    """`text` on one line, with a sign for each line break."""
+    return clean(text).replace("\n", BREAK)
+
+
+def model_text(text: str, base: Style, mark: Style) -> Text:
+    """`text` over several lines, every break shown by a dim sign before it."""
+    result = Text(style=base)
+    parts = clean(text).split("\n")
+    for i, part in enumerate(parts):
+        result.append(part)
+        if i + 1 < len(parts):
+            result.append(BREAK, mark)
+            if i + 2 < len(parts) or parts[-1]:
+                result.append("\n")
+    return result
+
+
+def tail(text: str, characters: int) -> str:
+    """The end of a long text, with an ellipsis where it is cut."""
+    return text if len(text) <= characters else "…" + text[-characters:]

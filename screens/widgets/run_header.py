@@ -1,0 +1,72 @@
+"""One line that says which run this is, what it does now, and what moment of it is being looked at."""
+
+from __future__ import annotations
+
+from rich.style import Style
+from rich.text import Text
+from textual.widget import Widget
+
+from screens.run_session import Session
+from screens.widgets.tones import tone
+
+
+class RunHeader(Widget):
+    """Run and stage on the left; on the right FROZEN, AS OF EVENT or LIVE, and PAUSED when the engine is."""
+
+    COMPONENT_CLASSES = {"run-header--name", "run-header--alert", "run-header--good", "run-header--dim"}
+    DEFAULT_CSS = """
+    RunHeader {
+        height: 1;
+        padding: 0 1;
+        background: $panel;
+        & > .run-header--name { text-style: bold; }
+        & > .run-header--alert { color: $text-warning; text-style: bold reverse; }
+        & > .run-header--good { color: $text-success; }
+        & > .run-header--dim { color: $text-muted; }
+    }
+    """
+
+    def __init__(self, session: Session, title: str, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._session = session
+        self._title = title
+
+    def render(self) -> Text:
+        width = self.content_size.width
+        right = self._moment()
+        left = self._run()
+        left.truncate(max(0, width - right.cell_len - 2), overflow="ellipsis")
+        left.append(" " * max(1, width - left.cell_len - right.cell_len))
+        return left.append_text(right)
+
+    def _style(self, name: str) -> Style:
+        return tone(self, f"run-header--{name}")
+
+    def _run(self) -> Text:
+        state = self._session.state
+        text = Text.assemble((self._title, self._style("name")), "  ", no_wrap=True)
+        if state.header is None:
+            return text.append("waiting for the run's first event", self._style("dim"))
+        text.append(f"{state.header.name}/{state.header.run_id}")
+        if state.model is not None:
+            text.append(f"  {state.model.name} on {state.model.device}", self._style("dim"))
+        if state.unknown:
+            text.append(f"  {state.unknown} events of unknown types skipped", self._style("dim"))
+        return text
+
+    def _moment(self) -> Text:
+        session, text = self._session, Text(no_wrap=True)
+        status = session.state.status
+        if session.frozen:
+            text.append(f" FROZEN {session.behind:,} events behind ", self._style("alert"))
+        elif session.cursor is not None:
+            text.append(f" AS OF EVENT {session.cursor:,} of {session.total_events:,} ", self._style("alert"))
+        if status == "paused":
+            text.append(" ")
+            text.append(" ENGINE PAUSED ", self._style("alert"))
+        elif not text:
+            sign = {"running": "●", "finished": "✓", "failed": "✗", "stopped": "■"}.get(status, "○")
+            text.append(
+                f"{sign} {status}", self._style("good" if status in ("running", "finished") else "dim")
+            )
+        return text

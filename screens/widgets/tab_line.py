@@ -1,0 +1,80 @@
+"""Tabs in one line, by number: the line says which keys they are, and can be clicked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.text import Text
+from textual import events
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from screens.widgets.tones import tone
+
+
+@dataclass(frozen=True)
+class Tab:
+    """One tab: its content's id and its label."""
+
+    id: str
+    label: str
+
+
+class TabLine(Widget):
+    """`1 Decisions 300  2 Pairs 40 …`; the active one is bold between brackets of its own."""
+
+    COMPONENT_CLASSES = {"tab-line--active", "tab-line--key"}
+    DEFAULT_CSS = """
+    TabLine {
+        height: 1;
+        padding: 0 1;
+        background: $panel;
+        color: $text-muted;
+        & > .tab-line--active { color: $text; text-style: bold reverse; }
+        & > .tab-line--key { color: $text-accent; }
+    }
+    """
+
+    active = reactive(0)
+
+    @dataclass
+    class Chosen(Message):
+        """Another tab is wanted."""
+
+        index: int
+
+    def __init__(self, tabs: list[Tab], *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.tabs = tabs
+        self._counts: dict[str, str] = {}
+        self._spans: list[tuple[int, int]] = []
+
+    def count(self, tab_id: str, count: str) -> None:
+        """Show a count beside a label."""
+        if self._counts.get(tab_id) != count:
+            self._counts[tab_id] = count
+            self.refresh()
+
+    def render(self) -> Text:
+        text = Text(no_wrap=True, overflow="ellipsis")
+        self._spans = []
+        roomy = self.size.width >= 70
+        for i, tab in enumerate(self.tabs):
+            start = text.cell_len
+            count = self._counts.get(tab.id, "") if roomy else ""
+            label = f" {i + 1} {tab.label}{' ' + count if count else ''} "
+            if i == self.active:
+                text.append(label, tone(self, "tab-line--active"))
+            else:
+                text.append(label[:2], tone(self, "tab-line--key"))
+                text.append(label[2:])
+            self._spans.append((start, text.cell_len))
+            text.append(" ")
+        return text
+
+    def on_click(self, event: events.Click) -> None:
+        x = event.x - 1
+        for i, (start, end) in enumerate(self._spans):
+            if start <= x < end:
+                self.post_message(self.Chosen(i))

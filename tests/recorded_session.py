@@ -1,0 +1,72 @@
+"""A run session over events in memory: everything a screen asks for, without threads or files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.event_index import EventIndex
+from app.state import RunState
+from engine.events import Event
+
+Entries = Sequence[tuple[Event, int, int]]
+
+
+class RecordedSession:
+    """Implements `screens.run_session.Session`. `grow` lets more of the events happen."""
+
+    def __init__(self, entries: Entries, run_dir: Path, upto: int | None = None) -> None:
+        self.run_dir = run_dir
+        self.cursor: int | None = None
+        self.frozen = False
+        self.sent: list[str] = []
+        self.index = EventIndex()
+        self._entries = entries
+        self._by_place = {(offset, length): event for event, offset, length in entries}
+        self._live = RunState()
+        self._shown: RunState | None = None
+        self._changes = 0
+        self.total_events = 0
+        self.grow(len(entries) if upto is None else upto)
+
+    def grow(self, events: int) -> None:
+        """Let that many more events happen."""
+        for entry in self._entries[self.total_events : self.total_events + events]:
+            self._live.apply(*entry)
+            self.index.add(entry[0])
+            self.total_events += 1
+
+    @property
+    def state(self) -> RunState:
+        return self._live if self._shown is None else self._shown
+
+    @property
+    def revision(self) -> int:
+        return self._changes * 1_000_000_000 + self.state.revision
+
+    @property
+    def behind(self) -> int:
+        return self._live.revision - self.state.revision
+
+    def seek(self, seq: int | None) -> None:
+        self._changes += 1
+        self.cursor, self.frozen = seq, False
+        self._shown = None
+        if seq is not None:
+            self._shown = RunState()
+            for entry in self._entries[: seq + 1]:
+                self._shown.apply(*entry)
+
+    def freeze(self) -> None:
+        self._changes += 1
+        self.frozen = True
+        self._shown = self.state.copy()
+
+    def thaw(self) -> None:
+        self.seek(None)
+
+    def send(self, command: str) -> None:
+        self.sent.append(command)
+
+    def read(self, offset: int, length: int) -> Event:
+        return self._by_place[offset, length]
