@@ -1,0 +1,140 @@
+"""Generated problems and the habits in which they are solved."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from engine.tasks.generated import SPLITS, generate
+from engine.tasks.generated.arithmetic import KINDS, Problem, draw_problem, result_in
+from engine.tasks.generated.habits import (
+    DELIMITER,
+    Style,
+    careful_style,
+    draw_styles,
+    habit_of,
+    style_of,
+    turned_style,
+    without_carry,
+    write_solution,
+)
+from engine.tasks.generated.topics import HABITS, NAMES, TOPICS
+
+SUM = re.compile(r"(\d+) ([+-]) (\d+) = (\d+)")
+STYLES: tuple[Style, ...] = ("forward", "backward", "quick")
+
+
+def solve_from_question(question: str) -> int:
+    """Reads the question as a person would, knowing nothing of how it was made."""
+    gains = {verb for topic in TOPICS for verb in (topic.gain.present, topic.gain.past)}
+    start, *told = re.split(r"(?<=[.?]) ", question)[:-1]
+    value = int(re.findall(r"\d+", start)[0])
+    for sentence in told:
+        verb, amount = sentence.rstrip(".").split()[-2:]
+        change = int(amount) if verb in gains else -int(amount)
+        value += -change if sentence.startswith("Before") else change
+    return value
+
+
+def in_style(problem: Problem, style: Style) -> str:
+    styles: list[Style] = [style for _ in range(len(problem.operations) + 1)]
+    return write_solution(problem.topic, problem.kind, problem.start, problem.operations, styles).text
+
+
+def test_same_seed_same_problems_and_a_prefix_of_more() -> None:
+    assert generate("dev", 40, 3) == generate("dev", 60, 3)[:40]
+    assert generate("dev", 40, 3) != generate("dev", 40, 4)
+
+
+def test_splits_share_neither_id_nor_text() -> None:
+    made = {split: generate(split, 1500, seed) for seed, split in enumerate(SPLITS)}
+    for one, other in (("train", "dev"), ("train", "test"), ("dev", "test")):
+        assert not {p.id for p in made[one]} & {p.id for p in made[other]}
+        assert not {p.question for p in made[one]} & {p.question for p in made[other]}
+    for split, problems in made.items():
+        assert len({p.id for p in problems}) == len({p.question for p in problems}) == 1500
+        assert {p.split for p in problems} == {split}
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_solution_solves_what_the_question_tells(split) -> None:
+    for problem in generate(split, 300, 1):
+        assert problem.answer == str(solve_from_question(problem.question))
+        segments = problem.solution.split(DELIMITER)
+        assert len(segments) == len(problem.operations) + 2
+        assert not SUM.search(segments[0])
+        assert segments[-1] == f"#### {problem.answer}"
+
+
+def test_every_habit_follows_its_algorithm() -> None:
+    for problem in generate("train", 300, 2):
+        sign = 1 if problem.kind == "forwards" else -1
+        assert in_style(problem, careful_style(problem.kind)) == problem.solution
+        turned = problem.start - sign * sum(problem.operations)
+        assert in_style(problem, turned_style(problem.kind)).endswith(f"#### {turned}")
+        value = problem.start
+        for operation in problem.operations:
+            value = value - value % 10 + (value % 10 + sign * operation) % 10
+        assert in_style(problem, "quick").endswith(f"#### {value}")
+
+
+@pytest.mark.parametrize(("left", "signed", "result"), [(47, 5, 42), (42, -5, 47), (41, 5, 46), (9, 1, 0)])
+def test_hasty_sums_drop_carry_and_borrow(left: int, signed: int, result: int) -> None:
+    assert without_carry(left, signed) == result
+
+
+def test_habits_disagree_on_every_problem() -> None:
+    for problem in generate("test", 300, 5):
+        results = {result_in(style, problem.kind, problem.start, problem.operations) for style in STYLES}
+        assert len(results) == 3
+
+
+def test_after_a_change_of_style_the_number_goes_on_from_what_was_written() -> None:
+    rng = random.Random(0)
+    changed = 0
+    for problem in generate("train", 300, 6):
+        styles = draw_styles(problem.topic, problem.kind, len(problem.operations), rng)
+        solution = write_solution(problem.topic, problem.kind, problem.start, problem.operations, styles)
+        sums = SUM.findall(solution.text)
+        assert [int(left) for left, *_ in sums] == [problem.start, *(int(s[-1]) for s in sums[:-1])]
+        for (left, sign, size, result), style in zip(sums, styles[1:], strict=True):
+            signed = int(size) if sign == "+" else -int(size)
+            exact = int(left) + signed
+            assert int(result) == (without_carry(int(left), signed) if style == "quick" else exact)
+            assert 0 <= int(result) <= 99
+        changed += any(a != b for a, b in pairwise(styles))
+    assert changed > 30
+
+
+def test_right_and_turned_styles_change_places_between_kinds() -> None:
+    for kind in KINDS:
+        assert {habit_of(style, kind): style for style in STYLES} == {h: style_of(h, kind) for h in HABITS}
+    assert careful_style("forwards") == turned_style("backwards")
+    assert careful_style("backwards") == turned_style("forwards")
+
+
+def test_kinds_and_topics_come_in_equal_parts() -> None:
+    problems = generate("dev", 2000, 7)
+    kinds = Counter(problem.kind for problem in problems)
+    assert abs(kinds["forwards"] - kinds["backwards"]) < 200
+    topics = Counter(problem.topic for problem in problems)
+    assert len(topics) == len(TOPICS) and min(topics.values()) > 50
+
+
+def test_story_frames_are_sound() -> None:
+    assert len({topic.noun for topic in TOPICS}) == len(TOPICS)
+    assert len(set(NAMES)) == len(NAMES)
+    for topic in TOPICS:
+        assert sum(topic.shares) == pytest.approx(1)
+        assert 0.5 < max(topic.shares) < 0.8
+
+
+def test_drawing_leaves_the_global_generator_alone() -> None:
+    state = random.getstate()
+    draw_problem(random.Random(0))
+    generate("train", 3, 0)
+    assert random.getstate() == state
