@@ -44,10 +44,10 @@ def bindings(*tables: tuple[Command, ...]) -> list[BindingType]:
     return [command.binding() for table in tables for command in table]
 
 
-EVERYWHERE = (
+EVERYWHERE: tuple[Command, ...] = (
     Command(
         "question_mark",
-        "app.help",
+        "app.explain",
         "Help",
         "What this screen shows, and what every key does here.",
         display="?",
@@ -63,6 +63,8 @@ EVERYWHERE = (
     Command(
         "ctrl+t", "app.toggle_dark", "Dark/light", "Change between the dark and the light theme.", shown=False
     ),
+    Command("ctrl+y", "app.change_theme", "Theme", "Choose a theme.", shown=False),
+    Command("ctrl+q", "app.leave", "Quit", "The same as q, also while typing.", shown=False, priority=True),
     Command("ctrl+g", "app.show_lag", "Lag", "Say how far the console is behind the log.", shown=False),
     Command(
         "q", "app.leave", "Quit", "Leave; a run that is at work can be left running, or stopped and kept."
@@ -96,7 +98,7 @@ RUN = (
     Command("p", "unpause", "Go on", "Let the paused engine go on."),
     Command("r", "start", "Resume", "Take the run up again from where its engine left it."),
     Command("S", "stop", "Stop", "Let the engine keep what it has and stop."),
-    Command("D", "detach", "Detach", "Back to the list of runs; the engine goes on."),
+    Command("ctrl+d", "detach", "Detach", "Back to the list of runs; the engine goes on.", display="^d"),
     Command("E", "show_error", "Error", "Read what went wrong.", shown=False),
 )
 
@@ -121,15 +123,17 @@ TIMELINE = (
 
 PANEL = (Command("y", "copy", "Copy", "Copy it all."),)
 
-DIALOG = (
-    Command("escape", "close", "Close", "Close this.", display="esc"),
-    Command(
-        "ctrl+c",
-        "app.interrupt",
-        "Stop and quit",
-        "Ask the engine to keep what it has, and leave.",
-        shown=False,
-        display="^c",
-        priority=True,
-    ),
+DIALOG = (Command("escape", "close", "Close", "Close this.", display="esc"),)
+
+NEW_RUN = (
+    Command("enter", "start", "Start", "Start a run from this configuration.", display="enter"),
+    Command("up", "choose(-1)", "Other", "Take the configuration above.", display="↑↓", priority=True),
+    Command("down", "choose(1)", "Next", "Take the configuration below.", shown=False, priority=True),
+    Command("escape", "close", "Cancel", "Start nothing.", display="esc"),
+)
+
+LEAVE = (
+    Command("d", "detach", "Detach", "Leave; the engine goes on, and can be watched again later."),
+    Command("s", "stop", "Stop and keep", "Let the engine keep what it has and stop, then leave."),
+    Command("escape", "stay", "Stay", "Do not leave.", display="esc"),
 )

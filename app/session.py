@@ -281,11 +281,11 @@ class RunSession:
         if not reply.ok:
             self._said.append(Said(reply.error or f"the engine refused: {command}", "error"))
         else:
-            self._said.append(Said(_told(command, str(reply.status.get("state", "")))))
+            self._said.append(Said(told(command, str(reply.status.get("state", "")))))
         self.look_now()
 
 
-def _told(command: str, state: str) -> str:
+def told(command: str, state: str) -> str:
     """What the worker's answer means."""
     if command == "pause":
         return "The engine is paused." if state == "paused" else "The engine pauses after the item it is at."

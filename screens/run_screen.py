@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.message import Message
 from textual.widgets import Footer
 
-from app.commands import EVERYWHERE, RUN, TIMELINE, bindings
+from app.commands import RUN, TIMELINE, bindings
+from app.session import RunSession
 from screens.console_screen import ConsoleScreen
+from screens.messages import DetachWanted, StartWanted
 from screens.run_session import Session
 from screens.widgets.run_header import RunHeader
 from screens.widgets.stage_bar import StageBar
@@ -27,29 +29,21 @@ class RunScreen(ConsoleScreen[None]):
     what is shown is another: new events, another cursor, frozen or not. Return True from `busy` to be called
     again although nothing changed (work left over from the last call).
 
-    The keys: `space` freeze, `p` pause / go on, `r` resume a run nobody is at work on, `S` stop, `D` detach (back to
-    the list of runs), `E` read the failure, `[` `]` `{` `}` `,` `.` `0` `L` along the log. They are all in
+    The keys: `space` freeze, `p` pause / go on, `r` resume a run nobody is at work on, `S` stop, `ctrl+d` detach
+    (back to the list of runs), `E` read the failure, `[` `]` `{` `}` `,` `.` `0` `L` along the log. They are all in
     `app.commands`; a subclass adds its own to `BINDINGS` (Textual merges them) and its text to `HELP`.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(RUN, TIMELINE, EVERYWHERE)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(RUN, TIMELINE)
     TITLE_WORD = ""
-
-    class StartWanted(Message):
-        """Somebody wants a worker for this run."""
-
-        def __init__(self, session: Session) -> None:
-            super().__init__()
-            self.session = session
-
-    class DetachWanted(Message):
-        """Somebody wants back to the list of runs."""
 
     def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.session = session
         self._drawn: object = None
         self._offered: object = None
+        self._opened_at = time.time()
+        self._failure_read = 0.0
 
     def compose_content(self) -> ComposeResult:
         yield RunHeader(self.session, self.TITLE_WORD)
@@ -79,11 +73,23 @@ class RunScreen(ConsoleScreen[None]):
         if not self.is_current:
             return
         session = self.session
+        self._tell()
         now = (session.revision, session.frozen, session.behind, session.cursor)
         if now != self._drawn or self.busy:
             self._drawn = now
             self._show_frame()
             self.show()
+
+    def _tell(self) -> None:
+        """What the session has to say, and a failure that happens while somebody watches."""
+        for said in self.session.said() if isinstance(self.session, RunSession) else []:
+            self.notify(said.text, severity=said.severity, markup=False)
+        failure = self.session.state.failure
+        if failure is None:
+            self._failure_read = 0.0
+        elif failure.time > max(self._opened_at, self._failure_read) and self.session.cursor is None:
+            self._failure_read = failure.time
+            self.action_show_error()
 
     def _show_frame(self) -> None:
         self.query_one(RunHeader).refresh()
@@ -176,11 +182,11 @@ class RunScreen(ConsoleScreen[None]):
 
     def action_start(self) -> None:
         """Ask for a worker."""
-        self.post_message(self.StartWanted(self.session))
+        self.post_message(StartWanted(self.session.run_dir))
 
     def action_detach(self) -> None:
         """Ask for the list of runs."""
-        self.post_message(self.DetachWanted())
+        self.post_message(DetachWanted())
 
     def action_show_error(self) -> None:
         """Read what went wrong."""

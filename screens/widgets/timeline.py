@@ -199,7 +199,7 @@ The log from its first event to its last, spaced by events. Names stand where st
     def _place_stages(self, signs: list[str | None], tones: list[str]) -> None:
         """A stage's name begins where it does, as far as there is room before the next."""
         starts = [(self._x_of(mark.seq), mark.text) for mark in self._index.marks if mark.kind == "stage"]
-        for (x, name), following in zip(starts, [*starts[1:], (len(signs), "")], strict=True):
+        for (x, name), following in zip(starts, [*starts[1:], (len(signs), "")], strict=False):
             signs[x], tones[x] = "│", "stage"
             room = following[0] - x - 1
             label = name if len(name) <= room else name[: max(0, room - 1)]

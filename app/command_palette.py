@@ -1,0 +1,46 @@
+"""The command palette: whatever can be done on the screen at hand, found by its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from textual.binding import ActiveBinding
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+
+Entry = tuple[str, str, Any]
+
+
+class BoundCommands(Provider):
+    """Every binding of the screen and its focused widget that has a name, with its key."""
+
+    def _entries(self) -> Iterator[Entry]:
+        seen: set[str] = set()
+        for active in self.screen.active_bindings.values():
+            entry = self._entry(active)
+            if entry is not None and entry[0] not in seen:
+                seen.add(entry[0])
+                yield entry
+
+    def _entry(self, active: ActiveBinding) -> Entry | None:
+        binding = active.binding
+        if not binding.description or not active.enabled or binding.system or binding.action in _NOT_HERE:
+            return None
+        key = self.app.get_key_display(binding)
+        run = partial(self.app.run_action, binding.action, active.node)
+        return (f"{binding.description}  ({key})", binding.tooltip or binding.description, run)
+
+    async def discover(self) -> Hits:
+        for name, help_text, run in self._entries():
+            yield DiscoveryHit(name, run, help=help_text)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for name, help_text, run in self._entries():
+            score = max(matcher.match(name), matcher.match(help_text) * 0.8)
+            if score > 0:
+                yield Hit(score, matcher.highlight(name), run, help=help_text)
+
+
+_NOT_HERE = ("app.command_palette", "app.interrupt")

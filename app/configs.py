@@ -1,0 +1,53 @@
+"""The configurations at hand, with what their first lines say about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+INSTALLED = Path(__file__).resolve().parent.parent / "configs"
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """A configuration file and its leading comment."""
+
+    path: Path
+    about: str
+
+    @property
+    def headline(self) -> str:
+        """The comment's first line."""
+        return self.about.split("\n")[0]
+
+
+def find_configs(near: Path = Path("configs")) -> list[ConfigFile]:
+    """`configs/*.yaml` here, and those that were installed; the demo first."""
+    here = {path.name: path for folder in (INSTALLED, near) for path in _yaml_files(folder)}
+    found = [ConfigFile(_shortest(path), leading_comment(path)) for path in here.values()]
+    return sorted(found, key=lambda config: (config.path.stem != "demo", config.path.name))
+
+
+def leading_comment(path: Path) -> str:
+    """The comment that a file begins with, without its `#`."""
+    lines: list[str] = []
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if not line.startswith("#"):
+                    break
+                lines.append(line.lstrip("#").strip())
+    except OSError:
+        return ""
+    return "\n".join(lines).strip()
+
+
+def _yaml_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.yaml"))
+
+
+def _shortest(path: Path) -> Path:
+    try:
+        return path.resolve().relative_to(Path.cwd())
+    except ValueError:
+        return path

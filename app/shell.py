@@ -1,0 +1,303 @@
+"""The console: which screen is on, what is started and watched, and how it is left."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.screen import Screen
+from textual.timer import Timer
+
+from app.client import prepare_resume
+from app.command_palette import BoundCommands
+from app.commands import EVERYWHERE, bindings
+from app.loop_lag import LoopLag
+from app.run_list import RunList
+from app.session import RunSession
+from app.text import resume_command
+from app.themes import DARK, LIGHT, OWN, hidden
+from app.workers import Ended, Workers
+from engine.errors import RunError, SteerError
+from engine.run_directory import RunDirectory, inspect
+from screens.messages import DetachWanted, StartWanted
+from screens.runs import RunsScreen
+
+FINISHED, INTERRUPTED = 0, 130
+_OUTPUTS = Path("outputs")
+
+
+def run_console(
+    config_path: Path | None = None, run_dir: Path | None = None, outputs: Path | None = None
+) -> int:
+    """Open the console: on a run, on the dialog that starts one, or on the list of runs. The exit code."""
+    app = SteerApp(config_path, run_dir, outputs)
+    app.run()
+    for line in app.farewell:
+        with suppress(OSError):  # the terminal may be what went away
+            sys.stdout.write(f"{line}\n")
+    return app.return_code or FINISHED
+
+
+class SteerApp(App[None]):
+    """Holds the open run and the workers started here; screens ask it by messages."""
+
+    TITLE = "steer-tui"
+    CSS_PATH = "shell.tcss"
+    COMMANDS: ClassVar = {BoundCommands}
+    BINDINGS: ClassVar[list[BindingType]] = bindings(EVERYWHERE)
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+
+    def __init__(
+        self, config_path: Path | None = None, run_dir: Path | None = None, outputs: Path | None = None
+    ) -> None:
+        super().__init__()
+        self.farewell: list[str] = []
+        self.engine_workers = Workers()
+        self.session: RunSession | None = None
+        self.lag = LoopLag()
+        self._config_path = config_path
+        self._run_dir = run_dir
+        self._outputs = outputs
+        self._leaving = False
+        self._lag_timer: Timer | None = None
+        self._use_own_themes()
+
+    def _use_own_themes(self) -> None:
+        for name in [name for name in self.available_themes if hidden(name)]:
+            self.unregister_theme(name)
+        for theme in OWN:
+            self.register_theme(theme)
+        self.theme = DARK.name
+
+    def get_default_screen(self) -> Screen[None]:
+        """Home lies under everything else."""
+        return RunsScreen(RunList(self._outputs or _OUTPUTS))
+
+    @property
+    def home(self) -> RunsScreen:
+        """The list of runs."""
+        screen = self.screen_stack[0]
+        assert isinstance(screen, RunsScreen)
+        return screen
+
+    def get_system_commands(self, screen: Screen[object]) -> list[SystemCommand]:  # type: ignore[override]
+        """All commands are bindings of ours."""
+        return []
+
+    async def on_mount(self) -> None:
+        self._listen_to_signals()
+        self.set_interval(self.lag.every, self.lag.tick)
+        self.set_interval(0.5, self._reap)
+        if self._run_dir is not None:
+            self.open_run(self._run_dir)
+        elif self._config_path is not None:
+            self.call_after_refresh(self._ask_for_run, self._config_path)
+
+    # ------------------------------------------------------------ signals
+
+    def _listen_to_signals(self) -> None:
+        """SIGTERM and SIGHUP detach, with the terminal given back; SIGINT is the key."""
+        if self.is_headless:
+            return
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._detach_by_signal, number)
+        loop.add_signal_handler(signal.SIGINT, self.action_interrupt)
+
+    def _detach_by_signal(self, number: signal.Signals) -> None:
+        self._say_detached()
+        self.exit(return_code=128 + number)
+
+    # ------------------------------------------------------------ runs
+
+    def open_run(self, path: Path) -> None:
+        """Watch a run, at work or not."""
+        from screens.esm import EsmScreen  # charts and panes: not before somebody wants to see them
+
+        self.home.runs.add_folder(path.absolute().parent.parent) if self._is_elsewhere(path) else None
+        self.close_run()
+        self.session = RunSession(path)
+        self.push_screen(EsmScreen(self.session))
+
+    def close_run(self) -> None:
+        """Back to the list, whatever is open above it. The engine is not concerned."""
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
+        if self.session is not None:
+            self.session.close()
+            self.session = None
+
+    def start_worker(self, directory: RunDirectory) -> bool:
+        """Let a worker begin, or go on with, a run; whether one was started."""
+        try:
+            if directory.read().attempts:
+                prepare_resume(directory)
+            self.engine_workers.start(directory)
+        except (SteerError, OSError) as error:
+            self.show_error("The run was not started", error)
+            return False
+        if self.session is not None:
+            self.session.look_now()
+        return True
+
+    def show_error(self, title: str, error: Exception) -> None:
+        """A panel that stays until it is read."""
+        from screens.error_panel import ErrorPanel, Fault
+
+        self.push_screen(ErrorPanel(Fault.of_error(title, error)))
+
+    def _is_elsewhere(self, path: Path) -> bool:
+        folder = path.absolute().parent.parent
+        return all(folder != known.absolute() for known in self.home.runs.folders)
+
+    def _reap(self) -> None:
+        """Tell of workers that ended badly and could not say so in their log."""
+        for ended in self.engine_workers.reap():
+            if not ended.well and not self._told_by_log(ended):
+                where = str(ended.directory.worker_log)
+                what = ended.reason or f"the worker ended without a word (exit code {ended.code})"
+                mend = "everything finished is kept; mend it and resume the run"
+                self.show_error("The engine ended", RunError(what=what, where=where, mend=mend))
+
+    def _told_by_log(self, ended: Ended) -> bool:
+        """Whether the screen of the run shows the failure by itself."""
+        session = self.session
+        if session is None or session.run_dir != ended.directory.path:
+            return False
+        session.look_now()
+        return session.state.failure is not None
+
+    # ------------------------------------------------------------ what screens ask for
+
+    @on(RunsScreen.NewRunWanted)
+    def _new_run_wanted(self) -> None:
+        self._ask_for_run(None)
+
+    @on(RunsScreen.OpenWanted)
+    def _open_wanted(self, message: RunsScreen.OpenWanted) -> None:
+        self.open_run(message.path)
+
+    @on(RunsScreen.ResumeWanted)
+    def _resume_wanted(self, message: RunsScreen.ResumeWanted) -> None:
+        if self.start_worker(RunDirectory(message.path)):
+            self.open_run(message.path)
+
+    @on(RunsScreen.CommandWanted)
+    def _command_wanted(self, message: RunsScreen.CommandWanted) -> None:
+        from app.commanding import command_run
+
+        command_run(self, RunDirectory(message.path), message.command)
+
+    @on(RunsScreen.ErrorWanted)
+    def _error_wanted(self, message: RunsScreen.ErrorWanted) -> None:
+        status = message.row.status
+        mend = f"its log {status.directory.events} says more; r takes it up again"
+        error = RunError(what=status.failure, where=str(status.directory.path), mend=mend)
+        self.show_error("The run failed", error)
+
+    @on(DetachWanted)
+    def _detach_wanted(self) -> None:
+        self.close_run()
+
+    @on(StartWanted)
+    def _start_wanted(self, message: StartWanted) -> None:
+        if self.start_worker(RunDirectory(message.run_dir)):
+            self.notify("A worker takes the run up again.")
+
+    def _ask_for_run(self, config: Path | None) -> None:
+        from screens.new_run import NewRunScreen
+
+        self.push_screen(NewRunScreen(config, self._outputs), self._begin)
+
+    def _begin(self, directory: RunDirectory | None) -> None:
+        if directory is not None and self.start_worker(directory):
+            self.open_run(directory.path)
+
+    # ------------------------------------------------------------ leaving
+
+    def at_work(self) -> list[RunDirectory]:
+        """Runs that leaving concerns: the open one, and those started here, if a worker is at them."""
+        runs = {run.path.absolute(): run for run in self.engine_workers.at_work()}
+        if self.session is not None and _is_at_work(self.session.run_dir):
+            runs.setdefault(self.session.run_dir.absolute(), RunDirectory(self.session.run_dir))
+        return list(runs.values())
+
+    def action_leave(self) -> None:
+        """Leave; ask first if a run is at work."""
+        from screens.leaving import LeaveScreen
+
+        runs = self.at_work()
+        if not runs:
+            self.exit(return_code=FINISHED)
+        elif not isinstance(self.screen, LeaveScreen) and not self._leaving:
+            self.push_screen(LeaveScreen(runs), self._left)
+
+    def _left(self, choice: str | None) -> None:
+        if choice == "detach":
+            self._say_detached()
+            self.exit(return_code=FINISHED)
+        elif choice == "stop":
+            self._stop_and_leave(FINISHED)
+
+    def action_interrupt(self) -> None:
+        """Ctrl+C: stop and keep, then leave; the second time leave at once."""
+        if self._leaving or not self.at_work():
+            if self._leaving:
+                self._say_left_at_once()
+            self.exit(return_code=INTERRUPTED)
+            return
+        self._stop_and_leave(INTERRUPTED)
+
+    def _stop_and_leave(self, code: int) -> None:
+        from screens.leaving import LastWord, WaitingScreen
+
+        def leave(words: list[LastWord] | None) -> None:
+            self.farewell += [word.line for word in words or []]
+            self.exit(return_code=code)
+
+        self._leaving = True
+        self.push_screen(WaitingScreen(self.at_work()), leave)
+
+    def _say_left_at_once(self) -> None:
+        for run in self.at_work():
+            self.farewell.append(
+                f"left; the engine stops after the item it is at; kept in {run.path}; "
+                f"to go on: {resume_command(run.path)}"
+            )
+
+    def _say_detached(self) -> None:
+        for run in self.at_work():
+            self.farewell.append(f"still at work: {run.path}; to watch it: steer-tui {run.path}")
+
+    # ------------------------------------------------------------ everywhere
+
+    def action_explain(self) -> None:
+        """What this screen shows, and its keys."""
+        from screens.help import HelpScreen
+
+        self.push_screen(HelpScreen(self.screen))
+
+    def action_toggle_dark(self) -> None:
+        """The other theme."""
+        self.theme = LIGHT.name if self.current_theme.dark else DARK.name
+
+    def action_show_lag(self) -> None:
+        """How far the console is behind."""
+        lag = self.session.lag if self.session is not None else None
+        log = f"log: {lag.unread_bytes:,} bytes unread, last portion {lag.fold_ms:.1f} ms\n" if lag else ""
+        self.notify(f"{log}keys and drawing: {self.lag}", title="Lag")
+
+
+def _is_at_work(path: Path) -> bool:
+    try:
+        return inspect(path).alive
+    except RunError:
+        return False

@@ -1,0 +1,20 @@
+"""What the screens of a run ask the console for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual.message import Message
+
+
+@dataclass
+class StartWanted(Message):
+    """A worker is to take this run up again."""
+
+    run_dir: Path
+
+
+@dataclass
+class DetachWanted(Message):
+    """The list of runs is wanted; the engine goes on."""

@@ -1,0 +1,178 @@
+"""Starting a run: choose or type a configuration, change single fields of it, see at once all that is wrong."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events, on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.getters import query_one
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Footer, Input, Label, Static
+
+from app.commands import NEW_RUN, bindings
+from app.configs import ConfigFile, find_configs, leading_comment
+from engine.errors import ConfigError, Problem
+from engine.run_directory import RunDirectory
+from screens.error_panel import Fault, fault_table
+
+
+class ConfigList(Widget):
+    """The configurations at hand; a click chooses one."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"config-list--chosen", "config-list--dim"}
+    DEFAULT_CSS = """
+    ConfigList {
+        height: auto;
+        & > .config-list--chosen { background: $block-cursor-background; text-style: bold; }
+        & > .config-list--dim { color: $text-muted; }
+    }
+    """
+
+    def __init__(self, configs: list[ConfigFile], chosen: int) -> None:
+        super().__init__()
+        self.configs = configs
+        self.chosen = chosen
+
+    def render(self) -> Text:
+        width = max((len(str(config.path)) for config in self.configs), default=0)
+        dim = self.get_component_rich_style("config-list--dim", partial=True)
+        lines: list[Text] = []
+        for at, config in enumerate(self.configs):
+            mark = "› " if at == self.chosen else "  "
+            line = Text(f"{mark}{config.path!s:<{width}}  ", no_wrap=True).append(config.headline, dim)
+            line.truncate(self.content_size.width, overflow="ellipsis", pad=True)
+            if at == self.chosen:
+                line.stylize(self.get_component_rich_style("config-list--chosen", partial=True))
+            lines.append(line)
+        return Text("\n").join(lines) if lines else Text("no configs/*.yaml here: type a path", dim)
+
+    def get_content_height(self, container, viewport, width: int) -> int:  # type: ignore[no-untyped-def]
+        return max(1, len(self.configs))
+
+    def choose(self, at: int) -> Path | None:
+        """Take another; its path."""
+        if not self.configs:
+            return None
+        self.chosen = max(0, min(at, len(self.configs) - 1))
+        self.refresh()
+        return self.configs[self.chosen].path
+
+    def on_click(self, event: events.Click) -> None:
+        if event.y < len(self.configs):
+            path = self.choose(event.y)
+            self.screen.query_one("#config-path", Input).value = str(path)
+
+
+class NewRunScreen(ModalScreen[RunDirectory | None]):
+    """Gives the folder of a prepared run, or None."""
+
+    CSS_PATH = "new_run.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = bindings(NEW_RUN)
+
+    path_input = query_one("#config-path", Input)
+    set_input = query_one("#config-set", Input)
+    message = query_one("#config-message", Static)
+
+    def __init__(self, config: Path | None = None, outputs: Path | None = None) -> None:
+        super().__init__()
+        self._configs = find_configs()
+        given = config or (self._configs[0].path if self._configs else Path("configs/demo.yaml"))
+        self._given = given
+        self._outputs = outputs
+        self._busy = False
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "New run"
+            yield Label("Configuration")
+            yield ConfigList(self._configs, self._number(self._given))
+            yield Input(str(self._given), placeholder="path of a YAML file", id="config-path")
+            yield Label("Changes, if any")
+            yield Input(placeholder="task.eval_size=20 online.L=4", id="config-set")
+            with VerticalScroll(id="config-scroll"):
+                yield Static(id="config-message", markup=False)
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self.path_input.focus()
+        self._describe()
+
+    def _number(self, path: Path) -> int:
+        return next((i for i, config in enumerate(self._configs) if config.path == path), -1)
+
+    def _describe(self) -> None:
+        """What the configuration says about itself."""
+        self.remove_class("-wrong")
+        about = leading_comment(Path(self.path_input.value).expanduser())
+        text = Text(about or "This file says nothing about itself.", "" if about else "dim")
+        self.message.update(text.append("\n\nenter starts it", "bold"))
+
+    @on(Input.Changed, "#config-path")
+    def _path_changed(self, event: Input.Changed) -> None:
+        configs = self.query_one(ConfigList)
+        configs.chosen = self._number(Path(event.value))
+        configs.refresh()
+        self._describe()
+
+    @on(Input.Submitted)
+    def _submitted(self) -> None:
+        self.action_start()
+
+    # ------------------------------------------------------------ actions
+
+    def action_choose(self, by: int) -> None:
+        """Another configuration."""
+        configs = self.query_one(ConfigList)
+        path = configs.choose(configs.chosen + by)
+        if path is not None:
+            self.path_input.value = str(path)
+            self.path_input.cursor_position = len(self.path_input.value)
+
+    def action_close(self) -> None:
+        """Start nothing."""
+        self.dismiss(None)
+
+    def action_start(self) -> None:
+        """Read the configuration and make the run's folder."""
+        if self._busy:
+            return
+        self._busy = True
+        self.remove_class("-wrong")
+        self.message.update("reading the configuration …")
+        self._prepare(self.path_input.value.strip(), self.set_input.value)
+
+    @work(thread=True, exit_on_error=False)
+    def _prepare(self, path: str, changes: str) -> None:
+        """In a thread: reading configurations brings in pydantic, for which nothing else has to wait."""
+        from app.client import prepare_run
+
+        try:
+            outputs = None if self._outputs is None else str(self._outputs)
+            directory = prepare_run(Path(path).expanduser(), _changes(changes), outputs=outputs)
+        except Exception as error:
+            self.app.call_from_thread(self._refuse, error)
+        else:
+            self.app.call_from_thread(self.dismiss, directory)
+
+    def _refuse(self, error: Exception) -> None:
+        self._busy = False
+        self.add_class("-wrong")
+        self.message.update(fault_table(Fault.of_error("", error)))
+        self.query_one("#config-scroll").scroll_home(animate=False)
+
+
+def _changes(text: str) -> list[str]:
+    """`a=1 b="x y"` as a list. Raises ConfigError where a quote is open."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise ConfigError(
+            [Problem("changes", text, f"field=value, separated by spaces ({error})")]
+        ) from error
