@@ -16,6 +16,9 @@ TEXT = [
     "état naïve: été, ça — c'est déjà là.\n\n  two  spaces\n",
 ] * 4
 
+EXTRA_EOS = tuple(range(60, 66))
+"""Ordinary tokens that the generation settings also call an end, so that random models end now and then."""
+
 ARCHITECTURES = ("qwen2", "llama", "gpt2", "gpt_neox", "gemma2", "phi3", "mistral")
 
 
@@ -84,6 +87,7 @@ def save_tiny(
                 parameter.normal_(std=0.35)
             elif "bias" in name:
                 parameter.normal_(std=0.1)
+    model.generation_config.eos_token_id = [0, *EXTRA_EOS]
     bars = hf_logging.is_progress_bar_enabled()
     hf_logging.disable_progress_bar()
     model.save_pretrained(folder)

@@ -42,7 +42,7 @@ def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
     source = str(local) if local.is_dir() else path
     with _quiet(), _explained(path):
         config = transformers.AutoConfig.from_pretrained(source)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(source)
+        tokenizer = _tokenizer(source)
         loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(
             source, dtype=pick_dtype(dtype, target, config), output_loading_info=True
         )
@@ -50,6 +50,18 @@ def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
         _check_complete(path, report)
         model = _on_device(model, target, path)
         return Pretrained(model, tokenizer, _eos_ids(model), _fingerprint_of(source))
+
+
+def _tokenizer(source: str) -> Any:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source)
+    # Where its files are missing, the library builds an empty one and says nothing.
+    if not tokenizer.encode("a", add_special_tokens=False):
+        raise ModelError(
+            what="the tokenizer's files are missing: it knows no text",
+            where=source,
+            mend="put the model's tokenizer.json (and tokenizer_config.json) beside its config.json",
+        )
+    return tokenizer
 
 
 def _looks_local(path: str) -> bool:

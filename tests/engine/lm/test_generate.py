@@ -1,0 +1,169 @@
+"""Batched, cached generation does what one plain pass a token does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from engine.errors import ModelError
+from engine.lm.protocol import Request, Sampling, Steer
+from engine.lm.transformers import TransformersModel
+from tests.engine.lm.conftest import Pair
+from tests.engine.lm.same import assert_same
+from tests.tiny_models import ARCHITECTURES
+
+STOPS = (None, "\n", "e", ".", "\n\n", "é")
+
+
+def random_requests(model: TransformersModel, seed: int, count: int = 14) -> list[Request]:
+    """Requests of every kind: prompts long and short, shared or not, greedy or sampled, steered or not."""
+    rng = np.random.default_rng(seed)
+    vocab, size = model.info.vocab_size, model.info.hidden_size
+    prompts = [rng.integers(1, vocab, int(rng.integers(1, 30))).tolist() for _ in range(count // 2)]
+    found = []
+    for index in range(count):
+        vector = rng.normal(size=size).astype(np.float32)
+        steer = Steer(vector, int(rng.integers(model.info.num_layers)), 2.0) if rng.random() < 0.4 else None
+        found.append(
+            Request(
+                prompt=prompts[int(rng.integers(len(prompts)))],
+                sampling=Sampling(
+                    max_tokens=int(rng.integers(0, 40)),
+                    temperature=float(rng.choice([0.0, 0.7, 1.0])),
+                    stop=STOPS[int(rng.integers(len(STOPS)))],
+                ),
+                seed=index,
+                steer=steer,
+                capture_layers=[(), (1,), (2, 0)][int(rng.integers(3))],
+                capture_after=[None, "\n", "e", "1"][int(rng.integers(4))],
+            )
+        )
+    return found
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_fast_equals_literal(pair: Callable[[str], Pair], architecture: str, seed: int) -> None:
+    model, literal = pair(architecture)
+    requests = random_requests(model, seed)
+    assert_same(model.generate(requests), literal.generate(requests))
+
+
+def test_captures_and_ends_of_every_kind_occur(pair: Callable[[str], Pair]) -> None:
+    model, literal = pair("qwen2")
+    requests = [request for seed in range(2, 8) for request in random_requests(model, seed)]
+    found = model.generate(requests)
+    assert_same(found, literal.generate(requests))
+    assert {completion.ended for completion in found} == {"eos", "stop", "length"}
+    last_token = [f.state_ends and f.state_ends[-1] == len(f.tokens) for f in found if f.states is not None]
+    assert any(last_token), "a capture at the very last token needs a pass of its own"
+    assert sum(len(completion.state_ends) for completion in found) > 25
+
+
+@pytest.mark.parametrize("rows", [1, 3, 5])
+def test_chunks_change_nothing(pair: Callable[[str], Pair], rows: int) -> None:
+    model, _ = pair("llama")
+    requests = random_requests(model, 11, count=20)
+    small = TransformersModel(model.network, model.tokenizer, model.info, max_num_seqs=rows)
+    calls: list[int] = []
+    found = small.generate(requests, checkpoint=lambda: calls.append(1))
+    assert_same(found, model.generate(requests))
+    assert len(calls) == -(-len(requests) // rows)
+
+
+def test_order_and_company_do_not_change_samples(pair: Callable[[str], Pair]) -> None:
+    model, _ = pair("qwen2")
+    requests = [replace(r, sampling=Sampling(20, 1.0)) for r in random_requests(model, 5)]
+    whole = model.generate(requests)
+    backwards = model.generate(requests[::-1])[::-1]
+    alone = [model.generate([request])[0] for request in requests]
+    assert_same(backwards, whole)
+    assert_same(alone, whole)
+
+
+def test_seeds_differ(pair: Callable[[str], Pair]) -> None:
+    model, _ = pair("qwen2")
+    requests = [Request([5, 6, 7], Sampling(20, 1.0), seed=seed) for seed in range(8)]
+    assert len({tuple(completion.tokens) for completion in model.generate(requests)}) == 8
+
+
+def test_what_checkpoint_raises_comes_through(pair: Callable[[str], Pair]) -> None:
+    model, _ = pair("qwen2")
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.generate([Request([1], Sampling(2))], checkpoint=stop)
+
+
+def test_logits_processor(pair: Callable[[str], Pair]) -> None:
+    """It sees each row's own tokens, and its changes count in the log-probabilities."""
+    model, literal = pair("qwen2")
+
+    def no_repeats(written: Sequence[Sequence[int]], logits: Any) -> Any:
+        logits = logits.clone()
+        for row, tokens in enumerate(written):
+            logits[row, list(tokens)] = -torch.inf
+        return logits
+
+    requests = [replace(r, capture_layers=()) for r in random_requests(model, 3)]
+    found = model.generate(requests, logits_processor=no_repeats)
+    assert_same(found, literal.generate(requests, logits_processor=no_repeats))
+    assert all(len(set(c.tokens)) == len(c.tokens) for c in found)
+
+
+def test_a_processor_that_loses_rows_is_refused(pair: Callable[[str], Pair]) -> None:
+    model, _ = pair("qwen2")
+    with pytest.raises(ValueError, match="shape"):
+        model.generate([Request([1], Sampling(2))], logits_processor=lambda written, logits: None)
+
+
+def test_not_a_number_is_an_error(pair: Callable[[str], Pair]) -> None:
+    model, _ = pair("qwen2")
+
+    def spoil(written: object, logits: Any) -> Any:
+        return torch.full_like(logits, torch.nan)
+
+    with pytest.raises(ModelError, match="not numbers"):
+        model.generate([Request([1], Sampling(2))], logits_processor=spoil)
+
+
+def test_no_hook_is_left_behind(pair: Callable[[str], Pair]) -> None:
+    model, _ = pair("gpt2")
+
+    def fail(written: object, logits: object) -> object:
+        raise RuntimeError("processor")
+
+    steer = Steer(np.ones(model.info.hidden_size, np.float32), 1, 1.0)
+    request = Request([1, 2], Sampling(3), steer=steer, capture_layers=(0,), capture_after="e")
+    with pytest.raises(RuntimeError, match="processor"):
+        model.generate([request], logits_processor=fail)
+    model.generate([request])
+    assert not any(layer._forward_hooks for layer in model.network.layers)
+
+
+def test_bad_requests(pair: Callable[[str], Pair]) -> None:
+    model, _ = pair("qwen2")
+    vector = np.ones(model.info.hidden_size, np.float32)
+    for request, what in [
+        (Request([], Sampling(1)), "empty prompt"),
+        (Request([1], Sampling(1), capture_layers=(3,)), "layer 3"),
+        (Request([1], Sampling(1), steer=Steer(vector, 3, 1.0)), "layer 3"),
+        (Request([1], Sampling(1), steer=Steer(vector[:5], 0, 1.0)), "shape"),
+        (Request([1], Sampling(1, stop="")), "empty string"),
+    ]:
+        with pytest.raises(ValueError, match=what):
+            model.generate([request])
+
+
+def test_nothing_asked_nothing_given(pair: Callable[[str], Pair]) -> None:
+    model, _ = pair("qwen2")
+    assert model.generate([]) == []
+    (empty,) = model.generate([Request([1], Sampling(0))])
+    assert (empty.tokens, empty.ended, empty.mean_logprob) == ([], "length", 0.0)

@@ -1,0 +1,178 @@
+"""Loading: what is identified, and what is said when it cannot be done."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from engine.errors import ModelError
+from engine.lm import fingerprint as fingerprints
+from engine.lm.load import load_model
+from engine.lm.transformers import TransformersModel
+from tests.tiny_models import EXTRA_EOS
+
+
+@dataclass
+class Section:
+    """A `model` section."""
+
+    backend: str = "transformers"
+    path: str | None = None
+    device: str = "cpu"
+    dtype: str = "auto"
+    max_num_seqs: int = 4
+    threads: int = 1
+
+
+@pytest.fixture
+def copied(folder: Callable[[str], Path], tmp_path: Path) -> Path:
+    """A tiny model's folder, to be spoilt."""
+    return Path(shutil.copytree(folder("qwen2"), tmp_path / "model"))
+
+
+def load(path: Path | str, **changes: str) -> TransformersModel:
+    return TransformersModel.load(str(path), **{"device": "cpu", **changes})  # type: ignore[arg-type]
+
+
+def test_info(copied: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    model = load_model(Section(path=str(copied)))
+    info = model.info
+    assert (info.name, info.backend, info.device, info.dtype) == (
+        str(copied),
+        "transformers",
+        "cpu",
+        "float32",
+    )
+    assert (info.num_layers, info.hidden_size) == (3, 32)
+    assert info.parameters == sum(
+        tensor.numel() for tensor in load_file(copied / "model.safetensors").values()
+    )
+    assert len(info.fingerprint) == 64
+    assert model.tokenizer.eos_token_ids == {0, *EXTRA_EOS}
+    assert capfd.readouterr() == ("", ""), "the engine never prints, nor does the library in its name"
+
+
+def test_dtypes(copied: Path) -> None:
+    assert load(copied, dtype="bfloat16").info.dtype == "bfloat16"
+    assert load(copied, dtype="bfloat16").info.fingerprint == load(copied).info.fingerprint
+    with pytest.raises(ModelError, match="int8"):
+        load(copied, dtype="int8")
+
+
+def test_fingerprint_changes_with_a_weight_and_with_the_shape(copied: Path) -> None:
+    before = load(copied).info.fingerprint
+    assert load(copied).info.fingerprint == before
+    weights = load_file(copied / "model.safetensors")
+    weights["model.layers.1.mlp.up_proj.weight"][3, 4] += 1e-3
+    save_file(weights, copied / "model.safetensors", {"format": "pt"})
+    after = load(copied).info.fingerprint
+    assert after != before
+    config = json.loads((copied / "config.json").read_text())
+    (copied / "config.json").write_text(json.dumps({**config, "rms_norm_eps": 1e-5}))
+    assert load(copied).info.fingerprint not in (before, after)
+    (copied / "config.json").write_text(json.dumps({**config, "transformers_version": "0"}))
+    assert load(copied).info.fingerprint == after
+
+
+def test_fingerprint_of_large_files_is_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fingerprints, "WHOLE", 1000)
+    monkeypatch.setattr(fingerprints, "BLOCK", 64)
+    config, weights = tmp_path / "config.json", tmp_path / "model.safetensors"
+    config.write_text("{}")
+    content = bytearray(range(256)) * 100
+    seen = set()
+    for place in (None, 0, 10, len(content) // 2, len(content) - 1):
+        changed = bytearray(content)
+        if place is not None:
+            changed[place : place + 500] = bytes(len(changed[place : place + 500]))
+            changed[place] = content[place] ^ 0xAA
+        weights.write_bytes(changed)
+        seen.add(fingerprints.fingerprint(config, [weights]))
+    assert len(seen) == 5
+
+
+@pytest.mark.parametrize("part", [0.5, 0.0])
+def test_truncated_weights(copied: Path, part: float) -> None:
+    weights = copied / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[: int(weights.stat().st_size * part)])
+    with pytest.raises(ModelError) as caught:
+        load(copied)
+    assert str(copied) in caught.value.where
+    assert caught.value.mend
+
+
+def test_missing_and_misshapen_weights(copied: Path) -> None:
+    weights = load_file(copied / "model.safetensors")
+    gone = weights.pop("model.layers.2.mlp.up_proj.weight")
+    save_file(weights, copied / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ModelError, match=r"1 weights are missing.*layers\.2\.mlp\.up_proj"):
+        load(copied)
+    weights["model.layers.2.mlp.up_proj.weight"] = gone[:, :5].contiguous()
+    save_file(weights, copied / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ModelError):
+        load(copied)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_missing_files(copied: Path, name: str) -> None:
+    (copied / name).unlink()
+    with pytest.raises(ModelError) as caught:
+        load(copied)
+    assert caught.value.what
+    assert caught.value.mend
+
+
+def test_spoilt_config(copied: Path) -> None:
+    (copied / "config.json").write_text("{")
+    with pytest.raises(ModelError):
+        load(copied)
+
+
+def test_no_such_folder() -> None:
+    with pytest.raises(ModelError, match="no such model folder"):
+        load("/no/such/model")
+
+
+def test_no_such_hub_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(ModelError, match="cannot load"):
+        load("nobody/nothing")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="has CUDA")
+def test_cuda_that_is_not_there(copied: Path) -> None:
+    with pytest.raises(ModelError, match="no cuda device"):
+        load(copied, device="cuda")
+
+
+def test_unknown_backend_and_device(copied: Path) -> None:
+    with pytest.raises(ModelError, match="embedded, transformers"):
+        load_model(Section(backend="oracle"))
+    with pytest.raises(ModelError, match="unknown device"):
+        load(copied, device="abacus")
+    with pytest.raises(ModelError, match="no model is named"):
+        load_model(Section())
+
+
+def test_architectures_that_cannot_be_steered_exactly(tmp_path: Path) -> None:
+    """State that is no key/values (Mamba), places counted by column (ALiBi): refused, not quietly wrong."""
+    import transformers
+
+    from tests.tiny_models import tiny_tokenizer
+
+    tokenizer = tiny_tokenizer()
+    for name, config in {
+        "mamba": transformers.MambaConfig(vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2),
+        "bloom": transformers.BloomConfig(vocab_size=len(tokenizer), hidden_size=32, n_layer=2, n_head=4),
+    }.items():
+        transformers.AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path / name)
+        tokenizer.save_pretrained(tmp_path / name)
+        with pytest.raises(ModelError, match="cannot be steered"):
+            load(tmp_path / name)

@@ -1,0 +1,52 @@
+"""The residual stream of whole sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from engine.lm.transformers import TransformersModel
+from tests.engine.lm.conftest import Pair
+from tests.tiny_models import ARCHITECTURES
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_batched_equals_one_pass_a_position(pair: Callable[[str], Pair], architecture: str) -> None:
+    model, literal = pair(architecture)
+    rng = np.random.default_rng(0)
+    small = TransformersModel(model.network, model.tokenizer, model.info, max_num_seqs=2)
+    sequences = [rng.integers(0, model.info.vocab_size, length).tolist() for length in (3, 30, 1, 17, 29)]
+    positions = [[2, 0, 2], [29, 5], [0], [], [28]]
+    expected = literal.states(sequences, positions, [2, 0])
+    for fast in (model, small):
+        found = fast.states(sequences, positions, [2, 0])
+        assert [part.shape for part in found] == [(3, 2, 32), (2, 2, 32), (1, 2, 32), (0, 2, 32), (1, 2, 32)]
+        assert found[0].dtype == np.float32
+        for ours, theirs in zip(found, expected, strict=True):
+            np.testing.assert_allclose(ours, theirs.reshape(ours.shape), atol=1e-4)
+
+
+def test_layer_numbering(pair: Callable[[str], Pair]) -> None:
+    """Layer l is what the library calls hidden state l + 1, but the last one before the final norm."""
+    model, _ = pair("qwen2")
+    tokens = [3, 1, 4, 1, 5]
+    with torch.no_grad():
+        theirs = model.network.model(
+            input_ids=torch.tensor([tokens]), output_hidden_states=True
+        ).hidden_states
+    (found,) = model.states([tokens], [[4]], [0, 1, 2])
+    for layer in (0, 1):
+        np.testing.assert_allclose(found[0, layer], theirs[layer + 1][0, 4].numpy(), atol=1e-5)
+    normed = model.network.model.model.norm(torch.from_numpy(found[0, 2]).double())
+    np.testing.assert_allclose(normed.detach().numpy(), theirs[3][0, 4].numpy(), atol=1e-4)
+
+
+def test_bad_positions_and_layers(pair: Callable[[str], Pair]) -> None:
+    model, _ = pair("qwen2")
+    with pytest.raises(ValueError, match="position 2 in a sequence of 2"):
+        model.states([[1, 2]], [[2]], [0])
+    with pytest.raises(ValueError, match="layer 3"):
+        model.states([[1, 2]], [[1]], [3])

@@ -1,0 +1,52 @@
+"""Texts and conversations as token ids."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.lm.tokenizer import HfTokenizer
+from tests.tiny_models import tiny_tokenizer
+
+TEMPLATE = (
+    "{% for m in messages %}<|user|>{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
+    "{% if add_generation_prompt %}assistant:{% endif %}"
+)
+NO_SYSTEM = (
+    "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system role') }}{% endif %}" + TEMPLATE
+)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", "\n\n", "  two  spaces .  , n't", "1 . 2 ?\n\n\n 'll", "état\u2028\t—", "\n\nx \n\n"]
+)
+def test_text_comes_back_exactly(text: str) -> None:
+    tokenizer = HfTokenizer(tiny_tokenizer())
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_special_tokens_are_no_text() -> None:
+    tokenizer = HfTokenizer(tiny_tokenizer())
+    assert tokenizer.decode([*tokenizer.encode("a\n\n"), 0]) == "a\n\n"
+
+
+def test_ends_come_from_tokenizer_and_generation_settings() -> None:
+    assert HfTokenizer(tiny_tokenizer()).eos_token_ids == {0}
+    assert HfTokenizer(tiny_tokenizer(), [5, 7]).eos_token_ids == {0, 5, 7}
+
+
+def test_chat_by_template() -> None:
+    tokenizer = HfTokenizer(tiny_tokenizer(TEMPLATE))
+    assert tokenizer.encode_chat("hi") == [1, *tokenizer.encode("user: hi\nassistant:")]
+    with_system = tokenizer.encode_chat("hi", "be kind")
+    assert tokenizer.decode(with_system) == "system: be kind\nuser: hi\nassistant:"
+
+
+def test_a_template_without_system_role() -> None:
+    tokenizer = HfTokenizer(tiny_tokenizer(NO_SYSTEM))
+    assert tokenizer.decode(tokenizer.encode_chat("hi", "be kind")) == "user: be kind\n\nhi\nassistant:"
+
+
+def test_chat_without_template() -> None:
+    tokenizer = HfTokenizer(tiny_tokenizer())
+    assert tokenizer.decode(tokenizer.encode_chat("hi")) == "hi\n\n"
+    assert tokenizer.decode(tokenizer.encode_chat("hi", "be kind")) == "be kind\n\nhi\n\n"
