@@ -39,6 +39,32 @@ class Command:
         )
 
 
+RANKS = {
+    "select": 1,
+    "filter": 1,
+    "freeze": 1,
+    "thaw": 1,
+    "pause": 1,
+    "unpause": 1,
+    "start": 1,
+    "stop": 1,
+    "detach": 1,
+    "new_run": 1,
+    "app.leave": 0,
+    "app.explain": 0,
+    "follow": 3,
+    "sort": 3,
+    "replay": 3,
+    "seek_live": 3,
+}
+"""Which words go last when the footer is short of room: 0 never, then 1, 2 (all others), 3."""
+
+
+def rank(action: str) -> int:
+    """How much the footer needs a command."""
+    return RANKS.get(action.partition("(")[0], 2)
+
+
 def bindings(*tables: tuple[Command, ...]) -> list[BindingType]:
     """Tables of commands as bindings."""
     return [command.binding() for table in tables for command in table]
@@ -126,7 +152,7 @@ PANEL = (Command("y", "copy", "Copy", "Copy it all."),)
 DIALOG = (Command("escape", "close", "Close", "Close this.", display="esc"),)
 
 NEW_RUN = (
-    Command("enter", "start", "Start", "Start a run from this configuration.", display="enter"),
+    Command("enter", "start", "Start", "Start a run from this configuration.", display="enter", priority=True),
     Command("up", "choose(-1)", "Other", "Take the configuration above.", display="↑↓", priority=True),
     Command("down", "choose(1)", "Next", "Take the configuration below.", shown=False, priority=True),
     Command("escape", "close", "Cancel", "Start nothing.", display="esc"),

@@ -20,7 +20,7 @@ from app.event_index import EventIndex
 from app.state import RunState
 from engine.errors import DataError, RunError, SteerError
 from engine.event_log import LogReader, read_event
-from engine.events import Event
+from engine.events import Event, WorkerStarted, WorkerStopped
 from engine.run_directory import RunDirectory, RunStatus, inspect
 
 _CHUNK = 400  # events folded at a time: some milliseconds, so that nobody waits long for the interpreter
@@ -197,6 +197,8 @@ class RunSession:
         for event, offset, length in entries:
             self._live.apply(event, offset, length)
             self.index.add(event)
+            if isinstance(event, (WorkerStarted, WorkerStopped)):
+                self._looked_at = 0.0
         self._live.unknown = self._reader.unknown.total()
         self._keep()
         self._publish(self._live.copy())

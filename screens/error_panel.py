@@ -11,11 +11,12 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from app.commands import DIALOG, PANEL, bindings
 from engine.errors import ConfigError, Problem, SteerError
 from engine.events import StageFailed
+from screens.widgets.key_line import KeyLine
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class ErrorPanel(ModalScreen[None]):
             box.border_title = f"✗ {self.fault.title}"
             with VerticalScroll():
                 yield Static(fault_table(self.fault), markup=False)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()

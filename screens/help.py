@@ -12,9 +12,10 @@ from textual.binding import ActiveBinding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.dom import DOMNode
 from textual.screen import ModalScreen, Screen
-from textual.widgets import Footer, Markdown, Static
+from textual.widgets import Markdown, Static
 
 from app.commands import DIALOG, bindings
+from screens.widgets.key_line import KeyLine
 
 _OF_EVERY_WIDGET = ("screen.", "app.focus", "focus_", "maximize", "minimize", "blur")
 
@@ -38,7 +39,7 @@ class HelpScreen(ModalScreen[None]):
             & > VerticalScroll { height: auto; max-height: 100%; padding: 0 2; scrollbar-size-vertical: 1; }
         }
         & Markdown { height: auto; padding: 0; background: $surface; }
-        & MarkdownH1 { content-align: left middle; color: $text; }
+        & MarkdownH1 { content-align: left middle; color: $text; margin: 1 0; }
         & .help-keys { height: auto; margin: 1 0; }
     }
     """
@@ -55,7 +56,7 @@ class HelpScreen(ModalScreen[None]):
                 for text in self._texts:
                     yield Markdown(text)
                 yield Static(_keys(self._sections), classes="help-keys", markup=False)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()

@@ -14,13 +14,14 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from app.client import request_stop
 from app.commands import LEAVE, bindings
 from app.text import resume_command
 from engine.errors import RunError
 from engine.run_directory import RunDirectory, inspect
+from screens.widgets.key_line import KeyLine
 
 PATIENCE = 5.0
 """Seconds to wait for the engine's word."""
@@ -65,7 +66,7 @@ class LeaveScreen(ModalScreen[Choice]):
             )
             text.append("\nesc  ", "bold").append("stay")
             yield Static(text, markup=False)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     def action_detach(self) -> None:
         """Leave it running."""

@@ -14,13 +14,14 @@ from textual.containers import Vertical, VerticalScroll
 from textual.getters import query_one
 from textual.screen import ModalScreen
 from textual.widget import Widget
-from textual.widgets import Footer, Input, Label, Static
+from textual.widgets import Input, Label, Static
 
 from app.commands import NEW_RUN, bindings
 from app.configs import ConfigFile, find_configs, leading_comment
 from engine.errors import ConfigError, Problem
 from engine.run_directory import RunDirectory
 from screens.error_panel import Fault, fault_table
+from screens.widgets.key_line import KeyLine
 
 
 class ConfigList(Widget):
@@ -98,7 +99,7 @@ class NewRunScreen(ModalScreen[RunDirectory | None]):
             yield Input(placeholder="task.eval_size=20 online.L=4", id="config-set")
             with VerticalScroll(id="config-scroll"):
                 yield Static(id="config-message", markup=False)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.path_input.focus()
@@ -120,10 +121,6 @@ class NewRunScreen(ModalScreen[RunDirectory | None]):
         configs.chosen = self._number(Path(event.value))
         configs.refresh()
         self._describe()
-
-    @on(Input.Submitted)
-    def _submitted(self) -> None:
-        self.action_start()
 
     # ------------------------------------------------------------ actions
 

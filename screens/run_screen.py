@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.widgets import Footer
 
 from app.commands import RUN, TIMELINE, bindings
 from app.session import RunSession
 from screens.console_screen import ConsoleScreen
 from screens.messages import DetachWanted, StartWanted
 from screens.run_session import Session
+from screens.widgets.key_line import KeyLine
 from screens.widgets.run_header import RunHeader
 from screens.widgets.stage_bar import StageBar
 from screens.widgets.timeline import Timeline
@@ -50,7 +50,7 @@ class RunScreen(ConsoleScreen[None]):
         yield StageBar(self.session)
         yield from self.compose_body()
         yield Timeline(self.session)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     def compose_body(self) -> ComposeResult:
         """The widgets of this screen."""

@@ -14,13 +14,14 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
 from textual.message import Message
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from app.commands import RUNS, bindings
 from app.run_list import RunList, RunRow
 from app.text import duration
 from screens.console_screen import ConsoleScreen
 from screens.widgets.bars import plain_bar
+from screens.widgets.key_line import KeyLine
 from screens.widgets.rows import Cell, ListColumn, ListSource, Tone
 from screens.widgets.virtual_table import VirtualTable
 
@@ -60,7 +61,7 @@ def _stage(row: RunRow) -> Cell:
 
 def _progress(row: RunRow) -> Cell:
     tone: Tone = "accent" if row.working else "dim"
-    return Cell(f"{plain_bar(row.fraction, 12)} {row.fraction:>4.0%}", tone)
+    return Cell(f"{plain_bar(row.fraction, 8)} {int(row.fraction * 100):>3}%", tone)
 
 
 def _eta(row: RunRow) -> Cell:
@@ -88,9 +89,9 @@ def size(count: int) -> str:
 
 COLUMNS: list[ListColumn[RunRow]] = [
     ListColumn("state", "status", 13, priority=1, value=lambda r: r, show=_state),
-    ListColumn("name", "name", 10, priority=2, flex=True, value=lambda r: r.status.record.name),
-    ListColumn("stage", "stage", 14, priority=4, flex=True, value=lambda r: r, show=_stage),
-    ListColumn("progress", "progress", 17, priority=3, value=lambda r: r, show=_progress),
+    ListColumn("name", "name", 9, priority=2, flex=True, value=lambda r: r.status.record.name),
+    ListColumn("stage", "stage", 12, priority=4, flex=True, value=lambda r: r, show=_stage),
+    ListColumn("progress", "progress", 13, priority=3, value=lambda r: r, show=_progress),
     ListColumn("eta", "ETA", 7, "right", 5, help="of the stage at work", value=lambda r: r, show=_eta),
     ListColumn("started", "started", 12, "right", 6, value=lambda r: r.status.record.created, show=started),
     ListColumn("size", "size", 7, "right", 8, value=lambda r: r.size, show=size),
@@ -200,7 +201,7 @@ up a run that was stopped, interrupted or failed. Nothing is ever deleted here.
         yield Static(id="runs-title", markup=False)
         yield RunsTable(self.source, "", id="runs-table", follow=False)
         yield Static(id="runs-about", markup=False)
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.table.focus()

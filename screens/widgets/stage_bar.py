@@ -169,6 +169,10 @@ class StageBar(Widget):
             return Text(f"{beat} worker {status.pid}", self._style("good"))
         if status.state == "interrupted":
             return Text("✗ interrupted: the worker vanished (r resumes)", self._style("alert"))
+        if status.state == "finished":
+            return Text()
+        if status.state == "prepared":
+            return Text("○ the worker starts …", self._style("dim"))
         word = {"stopped": "■ stopped (r resumes)", "failed": "✗ failed (E reads why, r resumes)"}
         return Text(word.get(status.state, f"no worker: {status.state}"), self._style("dim"))
 

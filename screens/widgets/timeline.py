@@ -59,7 +59,8 @@ The log from its first event to its last, spaced by events. Names stand where st
     def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._session = session
-        self._index: EventIndex = getattr(session, "index", None) or EventIndex()
+        index = getattr(session, "index", None)
+        self._index: EventIndex = EventIndex() if index is None else index
         self._speed = 0
         self._replay: Timer | None = None
         self._clock = 0.0
@@ -197,13 +198,12 @@ The log from its first event to its last, spaced by events. Names stand where st
         return text
 
     def _place_stages(self, signs: list[str | None], tones: list[str]) -> None:
-        """A stage's name begins where it does, as far as there is room before the next."""
+        """A stage's name begins where it does, if there is room before the next."""
         starts = [(self._x_of(mark.seq), mark.text) for mark in self._index.marks if mark.kind == "stage"]
         for (x, name), following in zip(starts, [*starts[1:], (len(signs), "")], strict=False):
             signs[x], tones[x] = "│", "stage"
             room = following[0] - x - 1
-            label = name if len(name) <= room else name[: max(0, room - 1)]
-            for i, letter in enumerate(label if room >= 2 else ""):
+            for i, letter in enumerate(name if len(name) <= room else ""):
                 signs[x + 1 + i], tones[x + 1 + i] = letter, "stage"
 
     def _place_marks(self, signs: list[str | None], tones: list[str]) -> None:
@@ -233,7 +233,8 @@ The log from its first event to its last, spaced by events. Names stand where st
         elif session.cursor is not None:
             text.append(f" HALTED {speed} ", self._style("alert"))
         else:
-            live = session.state.status in ("running", "paused", "new")
+            status = getattr(session, "status", None)
+            live = session.state.status in ("running", "paused", "new") if status is None else status.alive
             text.append("● LIVE" if live else "■ END", self._style("live" if live else "dim"))
         return text
 

@@ -1,0 +1,96 @@
+"""The last line of a screen: what the keys do here now. Where room is short, the least needed go first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.text import Text
+from textual import events
+from textual.binding import ActiveBinding
+from textual.screen import Screen
+from textual.widget import Widget
+
+from app.commands import rank
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key, its word, and what it does."""
+
+    display: str
+    word: str
+    active: ActiveBinding
+    rank: int
+
+    @property
+    def width(self) -> int:
+        """Cells, with the gap behind it."""
+        return len(self.display) + len(self.word) + 3
+
+
+class KeyLine(Widget):
+    """Like a footer: the focused widget's keys, then the screen's, then those of everywhere; each can be clicked."""
+
+    COMPONENT_CLASSES = {"key-line--key", "key-line--word"}
+    DEFAULT_CSS = """
+    KeyLine {
+        dock: bottom;
+        height: 1;
+        padding: 0 1;
+        background: $footer-background;
+        & > .key-line--key { color: $footer-key-foreground; text-style: bold; }
+        & > .key-line--word { color: $footer-description-foreground; }
+    }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._spans: list[tuple[int, int, Key]] = []
+
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, self._changed)
+
+    def _changed(self, screen: Screen[object]) -> None:
+        if screen is self.screen:
+            self.refresh()
+
+    def render(self) -> Text:
+        key_style = self.get_component_rich_style("key-line--key", partial=True)
+        word_style = self.get_component_rich_style("key-line--word", partial=True)
+        text, self._spans = Text(no_wrap=True), []
+        for key in fitting(keys_of(self.screen), self.content_size.width):
+            start = text.cell_len
+            text.append(key.display, key_style).append(f" {key.word}", word_style)
+            self._spans.append((start, text.cell_len, key))
+            text.append("  ")
+        return text
+
+    async def on_click(self, event: events.Click) -> None:
+        x = event.x - 1
+        for start, end, key in self._spans:
+            if start <= x < end:
+                await self.app.run_action(key.active.binding.action, key.active.node)
+
+
+def keys_of(screen: Screen[object]) -> list[Key]:
+    """The keys to be shown, one for each command."""
+    found: dict[str, Key] = {}
+    for active in screen.active_bindings.values():
+        binding = active.binding
+        if binding.show and binding.description and active.enabled:
+            display = screen.app.get_key_display(binding)
+            found.setdefault(binding.action, Key(display, binding.description, active, rank(binding.action)))
+    return list(found.values())
+
+
+def fitting(keys: list[Key], width: int) -> list[Key]:
+    """The most needed of `keys` that fit, in their order."""
+    kept: set[int] = set()
+    room = width + 2
+    for at in sorted(range(len(keys)), key=lambda at: (keys[at].rank, at)):
+        if keys[at].width <= room:
+            kept.add(at)
+            room -= keys[at].width
+        elif keys[at].rank > 1:
+            break
+    return [key for at, key in enumerate(keys) if at in kept]
