@@ -103,6 +103,9 @@ class DecisionSource(RowSource):
         decision = self.view.decision(row)
         return [self.view.rows.getter(column.key)(decision) for column in COLUMNS]
 
+    def offset(self, row: int) -> int | None:
+        return self.view.rows.state.decisions.place(self.view.decision(row)).offset
+
     def key(self, row: int) -> Hashable:
         return self.view.decision(row)
 

@@ -12,6 +12,7 @@ from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
 from app.commands import Command, bindings
+from app.decision_rows import DECISION_FIELDS
 from app.export import export_path, write_csv
 from engine.errors import SteerError
 from screens.console_screen import NARROWEST
@@ -36,7 +37,7 @@ COMMANDS = (
         Command(str(i + 1), f"tab({i})", tab.label, f"Show the tab {tab.label}.", shown=False)
         for i, tab in enumerate(TABS)
     ),
-    Command("y", "copy", "Copy", "Copy the row under the cursor."),
+    Command("y", "copy", "Copy", "Copy the row under the cursor, with the place of its event in the log."),
     Command("e", "export", "CSV", "Write the table, as it is filtered and sorted, as a CSV file."),
     Command("x", "picture", "SVG", "Write what is on the screen as an SVG file."),
     Command("escape", "pane_back", "Back", "Close what is open, else leave.", display="esc"),
@@ -71,8 +72,9 @@ In *Decisions* `/` filters (or finds: `tab` in the filter line), `d` goes to the
 otherwise than under greedy, `enter` opens the decision, `←` `→` then go through them.
 
 Filters: `correct and alpha>0.5`, `chosen:null`, `method:esm m:2..4`, `not correct gate!=tau_null`, `score:none`,
-`chosen:wrong-00*`, `question~apples`; plain words look into ids and questions.
-"""
+`chosen:wrong-00*`, `question~apples`; plain words look into ids and questions. The fields:
+
+""" + "\n".join(f"- `{field.name}` {field.help}" for field in DECISION_FIELDS.values())
 
     tabs = query_one(TabLine)
     switcher = query_one(ContentSwitcher)
@@ -135,6 +137,8 @@ Filters: `correct and alpha>0.5`, `chosen:null`, `method:esm m:2..4`, `not corre
         labels = [column.label for column in table.source.columns]
         cells = [cell.text for cell in table.source.cells(table.cursor)]
         text = "  ".join(f"{label}={cell}" for label, cell in zip(labels, cells, strict=True) if cell.strip())
+        if (offset := table.source.offset(table.cursor)) is not None:
+            text += f"  {self.session.run_dir / 'events.jsonl'}@{offset}"
         self.app.copy_to_clipboard(text)
         self.notify(f"Copied: {text[:60]}…" if len(text) > 60 else f"Copied: {text}", markup=False)
 

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.getters import query_one
+from textual.timer import Timer
 from textual.widgets import Static
 
 from app.decision_rows import DECISION_FIELDS
@@ -28,6 +29,7 @@ EMPTY = """No decision has been taken yet.
 The eval stage decides at every control point of every example what to inject;
 each decision appears here as it is taken, with everything that was weighed."""
 NO_MATCH = "No decision matches the filter.\n\n/ changes it, escape takes it away."
+_DETAIL_EVERY = 0.3
 
 
 class DecisionsPane(Container):
@@ -52,6 +54,7 @@ class DecisionsPane(Container):
         self.source = DecisionSource(session.state)
         self._detailed: object = None
         self._filter_text = ""
+        self._waiting: Timer | None = None
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="pane-table"):
@@ -77,6 +80,9 @@ class DecisionsPane(Container):
 
     @on(VirtualTable.Highlighted)
     def _moved(self) -> None:
+        if not self.table.follow and self._waiting is not None:
+            self._waiting.stop()
+            self._waiting = None
         self._show_detail()
         self._show_status()
 
@@ -100,6 +106,19 @@ class DecisionsPane(Container):
         return self.has_class("-open") if action == "step" else True
 
     def _show_detail(self) -> None:
+        """Now; while following at most a few times a second: nobody reads faster, and drawing costs."""
+        if self._waiting is not None:
+            return
+        self._draw_detail()
+        if self.table.follow:
+            self._waiting = self.set_timer(_DETAIL_EVERY, self._waited)
+
+    def _waited(self) -> None:
+        self._waiting = None
+        if self.table.follow:
+            self._draw_detail()
+
+    def _draw_detail(self) -> None:
         if not len(self.source):
             self._detailed = None
             self.detail.show(None)

@@ -184,12 +184,7 @@ class PairsPane(ListPane):
         return state.pairs
 
     def draw(self, item: Pair, palette: dict[str, Style], width: int) -> RenderableType:
-        try:
-            event = self.session.read(*item.place)
-        except (OSError, SteerError) as error:
-            return Text(str(error), palette["bad"])
-        assert isinstance(event, PairMined)
-        return _draw_pair(event, self.session.state.question(item.example), palette, width)
+        return _pair_whole(self.session, item, palette, width)
 
 
 class LibraryPane(ListPane):
@@ -202,18 +197,46 @@ class LibraryPane(ListPane):
         return state.picks
 
     def key(self, item: Pick) -> object:
-        return item, self.session.state.memory
+        return item, self.session.state.memory, self._used(item)
 
     def draw(self, item: Pick, palette: dict[str, Style], width: int) -> RenderableType:
         state = self.session.state
-        source = Text.assemble(
+        title = Text.assemble(
             (item.entry, palette["strong"]), f"  {item.kind}, control point {item.m}, layer {item.layer}\n"
         )
-        source.append("mined from ", palette["dim"])
-        source.append(item.example)
-        if question := state.question(item.example):
-            source.append(f"\n{one_line(question)}")
-        return Group(source, Text(), _memory(state.memory, palette, width))
+        if item.kind != "right":
+            title.append("injected ", palette["dim"])
+            title.append(f"{self._used(item):,}×")
+            title.append(f"   the decisions: 1, then / chosen:{item.entry}\n", palette["dim"])
+        title.append("mined from ", palette["dim"])
+        title.append(item.example)
+        return Group(
+            title, Text(), _memory(state.memory, palette, width), Text(), self._pair(item, palette, width)
+        )
+
+    def _used(self, item: Pick) -> int:
+        """In how many decisions so far it was injected."""
+        decisions = self.session.state.decisions
+        number = decisions.names.find(item.entry)
+        return 0 if number is None else decisions.column("chosen")[: len(decisions)].count(number)
+
+    def _pair(self, item: Pick, palette: dict[str, Style], width: int) -> RenderableType:
+        """What the entry is the difference of, where it is still known."""
+        state = self.session.state
+        wanted = (item.example, item.m, item.layer)
+        pair = next((p for p in state.pairs if (p.example, p.m, p.layer) == wanted), None)
+        if pair is None:
+            return Text(one_line(state.question(item.example)))
+        return _pair_whole(self.session, pair, palette, width)
+
+
+def _pair_whole(session: Session, pair: Pair, palette: dict[str, Style], width: int) -> RenderableType:
+    try:
+        event = session.read(*pair.place)
+    except (OSError, SteerError) as error:
+        return Text(str(error), palette["bad"])
+    assert isinstance(event, PairMined)
+    return _draw_pair(event, session.state.question(pair.example), palette, width)
 
 
 def _draw_pair(event: PairMined, question: str, palette: dict[str, Style], width: int) -> RenderableType:

@@ -12,6 +12,7 @@ from textual.containers import VerticalScroll
 from textual.getters import query_one
 from textual.widgets import Static
 
+from screens.widgets.model_text import Safe
 from screens.widgets.tones import tone
 
 Draw = Callable[[dict[str, Style], int], RenderableType]
@@ -74,4 +75,4 @@ class DetailPane(VerticalScroll):
     def _redraw(self) -> None:
         width = self.scrollable_content_region.width
         if width > 0:
-            self.content.update("" if self._draw is None else self._draw(self.palette, width))
+            self.content.update("" if self._draw is None else Safe(self._draw(self.palette, width)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
@@ -21,6 +23,18 @@ def clean(text: str) -> str:
 def one_line(text: str) -> str:
     """`text` on one line, with a sign for each line break."""
     return clean(text).replace("\n", BREAK)
+
+
+class Safe:
+    """Whatever it is given, drawn without control codes: names and ids come from files, too."""
+
+    def __init__(self, inner: RenderableType) -> None:
+        self._inner = inner
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for text, style, control in console.render(self._inner, options):
+            if not control:
+                yield Segment(text if text == "\n" else _CONTROL.sub("", text), style)
 
 
 def model_text(text: str, base: Style, mark: Style) -> Text:

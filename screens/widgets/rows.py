@@ -62,6 +62,10 @@ class RowSource:
         """The row's figures at full precision, for export."""
         return [cell.text for cell in self.cells(row)]
 
+    def offset(self, row: int) -> int | None:
+        """Where the row's event begins in the log, in bytes."""
+        return None
+
     def is_match(self, row: int) -> bool:
         """Whether the row is among what is looked for."""
         return False
@@ -110,6 +114,10 @@ class ListSource(RowSource, Generic[T]):
     def values(self, row: int) -> Sequence[object]:
         item = self.item(row)
         return [column.value(item) for column in self._columns]
+
+    def offset(self, row: int) -> int | None:
+        place = getattr(self.item(row), "place", None)
+        return None if place is None else place.offset
 
     def key(self, row: int) -> Hashable:
         return row if self._order is None else self._order[row]

@@ -7,8 +7,9 @@ that, whoever comes back to it starts it again.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import ClassVar
 
 from rich.cells import cell_len, set_cell_size
@@ -24,6 +25,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from screens.widgets.column_layout import GAP, GUTTER, Placed, place
+from screens.widgets.model_text import one_line
 from screens.widgets.rows import Cell, Column, RowSource
 from screens.widgets.tones import tone
 
@@ -258,7 +260,7 @@ Arrows or `hjkl` move the cursor and the marked column, `g`/`G` go to the first 
         """Go to the next or previous match."""
         self.seek(by, self.source.is_match)
 
-    def seek(self, by: int, wanted) -> bool:  # type: ignore[no-untyped-def]
+    def seek(self, by: int, wanted: Callable[[int], bool]) -> bool:
         """Go to the next (`by` 1) or previous (-1) row for which `wanted(row)` holds; round the end."""
         for step in range(1, self._shown + 1):
             row = (self.cursor + by * step) % self._shown
@@ -330,7 +332,7 @@ Arrows or `hjkl` move the cursor and the marked column, `g`/`G` go to the first 
 
     def _blank(self, y: int, width: int) -> Strip:
         style = self.rich_style
-        lines = self.empty.split("\n") if not self._shown else []
+        lines = _wrapped(self.empty, width - 4) if not self._shown else []
         if not 0 <= y - 2 < len(lines):
             return Strip.blank(width, style)
         text = set_cell_size("  " + lines[y - 2], width)
@@ -368,7 +370,7 @@ Arrows or `hjkl` move the cursor and the marked column, `g`/`G` go to the first 
             if meant:
                 style += tone(self, f"virtual-table--{meant}")
             segments.append(Segment(" " * (placed.x - x), base))
-            pieces = _justified(_fit(text, placed.width), placed.width, placed.column.justify, style, base)
+            pieces = _justified(_fit(one_line(text), placed.width), placed.width, placed.column.justify, style, base)
             segments += self._highlighted(pieces, words) if words else pieces
             x = placed.x + placed.width
         segments.append(Segment(" " * max(0, width - x), base))
@@ -396,6 +398,14 @@ Arrows or `hjkl` move the cursor and the marked column, `g`/`G` go to the first 
     ) -> bool:
         # The compositor proposes a virtual size of its own; rows decide here.
         return super()._size_updated(size, self.virtual_size, container_size, layout)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Paragraphs, wrapped."""
+    lines: list[str] = []
+    for paragraph in text.split("\n\n"):
+        lines += [*([""] if lines else []), *wrap(" ".join(paragraph.split()), max(20, width))]
+    return lines
 
 
 def _fit(text: str, width: int) -> str:
