@@ -1,0 +1,229 @@
+"""The virtual table, driven by keys and mouse: cursor, following, sorting, matches, what is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+
+from screens.widgets.column_layout import place
+from screens.widgets.rows import Cell, Column, ListColumn, ListSource
+from screens.widgets.virtual_table import VirtualTable
+
+COLUMNS: Sequence[ListColumn[int]] = (
+    ListColumn("number", "number", 8, "right", 0, value=lambda n: n),
+    ListColumn("mod", "mod 7", 7, "right", 1, value=lambda n: n % 7),
+    ListColumn("name", "name", 20, priority=2, flex=True, value=lambda n: f"row \x1b[31mnumber {n}"),
+)
+
+
+class Matching(ListSource[int]):
+    """Rows that are divisible by 5 match; `number 1` is highlighted."""
+
+    def is_match(self, row: int) -> bool:
+        return self.item(row) % 5 == 0
+
+    @property
+    def words(self) -> Sequence[str]:
+        return ("number 1",)
+
+
+class TableApp(App[None]):
+    """One table."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self.source = Matching(COLUMNS)
+        self.source.show(range(rows))
+        self.messages: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        yield VirtualTable(self.source, "Nothing yet.\n\nRows appear here when there are some.")
+
+    def on_mount(self) -> None:
+        self.query_one(VirtualTable).refresh_rows()
+        self.query_one(VirtualTable).focus()
+
+    def on_virtual_table_selected(self, message: VirtualTable.Selected) -> None:
+        self.messages.append(f"selected {message.row}")
+
+    def on_virtual_table_highlighted(self, message: VirtualTable.Highlighted) -> None:
+        self.messages.append(f"highlighted {message.row}")
+
+
+def lines(app: App[None]) -> list[str]:
+    table = app.query_one(VirtualTable)
+    return [table.render_line(y).text.rstrip() for y in range(table.size.height)]
+
+
+def grow(app: TableApp, rows: int) -> VirtualTable:
+    app.source.show(range(rows))
+    table = app.query_one(VirtualTable)
+    table.refresh_rows()
+    return table
+
+
+async def press(pilot: Pilot[None], *keys: str) -> VirtualTable:
+    await pilot.press(*keys)
+    await pilot.pause()
+    return pilot.app.query_one(VirtualTable)
+
+
+async def test_keys_move_the_cursor() -> None:
+    """Arrows, hjkl, pages, g and G; never beyond the ends."""
+    async with TableApp(100).run_test(size=(50, 12)) as pilot:
+        for keys, row in (
+            ("g", 0),
+            ("down", 1),
+            ("j", 2),
+            ("k", 1),
+            ("up", 0),
+            ("up", 0),
+            ("pagedown", 10),
+            ("pageup", 0),
+            ("G", 99),
+            ("j", 99),
+            ("home", 0),
+            ("end", 99),
+        ):
+            table = await press(pilot, keys)
+            assert table.cursor == row, keys
+        assert lines(pilot.app)[-1].startswith("›")
+
+
+async def test_follows_until_left_and_again_at_the_end() -> None:
+    """New rows keep the cursor at the tail, unless the reader went away from it."""
+    app = TableApp(100)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = grow(app, 120)
+        assert (table.follow, table.cursor) == (True, 119)
+        await press(pilot, "up")
+        assert not table.follow
+        top = table.scroll_y
+        grow(app, 140)
+        await pilot.pause()
+        assert (table.cursor, table.scroll_y) == (118, top)
+        await press(pilot, "G")
+        assert table.follow
+        grow(app, 150)
+        assert table.cursor == 149
+        await press(pilot, "f")
+        assert not table.follow
+        await press(pilot, "g", "f")
+        assert (table.follow, table.cursor) == (True, 149)
+
+
+async def test_wheel_stops_and_restarts_following() -> None:
+    """Looking back with the wheel must not be undone by the next row."""
+    app = TableApp(100)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = grow(app, 101)
+        await pilot.pause()
+        table.on_mouse_scroll_up()
+        assert not table.follow
+        table.on_mouse_scroll_down()
+        await pilot.pause()
+        assert table.follow
+
+
+async def test_sorting_keeps_the_cursor_on_its_row() -> None:
+    """`s` sorts by the marked column: up, down, as before; a header's click does the same."""
+    app = TableApp(30)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g", "j", "j", "j", "right", "right", "s")
+        assert (table.sort_column, table.sort_reverse) == ("mod", False)
+        assert app.source.item(table.cursor) == 3
+        assert [app.source.item(row) % 7 for row in range(30)] == sorted(n % 7 for n in range(30))
+        assert "mod 7↑" in lines(app)[0]
+        await press(pilot, "s")
+        assert (table.sort_reverse, app.source.item(table.cursor)) == (True, 3)
+        await press(pilot, "s")
+        assert (table.sort_column, table.cursor) == (None, 3)
+        await pilot.click(VirtualTable, offset=(5, 0))
+        await pilot.pause()
+        assert table.sort_column == "number"
+
+
+async def test_mouse_takes_the_cursor_and_opens() -> None:
+    """A click selects the row under it, a double click opens it, enter too."""
+    app = TableApp(30)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g")
+        await pilot.click(VirtualTable, offset=(5, 4))
+        await pilot.pause()
+        assert table.cursor == 3
+        await pilot.click(VirtualTable, offset=(5, 5), times=2)
+        await press(pilot, "enter")
+        assert app.messages[-2:] == ["selected 4", "selected 4"]
+
+
+async def test_matches_are_marked_and_visited() -> None:
+    """`n` and `N` go round; the mark is a sign, not only a colour."""
+    app = TableApp(30)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "g", "n")
+        assert table.cursor == 5
+        assert lines(app)[6].startswith("›•")
+        await press(pilot, "N", "N")
+        assert table.cursor == 25
+
+
+async def test_only_visible_rows_are_made() -> None:
+    """A million rows: drawing asks the source for one screenful."""
+    app = TableApp(1_000_000)
+    asked: list[int] = []
+    cells = app.source.cells
+    app.source.cells = lambda row: asked.append(row) or cells(row)  # type: ignore[method-assign, func-returns-value]
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = await press(pilot, "G")
+        assert table.cursor == 999_999
+        assert len(set(asked)) < 60
+        assert "999999" in lines(app)[-1]
+        assert not any("\x1b" in line for line in lines(app))
+
+
+async def test_empty_table_says_what_will_appear() -> None:
+    """And keys do no harm there."""
+    app = TableApp(0)
+    async with app.run_test(size=(50, 12)) as pilot:
+        await press(pilot, "j", "k", "g", "G", "n", "s", "enter", "pagedown", "f")
+        text = "\n".join(lines(app))
+        assert "Nothing yet." in text and "Rows appear here when there are some." in text
+        grow(app, 1)
+        assert app.query_one(VirtualTable).cursor == 0
+
+
+async def test_shrinking_rows_keep_the_cursor_inside() -> None:
+    """A state of an earlier moment has fewer rows."""
+    app = TableApp(100)
+    async with app.run_test(size=(50, 12)) as pilot:
+        await press(pilot, "k")
+        table = grow(app, 10)
+        await pilot.pause()
+        assert table.cursor == 9
+        assert table.scroll_y == 0
+        grow(app, 0)
+        await pilot.pause()
+        assert "Nothing yet." in "\n".join(lines(app))
+
+
+@pytest.mark.parametrize("width", range(4, 130, 7))
+def test_columns_that_fit(width: int) -> None:
+    """Shown columns never overlap nor leave the table; the least important go first."""
+    columns = [Column(f"c{i}", f"c{i}", 5 + i, priority=(i * 3) % 8, flex=i % 3 == 0) for i in range(8)]
+    placed = place(columns, width)
+    assert placed
+    for one, following in pairwise(placed):
+        assert one.x + one.width < following.x
+    assert len(placed) == 1 or placed[-1].x + placed[-1].width <= width
+    shown, hidden = {p.index for p in placed}, set(range(8)) - {p.index for p in placed}
+    if hidden:
+        assert max(columns[i].priority for i in shown) <= min(columns[i].priority for i in hidden)
+
+
+def test_cells_compare_by_what_they_show() -> None:
+    """The cache of drawn lines stands on this."""
+    assert Cell("a", "good") == Cell("a", "good") != Cell("a", "bad")
