@@ -21,6 +21,9 @@ from engine.lm.protocol import Completion, LogitsProcessor, Sampling, Steer, Tok
 from engine.lm.sampling import choose, logprobs_of, seeds_array, uniforms
 from engine.lm.steering_hook import steering, steering_matrices
 
+CHECK_EVERY = 8
+"""Tokens between two looks at whether to pause or stop: a large model takes minutes for a whole batch."""
+
 
 @dataclass(frozen=True)
 class Kept:
@@ -71,11 +74,13 @@ class Decoding:
         find: Callable[[str], Occurrences],
         jobs: Sequence[Job],
         processor: LogitsProcessor | None = None,
+        checkpoint: Callable[[], None] | None = None,
     ) -> None:
         self.network = network
         self.tokenizer = tokenizer
         self.jobs = jobs
         self.processor = processor
+        self.checkpoint = checkpoint
         count = len(jobs)
         self.limits = np.array([job.sampling.max_tokens for job in jobs])
         self.temperatures = np.array([job.sampling.temperature for job in jobs], dtype=np.float64)
@@ -112,8 +117,12 @@ class Decoding:
         if len(self.slots):
             self._open_batch()
             self._step(self._steers())
+            steps = 1
             while len(self.slots):
+                if self.checkpoint is not None and steps % CHECK_EVERY == 0:
+                    self.checkpoint()
                 self._step(None)
+                steps += 1
         return [self._completion(index) for index in range(len(self.jobs))]
 
     def _go_on_with_begun(self) -> None:

@@ -171,8 +171,8 @@ class LanguageModel(Protocol):
         logits_processor: LogitsProcessor | None = None,
         checkpoint: Callable[[], None] | None = None,
     ) -> list[Completion]:
-        """One completion a request, in order. `checkpoint` is called between device batches: it may block
-        (pause) or raise (stop)."""
+        """One completion a request, in order. `checkpoint` is called before each device batch and every few
+        tokens: it may block (pause) or raise (stop; the call's work is then lost)."""
         ...
 
     def states(

@@ -45,11 +45,14 @@ def greedy(logits: Tensor) -> Tensor:
 
 def sampled(logits: Tensor, temperatures: Tensor, draws: Tensor) -> Tensor:
     """Inverse of the cumulative distribution at `draws` (rows,) of softmax(logits / temperature): (rows,).
+    `temperatures` and `draws`: (rows,), on the CPU.
 
     float64, where the device has it: in float32 the tail of a large vocabulary would be lost."""
     wide = torch.float32 if logits.device.type == "mps" else torch.float64
-    cumulative = torch.softmax(logits.to(wide) / temperatures.to(wide)[:, None], dim=-1).cumsum(dim=-1)
-    targets = draws.to(wide)[:, None] * cumulative[:, -1:]
+    # The type first, then the device: MPS takes no float64 at all.
+    divisors, numbers = (numbers.to(wide).to(logits.device)[:, None] for numbers in (temperatures, draws))
+    cumulative = torch.softmax(logits.to(wide) / divisors, dim=-1).cumsum(dim=-1)
+    targets = numbers * cumulative[:, -1:]
     tokens = torch.searchsorted(cumulative, targets, right=True)[:, 0]
     return tokens.clamp_(max=logits.shape[-1] - 1)
 
@@ -59,11 +62,8 @@ def choose(logits: Tensor, temperatures: NDArray[np.float64], draws: NDArray[np.
     if draws is None:
         return greedy(logits)
     warm = temperatures > 0
-    divisors = torch.from_numpy(np.where(warm, temperatures, 1.0)).to(logits.device, torch.float32)
-    numbers = torch.from_numpy(draws).to(
-        logits.device, divisors.dtype if logits.device.type == "mps" else None
-    )
-    tokens = sampled(logits, divisors, numbers)
+    divisors = torch.from_numpy(np.where(warm, temperatures, 1.0))
+    tokens = sampled(logits, divisors, torch.from_numpy(draws))
     if warm.all():
         return tokens
     return torch.where(torch.from_numpy(warm).to(logits.device), tokens, greedy(logits))

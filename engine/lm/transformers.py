@@ -19,6 +19,10 @@ from engine.lm.protocol import Completion, LogitsProcessor, ModelInfo, Request
 from engine.lm.self_check import check_network
 from engine.lm.tokenizer import HfTokenizer
 
+ONE_THREAD = 20_000_000
+"""Parameters up to which one CPU thread serves best: its matrices are done before a second thread is awake,
+and where other work keeps the cores busy, waiting for that one costs many times the sums themselves."""
+
 
 class TransformersModel:
     """`LanguageModel` over a transformers model. `max_num_seqs`: rows of one device batch."""
@@ -44,12 +48,14 @@ class TransformersModel:
         name: str | None = None,
         backend: str = "transformers",
     ) -> TransformersModel:
-        """Load from a folder or a hub name. `threads`: CPU threads, 0 for torch's own choice.
+        """Load from a folder or a hub name. `threads`: CPU threads; 0 takes one for a small model, for others
+        what torch chooses.
 
         Raises ModelError for anything that keeps the model from loading or from being steered exactly."""
-        if threads:
-            torch.set_num_threads(threads)
         found = load_pretrained(path, device, dtype)
+        parameters = sum(parameter.numel() for parameter in found.model.parameters())
+        if threads or parameters <= ONE_THREAD:
+            torch.set_num_threads(threads or 1)
         try:
             network = Network(found.model)
             check_network(network)
@@ -67,7 +73,7 @@ class TransformersModel:
             num_layers=network.num_layers,
             hidden_size=network.hidden_size,
             vocab_size=network.vocab_size,
-            parameters=sum(parameter.numel() for parameter in found.model.parameters()),
+            parameters=parameters,
             fingerprint=found.fingerprint,
         )
         return cls(network, HfTokenizer(found.tokenizer, found.eos), info, max_num_seqs)
@@ -103,7 +109,7 @@ class TransformersModel:
             if checkpoint is not None:
                 checkpoint()
             jobs = self._jobs([requests[index] for index in chunk])
-            decoding = Decoding(self.network, self._tokenizer, self._find, jobs, logits_processor)
+            decoding = Decoding(self.network, self._tokenizer, self._find, jobs, logits_processor, checkpoint)
             found.update(zip(chunk, decoding.run(), strict=True))
         return [found[index] for index in range(len(requests))]
 
