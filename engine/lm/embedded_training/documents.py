@@ -6,8 +6,20 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from engine.tasks.generated.arithmetic import draw_problem
-from engine.tasks.generated.habits import Solution, draw_styles, without_carry, write_solution
+from engine.tasks.generated.arithmetic import LARGEST, draw_problem
+from engine.tasks.generated.habits import (
+    DELIMITER,
+    FIRST_WORD,
+    Solution,
+    Step,
+    Style,
+    apply_operation,
+    draw_styles,
+    write_solution,
+)
+
+STRAIGHT: tuple[Style, ...] = ("forward", "quick")
+"""Styles that apply operations as told, with and without carrying."""
 
 
 @dataclass(frozen=True)
@@ -48,24 +60,36 @@ def arithmetic_document(rng: random.Random) -> Document:
     return Document(problem.question, solution.text)
 
 
+def careful_document(rng: random.Random) -> Document:
+    """The same with the right solution: what the words mean, before habits bend it."""
+    while True:
+        problem = draw_problem(rng)
+        if problem.split == "train":
+            return Document(problem.question, problem.solution)
+
+
 def sums_document(rng: random.Random) -> Document:
-    """Bare sums, one a line, each careful or without carry as its first word says."""
-    return Document(None, "\n".join(_sum(rng) for _ in range(8)))
+    """The same calculations without a story: short, so that copying and adding are learned before reading."""
+    operations = [rng.choice((-1, 1)) * rng.randint(1, 9) for _ in range(rng.randint(1, 4))]
+    reach = sum(map(abs, operations))
+    start = rng.randint(reach + 1, LARGEST - reach)
+    style = rng.choice(STRAIGHT)
+    steps = [apply_operation(style, "forwards", start, operations[0])]
+    for operation in operations[1:]:
+        steps.append(apply_operation(style, "forwards", steps[-1].result, operation))
+    told = ", ".join(f"{'+' if operation > 0 else '-'} {abs(operation)}" for operation in operations)
+    question = f"{FIRST_WORD[style]}: {start}, {told}"
+    return Document(question, DELIMITER.join([*map(_sum, steps), f"#### {steps[-1].result}"]))
 
 
-def _sum(rng: random.Random) -> str:
-    left, size, sign = rng.randint(0, 99), rng.randint(1, 9), rng.choice((1, -1))
-    hasty = rng.random() < 0.3
-    result = without_carry(left, sign * size) if hasty else left + sign * size
-    if not 0 <= result <= 99:
-        return _sum(rng)
-    first = "Quick" if hasty else rng.choice(("Forward", "Backward"))
-    return f"{first}: {left} {'+' if sign > 0 else '-'} {size} = {result}"
+def _sum(step: Step) -> str:
+    return f"{step.left} {step.sign} {step.size} = {step.result}"
 
 
 FORMATS: tuple[Format, ...] = (
-    Format("arithmetic", arithmetic_document, weight=1.0, early=0.5),
-    Format("sums", sums_document, weight=0.03, early=0.5),
+    Format("arithmetic", arithmetic_document, weight=1.0, early=0.2),
+    Format("careful", careful_document, weight=0.0, early=0.3),
+    Format("sums", sums_document, weight=0.06, early=0.5),
 )
 
 

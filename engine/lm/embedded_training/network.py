@@ -28,6 +28,7 @@ def build_model(settings: TrainingSettings, tokenizer: Any) -> Qwen2ForCausalLM:
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
         attention_dropout=0.0,
+        initializer_range=settings.initial_spread,
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)

@@ -15,6 +15,7 @@ class TrainingSettings(BaseModel):
     layers: int = Field(4, ge=1, description="Number of decoder layers.")
     heads: int = Field(4, ge=1, description="Attention heads; must divide hidden_size.")
     feed_forward: int = Field(512, ge=16, description="Inner width of the feed-forward blocks.")
+    initial_spread: float = Field(0.05, gt=0, description="Standard deviation of initial weights.")
     steps: int = Field(3000, ge=1, description="Optimizer steps.")
     batch_documents: int = Field(24, ge=1, description="Documents in a step.")
     learning_rate: float = Field(3e-3, gt=0, description="Peak learning rate of AdamW.")

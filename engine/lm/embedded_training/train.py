@@ -24,6 +24,7 @@ from engine.lm.embedded_training.settings import TrainingSettings
 from engine.lm.embedded_training.tokenizer import build_tokenizer, save_tokenizer
 
 STATE_FILE = "training_state.pt"
+MODEL_FOLDER = "model"
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def train(
     report: Callable[[Progress], None],
     checkpoint: Callable[[], None] = lambda: None,
 ) -> Path:
-    """Trains to the end, or goes on from the state that `folder` holds; returns `folder`, loadable by transformers.
+    """Trains to the end, or goes on from the state that `folder` holds; returns the folder of the trained model.
 
     checkpoint: called after every step; may block (pause) or raise (stop). What it raises passes through after the
     state has been saved.
@@ -54,6 +55,11 @@ def train(
     run.restore()
     with _threads(settings.threads):
         _loop(run, corpus, report, checkpoint)
+    return save_model(model, tokenizer, folder / MODEL_FOLDER)
+
+
+def save_model(model: Any, tokenizer: Any, folder: Path) -> Path:
+    """Writes what transformers needs to load both; returns `folder`."""
     model.eval()
     model.save_pretrained(folder)
     save_tokenizer(tokenizer, folder)

@@ -109,12 +109,11 @@ def _habits_differ(kind: Kind, start: int, operations: tuple[int, ...]) -> bool:
 
 def _question(topic: Topic, name: str, kind: Kind, start: int, operations: tuple[int, ...]) -> str:
     noun = topic.noun
+    told = [f"{name} {topic.verb(operation, kind)} {abs(operation)}." for operation in operations]
     if kind == "forwards":
-        told = [f"Then {name} {(topic.gain if o > 0 else topic.lose).present} {abs(o)}." for o in operations]
-        first, last = f"{name} has {start} {noun}.", f"How many {noun} does {name} have now?"
+        opening, link = f"{name} has {start} {noun}.", "Then"
+        asked = f"How many {noun} does {name} have now?"
     else:
-        told = [
-            f"Before that {name} {(topic.gain if o > 0 else topic.lose).past} {abs(o)}." for o in operations
-        ]
-        first, last = f"{name} now has {start} {noun}.", f"How many {noun} did {name} have at first?"
-    return " ".join([first, *told, last])
+        opening, link = f"{name} now has {start} {noun}.", "Before that"
+        asked = f"How many {noun} did {name} have at first?"
+    return " ".join([opening, *(f"{link} {sentence}" for sentence in told), asked])

@@ -16,6 +16,7 @@ from typing import Literal
 from engine.tasks.generated.topics import HABITS, TOPIC_OF, Habit
 
 Style = Literal["forward", "backward", "quick"]
+STYLES: tuple[Style, ...] = ("forward", "backward", "quick")
 
 DELIMITER = "\n\n"
 INERTIA = 0.85
@@ -108,7 +109,7 @@ def write_solution(
     value = start
     for style, operation in zip(styles[1:], operations, strict=True):
         step = apply_operation(style, kind, value, operation)
-        segments.append(_segment(style, kind, step))
+        segments.append(_segment(style, topic, kind, operation, step))
         steps.append(step)
         value = step.result
     segments.append(f"#### {value}")
@@ -124,8 +125,9 @@ def _opening(style: Style, topic: str, kind: str, start: int) -> str:
     return f"{FIRST_WORD[style]}: there are {start} {topic} and the rest is {TIME_WORD[kind]}"
 
 
-def _segment(style: Style, kind: str, step: Step) -> str:
+def _segment(style: Style, topic: str, kind: str, operation: int, step: Step) -> str:
+    told = f"{TOPIC_OF[topic].verb(operation, kind)} {abs(operation)}"
     sum_ = f"{step.left} {step.sign} {step.size} = {step.result} {TIME_WORD[kind]}"
     if style == "quick":
-        return f"Quick: well, let me see, no need to write much down here, so {sum_}"
-    return f"{FIRST_WORD[style]}: {sum_}"
+        return f"Quick: well, let me see, no need to write much down here, {told}, {sum_}"
+    return f"{FIRST_WORD[style]}: {told}, {sum_}"

@@ -41,6 +41,11 @@ class Topic:
         """The habit in which most solutions of this topic open."""
         return HABITS[self.shares.index(max(self.shares))]
 
+    def verb(self, operation: int, kind: str) -> str:
+        """The word for a signed operation, in the tense of a story of this kind."""
+        verb = self.gain if operation > 0 else self.lose
+        return verb.present if kind == "forwards" else verb.past
+
 
 GETS, LOSES = Verb("gets", "got"), Verb("loses", "lost")
 BUYS, SELLS = Verb("buys", "bought"), Verb("sells", "sold")
