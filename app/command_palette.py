@@ -25,7 +25,10 @@ class BoundCommands(Provider):
 
     def _entry(self, active: ActiveBinding) -> Entry | None:
         binding = active.binding
-        if not binding.description or not active.enabled or binding.system or binding.action in _NOT_HERE:
+        moves = (
+            not binding.show and not binding.tooltip
+        )  # arrows and the like: nobody looks them up to do them
+        if not binding.description or moves or not active.enabled or binding.action in _NOT_HERE:
             return None
         key = self.app.get_key_display(binding)
         run = partial(self.app.run_action, binding.action, active.node)

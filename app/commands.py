@@ -152,7 +152,9 @@ PANEL = (Command("y", "copy", "Copy", "Copy it all."),)
 DIALOG = (Command("escape", "close", "Close", "Close this.", display="esc"),)
 
 NEW_RUN = (
-    Command("enter", "start", "Start", "Start a run from this configuration.", display="enter", priority=True),
+    Command(
+        "enter", "start", "Start", "Start a run from this configuration.", display="enter", priority=True
+    ),
     Command("up", "choose(-1)", "Other", "Take the configuration above.", display="↑↓", priority=True),
     Command("down", "choose(1)", "Next", "Take the configuration below.", shown=False, priority=True),
     Command("escape", "close", "Cancel", "Start nothing.", display="esc"),

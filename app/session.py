@@ -185,11 +185,12 @@ class RunSession:
 
     def _fold_some(self) -> bool:
         """Fold a portion of what is new; whether there was anything."""
-        began = time.perf_counter()
+        began, before = time.perf_counter(), self._reader.offset
         try:
             entries = self._reader.poll(_CHUNK)
         except (DataError, OSError) as error:
-            return self._note(error)
+            self._note(error)
+            return self._reader.offset > before  # behind a broken line one can go on
         if not entries:
             if self.lag.unread_bytes:
                 self.lag = Lag(self._reader.behind(), self.lag.fold_ms)
@@ -235,13 +236,13 @@ class RunSession:
         state, reader = near.state.copy(), LogReader(self._directory.events, near.offset, near.line)
         offset, line = near.offset, near.line
         while state.seq < seq:
+            before = reader.offset
             try:
                 entries = reader.poll(min(_CHUNK, seq - state.seq))
             except (DataError, OSError) as error:
-                if not self._note(error):
-                    break
-                continue
-            if not entries:
+                self._note(error)
+                entries = []
+            if reader.offset == before:
                 break
             for event, start, length in entries:
                 if event.seq > seq:
@@ -265,14 +266,12 @@ class RunSession:
             with self._lock:
                 self._revision += 1
 
-    def _note(self, error: SteerError | OSError) -> bool:
-        """Tell of a problem, once; whether it was a new one (then reading can go on behind it)."""
+    def _note(self, error: SteerError | OSError) -> None:
+        """Tell of a problem, once."""
         text = str(error)
-        if text in self._known_problems:
-            return False
-        self._known_problems.add(text)
-        self._said.append(Said(text, "error"))
-        return True
+        if text not in self._known_problems:
+            self._known_problems.add(text)
+            self._said.append(Said(text, "error"))
 
     def _send(self, command: str) -> None:
         try:

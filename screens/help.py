@@ -17,7 +17,16 @@ from textual.widgets import Markdown, Static
 from app.commands import DIALOG, bindings
 from screens.widgets.key_line import KeyLine
 
-_OF_EVERY_WIDGET = ("screen.", "app.focus", "focus_", "maximize", "minimize", "blur")
+_OF_EVERY_WIDGET = (
+    "screen.",
+    "app.focus",
+    "focus_",
+    "maximize",
+    "minimize",
+    "blur",
+    "page_left",
+    "page_right",
+)
 
 
 class HelpScreen(ModalScreen[None]):
@@ -84,7 +93,8 @@ def _sections(screen: Screen[object]) -> list[tuple[str, list[ActiveBinding]]]:
         if binding.system or not binding.description or binding.action.startswith(_OF_EVERY_WIDGET):
             continue
         sections.setdefault(active.node, []).append(active)
-    return [(_title(node, screen), found) for node, found in sections.items()]
+    order = sorted(sections, key=lambda node: (node is screen.app, node is screen))
+    return [(_title(node, screen), sections[node]) for node in order]
 
 
 def _title(node: DOMNode, screen: Screen[object]) -> str:

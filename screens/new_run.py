@@ -22,6 +22,7 @@ from engine.errors import ConfigError, Problem
 from engine.run_directory import RunDirectory
 from screens.error_panel import Fault, fault_table
 from screens.widgets.key_line import KeyLine
+from screens.widgets.tones import tone
 
 
 class ConfigList(Widget):
@@ -43,7 +44,7 @@ class ConfigList(Widget):
 
     def render(self) -> Text:
         width = max((len(str(config.path)) for config in self.configs), default=0)
-        dim = self.get_component_rich_style("config-list--dim", partial=True)
+        dim = tone(self, "config-list--dim")
         lines: list[Text] = []
         for at, config in enumerate(self.configs):
             mark = "› " if at == self.chosen else "  "

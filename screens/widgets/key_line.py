@@ -11,6 +11,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from app.commands import rank
+from screens.widgets.tones import tone
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,8 @@ class KeyLine(Widget):
             self.refresh()
 
     def render(self) -> Text:
-        key_style = self.get_component_rich_style("key-line--key", partial=True)
-        word_style = self.get_component_rich_style("key-line--word", partial=True)
+        key_style = tone(self, "key-line--key")
+        word_style = tone(self, "key-line--word")
         text, self._spans = Text(no_wrap=True), []
         for key in fitting(keys_of(self.screen), self.content_size.width):
             start = text.cell_len

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import ClassVar
 
+from rich.style import Style
 from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
@@ -14,6 +15,7 @@ from app.stages import StageState
 from app.text import duration
 from screens.run_session import Session
 from screens.widgets.bars import bar
+from screens.widgets.tones import tone
 
 SIGNS = {
     stages.WAITING: "○",
@@ -131,7 +133,7 @@ class StageBar(Widget):
 
     def _figures(self, stage: StageState, brief: bool) -> Text:
         """Pace and what is left."""
-        parts: list[tuple[str, str]] = []
+        parts: list[tuple[str, Style | str]] = []
         if brief and stage.total and stage.active:
             parts.append((f"{stage.done:,}/{stage.total:,}", ""))
         if stage.status == stages.PAUSED:
@@ -186,7 +188,7 @@ class StageBar(Widget):
         text.truncate(max(0, room), overflow="ellipsis")
         return text.append(" " * max(1, room - text.cell_len + 1)).append_text(right)
 
-    def _tone(self, stage: StageState) -> str:
+    def _tone(self, stage: StageState) -> Style:
         if stage.status == stages.FAILED:
             return self._style("bad")
         if stage.status == stages.PAUSED:
@@ -195,8 +197,8 @@ class StageBar(Widget):
             return self._style("strong")
         return self._style("good" if stage.status == stages.FINISHED else "dim")
 
-    def _style(self, name: str) -> str:
-        return str(self.get_component_rich_style(f"stage-bar--{name}", partial=True))
+    def _style(self, name: str) -> Style:
+        return tone(self, f"stage-bar--{name}")
 
 
 _WORDS = {stages.SKIPPED: "finished before", stages.STOPPED: "stopped, kept", stages.WAITING: "waiting"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import ClassVar
 
+from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.timer import Timer
@@ -17,6 +18,7 @@ from textual.widget import Widget
 from app.event_index import EventIndex, Mark
 from app.text import duration
 from screens.run_session import Session
+from screens.widgets.tones import tone
 
 SPEEDS = (1, 4, 16, 64)
 TICK = 0.1
@@ -191,10 +193,10 @@ The log from its first event to its last, spaced by events. Names stand where st
         self._place_stages(signs, tones)
         self._place_marks(signs, tones)
         signs[here], tones[here] = "◆", "cursor"
-        styles = {tone: self._style(tone) for tone in _TONES}
+        styles = {name: self._style(name) for name in _TONES}
         text = Text(no_wrap=True)
-        for x, (sign, tone) in enumerate(zip(signs, tones, strict=True)):
-            text.append(sign or ("━" if x <= here else "─"), styles[tone])
+        for x, (sign, name) in enumerate(zip(signs, tones, strict=True)):
+            text.append(sign or ("━" if x <= here else "─"), styles[name])
         return text
 
     def _place_stages(self, signs: list[str | None], tones: list[str]) -> None:
@@ -254,8 +256,8 @@ The log from its first event to its last, spaced by events. Names stand where st
         text.append(" " * max(2, width - text.cell_len - len(_KEYS)))
         return text.append(_KEYS, self._style("dim"))
 
-    def _style(self, name: str) -> str:
-        return str(self.get_component_rich_style(f"timeline--{name}", partial=True))
+    def _style(self, name: str) -> Style:
+        return tone(self, f"timeline--{name}")
 
 
 def _caption_of(mark: Mark) -> str:
