@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -14,6 +16,19 @@ DTYPES = {
     "float16": torch.float16,
     "float64": torch.float64,  # no configuration offers it: for comparisons free of rounding
 }
+
+
+@contextmanager
+def memory_errors(where: str) -> Iterator[None]:
+    """Turn a device that is out of memory into a ModelError."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise ModelError(
+            what="the device's memory is full",
+            where=where,
+            mend="lower `model.max_num_seqs`, use a smaller `model.dtype` or model, or `model.device: cpu`",
+        ) from error
 
 
 def pick_device(name: str) -> torch.device:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from engine.lm.batching import chunks, similar_lengths
 from engine.lm.decoding import Decoding, Job, Kept
+from engine.lm.device import memory_errors
 from engine.lm.kv_cache import joined
 from engine.lm.network import Network, Prefilled
 from engine.lm.occurrences import Occurrences
@@ -67,6 +68,7 @@ class SharedPrefixes:
             self._rows[index] = PrefixRow(last_token=prompt[-1], pending=list(prompt))
 
     @torch.inference_mode()
+    @memory_errors("reading states")
     def states(self, rows: Sequence[int], layers: Sequence[int]) -> NDArray[np.float32]:
         """Residual stream at each prefix's last token: (len(rows), len(layers), hidden_size)."""
         if not rows:
@@ -77,6 +79,7 @@ class SharedPrefixes:
         return stacked[:, wanted].float().cpu().numpy()
 
     @torch.inference_mode()
+    @memory_errors("continuing prefixes")
     def branch(self, branches: Sequence[Branch]) -> list[Completion]:
         """Continue prefixes without changing them."""
         self._up_to_date([branch.row for branch in branches])

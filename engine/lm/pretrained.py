@@ -16,7 +16,7 @@ from transformers.utils import logging as hf_logging
 from transformers.utils.hub import cached_file
 
 from engine.errors import ModelError
-from engine.lm.device import pick_device, pick_dtype
+from engine.lm.device import memory_errors, pick_device, pick_dtype
 from engine.lm.fingerprint import fingerprint
 
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
@@ -86,18 +86,13 @@ def _quiet() -> Iterator[None]:
 def _explained(path: str) -> Iterator[None]:
     """Turn what the library raises for a bad model into a ModelError."""
     try:
-        yield
+        with memory_errors(path):
+            yield
     except SafetensorError as error:
         raise ModelError(
             what=f"a weight file is damaged or cut short: {error}",
             where=path,
             mend="copy or download the model again",
-        ) from error
-    except torch.OutOfMemoryError as error:
-        raise ModelError(
-            what="the model does not fit into the device's memory",
-            where=path,
-            mend="use a smaller `model.dtype`, a smaller model, or `model.device: cpu`",
         ) from error
     except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
         raise ModelError(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engine.errors import ModelError
 from engine.lm.batching import chunks, similar_lengths
 from engine.lm.decoding import Decoding, Job
+from engine.lm.device import memory_errors
 from engine.lm.network import Network
 from engine.lm.occurrences import Occurrences
 from engine.lm.prefixes import PrefixRow, SharedPrefixes, run_pending
@@ -57,9 +58,10 @@ class TransformersModel:
         if threads or parameters <= ONE_THREAD:
             torch.set_num_threads(threads or 1)
         try:
-            network = Network(found.model)
-            check_network(network)
-        except (ValueError, TypeError, AttributeError, NotImplementedError) as error:
+            with memory_errors(path):
+                network = Network(found.model)
+                check_network(network)
+        except (ValueError, TypeError, AttributeError, RuntimeError) as error:
             raise ModelError(
                 what=f"this architecture cannot be steered: {error}",
                 where=f"{path} ({type(found.model).__name__})",
@@ -89,6 +91,7 @@ class TransformersModel:
         return self._tokenizer
 
     @torch.inference_mode()
+    @memory_errors("generating")
     def generate(
         self,
         requests: Sequence[Request],
@@ -123,6 +126,7 @@ class TransformersModel:
         return [_job(request, rows[tuple(request.prompt)]) for request in requests]
 
     @torch.inference_mode()
+    @memory_errors("reading states")
     def states(
         self, sequences: Sequence[Sequence[int]], positions: Sequence[Sequence[int]], layers: Sequence[int]
     ) -> list[NDArray[np.float32]]:

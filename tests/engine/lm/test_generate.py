@@ -76,6 +76,32 @@ def test_chunks_change_nothing(pair: Callable[[str], Pair], rows: int) -> None:
     assert len(calls) >= -(-len(requests) // rows)
 
 
+def test_long_continuations_outgrow_the_first_room(pair: Callable[[str], Pair]) -> None:
+    """Columns are added as rows leave: in a batch of unequal budgets both happen, in turn."""
+    model, literal = pair("qwen2")
+    requests = [
+        Request([7 + i] * (1 + 9 * i), Sampling(limit, 1.0), i)
+        for i, limit in enumerate([1, 10, 63, 64, 65, 66, 130, 200])
+    ]
+    ends, model.tokenizer.eos_token_ids = model.tokenizer.eos_token_ids, frozenset()
+    try:
+        found = model.generate(requests)
+        assert [len(completion.tokens) for completion in found] == [1, 10, 63, 64, 65, 66, 130, 200]
+        assert_same(found, literal.generate(requests))
+    finally:
+        model.tokenizer.eos_token_ids = ends
+
+
+def test_a_full_device_says_what_to_do(pair: Callable[[str], Pair]) -> None:
+    model, _ = pair("qwen2")
+
+    def fill(written: object, logits: object) -> object:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with pytest.raises(ModelError, match="max_num_seqs"):
+        model.generate([Request([1], Sampling(2))], logits_processor=fill)
+
+
 def test_order_and_company_do_not_change_samples(pair: Callable[[str], Pair]) -> None:
     model, _ = pair("qwen2")
     requests = [replace(r, sampling=Sampling(20, 1.0)) for r in random_requests(model, 5)]
