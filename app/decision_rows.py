@@ -72,17 +72,25 @@ class DecisionRows(Rows):
         return getattr(self, f"_{field}")()
 
     def mentions(self, word: str) -> Callable[[int], bool]:
-        """Example ids and questions are searched."""
-        examples, texts = self._decisions.column("example"), self._decisions.names.texts
+        """Names on the row (example, method, gate, entry) and the example's question are searched."""
+        columns = [self._decisions.column(name) for name in ("example", "method", "gate", "chosen")]
+        examples, texts = columns[0], self._decisions.names.texts
         question = self.state.question
-        known: dict[tuple[int, str], bool] = {}
+        named: dict[int, bool] = {NULL: word in "null"}
+        asked: dict[str, bool] = {}
 
         def test(row: int) -> bool:
-            number = examples[row]
-            asked = question(texts[number])
-            found = known.get((number, asked))
+            for column in columns:
+                number = column[row]
+                found = named.get(number)
+                if found is None:
+                    found = named[number] = word in texts[number].lower()
+                if found:
+                    return True
+            text = question(texts[examples[row]])
+            found = asked.get(text)
             if found is None:
-                found = known[number, asked] = word in texts[number].lower() or word in asked.lower()
+                found = asked[text] = word in text.lower()
             return found
 
         return test

@@ -13,7 +13,7 @@ from screens.widgets.figures import against_greedy, fixed, outcome, signed
 from screens.widgets.rows import Cell, Column, RowSource, Tone
 
 COLUMNS = (
-    Column("method", "method", 13, priority=5, help="greedy, esm or an ablation of it"),
+    Column("method", "method", 10, priority=5, flex=True, help="greedy, esm or an ablation of it"),
     Column("example", "example", 9, priority=1, flex=True, help="the example's id"),
     Column("m", "m", 2, "right", 1, help="segment decided, from 1"),
     Column("memory", "mem", 4, "right", 13, help="entries searched"),

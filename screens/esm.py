@@ -70,9 +70,10 @@ Decisions of the controller as they are taken, the pairs and entries they stand 
 
 In *Decisions* `/` filters (or finds: `tab` in the filter line), `d` goes to the next example that came out
 otherwise than under greedy, `enter` opens the decision, `←` `→` then go through them.
+`enter` on a method in *Results* shows the decisions of the examples in which it differs from greedy.
 
 Filters: `correct and alpha>0.5`, `chosen:null`, `method:esm m:2..4`, `not correct gate!=tau_null`, `score:none`,
-`chosen:wrong-00*`, `question~apples`; plain words look into ids and questions. The fields:
+`chosen:wrong-00*`, `question~apples`; plain words look into names and questions. The fields:
 
 """ + "\n".join(f"- `{field.name}` {field.help}" for field in DECISION_FIELDS.values())
 
@@ -122,6 +123,11 @@ Filters: `correct and alpha>0.5`, `chosen:null`, `method:esm m:2..4`, `not corre
     @on(TabLine.Chosen)
     def _tab_clicked(self, message: TabLine.Chosen) -> None:
         self.action_tab(message.index)
+
+    @on(ResultsPane.DecisionsWanted)
+    def _decisions_wanted(self, message: ResultsPane.DecisionsWanted) -> None:
+        self.action_tab(0)
+        self.decisions.filter_by(message.filter)
 
     def action_pane_back(self) -> None:
         """Step back inside the tab, else leave."""

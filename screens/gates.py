@@ -7,7 +7,7 @@ from engine.events import DecisionTaken
 
 def gate_sentence(decision: DecisionTaken) -> str:
     """Why this decision came out as it did."""
-    say = _SENTENCES.get(decision.gate)
+    say = SENTENCES.get(decision.gate)
     if say is None:
         what = f"{decision.chosen} was injected" if decision.chosen else "nothing was injected"
         return f"The rule “{decision.gate}” settled it: {what}."
@@ -39,7 +39,7 @@ def _figure(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-_SENTENCES = {
+SENTENCES = {
     "chosen": "{chosen} scored highest ({score}, null {null}), so it was injected at layer {layer} with α {alpha}.",
     "first_segment": "The first segment has no control point before it: there is nothing to retrieve by.",
     "tail": "After the last control point the rest is written in one piece, unsteered.",

@@ -149,6 +149,11 @@ class DecisionsPane(Container):
         self.add_class("-filtering")
         self.bar.open()
 
+    def filter_by(self, text: str) -> None:
+        """Show what a filter finds, as if it had been typed."""
+        self.bar.set(text)
+        self.table.go_to(0)
+
     @on(FilterBar.Changed)
     def _filtered(self, message: FilterBar.Changed) -> None:
         hide: Expression | None = None if message.finding else message.expression

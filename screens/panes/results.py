@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 from textual.getters import query_one
+from textual.message import Message
 
 from app.state import RunState
 from engine.events import MethodEvaluated
@@ -108,6 +111,12 @@ METHOD_COLUMNS: Sequence[ListColumn[MethodEvaluated]] = (
 class ResultsPane(Vertical):
     """Table above, chart and budget below."""
 
+    @dataclass
+    class DecisionsWanted(Message):
+        """Somebody wants to see the decisions that a filter finds."""
+
+        filter: str
+
     table = query_one(VirtualTable)
     chart = query_one(Chart)
     budget = query_one(DetailPane)
@@ -135,6 +144,12 @@ class ResultsPane(Vertical):
         if rows != self._rows:
             self._rows = rows
             self.budget.show(lambda palette, width: _budget(rows, palette, width), top=False)
+
+    @on(VirtualTable.Selected)
+    def _opened(self, message: VirtualTable.Selected) -> None:
+        """From a method to the decisions behind its difference."""
+        message.stop()
+        self.post_message(self.DecisionsWanted(f"method:{self.source.item(message.row).method} differs"))
 
     def close_one(self) -> bool:
         """Nothing opens here."""

@@ -91,8 +91,9 @@ class Chart(Container):
     def _fill(self) -> None:
         plt = self._plot.plt
         plt.clear_figure()
-        plt.title(self._title)
-        plt.xlabel(self._x_label)
+        if self.size.height >= 12:
+            plt.title(self._title)
+            plt.xlabel(self._x_label)
         points = 4 * max(20, self.size.width)
         every = [(x, y) for s in self._series for x, y in zip(s.x, s.y, strict=True) if isfinite(y)]
         if every:

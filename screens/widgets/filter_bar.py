@@ -101,6 +101,12 @@ class FilterBar(Vertical):
         self.input.action_select_all()
         self._tell()
 
+    def set(self, text: str) -> None:
+        """Take a filter as if it had been typed."""
+        self.finding = False
+        self.input.value = text
+        self._close()
+
     def clear(self) -> None:
         """Forget the filter (it stays in the history)."""
         self.input.value = ""

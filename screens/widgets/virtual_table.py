@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import ClassVar
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import set_cell_size
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.cache import LRUCache
@@ -24,6 +22,7 @@ from textual.reactive import reactive, var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from screens.widgets.cells import fit, fit_label, highlighted, justified, wrapped
 from screens.widgets.column_layout import GAP, GUTTER, Placed, place
 from screens.widgets.model_text import one_line
 from screens.widgets.rows import Cell, Column, RowSource
@@ -332,7 +331,7 @@ Arrows or `hjkl` move the cursor and the marked column, `g`/`G` go to the first 
 
     def _blank(self, y: int, width: int) -> Strip:
         style = self.rich_style
-        lines = _wrapped(self.empty, width - 4) if not self._shown else []
+        lines = wrapped(self.empty, width - 4) if not self._shown else []
         if not 0 <= y - 2 < len(lines):
             return Strip.blank(width, style)
         text = set_cell_size("  " + lines[y - 2], width)
@@ -346,12 +345,10 @@ Arrows or `hjkl` move the cursor and the marked column, `g`/`G` go to the first 
             column = placed.column
             label = column.label
             if column.key == self.sort_column:
-                label = _fit_label(label, placed.width - 1) + ("↓" if self.sort_reverse else "↑")
+                label = fit_label(label, placed.width - 1) + ("↓" if self.sort_reverse else "↑")
             style = marked if column.key in (self._marked, self.sort_column) else plain
             segments.append(Segment(" " * (placed.x - x), plain))
-            segments += _justified(
-                _fit_label(label, placed.width), placed.width, column.justify, style, plain
-            )
+            segments += justified(fit_label(label, placed.width), placed.width, column.justify, style, plain)
             x = placed.x + placed.width
         segments.append(Segment(" " * max(0, width - x), plain))
         return Strip(segments, width)
@@ -370,55 +367,16 @@ Arrows or `hjkl` move the cursor and the marked column, `g`/`G` go to the first 
             if meant:
                 style += tone(self, f"virtual-table--{meant}")
             segments.append(Segment(" " * (placed.x - x), base))
-            pieces = _justified(_fit(one_line(text), placed.width), placed.width, placed.column.justify, style, base)
-            segments += self._highlighted(pieces, words) if words else pieces
+            pieces = justified(
+                fit(one_line(text), placed.width), placed.width, placed.column.justify, style, base
+            )
+            segments += highlighted(pieces, words, tone(self, "virtual-table--match")) if words else pieces
             x = placed.x + placed.width
         segments.append(Segment(" " * max(0, width - x), base))
         return Strip(segments, width)
-
-    def _highlighted(self, pieces: list[Segment], words: tuple[str, ...]) -> list[Segment]:
-        style = tone(self, "virtual-table--match")
-        result: list[Segment] = []
-        for piece in pieces:
-            start = min((at for w in words if (at := piece.text.lower().find(w.lower())) >= 0), default=-1)
-            if start < 0:
-                result.append(piece)
-                continue
-            end = start + max(len(w) for w in words if piece.text.lower().startswith(w.lower(), start))
-            own = piece.style or Style.null()
-            result += [
-                Segment(piece.text[:start], own),
-                Segment(piece.text[start:end], own + style),
-                Segment(piece.text[end:], own),
-            ]
-        return result
 
     def _size_updated(
         self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
     ) -> bool:
         # The compositor proposes a virtual size of its own; rows decide here.
         return super()._size_updated(size, self.virtual_size, container_size, layout)
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    """Paragraphs, wrapped."""
-    lines: list[str] = []
-    for paragraph in text.split("\n\n"):
-        lines += [*([""] if lines else []), *wrap(" ".join(paragraph.split()), max(20, width))]
-    return lines
-
-
-def _fit(text: str, width: int) -> str:
-    """`text`, with an ellipsis where it is too long."""
-    return text if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"
-
-
-def _fit_label(text: str, width: int) -> str:
-    return text if cell_len(text) <= width else set_cell_size(text, max(0, width))
-
-
-def _justified(text: str, width: int, justify: str, style: Style, pad: Style) -> list[Segment]:
-    """The text in its tone, the room around it without."""
-    room = width - cell_len(text)
-    left = room if justify == "right" else room // 2 if justify == "center" else 0
-    return [Segment(" " * left, pad), Segment(text, style), Segment(" " * (room - left), pad)]

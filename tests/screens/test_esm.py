@@ -187,6 +187,18 @@ async def test_d_goes_to_the_next_disagreement(session: RecordedSession) -> None
         assert len(set(seen)) == 4
 
 
+async def test_from_a_method_to_the_decisions_behind_it(session: RecordedSession) -> None:
+    """Enter on a row of the results shows where the method differs from greedy."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await press(pilot, "4", "g", "j", "enter")
+        source = screen.decisions.source
+        assert screen.decisions.table.has_focus
+        get = source.view.rows.getter("differs")
+        shown = [source.view.decision(row) for row in range(len(source))]
+        assert shown and all(get(number) for number in shown)
+        assert under_cursor(screen, "method") == "esm"
+
+
 async def test_live_rows_follow_and_freezing_holds_them(growing: RecordedSession) -> None:
     """`space` freezes the view, not the engine; the first line says so and counts what is missed."""
     async with EsmApp(growing).run_test(size=SMALL) as pilot:
