@@ -7,35 +7,61 @@ over by their place in the log instead of appending them again. One writer appen
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Generic, Self, TypeVar, overload
 
 T = TypeVar("T")
 
 
+class _Keys:
+    """Which row has which key. Shared by copies: for each, only rows below its own length count."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: dict[Hashable, int] | None = None) -> None:
+        self._rows: dict[Hashable, int] = {} if rows is None else rows
+
+    def find(self, key: Hashable, length: int) -> int | None:
+        row = self._rows.get(key)
+        return None if row is None or row >= length else row
+
+    def set(self, key: Hashable, row: int) -> None:
+        self._rows[key] = row
+
+    def part(self, length: int) -> _Keys:
+        return _Keys({key: row for key, row in self._rows.items() if row < length})
+
+
 class Grow(Generic[T]):
     """A list that only grows. `share()` gives the same items as of now, for the price of a length."""
 
-    __slots__ = ("_items", "_n")
+    __slots__ = ("_items", "_keys", "_n")
 
     def __init__(self) -> None:
         self._items: list[T] = []
+        self._keys = _Keys()
         self._n = 0
 
-    def append(self, item: T) -> None:
-        """Add `item`; where another holder has gone on differently, from a list of one's own."""
+    def append(self, item: T, key: Hashable = None) -> None:
+        """Add `item`, unless one with the same key is there: a worker that was killed between telling and
+        keeping tells again, and the first telling stands. Where another holder of the list has gone on
+        differently, go on in a list of one's own."""
+        if key is not None and self._keys.find(key, self._n) is not None:
+            return
         if self._n < len(self._items):
             if self._items[self._n] == item:
                 self._n += 1
                 return
-            self._items = self._items[: self._n]
+            self._items, self._keys = self._items[: self._n], self._keys.part(self._n)
         self._items.append(item)
+        if key is not None:
+            self._keys.set(key, self._n)
         self._n += 1
 
     def share(self) -> Grow[T]:
         """The items as of now, in the same memory."""
         other: Grow[T] = Grow()
-        other._items, other._n = self._items, self._n
+        other._items, other._keys, other._n = self._items, self._keys, self._n
         return other
 
     def __len__(self) -> int:
@@ -91,24 +117,31 @@ class Columns:
     def __init__(self) -> None:
         self._arrays = [array(code) for code in self.TYPES.values()]
         self._by_name = dict(zip(self.TYPES, self._arrays, strict=True))
+        self._keys = _Keys()
         self._n = 0
+
+    def find_key(self, key: Hashable) -> int | None:
+        """The row that was added with this key."""
+        return self._keys.find(key, self._n)
 
     def column(self, name: str) -> array:
         """The whole array; rows from `len(self)` on belong to somebody else."""
         return self._by_name[name]
 
-    def add(self, *row: float) -> bool:
-        """Add a row in the order of `TYPES`. False when another holder had already added it."""
+    def add(self, key: Hashable, *row: float) -> None:
+        """Add a row in the order of `TYPES`, unless there is one with this key (see `Grow.append`)."""
+        if self._keys.find(key, self._n) is not None:
+            return
         offsets = self._arrays[-1]
         if self._n < len(offsets):
             if offsets[self._n] == row[-1]:
                 self._n += 1
-                return False
+                return
             self._part()
+        self._keys.set(key, self._n)
         for values, value in zip(self._arrays, row, strict=True):
             values.append(value)  # type: ignore[arg-type]
         self._n += 1
-        return True
 
     def share(self) -> Self:
         """The rows as of now, in the same memory."""
@@ -123,6 +156,7 @@ class Columns:
     def _part(self) -> None:
         """Go on in memory of one's own."""
         self._arrays = [values[: self._n] for values in self._arrays]
+        self._keys = self._keys.part(self._n)
         self._by_name = dict(zip(self.TYPES, self._arrays, strict=True))
 
     def __len__(self) -> int:

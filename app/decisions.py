@@ -20,14 +20,14 @@ class Place(NamedTuple):
 
 
 class Decisions(Columns):
-    """Decisions in the order of the log. A figure that the event does not have is NaN."""
+    """Decisions in the order of the log, each once. A figure that the event does not have is NaN."""
 
     TYPES = {
-        "method": "H",
+        "method": "i",
         "example": "i",
         "m": "i",
-        "phase": "H",
-        "gate": "H",
+        "phase": "i",
+        "gate": "i",
         "memory_size": "i",
         "top_similarity": "d",
         "best_ahat": "d",
@@ -40,7 +40,7 @@ class Decisions(Columns):
         "tokens_before": "i",
         "committed_tokens": "i",
         "probe_tokens": "i",
-        "ended": "H",
+        "ended": "i",
         "seq": "q",
         "length": "i",
         "offset": "q",
@@ -53,11 +53,13 @@ class Decisions(Columns):
     def append(self, event: DecisionTaken, offset: int, length: int) -> None:
         """Keep what the table shows of `event`."""
         number = self.names.number
+        method, example, phase = number(event.method), number(event.example), number(event.phase)
         self.add(
-            number(event.method),
-            number(event.example),
+            ((example << 32 | event.m) << 32 | method) << 32 | phase,
+            method,
+            example,
             event.m,
-            number(event.phase),
+            phase,
             number(event.gate),
             event.memory_size,
             _figure(event.top_similarity),
@@ -88,10 +90,10 @@ class Decisions(Columns):
 
 
 class Outcomes(Columns):
-    """Evaluated examples of all methods in the order of the log; of a repetition the first stands."""
+    """Evaluated examples of all methods in the order of the log, each once."""
 
     TYPES = {
-        "method": "H",
+        "method": "i",
         "example": "i",
         "correct": "b",
         "tokens_used": "i",
@@ -105,16 +107,13 @@ class Outcomes(Columns):
     def __init__(self, names: Names) -> None:
         super().__init__()
         self.names = names
-        self._rows: dict[tuple[int, int], int] = {}
         self._greedy = names.number("greedy")
 
     def append(self, event: ExampleEvaluated, offset: int, length: int) -> None:
         """Keep the outcome of `event`."""
         key = (self.names.number(event.method), self.names.number(event.example))
-        row = self._rows.get(key)
-        if row is not None and row < len(self):
-            return
-        if not self.add(
+        self.add(
+            key,
             *key,
             event.correct,
             event.tokens_used,
@@ -123,14 +122,12 @@ class Outcomes(Columns):
             event.steered,
             length,
             offset,
-        ):
-            return
-        self._rows[key] = len(self) - 1
+        )
 
     def correct(self, method: int, example: int) -> bool | None:
         """Whether the method got the example right; None while it is not known."""
-        row = self._rows.get((method, example))
-        return None if row is None or row >= len(self) else bool(self.column("correct")[row])
+        row = self.find_key((method, example))
+        return None if row is None else bool(self.column("correct")[row])
 
     def against_greedy(self, method: int, example: int) -> int | None:
         """1: right where greedy is wrong, -1: wrong where greedy is right, 0: no difference; None: not known."""
@@ -141,15 +138,10 @@ class Outcomes(Columns):
 
     def place(self, method: str, example: str) -> Place | None:
         """Where the whole event is to be read."""
-        key = (self.names.find(method), self.names.find(example))
-        row = self._rows.get(key)  # type: ignore[arg-type]
-        if row is None or row >= len(self):
+        row = self.find_key((self.names.find(method), self.names.find(example)))
+        if row is None:
             return None
         return Place(self.column("offset")[row], self.column("length")[row])
-
-    def _part(self) -> None:
-        super()._part()
-        self._rows = {key: row for key, row in self._rows.items() if row < len(self)}
 
 
 def _figure(value: float | None) -> float:

@@ -268,7 +268,8 @@ def _rollouts(state: RunState, event: ev.RolloutsMined, place: Place) -> None:
             event.mean_reward,
             event.pairs,
             place,
-        )
+        ),
+        key=event.example,
     )
 
 
@@ -285,7 +286,8 @@ def _pair(state: RunState, event: ev.PairMined, place: Place) -> None:
             event.delta_norm,
             event.source,
             place,
-        )
+        ),
+        key=event.pair,
     )
 
 
@@ -304,7 +306,8 @@ def _pick(state: RunState, event: ev.EntryPicked, place: Place) -> None:
             event.max_similarity,
             event.reason,
             place,
-        )
+        ),
+        key=(event.order, event.tool_name),
     )
 
 

@@ -19,7 +19,7 @@ Palette = Mapping[str, Style]
 """Styles by tone: dim, strong, good, bad, accent, warn, heading."""
 
 _PREFIX = 600
-_ROOMY = 78
+_ROOMY = 79
 _INLINE = 96
 _ABREAST = 74
 

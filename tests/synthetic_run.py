@@ -70,8 +70,9 @@ class SyntheticRun:
                 mean_tokens=round(self.random.uniform(60, 95), 1), mean_reward=round(correct / 8 - 0.03, 4),
                 segments=[3, 4, 4, 5, 3, 4, 4, 5], pairs=2,
             )  # fmt: skip
-            for _ in range(min(2, max(0, self.pair_count - 2 * i))):
-                yield self._pair(i)
+            first = self.random.randint(1, 3)
+            for m in range(first, first + min(2, max(0, self.pair_count - 2 * i))):
+                yield self._pair(i, m)
             yield ev.StageProgress(
                 stage="mine", done=i + 1, total=total, tokens=tokens, elapsed=round(self.time - BEGIN, 3)
             )
@@ -82,8 +83,7 @@ class SyntheticRun:
             files=["mine/rollouts.jsonl", "mine/candidates.jsonl"],
         )  # fmt: skip
 
-    def _pair(self, i: int) -> ev.PairMined:
-        m = self.random.randint(1, 4)
+    def _pair(self, i: int, m: int) -> ev.PairMined:
         return ev.PairMined(
             stage="mine", pair=f"train-{i:04d}-m{m}-L2", example=f"train-{i:04d}", control_point_m=m,
             layer=2, quality=round(self.random.uniform(0.4, 1.02), 4), positives=4,

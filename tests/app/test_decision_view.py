@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from app.decision_rows import DECISION_FIELDS, DecisionRows
@@ -80,7 +81,7 @@ def test_a_long_log_is_gone_through_in_steps() -> None:
     state = RunState()
     decision = next(e for e in EVENTS if type(e).__name__ == "DecisionTaken")
     for k in range(9_000):
-        state.apply(decision, k * 10, 9)
+        state.apply(msgspec.structs.replace(decision, m=k + 1), k * 10, 9)
     view = DecisionView(state)
     view.filter(parse("m>=1", DECISION_FIELDS))
     lengths = []

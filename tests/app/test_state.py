@@ -151,13 +151,20 @@ def test_copies_of_different_futures() -> None:
     assert other.outcomes.correct(number("esm"), number("b")) is None
 
 
-def test_an_example_evaluated_again_counts_once() -> None:
-    """A worker that was killed between the event and its state file says an example twice."""
+def test_what_is_told_twice_counts_once(entries: Entries) -> None:
+    """A worker that was killed between an event and its state file says the same again after it has resumed."""
+    once = folded(entries)
     state = RunState()
-    state.apply(_evaluated("a", True), 0, 5)
-    state.apply(_evaluated("a", True), 6, 5)
-    state.apply(_evaluated("b", False), 12, 5)
-    assert len(state.outcomes) == 2
+    at = 0
+    for k, (event, _, _) in enumerate(entries):
+        state.apply(event, at, 5)
+        at += 6
+        if k % 50 == 49:
+            for again, _, _ in entries[k - 29 : k + 1]:
+                state.apply(again, at, 5)
+                at += 6
+    for name in ("rollouts", "pairs", "picks", "decisions", "outcomes"):
+        assert len(getattr(state, name)) == len(getattr(once, name)), name
 
 
 def test_stages_through_pause_stop_and_second_attempt() -> None:
@@ -196,8 +203,8 @@ def test_sharing_costs_no_memory(make: Callable[[], Grow[int] | Columns]) -> Non
     """A copy holds the same memory until it goes on in another way."""
     original = make()
     for i in range(10):
-        original.append(i) if isinstance(original, Grow) else original.add(i, i)
+        original.append(i) if isinstance(original, Grow) else original.add(i, i, i)
     copy = original.share()
     assert len(copy) == 10
-    original.append(10) if isinstance(original, Grow) else original.add(10, 10)
+    original.append(10) if isinstance(original, Grow) else original.add(10, 10, 10)
     assert (len(copy), len(original)) == (10, 11)
