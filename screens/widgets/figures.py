@@ -6,8 +6,8 @@ NONE = "·"
 
 
 def fixed(value: float | None, digits: int = 3) -> str:
-    """`0.812`"""
-    return NONE if value is None or value != value else f"{value:.{digits}f}"
+    """`0.812`, `−0.050`"""
+    return NONE if value is None or value != value else f"{value:.{digits}f}".replace("-", "−")
 
 
 def signed(value: float | None, digits: int = 3) -> str:
