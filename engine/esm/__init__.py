@@ -1,0 +1,1 @@
+"""ESM, episodic steering memory: mine, select, memory, eval."""

@@ -1,0 +1,46 @@
+"""A method against greedy over the same examples: paired interval and McNemar's test (DESIGN 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.config import Config
+from engine.esm.statistics import mcnemar, paired_bootstrap
+from engine.seeds import derive_seed
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`difference` = accuracy minus the baseline's, with a paired bootstrap 95% interval; `p` is McNemar's
+    exact two-sided one; `fixed`/`broken`: examples right here and wrong there, and the other way."""
+
+    difference: float
+    low: float
+    high: float
+    p: float
+    fixed: int
+    broken: int
+
+
+def compared(
+    lines: Sequence[dict[str, Any]], baseline: Sequence[dict[str, Any]], config: Config
+) -> Comparison:
+    """Compare lines of per_example.jsonl, matched by their order (checked by id)."""
+    if [line["example_id"] for line in lines] != [line["example_id"] for line in baseline]:
+        raise ValueError("a comparison needs the same examples in the same order")
+    here = np.array([line["correct"] for line in lines], dtype=bool)
+    there = np.array([line["correct"] for line in baseline], dtype=bool)
+    seed = derive_seed(config.run.seed, "bootstrap", "accuracy")
+    interval = paired_bootstrap(here, there, seed, config.eval.bootstrap_resamples)
+    return Comparison(
+        difference=interval.difference,
+        low=interval.low,
+        high=interval.high,
+        p=mcnemar(here, there),
+        fixed=int((here & ~there).sum()),
+        broken=int((~here & there).sum()),
+    )

@@ -1,0 +1,132 @@
+"""The episodic memory that retrieval searches: keys.npy beside entries.jsonl, row by row (spec ESM 5, 6.3)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import DataError
+from engine.esm.layout import required
+from engine.esm.vectors import load_vector
+from engine.files import read_jsonl
+from engine.lm.protocol import ModelInfo, Vector
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One memory entry; `vector` is None for a right entry, which speaks for null."""
+
+    tool_name: str
+    layer: int
+    control_point_m: int
+    quality: float
+    vector: Vector | None
+    source: str
+
+    @property
+    def kind(self) -> str:
+        """wrong (can be injected) or right."""
+        return "right" if self.vector is None else "wrong"
+
+
+@dataclass(frozen=True)
+class EpisodicMemory:
+    """`keys`: (N, hidden_size), unit rows. `layers`: those that occur. `by_m`: row numbers a control point."""
+
+    entries: list[Entry]
+    keys: NDArray[np.float32]
+    layers: tuple[int, ...]
+    by_m: dict[int, NDArray[np.int64]]
+
+    @classmethod
+    def of(cls, entries: list[Entry], keys: NDArray[np.float32]) -> EpisodicMemory:
+        """Index entries; keys are normalised again in case they were stored raw."""
+        norms = np.linalg.norm(keys, axis=1, keepdims=True)
+        unit = (keys / np.maximum(norms, 1e-12)).astype(np.float32)
+        points = np.array([entry.control_point_m for entry in entries], dtype=np.int64)
+        by_m = {int(m): np.flatnonzero(points == m) for m in np.unique(points)}
+        layers = tuple(sorted({entry.layer for entry in entries}))
+        return cls(entries, unit, layers, by_m)
+
+    @classmethod
+    def load(cls, folder: Path, library: Path, info: ModelInfo) -> EpisodicMemory:
+        """Read and check against the model. Anything that does not fit it is a DataError."""
+        rows = read_jsonl(required(folder / "entries.jsonl", "memory"))
+        keys = _read_keys(required(folder / "keys.npy", "memory"))
+        built = json.loads(required(folder / "memory.json", "memory").read_text())
+        _check_model(folder, built, info)
+        if keys.shape != (len(rows), info.hidden_size):
+            raise DataError(
+                what=f"keys have shape {keys.shape}, expected ({len(rows)}, {info.hidden_size})",
+                where=str(folder / "keys.npy"),
+                mend="run the stage `memory` again",
+            )
+        entries = [
+            Entry(
+                tool_name=row["tool_name"],
+                layer=row["layer"],
+                control_point_m=row["control_point_m"],
+                quality=row["quality"],
+                vector=load_vector(library / row["vector_path"], info.hidden_size)
+                if row["vector_path"]
+                else None,
+                source=row["example_id"],
+            )
+            for row in rows
+        ]
+        return cls.of(entries, keys)
+
+    def without_right(self) -> EpisodicMemory:
+        """The ablation `no_right_entries`."""
+        keep = [i for i, entry in enumerate(self.entries) if entry.vector is not None]
+        return EpisodicMemory.of([self.entries[i] for i in keep], self.keys[keep])
+
+    def with_vectors(self, vectors: Sequence[Vector | None]) -> EpisodicMemory:
+        """The same keys with other vectors in place of the mined ones."""
+        entries = [replace(entry, vector=vector) for entry, vector in zip(self.entries, vectors, strict=True)]
+        return replace(self, entries=entries)
+
+    def similarities(
+        self, m: int, states: NDArray[np.float32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Rows of control point `m` and their cosine to `states` (len(layers), hidden_size), each against the
+        state of its own layer."""
+        rows = self.by_m.get(m)
+        if rows is None:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
+        norms = np.linalg.norm(states, axis=1, keepdims=True)
+        queries = states / np.maximum(norms, 1e-12)
+        position = {layer: i for i, layer in enumerate(self.layers)}
+        own = queries[[position[self.entries[row].layer] for row in rows]]
+        return rows, np.einsum("ij,ij->i", self.keys[rows], own).astype(np.float32)
+
+
+def _read_keys(path: Path) -> NDArray[np.float32]:
+    try:
+        keys = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(
+            what=f"the keys cannot be read ({error})", where=str(path), mend="run the stage `memory` again"
+        ) from error
+    if not np.isfinite(keys).all():
+        raise DataError(what="keys hold NaN or infinity", where=str(path), mend="run the stage `mine` again")
+    return keys
+
+
+def _check_model(folder: Path, built: dict[str, object], info: ModelInfo) -> None:
+    for name, here in (
+        ("hidden_size", info.hidden_size),
+        ("num_layers", info.num_layers),
+        ("model", info.fingerprint),
+    ):
+        if built.get(name) != here:
+            raise DataError(
+                what=f"the memory was built for another model: {name} is {built.get(name)} there, {here} here",
+                where=str(folder / "memory.json"),
+                mend="mine, select and build the memory with this model, or load the model it was built for",
+            )

@@ -1,0 +1,66 @@
+"""Stage III: the library becomes a table of keys that can be searched (spec ESM 5)."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import numpy as np
+
+from engine.errors import DataError
+from engine.esm.layout import EsmLayout, required
+from engine.esm.vectors import load_vector
+from engine.events import MemoryBuilt
+from engine.files import read_jsonl, write_atomic, write_jsonl
+from engine.stage import StageContext, StageResult
+
+
+class BuildMemory:
+    """Writes keys.npy, entries.jsonl and memory.json (which model the keys are states of)."""
+
+    name = "memory"
+
+    def run(self, context: StageContext) -> StageResult:
+        """Recomputed whole on resume; the three files are written atomically, memory.json last."""
+        layout = EsmLayout(context.run_dir)
+        library = read_jsonl(required(layout.library / "library.jsonl", "select"))
+        info = context.model().info
+        wrong_model = sorted({record["model"] for record in library} - {info.fingerprint})
+        if wrong_model:
+            raise DataError(
+                what=f"the library was mined with another model ({wrong_model[0]}, here {info.fingerprint})",
+                where=str(layout.library),
+                mend="mine again with this model",
+            )
+        context.start(len(library), unit="entries")
+        keys = np.stack([load_vector(layout.library / r["key_path"], info.hidden_size) for r in library])
+        for record in library:
+            if record["vector_path"]:
+                load_vector(layout.library / record["vector_path"], info.hidden_size)
+        if context.config.offline_memory.normalize_keys:
+            keys = keys / np.maximum(np.linalg.norm(keys, axis=1, keepdims=True), 1e-12)
+        buffer = io.BytesIO()
+        np.save(buffer, keys.astype(np.float32))
+        write_atomic(layout.memory / "keys.npy", buffer.getvalue())
+        write_jsonl(layout.memory / "entries.jsonl", library)
+        built = {"model": info.fingerprint, "hidden_size": info.hidden_size, "num_layers": info.num_layers}
+        write_atomic(layout.memory / "memory.json", json.dumps(built, indent=2) + "\n")
+        counts = _by_control_point(library)
+        layers = sorted({record["layer"] for record in library})
+        context.emit(
+            MemoryBuilt(
+                entries=len(library), hidden_size=info.hidden_size, layers=layers, by_control_point=counts
+            )
+        )
+        context.progress(len(library), len(library))
+        files = [f"esm/memory/{name}" for name in ("keys.npy", "entries.jsonl", "memory.json")]
+        return StageResult({"entries": len(library), "control_points": len(counts)}, files)
+
+
+def _by_control_point(library: list[dict[str, Any]]) -> dict[str, list[int]]:
+    counts: dict[str, list[int]] = {}
+    for record in sorted(library, key=lambda r: r["control_point_m"]):
+        count = counts.setdefault(str(record["control_point_m"]), [0, 0])
+        count[record["kind"] == "right"] += 1
+    return counts

@@ -1,0 +1,124 @@
+"""Tables and cases of an evaluation (spec ESM 7.2)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from engine.config import Config
+from engine.esm.compare import compared
+from engine.esm.layout import EsmLayout
+from engine.files import write_atomic
+
+Line = dict[str, Any]
+Row = dict[str, Any]
+Summary = dict[str, float | int | str]
+
+
+def write_report(
+    layout: EsmLayout, config: Config, lines: Mapping[str, Sequence[Line]]
+) -> tuple[Summary, list[str]]:
+    """Everything under tables/ and cases/. Returns the stage's summary and the files."""
+    rows = {name: _row(name, own, lines.get("greedy"), config) for name, own in lines.items()}
+    main = [row for name, row in rows.items() if name in ("greedy", "esm")]
+    ablations = [row for name, row in rows.items() if name != "greedy"]
+    t_max = config.decode.max_new_tokens
+    diagnostics = [_diagnostics(name, own) for name, own in lines.items() if name != "greedy"]
+    compare = [row for name, row in rows.items() if row["difference"] is not None]
+    tables = {"main_results_single": main, "ablation": ablations}
+    tables |= {f"diagnostics_T{t_max}": diagnostics, f"compare_T{t_max}": compare}
+    written: list[Path] = []
+    for name, table in tables.items():
+        written.append(layout.tables / f"{name}.csv")
+        write_atomic(written[-1], _csv(table))
+        if name.startswith(("diagnostics", "compare")):
+            written.append(layout.tables / f"{name}.json")
+            write_atomic(written[-1], json.dumps(table, indent=2, ensure_ascii=False) + "\n")
+    if "greedy" in lines and "esm" in lines:
+        written.append(layout.cases / f"cases_T{t_max}.md")
+        write_atomic(written[-1], _cases(lines["esm"], lines["greedy"], config.eval.cases))
+    summary: Summary = {f"accuracy_{name}": row["accuracy"] for name, row in rows.items()}
+    files = [layout.relative(path) for path in written]
+    files += [layout.relative(layout.eval(name) / "per_example.jsonl") for name in lines]
+    return summary, files
+
+
+def _row(method: str, own: Sequence[Line], greedy: Sequence[Line] | None, config: Config) -> Row:
+    n = len(own)
+    comparison = compared(own, greedy, config) if greedy is not None and method != "greedy" else None
+    return {
+        "dataset": config.task.dataset,
+        "method": method,
+        "T_max": config.decode.max_new_tokens,
+        "n": n,
+        "accuracy": sum(line["correct"] for line in own) / n,
+        "mean_committed_tokens": sum(line["tokens_used"] for line in own) / n,
+        "mean_probe_tokens": sum(line["probe_tokens_used"] for line in own) / n,
+        "mean_total_tokens": sum(line["budget_used"] for line in own) / n,
+        "difference": comparison.difference if comparison else None,
+        "low": comparison.low if comparison else None,
+        "high": comparison.high if comparison else None,
+        "mcnemar_p": comparison.p if comparison else None,
+        "fixed": comparison.fixed if comparison else None,
+        "broken": comparison.broken if comparison else None,
+    }
+
+
+def _diagnostics(method: str, own: Sequence[Line]) -> Row:
+    """How often memory was asked, what the gates said, and how hard it steered."""
+    steps = [step for line in own for step in line["steps"]]
+    steered = [step for step in steps if step["chosen"] is not None]
+    sims = [step["top_similarity"] for step in steps if step["top_similarity"] is not None]
+    gates = Counter(step["gate"] for step in steps)
+    return {
+        "method": method,
+        "decisions": len(steps),
+        "steered": len(steered),
+        "steered_share": len(steered) / len(steps) if steps else 0.0,
+        "mean_alpha": sum(step["alpha"] for step in steered) / len(steered) if steered else 0.0,
+        "mean_score": sum(step["score"] for step in steered) / len(steered) if steered else 0.0,
+        "mean_top_similarity": sum(sims) / len(sims) if sims else 0.0,
+        "gates": " ".join(f"{gate}:{count}" for gate, count in sorted(gates.items())),
+    }
+
+
+def _csv(rows: Sequence[Row]) -> str:
+    if not rows:
+        return ""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return buffer.getvalue()
+
+
+def _cases(esm: Sequence[Line], greedy: Sequence[Line], most: int) -> str:
+    """The first improved and worsened examples, both answers whole."""
+    pairs = list(zip(esm, greedy, strict=True))
+    improved = [(a, b) for a, b in pairs if a["correct"] and not b["correct"]]
+    worsened = [(a, b) for a, b in pairs if b["correct"] and not a["correct"]]
+    parts = [f"# Cases\n\n{len(improved)} improved, {len(worsened)} worsened by esm against greedy.\n"]
+    for title, chosen in (("Improved", improved), ("Worsened", worsened)):
+        parts.append(f"## {title}\n")
+        parts.extend(_case(a, b) for a, b in chosen[:most])
+    return "\n".join(parts)
+
+
+def _case(esm: Line, greedy: Line) -> str:
+    taken = "; ".join(
+        f"m={step['m']} {step['chosen']} α={step['alpha']:.3f}" for step in esm["steps"] if step["chosen"]
+    )
+    return (
+        f"### {esm['example_id']}\n\n{esm['question']}\n\nGold: {esm['gold']}\n\n"
+        f"Greedy ({greedy['pred'] or 'no answer'}):\n\n{_quoted(greedy['text'])}\n\n"
+        f"ESM ({esm['pred'] or 'no answer'}), steered at {taken or 'no control point'}:\n\n{_quoted(esm['text'])}\n"
+    )
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}" if line else ">" for line in text.splitlines())

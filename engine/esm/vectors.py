@@ -1,0 +1,49 @@
+"""Single vectors on disk: one float32 tensor of shape (hidden_size,) a `.pt` file, read with weights_only."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from engine.errors import DataError
+from engine.files import write_atomic
+from engine.lm.protocol import Vector
+
+
+def save_vector(path: Path, vector: Vector) -> None:
+    """Write atomically; the same vector gives the same bytes."""
+    buffer = io.BytesIO()
+    torch.save(torch.from_numpy(np.ascontiguousarray(vector, dtype=np.float32)), buffer)
+    write_atomic(path, buffer.getvalue())
+
+
+def load_vector(path: Path, hidden_size: int | None = None) -> Vector:
+    """Read one vector. A file that is gone, unreadable, of another shape or not finite is a DataError."""
+    mend = "run the stages `mine`, `select` and `memory` again for this model"
+    if not path.is_file():
+        raise DataError(what="a vector file is gone", where=str(path), mend=mend)
+    try:
+        tensor = torch.load(path, weights_only=True, map_location="cpu")
+        vector = np.asarray(tensor.to(torch.float32).numpy(), dtype=np.float32)
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+        AttributeError,
+        EOFError,
+        TypeError,
+        KeyError,
+        ImportError,
+    ) as error:
+        raise DataError(what=f"a vector file cannot be read ({error})", where=str(path), mend=mend) from error
+    if vector.ndim != 1 or (hidden_size is not None and vector.shape != (hidden_size,)):
+        expected = f"({hidden_size},)" if hidden_size is not None else "one dimension"
+        raise DataError(
+            what=f"a vector has shape {vector.shape}, expected {expected}", where=str(path), mend=mend
+        )
+    if not np.isfinite(vector).all():
+        raise DataError(what="a vector holds NaN or infinity", where=str(path), mend=mend)
+    return vector

@@ -1,0 +1,39 @@
+"""The predicted answer in a text (spec ESM 7.1). No answer is the empty string."""
+
+from __future__ import annotations
+
+import re
+
+_MARKED = re.compile(r"####\s*\$?\s*(-?[\d,]*\.?\d+)")
+_NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+_LETTER = re.compile(r"\b([A-E])\b")
+
+
+def extract_pred(dataset: str, text: str) -> str:
+    """`generated`, `gsm8k`: the last `#### n`, for gsm8k else the last number; `math500`, `aime`: the last
+    balanced box; `arc-c`: the last letter of a choice, one after "answer" first."""
+    if dataset in ("math500", "aime"):
+        return last_box(text)
+    if dataset == "arc-c":
+        named = re.findall(r"answer\s*(?:is|:)?\s*\(?([A-E])\b", text, flags=re.IGNORECASE)
+        letters = named or _LETTER.findall(text)
+        return letters[-1].upper() if letters else ""
+    marked = _MARKED.findall(text) or (_NUMBER.findall(text) if dataset == "gsm8k" else [])
+    return plain_number(marked[-1]) if marked else ""
+
+
+def plain_number(text: str) -> str:
+    """Without thousands separators and trailing zeros behind the point."""
+    digits = text.replace(",", "")
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
+
+
+def last_box(text: str) -> str:
+    r"""Content of the last \boxed{...} or \fbox{...} whose braces balance."""
+    for match in reversed(list(re.finditer(r"\\(?:boxed|fbox)\s*\{", text))):
+        depth = 1
+        for position in range(match.end(), len(text)):
+            depth += {"{": 1, "}": -1}.get(text[position], 0)
+            if depth == 0:
+                return text[match.end() : position].strip()
+    return ""

@@ -1,0 +1,70 @@
+"""Data sets from local files in their published formats, the hub, or the generator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import cast
+
+from engine.errors import DataError
+from engine.seeds import generator
+from engine.tasks.example import TaskExample
+from engine.tasks.formats import parse_records
+from engine.tasks.records import read_records
+
+
+def load_task_dataset(
+    dataset: str, path: str | None, split: str, size: int, seed: int = 0, shuffle: bool = False
+) -> list[TaskExample]:
+    """Up to `size` examples of `split`: the first ones, or a seeded random subset. An empty set, a record
+    that does not fit the format and doubled ids are DataErrors."""
+    if dataset == "generated":
+        return _generated(split, size, seed)
+    where = path or f"hub:{dataset}/{split}"
+    examples = parse_records(dataset, read_records(dataset, path, split), where)
+    if not examples:
+        raise DataError(what="the data set is empty", where=where, mend="give a file with examples")
+    _check_ids(examples, where)
+    if shuffle:
+        order = generator(seed, "shuffle", f"{dataset}/{split}").permutation(len(examples))
+        examples = [examples[i] for i in order]
+    return examples[:size]
+
+
+def _generated(split: str, size: int, seed: int) -> list[TaskExample]:
+    from engine.tasks.generated.arithmetic import generate
+    from engine.tasks.generated.splits import Split
+
+    if split not in ("train", "dev", "test"):
+        raise DataError(
+            what=f"the generated task has no split {split!r}", where="task", mend="use train, dev or test"
+        )
+    return [
+        TaskExample(problem.id, problem.question, problem.answer, problem.solution, problem.meta)
+        for problem in generate(cast("Split", split), size, seed)
+    ]
+
+
+def _check_ids(examples: Sequence[TaskExample], where: str) -> None:
+    seen: set[str] = set()
+    for example in examples:
+        if example.id in seen:
+            raise DataError(what=f"the id {example.id!r} occurs twice", where=where, mend="make ids unique")
+        seen.add(example.id)
+
+
+def check_disjoint(train: Sequence[TaskExample], evaluation: Sequence[TaskExample]) -> None:
+    """Mined and evaluated examples never overlap, by id or by text (DESIGN 7)."""
+    ids = {example.id for example in train}
+    texts = {_normal(example.question) for example in train}
+    shared = [e.id for e in evaluation if e.id in ids or _normal(e.question) in texts]
+    if shared:
+        raise DataError(
+            what=f"{len(shared)} examples are both mined and evaluated: {', '.join(shared[:3])}",
+            where="task.train_split, task.eval_split",
+            mend="choose splits that share no example",
+        )
+
+
+def _normal(text: str) -> str:
+    return re.sub(r"\W+", " ", text).strip().lower()

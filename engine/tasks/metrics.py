@@ -1,0 +1,41 @@
+"""Whether a predicted answer is right (spec ESM 7.1)."""
+
+from __future__ import annotations
+
+from engine.tasks.extractors import plain_number
+
+_LONGEST = 200
+
+
+def is_correct(dataset: str, pred: str, gold: str) -> bool:
+    """Exact match after normalisation; math answers also by math-verify over SymPy. Never raises."""
+    if not pred:
+        return False
+    if dataset in ("math500", "aime"):
+        return _normal(pred) == _normal(gold) or _equivalent(pred, gold)
+    return _number(pred) == _number(gold)
+
+
+def _number(text: str) -> str:
+    return plain_number(text.strip().lstrip("$"))
+
+
+def _normal(text: str) -> str:
+    squeezed = "".join(text.split())
+    for command in ("\\left", "\\right", "\\!", "\\,", "$"):
+        squeezed = squeezed.replace(command, "")
+    return squeezed.replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac").rstrip(".")
+
+
+def _equivalent(pred: str, gold: str) -> bool:
+    """Long answers and towers of powers are left to the exact match: SymPy would expand them for ever, and
+    a time-out by signal works on the main thread alone."""
+    if len(pred) > _LONGEST or pred.count("^") + pred.count("**") > 2:
+        return False
+    from math_verify import parse, verify
+
+    try:
+        parsed = [parse(f"${text}$", parsing_timeout=None) for text in (gold, pred)]  # pyright: ignore[reportArgumentType]
+        return bool(verify(*parsed, timeout_seconds=None))  # pyright: ignore[reportArgumentType]
+    except (ValueError, TypeError, ArithmeticError, RecursionError, AttributeError, NotImplementedError):
+        return False

@@ -1,0 +1,32 @@
+"""How questions are put to a model: a template with `{question}`."""
+
+from __future__ import annotations
+
+from string import Formatter
+
+from engine.errors import ConfigError, Problem
+from engine.tasks.example import TaskExample
+
+_STEPS = "{question}\n\nThink step by step, and leave a blank line between steps. "
+TEMPLATES = {
+    "generated": "{question}",
+    "gsm8k": _STEPS + "End with a line `#### ` and the number.",
+    "math500": _STEPS + "End with the final answer in \\boxed{{}}.",
+    "aime": _STEPS + "End with the final answer, an integer from 0 to 999, in \\boxed{{}}.",
+    "arc-c": _STEPS + "End with `The answer is ` and the letter of the right choice.",
+}
+
+
+def render_user_prompt(template: str, example: TaskExample) -> str:
+    """Fill in the question. Any other placeholder, or none, is a ConfigError."""
+    try:
+        names = [name for _, name, _, _ in Formatter().parse(template) if name is not None]
+    except ValueError as error:
+        raise ConfigError(
+            [Problem("prompt.template", repr(template), f"balanced braces ({error})")]
+        ) from error
+    if set(names) != {"question"}:
+        raise ConfigError(
+            [Problem("prompt.template", repr(template), "the placeholder {question} and no other")]
+        )
+    return template.format(question=example.question)

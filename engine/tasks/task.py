@@ -1,0 +1,37 @@
+"""A task: how a question is put, and how an answer is read and judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.errors import ConfigError, Problem
+from engine.tasks.example import TaskExample
+from engine.tasks.extractors import extract_pred
+from engine.tasks.metrics import is_correct
+from engine.tasks.prompts import TEMPLATES, render_user_prompt
+
+
+@dataclass(frozen=True)
+class Task:
+    """One of the known data sets."""
+
+    name: str
+
+    def prompt(self, example: TaskExample, template: str | None = None) -> str:
+        """The user's message: `template`, or the task's own, filled in."""
+        return render_user_prompt(template or TEMPLATES[self.name], example)
+
+    def extract(self, text: str) -> str:
+        """The predicted answer in `text`, empty when there is none."""
+        return extract_pred(self.name, text)
+
+    def is_correct(self, pred: str, gold: str) -> bool:
+        """Whether `pred` is the gold answer."""
+        return is_correct(self.name, pred, gold)
+
+
+def get_task(name: str) -> Task:
+    """The task called `name`; ConfigError for an unknown one."""
+    if name not in TEMPLATES:
+        raise ConfigError([Problem("task.dataset", name, f"one of {', '.join(TEMPLATES)}")])
+    return Task(name)
