@@ -236,7 +236,7 @@ class _Job:
         delimiter = self.context.config.control_points.segment_delimiter
         if not self.reached:
             return DataError(
-                what=f"none of {self.rollouts} rollouts contains the delimiter {delimiter!r}, so there is no control point",
+                what=f"none of {self.rollouts} rollouts contains the delimiter {delimiter!r}: no control point",
                 where="control_points.segment_delimiter",
                 mend="ask for it in prompt.template, or set the delimiter to a string the model does write",
             )
