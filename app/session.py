@@ -1,8 +1,9 @@
 """A run being watched: a thread follows its log and folds it, the screens look at finished states.
 
 What is shown is never folded on: the thread folds a state of its own and hands out copies (which share their
-memory), so a screen that draws never sees half an event. Scrubbing back folds on from the nearest copy that was
-kept on the way. The same code serves a live run, one attached to, and one that ended last year.
+memory), and only `update`, which belongs to whoever draws, exchanges what is shown. So a screen that draws never
+sees half an event, nor two states in one drawing. Scrubbing back folds on from the nearest copy that was kept on
+the way. The same code serves a live run, one attached to, and one that ended last year.
 """
 
 from __future__ import annotations
@@ -46,15 +47,16 @@ class Lag:
 
 @dataclass(frozen=True)
 class _Point:
-    """A state, and where in the log to go on from it."""
+    """A state as of event `seq`, and where in the log to go on from it."""
 
+    seq: int
     state: RunState
     offset: int
     line: int
 
 
 class RunSession:
-    """Follows the run in `run_dir` until `close`.
+    """Follows the run in `run_dir` until `close`. One thread looks: it calls `update` before it draws.
 
     `cursor`: number of the event looked at, None at the live end. While `frozen`, or with a cursor, what is shown
     stays as it is and `behind` counts what happened since. `revision` is another number whenever something
@@ -65,20 +67,21 @@ class RunSession:
         self.run_dir = run_dir
         self.index = EventIndex()
         self.status: RunStatus | None = None
+        self._status: RunStatus | None = None
         self.lag = Lag()
         self._directory = RunDirectory(run_dir)
         self._keep_every = keep_every
         self._reader = LogReader(self._directory.events)
         self._live = RunState()
         self._latest = self._shown = RunState()
-        self._kept: list[_Point] = [_Point(RunState(), 0, 0)]
+        self._kept: list[_Point] = [_Point(-1, RunState(), 0, 0)]
         self._at_cursor: _Point | None = None
         self._cursor: int | None = None
         self._frozen = False
         self._revision = 0
+        self._seen: object = None
         self._said: deque[Said] = deque()
         self._known_problems: set[str] = set()
-        self._lock = threading.Lock()
         self._wake = threading.Event()
         self._closing = False
         self._looked_at = 0.0
@@ -124,22 +127,36 @@ class RunSession:
 
     # ------------------------------------------------------------ what the screens ask for
 
+    def update(self) -> bool:
+        """Show what there is to be shown by now; whether it is another than before."""
+        shown, status, point = self._shown, self._status, self._at_cursor
+        if self._cursor is not None:
+            if point is not None and point.seq == self._cursor:
+                shown = point.state
+        elif not self._frozen:
+            shown = self._latest
+        # While a view stands still, what it stands behind of still changes.
+        now = (shown, status.state if status is not None else "", self._latest)
+        changed = now != self._seen
+        self._seen, self._shown, self.status = now, shown, status
+        self._revision += changed
+        return changed
+
     def seek(self, seq: int | None) -> None:
         """Look at the state as of event `seq`; None: go with the log. The state follows in some milliseconds."""
-        with self._lock:
-            self._frozen = False
-            self._revision += 1
-            if seq is None:
-                self._cursor, self._at_cursor, self._shown = None, None, self._latest
-            else:
-                self._cursor = max(0, min(seq, self._latest.seq))
+        self._frozen = False
+        self._revision += 1
+        if seq is None:
+            self._cursor, self._shown = None, self._latest
+        else:
+            self._cursor = max(0, min(seq, self._latest.seq))
         self._wake.set()
 
     def freeze(self) -> None:
-        """Let the view stand still; the log is followed all the same."""
-        with self._lock:
-            self._frozen = True
-            self._revision += 1
+        """Let the view stand still as it is now; the log is followed all the same."""
+        self.update()
+        self._frozen = True
+        self._revision += 1
 
     def thaw(self) -> None:
         """Back to the live end."""
@@ -202,36 +219,25 @@ class RunSession:
                 self._looked_at = 0.0
         self._live.unknown = self._reader.unknown.total()
         self._keep()
-        self._publish(self._live.copy())
+        self._latest = self._live.copy()
         self.lag = Lag(self._reader.behind(), (time.perf_counter() - began) * 1000)
         return True
 
     def _keep(self) -> None:
-        if self._live.seq - self._kept[-1].state.seq >= self._keep_every:
-            self._kept.append(_Point(self._live.copy(), self._reader.offset, self._reader.line))
-
-    def _publish(self, latest: RunState) -> None:
-        with self._lock:
-            self._latest = latest
-            self._revision += 1
-            if not self._frozen and self._cursor is None:
-                self._shown = latest
+        seq = self._live.seq
+        if seq - self._kept[-1].seq >= self._keep_every:
+            self._kept.append(_Point(seq, self._live.copy(), self._reader.offset, self._reader.line))
 
     def _follow_cursor(self) -> None:
-        cursor = self._cursor
-        if cursor is None or (self._at_cursor is not None and self._at_cursor.state.seq == cursor):
-            return
-        point = self._fold_to(cursor)
-        with self._lock:
-            if self._cursor == cursor:
-                self._at_cursor, self._shown = point, point.state
-                self._revision += 1
+        cursor, point = self._cursor, self._at_cursor
+        if cursor is not None and (point is None or point.seq != cursor):
+            self._at_cursor = self._fold_to(cursor)
 
     def _fold_to(self, seq: int) -> _Point:
         """The state as of event `seq`, folded on from the nearest one at hand."""
-        near = self._kept[bisect_right(self._kept, seq, key=lambda point: point.state.seq) - 1]
+        near = self._kept[bisect_right(self._kept, seq, key=lambda point: point.seq) - 1]
         here = self._at_cursor
-        if here is not None and near.state.seq < here.state.seq <= seq:
+        if here is not None and near.seq < here.seq <= seq:
             near = here
         state, reader = near.state.copy(), LogReader(self._directory.events, near.offset, near.line)
         offset, line = near.offset, near.line
@@ -246,10 +252,10 @@ class RunSession:
                 break
             for event, start, length in entries:
                 if event.seq > seq:
-                    return _Point(state, offset, line)
+                    return _Point(seq, state, offset, line)
                 state.apply(event, start, length)
                 offset, line = start + length + 1, line + 1
-        return _Point(state, offset, line)
+        return _Point(seq, state, offset, line)
 
     def _look_at_worker(self) -> None:
         now = time.monotonic()
@@ -257,14 +263,9 @@ class RunSession:
             return
         self._looked_at = now
         try:
-            status = inspect(self.run_dir)
+            self._status = inspect(self.run_dir)
         except RunError as error:
             self._note(error)
-            return
-        before, self.status = self.status, status
-        if before is None or before.state != status.state:
-            with self._lock:
-                self._revision += 1
 
     def _note(self, error: SteerError | OSError) -> None:
         """Tell of a problem, once."""

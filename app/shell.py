@@ -37,6 +37,7 @@ def run_console(
     config_path: Path | None = None, run_dir: Path | None = None, outputs: Path | None = None
 ) -> int:
     """Open the console: on a run, on the dialog that starts one, or on the list of runs. The exit code."""
+    sys.setswitchinterval(0.001)  # keys do not wait for the thread that folds the log
     app = SteerApp(config_path, run_dir, outputs)
     app.run()
     for line in app.farewell:

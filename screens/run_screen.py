@@ -73,6 +73,8 @@ class RunScreen(ConsoleScreen[None]):
         if not self.is_current:
             return
         session = self.session
+        if isinstance(session, RunSession):
+            session.update()
         self._tell()
         now = (session.revision, session.frozen, session.behind, session.cursor)
         if now != self._drawn or self.busy:
