@@ -7,7 +7,7 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import App, SystemCommand
@@ -89,7 +89,7 @@ class SteerApp(App[None]):
         assert isinstance(screen, RunsScreen)
         return screen
 
-    def get_system_commands(self, screen: Screen[object]) -> list[SystemCommand]:  # type: ignore[override]
+    def get_system_commands(self, screen: Screen[Any]) -> list[SystemCommand]:  # type: ignore[override]
         """All commands are bindings of ours."""
         return []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.table import Table
 from rich.text import Text
@@ -53,7 +53,7 @@ class HelpScreen(ModalScreen[None]):
     }
     """
 
-    def __init__(self, about: Screen[object]) -> None:
+    def __init__(self, about: Screen[Any]) -> None:
         super().__init__()
         self._texts = list(_texts(about))
         self._sections = _sections(about)
@@ -75,7 +75,7 @@ class HelpScreen(ModalScreen[None]):
         self.dismiss()
 
 
-def _texts(screen: Screen[object]) -> Iterator[str]:
+def _texts(screen: Screen[Any]) -> Iterator[str]:
     """The screen's own text, then its focused widget's."""
     found = [getattr(screen, "HELP", None)]
     node: DOMNode | None = screen.focused
@@ -85,7 +85,7 @@ def _texts(screen: Screen[object]) -> Iterator[str]:
     yield from dict.fromkeys(text for text in found if text)
 
 
-def _sections(screen: Screen[object]) -> list[tuple[str, list[ActiveBinding]]]:
+def _sections(screen: Screen[Any]) -> list[tuple[str, list[ActiveBinding]]]:
     """Keys by where they are bound, the nearest first."""
     sections: dict[DOMNode, list[ActiveBinding]] = {}
     for active in screen.active_bindings.values():
@@ -97,7 +97,7 @@ def _sections(screen: Screen[object]) -> list[tuple[str, list[ActiveBinding]]]:
     return [(_title(node, screen), sections[node]) for node in order]
 
 
-def _title(node: DOMNode, screen: Screen[object]) -> str:
+def _title(node: DOMNode, screen: Screen[Any]) -> str:
     if node is screen:
         return "this screen"
     return "everywhere" if node is screen.app else f"in the {_words(type(node).__name__)}"

@@ -29,10 +29,11 @@ REFRESH_SECONDS = 1.0
 EMPTY = """\
 No run yet.
 
-Press  n  and then  enter : the demo starts. It needs no GPU, no key and no network;
-a small language model comes along, and you watch how it is steered.
+Press n, then enter: the demo starts.
 
-?  explains this screen, and every other one.
+It needs no GPU, no key and no network. A small language model comes along, and you watch how it is steered.
+
+? explains this screen, and every other one.
 """
 SIGNS: dict[str, tuple[str, Tone]] = {
     "running": ("▶ running", "good"),
@@ -196,6 +197,7 @@ up a run that was stopped, interrupted or failed. Nothing is ever deleted here.
         self.source = RunSource()
         self._offered: object = None
         self._read_once = False
+        self._reading = False
 
     def compose_content(self) -> ComposeResult:
         yield Static(id="runs-title", markup=False)
@@ -214,12 +216,16 @@ up a run that was stopped, interrupted or failed. Nothing is ever deleted here.
 
     def look(self) -> None:
         """Read the runs again, if anybody sees them."""
-        if self.is_current:
+        if self.is_current and not self._reading:
+            self._reading = True
             self._read()
 
-    @work(thread=True, exclusive=True, group="runs", exit_on_error=False)
+    @work(thread=True, group="runs", exit_on_error=False)
     def _read(self) -> None:
-        rows = self.runs.read()
+        try:
+            rows = self.runs.read()
+        finally:
+            self._reading = False
         self.app.call_from_thread(self.show_runs, rows)
 
     def show_runs(self, rows: list[RunRow]) -> None:

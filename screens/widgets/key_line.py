@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from rich.text import Text
 from textual import events
@@ -51,7 +52,7 @@ class KeyLine(Widget):
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, self._changed)
 
-    def _changed(self, screen: Screen[object]) -> None:
+    def _changed(self, screen: Screen[Any]) -> None:
         if screen is self.screen:
             self.refresh()
 
@@ -73,7 +74,7 @@ class KeyLine(Widget):
                 await self.app.run_action(key.active.binding.action, key.active.node)
 
 
-def keys_of(screen: Screen[object]) -> list[Key]:
+def keys_of(screen: Screen[Any]) -> list[Key]:
     """The keys to be shown, one for each command."""
     found: dict[str, Key] = {}
     for active in screen.active_bindings.values():

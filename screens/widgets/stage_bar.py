@@ -27,6 +27,7 @@ SIGNS = {
     stages.FAILED: "✗",
 }
 _MOST_LINES = 8
+_SHORTEST_BAR = 6
 _ROOMY = (100, 34)
 _TONES = ("done", "rest", "strong", "dim", "good", "alert", "bad")
 
@@ -101,15 +102,15 @@ class StageBar(Widget):
         for stage in found:
             text.append(f"{SIGNS.get(stage.status, '?')} {stage.name} ", self._tone(stage))
         figures = self._figures(current, brief=True)
-        room = width - text.cell_len - figures.cell_len - worker.cell_len - 3
-        if current.active and room >= 6:
-            text.append_text(self._bar(current, min(24, room))).append(" ")
         if text.cell_len + figures.cell_len + 2 > width:
             figures = Text(f"{current.done:,}/{current.total:,}")
-        text.append_text(figures)
-        if text.cell_len + worker.cell_len + 1 > width:
+        room = width - text.cell_len - figures.cell_len - 2
+        if self._worker_is_well and room - worker.cell_len < _SHORTEST_BAR:
             worker = Text()
-        return self._with_right(text, worker)
+        room -= worker.cell_len + 1
+        if current.active and room >= _SHORTEST_BAR:
+            text.append_text(self._bar(current, min(24, room))).append(" ")
+        return self._with_right(text.append_text(figures), worker)
 
     # ------------------------------------------------------------ one line each
 
@@ -157,6 +158,11 @@ class StageBar(Widget):
         return text
 
     # ------------------------------------------------------------ the worker
+
+    @property
+    def _worker_is_well(self) -> bool:
+        status = getattr(self._session, "status", None)
+        return status is not None and status.state in ("running", "paused", "prepared")
 
     def _worker(self) -> Text:
         """Whether anybody is at work, seen from outside the log."""

@@ -1,0 +1,345 @@
+"""The console driven by keys: starting, watching, failing, leaving; with real workers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.widgets import Input, Static
+
+from app.command_palette import BoundCommands
+from app.session import RunSession
+from app.shell import SteerApp
+from engine.run_directory import RunDirectory, inspect
+from screens.error_panel import ErrorPanel
+from screens.esm import EsmScreen
+from screens.help import HelpScreen
+from screens.leaving import LeaveScreen, WaitingScreen
+from screens.new_run import NewRunScreen
+from screens.runs import RunsScreen
+from screens.widgets.key_line import keys_of
+from tests.synthetic_run import SyntheticRun, write_log
+
+SIZES = [(80, 24), (200, 60)]
+MakeConfig = Callable[..., Path]
+MakeRun = Callable[..., RunDirectory]
+Terminal = tuple[int, int]
+
+
+@pytest.fixture(autouse=True)
+def slow_items(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Stages take long enough to be watched; nothing is written into the repository."""
+    monkeypatch.setenv("ITEM_SECONDS", "0.02")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def console(tmp_path: Path) -> Iterator[Callable[..., SteerApp]]:
+    """`console(config=…, run=…)`; whatever worker still lives at the end is killed."""
+    opened: list[SteerApp] = []
+
+    def open_console(config: Path | None = None, run: Path | None = None) -> SteerApp:
+        opened.append(SteerApp(config, run, tmp_path / "outputs"))
+        return opened[-1]
+
+    yield open_console
+    for app in opened:
+        for run in app.engine_workers.at_work():
+            pid = inspect(run.path).pid
+            if pid is not None:
+                os.kill(pid, signal.SIGKILL)
+        if app.session is not None:
+            app.session.close()
+
+
+async def until(condition: Callable[[], object], what: str = "", seconds: float = 30.0) -> None:
+    for _ in range(int(seconds / 0.02)):
+        if condition():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"waited in vain: {what}")
+
+
+async def on_screen(app: SteerApp, kind: type[Screen[Any]]) -> None:
+    await until(lambda: isinstance(app.screen, kind), kind.__name__)
+
+
+def session_of(app: SteerApp) -> RunSession:
+    assert app.session is not None
+    return app.session
+
+
+def text_of(screen: Screen[Any], selector: str) -> str:
+    return str(screen.query_one(selector, Static).content)
+
+
+async def start(app: SteerApp, pilot: Pilot[None]) -> RunSession:
+    """From the dialog to a run that has begun."""
+    await on_screen(app, NewRunScreen)
+    await pilot.press("enter")
+    await on_screen(app, EsmScreen)
+    session = session_of(app)
+    await until(lambda: session.alive and session.state.active_stage is not None, "a stage at work")
+    return session
+
+
+@pytest.mark.parametrize("terminal", SIZES)
+async def test_one_enter_starts_the_given_configuration(
+    console: Callable[..., SteerApp], make_config: MakeConfig, terminal: Terminal
+) -> None:
+    app = console(config=make_config("Count", items=30))
+    async with app.run_test(size=terminal) as pilot:
+        session = await start(app, pilot)
+        await until(lambda: session.state.status == "finished", "the end of the run")
+        await until(lambda: not app.at_work(), "the end of the worker")
+        await pilot.press("q")
+    assert app.return_code == 0 and app.farewell == []
+
+
+async def test_all_mistakes_of_a_configuration_are_shown(
+    console: Callable[..., SteerApp], tmp_path: Path
+) -> None:
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("run: {name: 7, sed: 3}\ntask: {train_size: 0}\nonlin: {L: 3}\n")
+    app = console(config=wrong)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await on_screen(app, NewRunScreen)
+        await pilot.press("enter")
+        await until(lambda: app.screen.has_class("-wrong"), "the refusal")
+        await pilot.pause()
+        drawn = "\n".join(app.screen.query_one("#config-message").render_line(y).text for y in range(30))
+        for word in (
+            "4 values",
+            "run.name",
+            "run.sed",
+            "task.train_size",
+            "at least 1",
+            "onlin",
+            "did you mean",
+        ):
+            assert word in drawn, word
+        app.screen.query_one("#config-path", Input).value = str(tmp_path / "none.yaml")
+        await pilot.press("enter")
+        await until(lambda: app.screen.has_class("-wrong"), "the refusal")
+        await pilot.press("escape")
+        await on_screen(app, RunsScreen)
+
+
+@pytest.mark.parametrize("terminal", SIZES)
+async def test_pause_and_freeze_are_two_things(
+    console: Callable[..., SteerApp], make_config: MakeConfig, terminal: Terminal
+) -> None:
+    app = console(config=make_config("Count", items=2000))
+    async with app.run_test(size=terminal) as pilot:
+        session = await start(app, pilot)
+        await pilot.press("space")
+        assert session.frozen
+        await until(lambda: session.behind > 3, "events behind the frozen view")
+        assert session.update() or session.alive, "the engine goes on"
+        words = [key.word for key in keys_of(app.screen)]
+        assert {"Unfreeze", "Pause", "Stop", "Detach", "Quit"} <= set(words)
+        await pilot.press("space", "p")
+        await until(lambda: session.state.status == "paused", "the pause")
+        assert not session.frozen
+        await until(lambda: "Go on" in [key.word for key in keys_of(app.screen)], "the key to go on")
+        await pilot.press("p")
+        await until(lambda: session.state.status == "running", "going on")
+        await pilot.press("S")
+        await until(lambda: session.state.status == "stopped", "the stop")
+        await until(lambda: not session.alive and "Resume" in [k.word for k in keys_of(app.screen)], "resume")
+        done = session.state.stages["example_stages:Count"].done
+        await pilot.press("r")
+        await until(lambda: session.state.status == "running", "the second attempt")
+        await until(lambda: session.state.stages["example_stages:Count"].done > done, "its items")
+
+
+async def test_detach_leaves_it_running_and_home_shows_it(
+    console: Callable[..., SteerApp], make_config: MakeConfig
+) -> None:
+    app = console(config=make_config("Count", items=2000))
+    async with app.run_test() as pilot:
+        session = await start(app, pilot)
+        await pilot.press("ctrl+d")
+        await on_screen(app, RunsScreen)
+        assert app.session is None
+        await until(lambda: app.home.selected is not None and app.home.selected.working, "the run at work")
+        await until(lambda: app.home.selected is not None and app.home.selected.progress.done > 0, "progress")
+        await pilot.press("enter")
+        await on_screen(app, EsmScreen)
+        await until(lambda: session_of(app).state.seq > session.state.seq, "the run goes on")
+        await pilot.press("q")
+        await on_screen(app, LeaveScreen)
+        await pilot.press("escape")
+        await on_screen(app, EsmScreen)
+        await pilot.press("q", "d")
+        await until(lambda: app.return_code is not None, "leaving")
+    assert app.return_code == 0
+    assert app.farewell[0].startswith("still at work: ") and inspect(session.run_dir).alive
+
+
+async def test_ctrl_c_waits_for_the_engine(console: Callable[..., SteerApp], make_config: MakeConfig) -> None:
+    app = console(config=make_config("Count", items=2000))
+    async with app.run_test() as pilot:
+        session = await start(app, pilot)
+        await pilot.press("ctrl+c")
+        await until(lambda: app.return_code is not None, "leaving")
+    assert app.return_code == 130
+    [line] = app.farewell
+    assert line.startswith("stopped; kept in ") and f"--resume {session.run_dir}" in line
+    assert inspect(session.run_dir).state == "stopped"
+
+
+async def test_second_ctrl_c_leaves_at_once(
+    console: Callable[..., SteerApp], make_config: MakeConfig
+) -> None:
+    app = console(config=make_config("Deaf"))
+    async with app.run_test() as pilot:
+        await start(app, pilot)
+        await pilot.press("ctrl+c")
+        await on_screen(app, WaitingScreen)
+        await pilot.pause()
+        assert "again leaves at once" in text_of(app.screen, "#waiting")
+        await pilot.press("ctrl+c")
+        await until(lambda: app.return_code is not None, "leaving", seconds=2)
+    assert app.return_code == 130
+    assert app.farewell[0].startswith("left; the engine stops after the item it is at; kept in ")
+
+
+async def test_stop_and_keep(console: Callable[..., SteerApp], make_config: MakeConfig) -> None:
+    app = console(config=make_config("Count", items=2000))
+    async with app.run_test() as pilot:
+        session = await start(app, pilot)
+        await pilot.press("q", "s")
+        await until(lambda: app.return_code is not None, "leaving")
+    assert app.return_code == 0 and inspect(session.run_dir).state == "stopped"
+
+
+@pytest.mark.parametrize("stage", ["BadData", "Bug"])
+async def test_failure_is_a_panel_until_it_is_read(
+    console: Callable[..., SteerApp], make_config: MakeConfig, stage: str
+) -> None:
+    app = console(config=make_config(stage))
+    copied: list[str] = []
+    app.copy_to_clipboard = lambda text: copied.append(text)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await on_screen(app, NewRunScreen)
+        await pilot.press("enter")
+        await on_screen(app, ErrorPanel)
+        await pilot.press("y")
+        assert ("no such column" in copied[0] and "name it `question`" in copied[0]) or "a bug" in copied[0]
+        await pilot.press("escape")
+        await on_screen(app, EsmScreen)
+        await asyncio.sleep(0.5)
+        assert isinstance(app.screen, EsmScreen), "one failure is told once"
+        await pilot.press("E")
+        await on_screen(app, ErrorPanel)
+
+
+async def test_worker_that_dies_without_a_word(
+    console: Callable[..., SteerApp], make_config: MakeConfig
+) -> None:
+    app = console(config=make_config("Deaf"))
+    async with app.run_test() as pilot:
+        session = await start(app, pilot)
+        assert session.status is not None and session.status.pid is not None
+        os.kill(session.status.pid, signal.SIGKILL)
+        await on_screen(app, ErrorPanel)
+        await pilot.press("escape")
+        await on_screen(app, EsmScreen)
+        await until(
+            lambda: session.status is not None and session.status.state == "interrupted", "interrupted"
+        )
+        await until(lambda: "Resume" in [key.word for key in keys_of(app.screen)], "resume")
+
+
+@pytest.mark.parametrize("terminal", SIZES)
+async def test_finished_run_is_replayed(
+    console: Callable[..., SteerApp], make_run: MakeRun, terminal: Terminal
+) -> None:
+    run = make_run("Count")
+    write_log(run.events, SyntheticRun().events())
+    app = console(run=run.path)
+    async with app.run_test(size=terminal) as pilot:
+        await on_screen(app, EsmScreen)
+        session = session_of(app)
+        await until(lambda: session.state.status == "finished", "the log")
+        last = session.total_events - 1
+        await pilot.press("left_square_bracket", "left_square_bracket")
+        assert session.cursor == last - 2
+        await until(lambda: session.state.seq == last - 2, "two events back")
+        await pilot.press("0")
+        await until(lambda: session.state.seq == 0, "the first event")
+        await pilot.press("full_stop", "full_stop", "full_stop", "comma")
+        await until(lambda: session.state.seq > 100, "the replay")
+        await pilot.press("comma")
+        here = session.cursor
+        await asyncio.sleep(0.3)
+        assert here is not None and session.cursor == here, "the replay halts"
+        await pilot.press("L")
+        assert session.cursor is None
+        await pilot.press("escape")
+        await on_screen(app, RunsScreen)
+
+
+async def test_help_names_every_key_of_the_screen(
+    console: Callable[..., SteerApp], make_run: MakeRun
+) -> None:
+    run = make_run("Count")
+    write_log(run.events, SyntheticRun(examples=2).events())
+    app = console(run=run.path)
+    async with app.run_test(size=(200, 60)) as pilot:
+        await on_screen(app, EsmScreen)
+        shown = {key.word for key in keys_of(app.screen)}
+        await pilot.press("question_mark")
+        await on_screen(app, HelpScreen)
+        screen = app.screen
+        assert isinstance(screen, HelpScreen)
+        told = {b.binding.description for _, found in screen._sections for b in found}
+        assert shown <= told and {"Event −1", "Stop and quit", "Dark/light"} <= told
+        await pilot.press("escape")
+        await on_screen(app, EsmScreen)
+
+
+async def test_palette_has_the_commands_of_the_screen(
+    console: Callable[..., SteerApp], make_run: MakeRun
+) -> None:
+    run = make_run("Count")
+    write_log(run.events, SyntheticRun(examples=2).events())
+    app = console(run=run.path)
+    async with app.run_test() as pilot:
+        await on_screen(app, EsmScreen)
+        provider = BoundCommands(app.screen)
+        names = [hit.text async for hit in provider.discover()]
+        for word in ("Freeze  (space)", "Detach  (^d)", "CSV  (e)", "Theme  (^y)"):
+            assert word in names, word
+        await pilot.press("ctrl+p")
+        await pilot.press(*"freeze", "down", "enter")
+        await until(lambda: session_of(app).frozen, "the command")
+
+
+async def test_themes_are_ours_and_change(console: Callable[..., SteerApp]) -> None:
+    app = console()
+    async with app.run_test() as pilot:
+        assert app.theme == "steer-dark" and not any("ansi" in name for name in app.available_themes)
+        await pilot.press("ctrl+t")
+        assert app.theme == "steer-light"
+        await pilot.press("ctrl+t", "ctrl+g")
+        assert app.theme == "steer-dark"
+
+
+async def test_resize_while_a_run_goes_on(console: Callable[..., SteerApp], make_config: MakeConfig) -> None:
+    app = console(config=make_config("Count", items=2000))
+    async with app.run_test(size=(200, 60)) as pilot:
+        await start(app, pilot)
+        for size in ((80, 24), (40, 10), (200, 60), (61, 12), (1, 1), (120, 40)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            await asyncio.sleep(0.1)
+        assert isinstance(app.screen, EsmScreen)

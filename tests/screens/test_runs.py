@@ -1,0 +1,240 @@
+"""The list of runs: what it says about each, and what it offers to do with it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.app import App
+from textual.message import Message
+
+from app.run_list import RunList, read_progress
+from engine.events import Header, StageProgress, StageStarted, encode
+from engine.run_directory import RunDirectory, StageRecord, create_run
+from engine.run_lock import RunLock
+from screens.console_screen import TooNarrow
+from screens.runs import RunsScreen, about_run, size, started
+from screens.widgets.key_line import KeyLine, fitting, keys_of
+from tests.synthetic_run import SyntheticRun, write_log
+
+SIZES = [(80, 24), (200, 60)]
+Make = Callable[..., RunDirectory]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """`make("demo", "stopped", age=60)`: a run below `outputs`."""
+
+    def make_run(name: str, status: str, age: float = 0.0, failure: str = "") -> RunDirectory:
+        run = create_run(
+            tmp_path / "outputs",
+            name,
+            seed=1,
+            stages=["mine", "eval"],
+            config={},
+            config_text="{}\n",
+            versions={},
+        )
+        record = run.read()
+        record.status, record.failure, record.attempts = status, failure, 1
+        record.created -= age
+        done = "finished" if status == "finished" else "pending"
+        record.stages = {"mine": StageRecord(status="finished", seconds=61), "eval": StageRecord(status=done)}
+        run.write(record)
+        return run
+
+    return make_run
+
+
+class RunsApp(App[None]):
+    """Just the screen; notes what it asks for."""
+
+    def __init__(self, outputs: Path) -> None:
+        super().__init__()
+        self.runs = RunsScreen(RunList(outputs))
+        self.asked: list[Message] = []
+
+    def get_default_screen(self) -> RunsScreen:
+        return self.runs
+
+    def on_runs_screen_open_wanted(self, message: Message) -> None:
+        self.asked.append(message)
+
+    on_runs_screen_resume_wanted = on_runs_screen_open_wanted
+    on_runs_screen_command_wanted = on_runs_screen_open_wanted
+    on_runs_screen_new_run_wanted = on_runs_screen_open_wanted
+    on_runs_screen_error_wanted = on_runs_screen_open_wanted
+
+    @property
+    def words(self) -> list[str]:
+        return [key.word for key in keys_of(self.runs)]
+
+    def rows(self) -> list[str]:
+        source = self.runs.source
+        return ["  ".join(cell.text for cell in source.cells(row)) for row in range(len(source))]
+
+
+@pytest.mark.parametrize("terminal", SIZES)
+async def test_every_run_with_word_and_sign(make: Make, tmp_path: Path, terminal: tuple[int, int]) -> None:
+    make("demo", "finished")
+    make("demo", "running", age=60)  # nobody holds its lock
+    make("gsm8k", "failed", age=120, failure="cannot write (x): free some space")
+    app = RunsApp(tmp_path / "outputs")
+    async with app.run_test(size=terminal) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        rows = app.rows()
+        assert [row.split()[:2] for row in rows] == [["✓", "finished"], ["✗", "interrupted"], ["✗", "failed"]]
+        assert "100%" in rows[0] and "50%" in rows[1]
+        assert "3 runs" in str(app.runs.title_line.content)
+        assert "✓ mine 1:01" in str(app.runs.about.content)
+        assert {"Open", "New run", "Help", "Quit"} & set(app.words) == {"Open", "New run"}
+
+
+async def test_offers_follow_the_run_under_the_cursor(make: Make, tmp_path: Path) -> None:
+    """Resume where nobody is at work, pause and stop where somebody is."""
+    lock = RunLock(make("a", "running").lock)
+    make("b", "stopped", age=60)
+    make("c", "finished", age=120)
+    app = RunsApp(tmp_path / "outputs")
+    async with app.run_test() as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert {"Pause", "Stop"} <= set(app.words) and "Resume" not in app.words
+        await pilot.press("p", "S", "enter")
+        await pilot.press("down")
+        await pilot.pause()
+        assert "Resume" in app.words and "Stop" not in app.words
+        await pilot.press("r", "S", "n")
+        await pilot.press("down")
+        await pilot.pause()
+        assert not {"Resume", "Stop", "Pause"} & set(app.words)
+        asked = [(type(m).__name__, getattr(m, "command", "")) for m in app.asked]
+    lock.release()
+    assert asked == [
+        ("CommandWanted", "pause"), ("CommandWanted", "stop"), ("OpenWanted", ""), ("ResumeWanted", ""),
+        ("NewRunWanted", ""),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("terminal", SIZES)
+async def test_newcomer_is_told_what_to_press(tmp_path: Path, terminal: tuple[int, int]) -> None:
+    app = RunsApp(tmp_path / "nothing")
+    async with app.run_test(size=terminal) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        drawn = "\n".join(app.runs.table.render_line(y).text for y in range(10))
+        assert "Press n, then enter: the demo starts" in drawn
+        await pilot.press("n")
+        assert [type(m).__name__ for m in app.asked] == ["NewRunWanted"]
+
+
+async def test_new_runs_come_in_and_the_cursor_stays(make: Make, tmp_path: Path) -> None:
+    first = make("a", "stopped", age=60)
+    app = RunsApp(tmp_path / "outputs")
+    async with app.run_test() as pilot:
+        await app.workers.wait_for_complete()
+        make("b", "finished")
+        app.runs.look()
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert len(app.runs.source) == 2
+        assert app.runs.selected is not None and app.runs.selected.path == first.path
+
+
+async def test_sixty_columns_are_needed(tmp_path: Path) -> None:
+    app = RunsApp(tmp_path)
+    async with app.run_test(size=(40, 20)) as pilot:
+        assert app.runs.query_one(TooNarrow).display and not app.runs.table.display
+        assert "40 columns are too few" in app.runs.query_one(TooNarrow).render().plain
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
+        assert app.runs.table.display and not app.runs.query_one(TooNarrow).display
+
+
+async def test_key_line_can_be_clicked_and_keeps_the_needed(make: Make, tmp_path: Path) -> None:
+    make("a", "stopped")
+    app = RunsApp(tmp_path / "outputs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        line = app.runs.query_one(KeyLine)
+        await pilot.click(KeyLine, offset=(line.render().plain.index("New run") + 1, 0))
+        assert [type(m).__name__ for m in app.asked] == ["NewRunWanted"]
+        keys = [replace(key, rank=rank) for key, rank in zip(keys_of(app.runs), (2, 3, 1, 0), strict=False)]
+        kept = fitting(keys, keys[2].width + keys[3].width if len(keys) > 3 else keys[2].width)
+        assert kept and all(key.rank <= 1 for key in kept)
+
+
+# ---------------------------------------------------------------- the list itself
+
+
+def test_list_reads_again_only_what_changed(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [make("a", "stopped", age=age) for age in (1, 2, 3)]
+    found = RunList(tmp_path / "outputs")
+    before = found.read()
+    reads: list[Path] = []
+    from app import run_list
+
+    inspect = run_list.inspect
+    monkeypatch.setattr(run_list, "inspect", lambda path: reads.append(path) or inspect(path))
+    assert found.read() == before and reads == []
+    record = runs[1].read()
+    record.status = "failed"
+    runs[1].write(record)
+    assert [row.state for row in found.read()] == ["stopped", "failed", "stopped"]
+    assert reads == [runs[1].path]
+
+
+def test_list_passes_over_what_is_no_run(make: Make, tmp_path: Path) -> None:
+    make("a", "stopped")
+    broken = make("b", "stopped")
+    broken.record.write_text("{")
+    (tmp_path / "outputs" / "file").write_text("")
+    (tmp_path / "outputs" / "empty").mkdir()
+    os.symlink("nowhere", tmp_path / "outputs" / "link")
+    assert [row.status.record.name for row in RunList(tmp_path / "outputs").read()] == ["a"]
+    assert RunList(tmp_path / "missing").read() == []
+
+
+def test_progress_comes_from_the_end_of_the_log(make: Make) -> None:
+    run = make("a", "running")
+    entries = write_log(run.events, SyntheticRun(examples=300).events(finish=False))
+    last = next(e for e, _, _ in reversed(entries) if isinstance(e, StageProgress))
+    progress = read_progress(run)
+    assert (progress.stage, progress.done, progress.total) == ("eval", last.done, last.total)
+
+
+def test_eta_is_of_this_attempt(make: Make) -> None:
+    """Ten of a hundred were there before; ten more took five seconds: eighty take forty."""
+    run = make("a", "running")
+    run.events.write_bytes(
+        encode(Header(schema_version=1, name="a", run_id="1", seed=0, stages=["eval"]))
+        + encode(StageStarted(stage="eval", total=100, done=10, unit="answers"))
+        + encode(StageProgress(stage="eval", done=20, total=100, elapsed=5.0))
+        + b'{"type":"StageProgress","stage":"eval","done":'
+    )
+    progress = read_progress(run)
+    assert (progress.done, progress.unit, progress.eta) == (20, "answers", 40.0)
+
+
+def test_last_words_in_the_about_line(make: Make, tmp_path: Path) -> None:
+    make("a", "failed", failure="no such column (data.jsonl:3): name it `question`")
+    [row] = RunList(tmp_path / "outputs").read()
+    assert "✗ no such column (data.jsonl:3)" in about_run(row).plain
+
+
+def test_figures_in_words() -> None:
+    assert [size(n) for n in (0, 999, 12_345, 3_456_000, 2_000_000_000)] == [
+        "0 B", "999 B", "12 kB", "3.5 MB", "2.0 GB",
+    ]  # fmt: skip
+    from datetime import datetime
+
+    now = datetime(2026, 3, 2, 15, 0)
+    moments = (datetime(2026, 3, 2, 14, 3), datetime(2026, 2, 1, 9, 30), datetime(2025, 12, 31, 23, 59))
+    assert [started(m.timestamp(), now) for m in moments] == ["today 14:03", "Feb 01 09:30", "2025-12-31"]
