@@ -87,12 +87,13 @@ def contrast(
     positives: Sequence[Rollout], negatives: Sequence[Rollout], m: int, layer_index: int
 ) -> Contrast | None:
     """Mean states and the reward gap; None where the gap is not positive or a state not finite."""
-    right_key = np.mean(
-        [rollout.states[m - 1, layer_index] for rollout in positives], axis=0, dtype=np.float32
-    )
-    wrong_key = np.mean(
-        [rollout.states[m - 1, layer_index] for rollout in negatives], axis=0, dtype=np.float32
-    )
+    right_key = _mean_state(positives, m, layer_index)
+    wrong_key = _mean_state(negatives, m, layer_index)
     quality = float(np.mean([r.reward for r in positives]) - np.mean([r.reward for r in negatives]))
     usable = quality > 0 and np.isfinite(right_key).all() and np.isfinite(wrong_key).all()
     return Contrast(right_key, wrong_key, quality) if usable and np.isfinite(quality) else None
+
+
+def _mean_state(rollouts: Sequence[Rollout], m: int, layer_index: int) -> Vector:
+    states = np.stack([rollout.states[m - 1, layer_index] for rollout in rollouts])
+    return np.asarray(states.mean(axis=0), dtype=np.float32)

@@ -123,7 +123,7 @@ class _Job:
                     path.unlink(missing_ok=True)
         info = self.model.info
         write_jsonl(self.folder / "candidates.jsonl", candidate_records(kept, info.fingerprint))
-        summary = {
+        summary: dict[str, float | int | str] = {
             "examples": len(self.examples),
             "rollouts": self.rollouts,
             "correct_rollouts": self.right,

@@ -56,10 +56,10 @@ def _mean_vector(memory: EpisodicMemory) -> Variant:
     """One global vector a layer, offered at every control point as if it matched perfectly."""
     hits: list[Hit] = []
     for layer in memory.layers:
-        own = [entry for entry in memory.entries if entry.layer == layer and entry.vector is not None]
+        own = [(e.vector, e.quality) for e in memory.entries if e.layer == layer and e.vector is not None]
         if own:
-            vector = np.mean([entry.vector for entry in own], axis=0, dtype=np.float32)
-            quality = float(np.mean([entry.quality for entry in own]))
+            vector = np.stack([vector for vector, _ in own]).mean(axis=0, dtype=np.float32)
+            quality = float(np.mean([quality for _, quality in own]))
             entry = Entry(f"mean_l{layer}", layer, 0, quality, vector, source="all")
             hits.append(Hit(entry, 1.0, quality))
     retrieval = Retrieval(None if hits else "no_candidates", len(hits), hits)

@@ -1,0 +1,72 @@
+"""The fast controller equals the literal one: a full pass for every capture, probe and commit."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from engine.config import Config, DecodeSection, OnlineSection
+from engine.esm.controller import Answer, Controller
+from engine.esm.memory import Entry, EpisodicMemory
+from engine.esm.variants import make_variant
+from engine.lm.load import EMBEDDED
+from engine.lm.protocol import LanguageModel
+from engine.lm.transformers import TransformersModel
+from engine.tasks.loaders import load_task_dataset
+from tests.literal_model import LiteralModel
+
+
+@pytest.fixture(scope="module")
+def model() -> TransformersModel:
+    return TransformersModel.load(str(EMBEDDED), device="cpu", dtype="float32")
+
+
+def _memory(model: LanguageModel) -> EpisodicMemory:
+    """States after first segments, with directions between them as corrections."""
+    examples = load_task_dataset("generated", None, "train", 12)
+    tokenizer = model.tokenizer
+    sequences = [
+        [*tokenizer.encode_chat(e.question), *tokenizer.encode((e.solution or "").split("\n\n")[0] + "\n\n")]
+        for e in examples
+    ]
+    states = np.stack([s[0] for s in model.states(sequences, [[-1]] * len(sequences), [2])])[:, 0]
+    entries = [
+        Entry(f"e{i}", 2, m, 0.9, None if i % 3 == 0 else states[i - 1] - states[i], examples[i].id)
+        for i in range(len(examples))
+        for m in (1, 2, 3)
+    ]
+    keys = np.repeat(states, 3, axis=0)
+    return EpisodicMemory.of(entries, keys)
+
+
+def _answers(model: LanguageModel, memory: EpisodicMemory, config: Config, name: str) -> Sequence[Answer]:
+    examples = load_task_dataset("generated", None, "dev", 6)
+    prompts = [model.tokenizer.encode_chat(example.question) for example in examples]
+    variant = make_variant(name, memory, config.online, 0)
+    return Controller(model, config, variant).run([example.id for example in examples], prompts)
+
+
+@pytest.mark.parametrize("name", ["esm", "no_probing", "random_vector", "mean_vector", "no_memory"])
+@pytest.mark.parametrize("carry", [False, True])
+def test_fast_equals_literal(model: TransformersModel, name: str, carry: bool) -> None:
+    network = model.network
+    literal = LiteralModel(network.model, list(network.layers), model.tokenizer, model.info)
+    online = OnlineSection(k_retrieve=6, L=2, probe_tokens=4, carry_steering=carry, record_null=True)
+    config = Config(online=online, decode=DecodeSection(max_new_tokens=90))
+    memory = _memory(model)
+    fast, slow = (_answers(m, memory, config, name) for m in (model, literal))
+    assert name == "no_memory" or sum(answer.steered for answer in fast)
+    for a, b in zip(fast, slow, strict=True):
+        assert a.tokens == b.tokens
+        assert [d.chosen for d in a.decisions] == [d.chosen for d in b.decisions]
+        assert [d.gate for d in a.decisions] == [d.gate for d in b.decisions]
+        assert a.probe_tokens == b.probe_tokens
+        for mine, theirs in zip(a.decisions, b.decisions, strict=True):
+            assert mine.score == pytest.approx(theirs.score, abs=1e-4)
+            assert mine.null_segment == theirs.null_segment
+
+
+def test_budget_holds(model: TransformersModel) -> None:
+    config = Config(decode=DecodeSection(max_new_tokens=25))
+    for answer in _answers(model, _memory(model), config, "esm"):
+        assert len(answer.tokens) <= 25

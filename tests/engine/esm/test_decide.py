@@ -1,0 +1,53 @@
+"""The decision rule on cases computed by hand."""
+
+import numpy as np
+import pytest
+
+from engine.config import OnlineSection
+from engine.esm.decide import Hit, Probe, choose, retrieve
+from engine.esm.memory import Entry, EpisodicMemory
+
+VECTOR = np.ones(2, dtype=np.float32)
+ONLINE = OnlineSection(beta=1.0, rho=2.0, k_scale=3.0, tau_null=0.1, k_retrieve=2, min_sim=0.5)
+
+
+def _entry(name: str, quality: float = 1.0, wrong: bool = True, m: int = 1) -> Entry:
+    return Entry(name, 0, m, quality, VECTOR if wrong else None, "train-0")
+
+
+def _hit(ahat: float) -> Hit:
+    return Hit(_entry("w"), ahat, ahat)
+
+
+def test_score_and_alpha() -> None:
+    choice = choose([_hit(0.5), _hit(0.4)], 0.3, Probe([-1.0, -0.8], -0.9), ONLINE)
+    assert choice.scores == pytest.approx([0.5 - 0.2, 0.4 + 0.2])
+    assert (choice.index, choice.gate) == (1, "chosen")
+    assert choice.alpha == pytest.approx(3 * 0.6)
+
+
+@pytest.mark.parametrize(
+    ("null", "ahat", "gate"), [(0.6, 0.5, "null_best"), (0.5, 0.5, "tie"), (0.0, 0.05, "tau_null")]
+)
+def test_null_wins(null: float, ahat: float, gate: str) -> None:
+    choice = choose([_hit(ahat)], null, None, ONLINE)
+    assert (choice.gate, choice.index, choice.alpha) == (gate, None, 0.0)
+
+
+def test_retrieval_looks_one_control_point_back_and_keeps_the_nearest() -> None:
+    keys = np.array([[1, 0], [0.8, 0.6], [0, 1], [1, 0]], dtype=np.float32)
+    entries = [_entry("a", 0.5), _entry("b", wrong=False), _entry("c"), _entry("later", m=2)]
+    memory = EpisodicMemory.of(entries, keys)
+    found = retrieve(memory, 2, np.array([[2.0, 0.0]], dtype=np.float32), ONLINE)
+    assert [hit.entry.tool_name for hit in found.hits] == ["a", "b"]
+    assert (found.size, found.gate) == (3, None)
+    assert found.null_ahat() == pytest.approx(0.8)
+    assert found.candidates(3)[0].ahat == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("m", "state", "gate"), [(2, [-1.0, 0.0], "min_sim"), (9, [1.0, 0.0], "min_entries")]
+)
+def test_gates_before_probing(m: int, state: list[float], gate: str) -> None:
+    memory = EpisodicMemory.of([_entry("a")], np.array([[1, 0]], dtype=np.float32))
+    assert retrieve(memory, m, np.array([state], dtype=np.float32), ONLINE).gate == gate

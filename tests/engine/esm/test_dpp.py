@@ -1,0 +1,41 @@
+"""The incremental greedy equals a literal one that evaluates determinants of whole submatrices."""
+
+import numpy as np
+import pytest
+
+from engine.esm.dpp import GreedyDpp
+
+
+def _literal(keys, quality, weight, epsilon, size):
+    unit = keys / np.linalg.norm(keys, axis=1, keepdims=True)
+    gram = unit @ unit.T
+
+    def objective(chosen):
+        sub = gram[np.ix_(chosen, chosen)] + epsilon * np.eye(len(chosen))
+        return np.log1p(quality[chosen]).sum() + weight * np.linalg.slogdet(sub)[1]
+
+    chosen: list[int] = []
+    for _ in range(size):
+        rest = [i for i in range(len(keys)) if i not in chosen]
+        chosen.append(max(rest, key=lambda i: (objective([*chosen, i]), -i)))
+    return chosen, objective(chosen)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("weight", [0.0, 0.5, 3.0])
+def test_greedy_equals_whole_determinants(seed: int, weight: float) -> None:
+    rng = np.random.default_rng(seed)
+    keys, quality = rng.standard_normal((30, 6)).astype(np.float32), rng.uniform(0.01, 1, 30)
+    greedy = GreedyDpp(keys.astype(np.float64), quality, weight, 1e-3, 12)  # type: ignore[arg-type]
+    picks = [greedy.take(greedy.best()) for _ in range(12)]
+    chosen, objective = _literal(keys.astype(np.float64), quality, weight, 1e-3, 12)
+    assert [pick.index for pick in picks] == chosen
+    assert picks[-1].objective == pytest.approx(objective, abs=1e-6)
+
+
+def test_a_double_is_taken_last_when_diversity_counts() -> None:
+    keys = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
+    greedy = GreedyDpp(keys, np.array([0.9, 0.89, 0.1]), 1.0, 1e-3, 3)
+    picks = [greedy.take(greedy.best()) for _ in range(3)]
+    assert [pick.index for pick in picks] == [0, 2, 1]
+    assert picks[2].max_similarity == pytest.approx(1.0)
