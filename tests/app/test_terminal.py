@@ -1,0 +1,140 @@
+"""The console in a real terminal: how it leaves it, whatever makes it leave."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pytest
+
+from engine.run_directory import discover
+
+ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
+"""To the alternate screen, and back."""
+
+Console = Any  # pexpect has no types
+MakeConfig = Callable[..., Path]
+
+
+@pytest.fixture
+def open_console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Console]]:
+    """`open_console("--config", path)`: the real command in a terminal of 80×24."""
+    monkeypatch.setenv("ITEM_SECONDS", "0.02")
+    opened: list[Console] = []
+
+    def start(*arguments: str, size: tuple[int, int] = (24, 80), **environment: str) -> Console:
+        console = pexpect.spawn(
+            sys.executable, ["-m", "app.cli", *arguments], cwd=tmp_path, dimensions=size, timeout=30,
+            encoding="utf-8", env=os.environ | {"TERM": "xterm-256color"} | environment,
+        )  # fmt: skip
+        console.logfile_read = io.StringIO()
+        opened.append(console)
+        console.expect_exact(ENTER)
+        return console
+
+    yield start
+    for console in opened:
+        with suppress(OSError, pexpect.ExceptionPexpect):
+            console.close(force=True)
+    for run in discover(tmp_path / "outputs"):
+        if run.pid is not None:
+            os.kill(run.pid, signal.SIGKILL)
+
+
+def start_run(console: Console) -> None:
+    console.expect("enter")
+    console.expect("Start")
+    time.sleep(0.3)
+    console.send("\r")
+    console.expect("worker [0-9]")
+
+
+def ended(console: Console) -> int:
+    console.expect(pexpect.EOF)
+    console.wait()
+    return console.exitstatus
+
+
+def test_ctrl_c_keeps_and_says_where(open_console: Callable[..., Console], make_config: MakeConfig) -> None:
+    console = open_console("--config", str(make_config("Count", items=5000)))
+    start_run(console)
+    console.send("\x03")
+    console.expect_exact(LEAVE)
+    console.expect("stopped; kept in .*--resume")
+    assert ended(console) == 130
+
+
+def test_second_ctrl_c_leaves_at_once(open_console: Callable[..., Console], make_config: MakeConfig) -> None:
+    console = open_console("--config", str(make_config("Deaf")))
+    start_run(console)
+    console.send("\x03")
+    console.expect("waiting for its word")
+    pressed = time.monotonic()
+    console.send("\x03")
+    console.expect_exact(LEAVE)
+    console.expect("left; the engine stops after the item it is at")
+    assert ended(console) == 130
+    assert time.monotonic() - pressed < 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signals_give_the_terminal_back_and_detach(
+    open_console: Callable[..., Console], make_config: MakeConfig, number: signal.Signals, tmp_path: Path
+) -> None:
+    console = open_console("--config", str(make_config("Count", items=5000)))
+    start_run(console)
+    os.kill(console.pid, number)
+    console.expect_exact(LEAVE)
+    console.expect("still at work: ")
+    assert ended(console) == 128 + number
+    [run] = discover(tmp_path / "outputs")
+    assert run.state == "running"
+
+
+def test_lost_terminal_leaves_the_engine_at_work(
+    open_console: Callable[..., Console], make_config: MakeConfig, tmp_path: Path
+) -> None:
+    console = open_console("--config", str(make_config("Count", items=5000)))
+    start_run(console)
+    console.ptyproc.fileobj.close()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if os.waitpid(console.pid, os.WNOHANG)[0]:
+            break
+        time.sleep(0.05)
+    else:
+        raise AssertionError("the console outlives its terminal")
+    [run] = discover(tmp_path / "outputs")
+    assert run.state == "running"
+
+
+def test_resize_and_quit(open_console: Callable[..., Console]) -> None:
+    console = open_console()
+    console.expect_exact("No run yet.")
+    console.setwinsize(24, 40)
+    console.expect_exact("40 columns are too few")
+    console.setwinsize(50, 160)
+    console.expect_exact("No run yet.")
+    console.send("q")
+    console.expect_exact(LEAVE)
+    assert ended(console) == 0
+
+
+def test_no_color_is_obeyed(open_console: Callable[..., Console]) -> None:
+    """Only greys; what colour tells elsewhere is told by signs and words."""
+    console = open_console(NO_COLOR="1", COLORTERM="truecolor")
+    console.expect_exact("No run yet.")
+    console.send("q")
+    console.expect_exact(LEAVE)
+    assert ended(console) == 0
+    colours = re.findall(r"[34]8;2;(\d+);(\d+);(\d+)", console.logfile_read.getvalue())
+    assert colours and all(red == green == blue for red, green, blue in colours)
