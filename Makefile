@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 .PHONY: run test lint train-embedded clean
 
 run: $(STAMP)
-	$(BIN)/steer-tui
+	$(BIN)/steer-tui --config configs/demo.yaml
 
 test: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2

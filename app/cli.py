@@ -120,7 +120,7 @@ def _console(options: argparse.Namespace) -> int:
     run = find_run(options.run, Path(options.outputs or "outputs")).path if options.run else None
     from app.shell import run_console
 
-    return run_console(options.config, run)
+    return run_console(options.config, run, Path(options.outputs) if options.outputs else None)
 
 
 def default_config() -> Path:

@@ -50,6 +50,7 @@ RANKS = {
     "stop": 1,
     "detach": 1,
     "new_run": 1,
+    "show_error": 1,
     "app.leave": 0,
     "app.explain": 0,
     "follow": 3,
@@ -112,7 +113,7 @@ RUNS = (
     Command("p", "pause_run", "Pause", "Let the engine of this run wait after the item it is at."),
     Command("p", "unpause_run", "Go on", "Let the paused engine of this run go on."),
     Command("S", "stop_run", "Stop", "Let the engine of this run keep what it has and stop."),
-    Command("E", "show_error", "Error", "Read why this run failed.", shown=False),
+    Command("E", "show_error", "Error", "Read why this run failed."),
 )
 
 RUN = (
@@ -125,7 +126,7 @@ RUN = (
     Command("r", "start", "Resume", "Take the run up again from where its engine left it."),
     Command("S", "stop", "Stop", "Let the engine keep what it has and stop."),
     Command("ctrl+d", "detach", "Detach", "Back to the list of runs; the engine goes on.", display="^d"),
-    Command("E", "show_error", "Error", "Read what went wrong.", shown=False),
+    Command("E", "show_error", "Error", "Read what went wrong."),
 )
 
 TIMELINE = (

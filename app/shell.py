@@ -200,7 +200,7 @@ class SteerApp(App[None]):
     @on(RunsScreen.ErrorWanted)
     def _error_wanted(self, message: RunsScreen.ErrorWanted) -> None:
         status = message.row.status
-        mend = f"its log {status.directory.events} says more; r takes it up again"
+        mend = "r takes it up again, from what was finished; enter shows all that its log says"
         error = RunError(what=status.failure, where=str(status.directory.path), mend=mend)
         self.show_error("The run failed", error)
 

@@ -89,11 +89,6 @@ class ErrorPanel(ModalScreen[None]):
         super().__init__()
         self.fault = fault
 
-    @classmethod
-    def of_failure(cls, event: StageFailed) -> ErrorPanel:
-        """The panel of a failed stage."""
-        return cls(Fault.of_failure(event))
-
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = f"✗ {self.fault.title}"

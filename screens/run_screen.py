@@ -11,6 +11,7 @@ from textual.binding import BindingType
 from app.commands import RUN, TIMELINE, bindings
 from app.session import RunSession
 from screens.console_screen import ConsoleScreen
+from screens.error_panel import ErrorPanel, Fault
 from screens.messages import DetachWanted, StartWanted
 from screens.run_session import Session
 from screens.widgets.key_line import KeyLine
@@ -125,7 +126,7 @@ class RunScreen(ConsoleScreen[None]):
             case "start":
                 return engine in ("stopped", "interrupted", "failed", "prepared")
             case "show_error":
-                return self.session.state.failure is not None
+                return self._fault() is not None
             case _:
                 return True
 
@@ -192,8 +193,14 @@ class RunScreen(ConsoleScreen[None]):
 
     def action_show_error(self) -> None:
         """Read what went wrong."""
-        from screens.error_panel import ErrorPanel
+        fault = self._fault()
+        if fault is not None:
+            self.app.push_screen(ErrorPanel(fault))
 
+    def _fault(self) -> Fault | None:
+        """What went wrong: from the log, else what the worker could still leave elsewhere."""
         failure = self.session.state.failure
         if failure is not None:
-            self.app.push_screen(ErrorPanel.of_failure(failure))
+            return Fault.of_failure(failure)
+        left = status.failure if (status := getattr(self.session, "status", None)) is not None else ""
+        return Fault("The run failed", left, str(self.session.run_dir), "r goes on with it") if left else None

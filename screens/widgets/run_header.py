@@ -9,6 +9,8 @@ from textual.widget import Widget
 from screens.run_session import Session
 from screens.widgets.tones import tone
 
+_SIGNS = {"running": "●", "finished": "✓", "failed": "✗", "stopped": "■", "interrupted": "✗", "hung": "?"}
+
 
 class RunHeader(Widget):
     """Run and stage on the left; on the right FROZEN, AS OF EVENT or LIVE, and PAUSED when the engine is."""
@@ -54,9 +56,15 @@ class RunHeader(Widget):
             text.append(f"  {state.unknown} events of unknown types skipped", self._style("dim"))
         return text
 
+    def _status(self) -> str:
+        """What the run does at the moment looked at; at the live end that a worker vanished counts, too."""
+        status, told = getattr(self._session, "status", None), self._session.state.status
+        at_end = self._session.cursor is None and not self._session.frozen
+        return str(status.state) if at_end and status is not None and told in ("running", "paused") else told
+
     def _moment(self) -> Text:
         session, text = self._session, Text(no_wrap=True)
-        status = session.state.status
+        status = self._status()
         if session.frozen:
             text.append(f" FROZEN {session.behind:,} events behind ", self._style("alert"))
         elif session.cursor is not None:
@@ -65,7 +73,7 @@ class RunHeader(Widget):
             text.append(" ")
             text.append(" ENGINE PAUSED ", self._style("alert"))
         elif not text:
-            sign = {"running": "●", "finished": "✓", "failed": "✗", "stopped": "■"}.get(status, "○")
+            sign = _SIGNS.get(status, "○")
             text.append(
                 f"{sign} {status}", self._style("good" if status in ("running", "finished") else "dim")
             )

@@ -28,6 +28,7 @@ SIGNS = {
 }
 _MOST_LINES = 8
 _SHORTEST_BAR = 6
+_QUIET = 5.0  # seconds; the worker's heart beats every second
 _ROOMY = (100, 34)
 _TONES = ("done", "rest", "strong", "dim", "good", "alert", "bad")
 
@@ -172,17 +173,16 @@ class StageBar(Widget):
         age = status.heartbeat_age
         if status.state == "hung":
             return Text(f"? presumed hung: silent for {duration(age or 0)}", self._style("bad"))
+        if status.alive and age is not None and age > _QUIET:
+            return Text(f"● worker {status.pid}, silent for {age:.0f} s", self._style("alert"))
         if status.alive:
             beat = "●" if int(time.time()) % 2 else "◉"
             return Text(f"{beat} worker {status.pid}", self._style("good"))
-        if status.state == "interrupted":
-            return Text("✗ interrupted: the worker vanished (r resumes)", self._style("alert"))
         if status.state == "finished":
             return Text()
-        if status.state == "prepared":
-            return Text("○ the worker starts …", self._style("dim"))
-        word = {"stopped": "■ stopped (r resumes)", "failed": "✗ failed (E reads why, r resumes)"}
-        return Text(word.get(status.state, f"no worker: {status.state}"), self._style("dim"))
+        brief, long = _WITHOUT_WORKER.get(status.state, (status.state, "no worker"))
+        text = brief if self.lines == 1 else f"{brief}: {long}"
+        return Text(text, self._style("alert" if status.state in ("failed", "interrupted") else "dim"))
 
     # ------------------------------------------------------------ drawing
 
@@ -207,6 +207,12 @@ class StageBar(Widget):
         return tone(self, f"stage-bar--{name}")
 
 
+_WITHOUT_WORKER = {
+    "prepared": ("○ no worker yet", "r starts one"),
+    "stopped": ("■ stopped", "r goes on with it"),
+    "failed": ("✗ failed", "E reads why, r goes on with it"),
+    "interrupted": ("✗ interrupted", "its worker vanished; r goes on with it"),
+}
 _WORDS = {stages.SKIPPED: "finished before", stages.STOPPED: "stopped, kept", stages.WAITING: "waiting"}
 
 
