@@ -109,6 +109,12 @@ def start_worker(directory: RunDirectory) -> subprocess.Popen[bytes]:
 def send(directory: RunDirectory, command: str, timeout: float = 2.0) -> Reply:
     """Give a worker a command: pause, resume, stop or status. Raises RunError if none answers."""
     address = reachable_address(directory.control)
+    if address is None and not directory.control.exists():
+        raise RunError(
+            what="the worker does not answer",
+            where=str(directory.control),
+            mend="no worker is at this run: resume it to start one",
+        )
     if address is None:
         raise RunError(
             what="the path of the control socket is too long",

@@ -94,6 +94,18 @@ def parse(text: str) -> Document:
         raise YamlError(str(error), 1) from error
 
 
+_LINE_ENDS = ("\x85", "\u2028", "\u2029")
+"""Characters that YAML takes for line ends: they survive in double quotes alone."""
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+    style = '"' if any(end in value for end in _LINE_ENDS) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
 def dump(value: Any) -> str:
     """YAML that `parse` reads back as the same value; keys keep their order."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
