@@ -1,0 +1,34 @@
+"""How many of N runs, each killed with SIGKILL at random moments, end with the whole run's files.
+
+python -m tests.bench.bench_kill_and_resume [runs]
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.kill_and_resume import artefacts, prepared, run_killed, run_whole
+
+
+def main(runs: int) -> None:
+    """Print one line a run and the count."""
+    with tempfile.TemporaryDirectory() as folder:
+        whole = prepared(Path(folder), "whole")
+        seconds = run_whole(whole)
+        expected = artefacts(whole)
+        same = kills = 0
+        for index in range(runs):
+            run = prepared(Path(folder), f"killed{index}")
+            hits = run_killed(run, seconds, random.Random(index))
+            kills += hits
+            equal = artefacts(run) == expected
+            same += equal
+            print(f"run {index}: killed {hits} times, {'equal' if equal else 'DIFFERENT'}", flush=True)
+        print(f"{same} of {runs} equal ({len(expected)} files each), {kills} kills")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20)

@@ -1,0 +1,64 @@
+"""Run ESM whole, run it again with SIGKILLs at random moments, compare every artefact byte by byte."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from app.client import prepare_resume, prepare_run, start_worker
+from engine.run_directory import RunDirectory
+
+SMALL = (
+    "task.train_size=24",
+    "task.eval_size=16",
+    "offline_mine.batch_size_examples=4",
+    "online.batch_size_examples=4",
+    "eval.batch_size_greedy=4",
+    "eval.ablations=[no_probing, random_vector]",
+)
+DEMO = Path(__file__).resolve().parent.parent / "configs" / "demo.yaml"
+
+
+def prepared(outputs: Path, name: str) -> RunDirectory:
+    """A small run of the demo that has not begun."""
+    overrides = [*SMALL, f"run.outputs={outputs}", f"run.name={name}"]
+    return prepare_run(DEMO, overrides, None)
+
+
+def run_whole(run: RunDirectory) -> float:
+    """Run to the end; returns the seconds it took."""
+    began = time.monotonic()
+    assert start_worker(run).wait(timeout=300) == 0
+    return time.monotonic() - began
+
+
+def run_killed(run: RunDirectory, within: float, rng: random.Random, kills: int = 3) -> int:
+    """Kill the worker up to `kills` times at random moments, then let it end. Returns the kills that hit."""
+    hits = 0
+    for _ in range(kills):
+        worker = start_worker(run)
+        try:
+            worker.wait(timeout=rng.uniform(0.3, within))
+        except subprocess.TimeoutExpired:
+            os.kill(worker.pid, signal.SIGKILL)
+            worker.wait()
+            hits += 1
+        else:
+            return hits
+        prepare_resume(run, None)
+    run_whole(run)
+    return hits
+
+
+def artefacts(run: RunDirectory) -> dict[str, str]:
+    """Digest of every file of the method, by path."""
+    root = run.path / "esm"
+    files = sorted(path for path in root.rglob("*") if path.is_file())
+    return {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+    }
