@@ -25,25 +25,24 @@ class BoundCommands(Provider):
 
     def _entry(self, active: ActiveBinding) -> Entry | None:
         binding = active.binding
-        moves = (
-            not binding.show and not binding.tooltip
-        )  # arrows and the like: nobody looks them up to do them
+        # Arrows and the like: nobody looks them up to do them.
+        moves = not binding.show and not binding.tooltip
         if not binding.description or moves or not active.enabled or binding.action in _NOT_HERE:
             return None
         key = self.app.get_key_display(binding)
         run = partial(self.app.run_action, binding.action, active.node)
-        return (f"{binding.description}  ({key})", binding.tooltip or binding.description, run)
+        return (f"{binding.description}  ({key})", binding.tooltip, run)
 
     async def discover(self) -> Hits:
         for name, help_text, run in self._entries():
-            yield DiscoveryHit(name, run, help=help_text)
+            yield DiscoveryHit(name, run, help=help_text or None)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for name, help_text, run in self._entries():
-            score = max(matcher.match(name), matcher.match(help_text) * 0.8)
+            score = max(matcher.match(name), matcher.match(help_text) * 0.8 if help_text else 0.0)
             if score > 0:
-                yield Hit(score, matcher.highlight(name), run, help=help_text)
+                yield Hit(score, matcher.highlight(name), run, help=help_text or None)
 
 
 _NOT_HERE = ("app.command_palette", "app.interrupt")

@@ -130,12 +130,24 @@ RUN = (
 )
 
 TIMELINE = (
-    Command("left_square_bracket", "step(-1)", "Event −1", "One event back.", shown=False, display="["),
-    Command("right_square_bracket", "step(1)", "Event +1", "One event on.", shown=False, display="]"),
+    Command("left_square_bracket", "step(-1)", "Previous event", "One event back.", shown=False, display="["),
+    Command("right_square_bracket", "step(1)", "Next event", "One event on.", shown=False, display="]"),
     Command(
-        "left_curly_bracket", "stop_at(-1)", "Back", "To the decision, example or stage before.", False, "{"
+        "left_curly_bracket",
+        "stop_at(-1)",
+        "Previous decision",
+        "To the decision, example or stage before.",
+        False,
+        "{",
     ),
-    Command("right_curly_bracket", "stop_at(1)", "On", "To the next decision, example or stage.", False, "}"),
+    Command(
+        "right_curly_bracket",
+        "stop_at(1)",
+        "Next decision",
+        "To the next decision, example or stage.",
+        False,
+        "}",
+    ),
     Command(
         "comma",
         "replay",
@@ -144,7 +156,7 @@ TIMELINE = (
         display=",",
     ),
     Command("full_stop", "speed", "Faster", "Replay 1, 4, 16, 64 times as fast as it was.", False, "."),
-    Command("0", "seek_start", "Start", "To the first event.", shown=False),
+    Command("0", "seek_start", "To the start", "To the first event.", shown=False),
     Command("L", "seek_live", "Live", "To the end of the log, and on with it."),
 )
 
@@ -158,6 +170,8 @@ NEW_RUN = (
     ),
     Command("up", "choose(-1)", "Other", "Take the configuration above.", display="↑↓", priority=True),
     Command("down", "choose(1)", "Next", "Take the configuration below.", shown=False, priority=True),
+    Command("pagedown", "page(1)", "More", "Scroll what is said about the configuration.", display="pgdn"),
+    Command("pageup", "page(-1)", "Back", "Scroll what is said about the configuration.", shown=False),
     Command("escape", "close", "Cancel", "Start nothing.", display="esc"),
 )
 

@@ -111,7 +111,7 @@ class ErrorPanel(ModalScreen[None]):
 
 def fault_table(fault: Fault) -> Table:
     """What, where, how to mend, and each problem of a configuration."""
-    table = Table.grid(padding=(0, 2, 1, 0), expand=True)
+    table = Table.grid(padding=(0, 2, 0, 0), expand=True)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(ratio=1)
     table.add_row("what", Text(fault.what))
@@ -127,8 +127,10 @@ def fault_table(fault: Fault) -> Table:
 
 
 def _problem(problem: Problem) -> Text:
-    """Three short lines: place, what stands there, what may stand there."""
-    text = Text(problem.where, style="bold")
+    """Where it stands, what stands there, what may stand there."""
+    text = Text().append(problem.where, "bold")
     if problem.value:
-        text.append("\nfound     ", "dim").append(problem.value)
-    return text.append("\nexpected  ", "dim").append(problem.allowed)
+        text.append("\nfound ", "dim").append(problem.value).append(", expected ", "dim")
+    else:
+        text.append("\nexpected ", "dim")
+    return text.append(problem.allowed)

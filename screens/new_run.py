@@ -133,6 +133,15 @@ class NewRunScreen(ModalScreen[RunDirectory | None]):
             self.path_input.value = str(path)
             self.path_input.cursor_position = len(self.path_input.value)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Scrolling is offered where there is more than can be seen."""
+        return self.query_one("#config-scroll").max_scroll_y > 0 if action == "page" else True
+
+    def action_page(self, by: int) -> None:
+        """Scroll what is said about the configuration."""
+        box = self.query_one("#config-scroll")
+        box.scroll_page_down(animate=False) if by > 0 else box.scroll_page_up(animate=False)
+
     def action_close(self) -> None:
         """Start nothing."""
         self.dismiss(None)
@@ -164,6 +173,7 @@ class NewRunScreen(ModalScreen[RunDirectory | None]):
         self.add_class("-wrong")
         self.message.update(fault_table(Fault.of_error("", error)))
         self.query_one("#config-scroll").scroll_home(animate=False)
+        self.call_after_refresh(self.refresh_bindings)
 
 
 def _changes(text: str) -> list[str]:

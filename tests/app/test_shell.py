@@ -302,7 +302,7 @@ async def test_help_names_every_key_of_the_screen(
         screen = app.screen
         assert isinstance(screen, HelpScreen)
         told = {b.binding.description for _, found in screen._sections for b in found}
-        assert shown <= told and {"Event −1", "Stop and quit", "Dark/light"} <= told
+        assert shown <= told and {"Previous event", "Stop and quit", "Dark/light"} <= told
         await pilot.press("escape")
         await on_screen(app, EsmScreen)
 
