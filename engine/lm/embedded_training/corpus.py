@@ -13,14 +13,16 @@ from torch import Tensor
 from engine.lm.embedded_training.documents import Document, Format, draw_document
 from engine.lm.embedded_training.tokenizer import PAD, TURN_END
 from engine.tasks.generated.habits import DELIMITER
+from engine.tasks.generated.topics import TOPICS
 
 BATCHES_PER_POOL = 16
 """Documents of so many batches are drawn together and sorted, so that a batch pads little."""
 
 FIGURES = frozenset("0123456789+-=") | {" +", " -", " ="}
+EVENTS = frozenset(f" {word}" for topic in TOPICS for verb in (topic.gain, topic.lose) for word in verb)
 
 DECISIVE_WEIGHT = 1.0
-"""Digits, operators, and the first token of a segment: what an answer hangs on."""
+"""Digits, operators, words for events, and the first token of a segment: what an answer hangs on."""
 FILLER_WEIGHT = 0.25
 """Other tokens of the completion: easily learned."""
 PROMPT_WEIGHT = 0.02
@@ -65,7 +67,7 @@ class Corpus:
         self._pool: tuple[int, list[Batch]] = (-1, [])
         self._pad: int = tokenizer.convert_tokens_to_ids(PAD)
         self._delimiter: int = tokenizer.convert_tokens_to_ids(DELIMITER)
-        self._figures = frozenset(tokenizer.encode(sign)[0] for sign in FIGURES)
+        self._decisive = frozenset(tokenizer.encode(piece)[0] for piece in FIGURES | EVENTS)
 
     def batch(self, number: int) -> Batch:
         """Batch `number` of `total`, counted from 0."""
@@ -98,7 +100,7 @@ class Corpus:
     def _completion_weights(self, tokens: list[int]) -> list[float]:
         previous = [self._delimiter, *tokens[:-1]]
         return [
-            DECISIVE_WEIGHT if before == self._delimiter or token in self._figures else FILLER_WEIGHT
+            DECISIVE_WEIGHT if before == self._delimiter or token in self._decisive else FILLER_WEIGHT
             for before, token in zip(previous, tokens, strict=True)
         ]
 

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 from engine.lm.embedded_training.documents import FORMATS, draw_document
 from engine.tasks.generated.habits import DELIMITER
 
 VOCABULARY = 576
+"""Tokens at most; there are fewer where the documents have no more to merge."""
 PAD, TURN_START, TURN_END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
 
 CHAT_TEMPLATE = (
@@ -23,13 +24,17 @@ CHAT_TEMPLATE = (
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 )
 
-SPLITTER = Regex(r"\p{N}| ?\p{L}+| ?[^\s\p{L}\p{N}]+|\s")
-"""One digit; a word or a run of signs with the space before it; any other white space by itself."""
+SPLITTER = Regex(
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+"""Qwen2's own splitting (single digits; a word with the space before it): transformers puts it into any tokenizer
+that it loads beside a Qwen2 configuration, so merges have to be learned over the same pieces."""
 
 
 def build_tokenizer(documents: int = 6000, seed: int = 0) -> PreTrainedTokenizerFast:
     """Learns merges from `documents` drawn documents. The same arguments give the same tokenizer."""
     core = Tokenizer(models.BPE())
+    core.normalizer = normalizers.NFC()
     core.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Split(SPLITTER, "isolated"), pre_tokenizers.ByteLevel(False, use_regex=False)]
     )

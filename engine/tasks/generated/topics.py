@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Habit = Literal["careful", "turned", "hasty"]
 """How a solution goes about a problem.
@@ -15,8 +15,7 @@ kind, so every operation has the wrong sign. hasty: the right sign, but carries 
 HABITS: tuple[Habit, ...] = ("careful", "turned", "hasty")
 
 
-@dataclass(frozen=True)
-class Verb:
+class Verb(NamedTuple):
     """One verb in the two tenses that the two kinds of story need."""
 
     present: str
