@@ -166,7 +166,9 @@ class OnlineSection(Section):
     )
 
 
-Ablation = Literal["no_memory", "no_probing", "random_vector", "mean_vector", "no_right_entries"]
+Ablation = Literal[
+    "no_memory", "no_probing", "random_vector", "mean_vector", "mean_vector_gated", "no_right_entries"
+]
 
 
 class EvalSection(Section):
@@ -174,7 +176,14 @@ class EvalSection(Section):
         default=["greedy", "esm"], min_length=1, description="What is evaluated."
     )
     ablations: list[Ablation] = Field(
-        default=["no_memory", "no_probing", "random_vector", "mean_vector", "no_right_entries"],
+        default=[
+            "no_memory",
+            "no_probing",
+            "random_vector",
+            "mean_vector",
+            "mean_vector_gated",
+            "no_right_entries",
+        ],
         description="Variants of esm, at its own layer and scale.",
     )
     batch_size_greedy: PositiveInt = Field(

@@ -26,7 +26,7 @@ from engine.stage import Stage, StageContext
 
 LAYERS = (0, 1, 2, 3)
 SCALES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-METHODS = ("greedy", "esm", "random_vector", "mean_vector")
+METHODS = ("greedy", "esm", "random_vector", "mean_vector", "mean_vector_gated")
 HERE = Path(__file__).resolve().parent
 DEMO = HERE.parent.parent / "configs" / "demo.yaml"
 
@@ -61,7 +61,7 @@ def sweep(examples: int, overrides: list[str]) -> list[dict[str, Any]]:
 def _at_scale(
     layer: int, scale: float, fixed: list[str], folder: Path, model: LanguageModel
 ) -> list[dict[str, Any]]:
-    more = [f"online.k_scale={scale}", "eval.ablations=[random_vector, mean_vector]"]
+    more = [f"online.k_scale={scale}", "eval.ablations=[random_vector, mean_vector, mean_vector_gated]"]
     config = load_config(DEMO, [*fixed, *more])
     for path in folder.glob("esm/eval/*/per_example.jsonl"):
         if path.parent.name != "greedy":
@@ -94,7 +94,7 @@ def draw(table: list[dict[str, Any]], path: Path) -> None:
     figure = Figure(figsize=(12, 3.2), layout="constrained")
     panels = figure.subplots(1, len(LAYERS), sharey=True)
     for panel, layer in zip(panels, LAYERS, strict=True):
-        for method, style in zip(METHODS, ("k:", "C0o-", "C1s--", "C2^-."), strict=True):
+        for method, style in zip(METHODS, ("k:", "C0o-", "C1s--", "C2^-.", "C3v-."), strict=True):
             own = [row for row in table if row["layer"] == layer and row["method"] == method]
             panel.plot([r["k_scale"] for r in own], [r["accuracy"] for r in own], style, label=method)
         panel.set_xscale("log", base=2)

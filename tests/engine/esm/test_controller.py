@@ -46,7 +46,9 @@ def _answers(model: LanguageModel, memory: EpisodicMemory, config: Config, name:
     return Controller(model, config, variant).run([example.id for example in examples], prompts)
 
 
-@pytest.mark.parametrize("name", ["esm", "no_probing", "random_vector", "mean_vector", "no_memory"])
+@pytest.mark.parametrize(
+    "name", ["esm", "no_probing", "random_vector", "mean_vector", "mean_vector_gated", "no_memory"]
+)
 @pytest.mark.parametrize("carry", [False, True])
 def test_fast_equals_literal(model: TransformersModel, name: str, carry: bool) -> None:
     network = model.network
