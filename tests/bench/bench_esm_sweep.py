@@ -91,7 +91,7 @@ def draw(table: list[dict[str, Any]], path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(12, 3.2), layout="constrained")
+    figure = Figure(figsize=(12, 3.6), layout="constrained")
     panels = figure.subplots(1, len(LAYERS), sharey=True)
     for panel, layer in zip(panels, LAYERS, strict=True):
         for method, style in zip(METHODS, ("k:", "C0o-", "C1s--", "C2^-.", "C3v-."), strict=True):
@@ -102,7 +102,7 @@ def draw(table: list[dict[str, Any]], path: Path) -> None:
         panel.set_xlabel("k_scale")
         panel.grid(alpha=0.3)
     panels[0].set_ylabel("accuracy (dev)")
-    panels[0].legend(fontsize=8)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(METHODS))
     FigureCanvasAgg(figure).print_png(str(path))
 
 
