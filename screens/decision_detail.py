@@ -12,12 +12,16 @@ from rich.text import Text
 
 from engine.events import Candidate, DecisionTaken, ExampleEvaluated
 from screens.gates import gate_sentence
+from screens.widgets.cells import fit_name
 from screens.widgets.figures import fixed, outcome, signed
 from screens.widgets.model_text import model_text, one_line, tail
 
 Palette = Mapping[str, Style]
 """Styles by tone: dim, strong, good, bad, accent, warn, heading."""
 
+_FIGURES = (("sim", 5), ("Q", 4), ("Â", 5), ("logp", 6), ("Δ", 6), ("Score", 5))
+_FIGURES_WIDTH = sum(least + 1 for _, least in _FIGURES) + len("kind ") + 2 + 2
+_SHORTEST_NAME, _LONGEST_NAME = 8, 40
 _PREFIX = 600
 _ROOMY = 79
 _INLINE = 96
@@ -43,7 +47,7 @@ def draw(decided: Decided, palette: Palette, width: int) -> RenderableType:
     if roomy:
         parts += [_figures(d, palette), Text()]
     if d.candidates or d.null_probe:
-        parts += [_candidates(d, palette, inline=width >= _INLINE), Text()]
+        parts += [_candidates(d, palette, width), Text()]
     parts.append(_texts(d, palette, abreast=width >= _ABREAST))
     if not roomy:
         parts += [Text(), _figures(d, palette)]
@@ -96,21 +100,24 @@ def _figures(d: DecisionTaken, palette: Palette) -> Text:
 # ---------------------------------------------------------------- what was weighed
 
 
-def _candidates(d: DecisionTaken, palette: Palette, inline: bool) -> RenderableType:
+def _candidates(d: DecisionTaken, palette: Palette, width: int) -> RenderableType:
+    """Figures are never cut: names give way to them."""
+    inline = width >= _INLINE
+    name_width = min(_LONGEST_NAME, max(_SHORTEST_NAME, width - _FIGURES_WIDTH))
     table = Table(
         box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style=palette["heading"], expand=inline
     )
     table.add_column("", width=1, no_wrap=True)
-    table.add_column("entry", no_wrap=True, min_width=10, overflow="ellipsis")
-    table.add_column("kind", no_wrap=True)
-    for heading in ("sim", "Q", "Â", "logp", "Δ", "Score"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("entry", no_wrap=True, width=name_width)
+    table.add_column("kind", no_wrap=True, min_width=5)
+    for heading, least in _FIGURES:
+        table.add_column(heading, justify="right", no_wrap=True, min_width=least)
     if inline:
         table.add_column("probe wrote", ratio=1, overflow="fold")
     rows = [*d.candidates, _null(d)]
     for candidate in sorted(rows, key=_rank):
-        _add(table, candidate, d, palette, inline)
-    return table if inline else Group(table, *_probes(rows, d, palette))
+        _add(table, candidate, d, palette, inline, name_width)
+    return table if inline else Group(table, *_probes(rows, d, palette, name_width))
 
 
 def _null(d: DecisionTaken) -> Candidate:
@@ -134,12 +141,14 @@ def _rank(candidate: Candidate) -> tuple[bool, float]:
     return (True, -candidate.similarity if candidate.similarity == candidate.similarity else 0.0)
 
 
-def _add(table: Table, c: Candidate, d: DecisionTaken, palette: Palette, inline: bool) -> None:
+def _add(
+    table: Table, c: Candidate, d: DecisionTaken, palette: Palette, inline: bool, name_width: int
+) -> None:
     won = _won(c, d)
     style = palette["strong"] if won else palette["dim"] if c.score is None else Style.null()
     cells = [
         Text("▸" if won else " ", palette["accent"]),
-        Text(c.entry, palette["accent"] if won else style),
+        Text(fit_name(c.entry, name_width), palette["accent"] if won else style),
         Text(c.kind),
         Text(fixed(c.similarity)),
         Text(fixed(c.quality, 2)),
@@ -157,7 +166,9 @@ def _won(c: Candidate, d: DecisionTaken) -> bool:
     return c.entry == (d.chosen or "null") and (c.kind == "null") == (d.chosen is None)
 
 
-def _probes(rows: list[Candidate], d: DecisionTaken, palette: Palette) -> list[RenderableType]:
+def _probes(
+    rows: list[Candidate], d: DecisionTaken, palette: Palette, name_width: int
+) -> list[RenderableType]:
     """Each probe's continuation on a line of its own, under the table."""
     probed = [c for c in sorted(rows, key=_rank) if c.probe_text]
     if not probed:
@@ -169,7 +180,8 @@ def _probes(rows: list[Candidate], d: DecisionTaken, palette: Palette) -> list[R
     for c in probed:
         won = _won(c, d)
         style = palette["accent"] if won else Style.null()
-        grid.add_row(Text("▸" if won else " ", style), Text(c.entry, style), Text(one_line(c.probe_text)))
+        name = fit_name(c.entry, name_width)
+        grid.add_row(Text("▸" if won else " ", style), Text(name, style), Text(one_line(c.probe_text)))
     return [Text(), _heading("probes wrote", palette), grid]
 
 
@@ -218,7 +230,7 @@ def _stacked(blocks: Sequence[tuple[str, Text]], palette: Palette) -> Renderable
 
 
 def _committed(d: DecisionTaken, palette: Palette) -> tuple[str, Text]:
-    return f"committed ▸ {d.chosen}" if d.chosen else "committed, unsteered", model_text(
+    return f"committed ▸ {fit_name(d.chosen, 24)}" if d.chosen else "committed, unsteered", model_text(
         d.segment, palette["strong"], palette["dim"]
     )
 

@@ -14,13 +14,13 @@ from screens.widgets.rows import Cell, Column, RowSource, Tone
 
 COLUMNS = (
     Column("method", "method", 10, priority=5, flex=True, help="greedy, esm or an ablation of it"),
-    Column("example", "example", 9, priority=1, flex=True, help="the example's id"),
+    Column("example", "example", 9, priority=1, flex=True, name=True, help="the example's id"),
     Column("m", "m", 2, "right", 1, help="segment decided, from 1"),
     Column("memory", "mem", 4, "right", 13, help="entries searched"),
     Column("sim", "sim", 6, "right", 9, help="similarity of the nearest entry"),
     Column("best", "best Â", 6, "right", 10, help="best similarity × quality of an injectable entry"),
     Column("null", "null Â", 6, "right", 11, help="the same of the nearest right entry: it speaks for null"),
-    Column("chosen", "chosen", 10, priority=2, flex=True, help="entry injected, or null"),
+    Column("chosen", "chosen", 10, priority=2, flex=True, name=True, help="entry injected, or null"),
     Column("gate", "gate", 13, priority=6, help="the rule that settled it"),
     Column("dlogprob", "Δlogp", 6, "right", 8, help="probe's mean log-probability minus null's"),
     Column("score", "Score", 6, "right", 4, help="β Â + ρ Δlogp of the chosen entry"),

@@ -32,6 +32,8 @@ TABS = [
     Tab("results-pane", "Results"),
     Tab("files-pane", "Files"),
 ]
+STAGE_TABS = {"mine": 1, "select": 2, "eval": 0}
+"""Where the work of a stage is seen."""
 COMMANDS = (
     *(
         Command(str(i + 1), f"tab({i})", tab.label, f"Show the tab {tab.label}.", shown=False)
@@ -80,6 +82,7 @@ Filters: `correct and alpha>0.5`, `chosen:null`, `method:esm m:2..4`, `not corre
     tabs = query_one(TabLine)
     switcher = query_one(ContentSwitcher)
     decisions = query_one(DecisionsPane)
+    _chosen = False
 
     def compose_body(self) -> ComposeResult:
         yield TabLine(TABS)
@@ -107,15 +110,28 @@ Filters: `correct and alpha>0.5`, `chosen:null`, `method:esm m:2..4`, `not corre
         state = self.session.state
         for tab, count in zip(TABS, (state.decisions, state.pairs, state.picks, state.methods), strict=False):
             self.tabs.count(tab.id, f"{len(count):,}")
+        if not self._chosen:
+            self._go_with_the_stage()
         self.pane.show()
+
+    def _go_with_the_stage(self) -> None:
+        """Until somebody chooses a tab or leaves the newest row: the tab on which something happens now."""
+        stage, table = self.session.state.active_stage, self._table()
+        tab = STAGE_TABS.get(stage.name) if stage is not None else None
+        if tab is not None and tab != self.tabs.active and (table is None or table.follow):
+            self._show_tab(tab)
 
     # ------------------------------------------------------------ actions
 
     def action_tab(self, index: int) -> None:
         """Show a tab."""
+        self._chosen = True
+        self._show_tab(index)
+        self.show()
+
+    def _show_tab(self, index: int) -> None:
         self.tabs.active = index
         self.switcher.current = TABS[index].id
-        self.show()
         content = cast(Widget, self.pane)
         focusable: list[Widget] = [*content.query(VirtualTable), *content.query(DetailPane)]
         next(widget for widget in focusable if widget.focusable).focus()

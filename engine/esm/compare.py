@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from engine.config import Config
-from engine.esm.statistics import mcnemar, paired_bootstrap
 from engine.seeds import derive_seed
+from engine.statistics import mcnemar, paired_bootstrap
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from screens.widgets.rows import ListColumn, ListSource
 from screens.widgets.virtual_table import VirtualTable
 
 PAIR_COLUMNS: Sequence[ListColumn[Pair]] = (
-    ListColumn("pair", "pair", 18, flex=True, value=lambda p: p.pair),
-    ListColumn("example", "example", 11, priority=6, value=lambda p: p.example),
+    ListColumn("pair", "pair", 18, flex=True, name=True, value=lambda p: p.pair),
+    ListColumn("example", "example", 11, priority=6, name=True, value=lambda p: p.example),
     ListColumn("m", "m", 2, "right", 1, help="control point", value=lambda p: p.m),
     ListColumn("layer", "layer", 5, "right", 4, value=lambda p: p.layer),
     ListColumn(
@@ -37,13 +37,20 @@ PAIR_COLUMNS: Sequence[ListColumn[Pair]] = (
     ListColumn("positives", "right", 5, "right", 2, help="right rollouts", value=lambda p: p.positives),
     ListColumn("negatives", "wrong", 5, "right", 2, help="wrong rollouts", value=lambda p: p.negatives),
     ListColumn(
-        "delta", "|Δ|", 6, "right", 3, help="length of the vector", value=lambda p: p.delta_norm, show=fixed
+        "delta",
+        "|Δ|",
+        6,
+        "right",
+        3,
+        help="length of the vector",
+        value=lambda p: p.delta_norm,
+        show=lambda v: fixed(v, 1),
     ),
     ListColumn("source", "source", 8, priority=7, help="where positives come from", value=lambda p: p.source),
 )
 PICK_COLUMNS: Sequence[ListColumn[Pick]] = (
     ListColumn("order", "#", 4, "right", 0, help="order of picking", value=lambda p: p.order),
-    ListColumn("entry", "entry", 12, flex=True, value=lambda p: p.entry),
+    ListColumn("entry", "entry", 12, flex=True, name=True, value=lambda p: p.entry),
     ListColumn(
         "kind",
         "kind",
@@ -52,7 +59,7 @@ PICK_COLUMNS: Sequence[ListColumn[Pick]] = (
         help="wrong: can be injected; right: speaks for null",
         value=lambda p: p.kind,
     ),
-    ListColumn("example", "example", 11, priority=6, value=lambda p: p.example),
+    ListColumn("example", "example", 11, priority=6, name=True, value=lambda p: p.example),
     ListColumn("m", "m", 2, "right", 1, help="control point", value=lambda p: p.m),
     ListColumn("layer", "layer", 5, "right", 7, value=lambda p: p.layer),
     ListColumn(

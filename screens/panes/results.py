@@ -17,6 +17,7 @@ from textual.message import Message
 
 from app.state import RunState
 from engine.events import MethodEvaluated
+from engine.wilson import wilson
 from screens.run_session import Session
 from screens.widgets.chart import Chart, Series
 from screens.widgets.detail_pane import DetailPane
@@ -41,6 +42,16 @@ METHOD_COLUMNS: Sequence[ListColumn[MethodEvaluated]] = (
     ListColumn("method", "method", 16, priority=0, value=lambda r: r.method),
     ListColumn("n", "n", 5, "right", 1, help="examples", value=lambda r: r.n),
     ListColumn("accuracy", "accuracy", 8, "right", 0, value=lambda r: r.accuracy, show=fixed),
+    ListColumn(
+        "wilson",
+        "its 95%",
+        14,
+        "right",
+        6,
+        help="Wilson interval of the accuracy",
+        value=lambda r: wilson(round(r.accuracy * r.n), r.n),
+        show=lambda pair: f"[{fixed(pair[0])}, {fixed(pair[1])}]",
+    ),
     ListColumn(
         "difference",
         "− greedy",

@@ -23,6 +23,15 @@ def fit(text: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"
 
 
+def fit_name(text: str, width: int) -> str:
+    """`text`; where it is too long, without what all names of a data set begin with (`arithmetic-`), since what
+    tells one from another comes behind it."""
+    if cell_len(text) <= width:
+        return text
+    _, dash, rest = text.partition("-")
+    return fit(rest if dash and rest else text, width)
+
+
 def fit_label(text: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, max(0, width))
 

@@ -23,7 +23,7 @@ class Cell(NamedTuple):
 @dataclass(frozen=True)
 class Column:
     """A column of fixed width. Where the table is too narrow, the highest `priority` goes first; a `flex`
-    column takes what room is left, up to three times its width."""
+    column takes what room is left, up to three times its width. `name`: what is too long loses its head first."""
 
     key: str
     label: str
@@ -32,6 +32,7 @@ class Column:
     priority: int = 0
     flex: bool = False
     help: str = ""
+    name: bool = False
 
 
 class RowSource:

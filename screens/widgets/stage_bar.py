@@ -39,8 +39,10 @@ class StageBar(Widget):
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"stage-bar--{tone}" for tone in _TONES}
     DEFAULT_CSS = """
     StageBar {
-        height: auto;
+        height: 1;
         padding: 0 1;
+        text-wrap: nowrap;
+        text-overflow: ellipsis;
         background: $panel;
         & > .stage-bar--done { color: $primary; }
         & > .stage-bar--rest { color: $text-disabled; }
@@ -52,7 +54,7 @@ class StageBar(Widget):
     }
     """
 
-    lines = reactive(1, layout=True)
+    lines = reactive(1)
 
     def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -70,8 +72,9 @@ class StageBar(Widget):
         self.lines = self._lines_wanted()
         self.refresh()
 
-    def get_content_height(self, container, viewport, width: int) -> int:  # type: ignore[no-untyped-def]
-        return self.lines
+    def watch_lines(self, lines: int) -> None:
+        """As a style and not as content height: that is asked for before the first stages are known."""
+        self.styles.height = lines
 
     def _lines_wanted(self) -> int:
         count = len(self._session.state.stages)

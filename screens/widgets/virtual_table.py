@@ -22,7 +22,7 @@ from textual.reactive import reactive, var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from screens.widgets.cells import fit, fit_label, highlighted, justified, wrapped
+from screens.widgets.cells import fit, fit_label, fit_name, highlighted, justified, wrapped
 from screens.widgets.column_layout import GAP, GUTTER, Placed, place
 from screens.widgets.model_text import one_line
 from screens.widgets.rows import Cell, Column, RowSource
@@ -367,9 +367,9 @@ Arrows or `hjkl` move the cursor and the marked column, `g`/`G` go to the first 
             if meant:
                 style += tone(self, f"virtual-table--{meant}")
             segments.append(Segment(" " * (placed.x - x), base))
-            pieces = justified(
-                fit(one_line(text), placed.width), placed.width, placed.column.justify, style, base
-            )
+            cut = fit_name if placed.column.name else fit
+            shown = cut(one_line(text), placed.width)
+            pieces = justified(shown, placed.width, placed.column.justify, style, base)
             segments += highlighted(pieces, words, tone(self, "virtual-table--match")) if words else pieces
             x = placed.x + placed.width
         segments.append(Segment(" " * max(0, width - x), base))

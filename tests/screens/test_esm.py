@@ -10,6 +10,7 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from engine.events import StageStarted, decode
 from screens.esm import EsmScreen
 from screens.widgets.detail_pane import DetailPane
 from tests.recorded_session import RecordedSession
@@ -218,6 +219,37 @@ async def test_live_rows_follow_and_freezing_holds_them(growing: RecordedSession
         screen = await press(pilot, "space")
         assert len(screen.decisions.source) > held
         assert "FROZEN" not in drawn(pilot.app)
+
+
+async def test_the_tab_goes_with_the_stage_until_one_is_chosen(session: RecordedSession) -> None:
+    """Mining shows pairs, selecting the library, evaluating decisions; a chosen tab stays."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        for stage, tab in (("mine", "pairs-pane"), ("select", "library-pane"), ("eval", "decisions-pane")):
+            session.seek(first_event(session, stage))
+            screen = await press(pilot)
+            assert screen.switcher.current == tab
+        await press(pilot, "4")
+        session.seek(first_event(session, "mine"))
+        assert (await press(pilot)).switcher.current == "results-pane"
+
+
+async def test_narrow_candidates_keep_their_figures(session: RecordedSession) -> None:
+    """Names are cut, figures never."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await type_filter(pilot, "method:esm gate:chosen")
+        screen = await press(pilot, "g", "enter")
+        place = session.state.decisions.place(screen.decisions.source.view.decision(0))
+        best = session.read(*place).candidates[0]  # type: ignore[attr-defined]
+        text = drawn(pilot.app)
+        for figure in (best.similarity, best.ahat, best.score):
+            assert f"{figure:.3f}" in text
+
+
+def first_event(session: RecordedSession, stage: str) -> int:
+    """number of the stage's first event."""
+    lines = (session.run_dir / "events.jsonl").read_bytes().splitlines()
+    found = map(decode, lines)
+    return next(e.seq for e in found if isinstance(e, StageStarted) and e.stage == stage)
 
 
 async def test_pause_is_another_key(growing: RecordedSession) -> None:

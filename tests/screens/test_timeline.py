@@ -61,6 +61,18 @@ def session(run: RunDirectory) -> Iterator[RunSession]:
     session.close()
 
 
+@pytest.mark.parametrize(("size", "lines"), [((80, 24), 1), ((140, 42), 4)])
+async def test_stages_have_a_line_each_where_there_is_room(
+    session: RunSession, size: tuple[int, int], lines: int
+) -> None:
+    """Also when the stages become known only after the first layout."""
+    app = TimelineApp(session)
+    async with app.run_test(size=size) as pilot:
+        await app.settle()
+        await pilot.pause()
+        assert app.stages.size.height == lines
+
+
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)])
 async def test_track_names_stages_and_marks_warnings(session: RunSession, size: tuple[int, int]) -> None:
     app = TimelineApp(session)

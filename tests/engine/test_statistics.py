@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from engine.esm.statistics import mcnemar, paired_bootstrap, wilson
+from engine.statistics import mcnemar, paired_bootstrap
+from engine.wilson import wilson
 
 
 def test_mcnemar_by_hand() -> None:
