@@ -123,10 +123,10 @@ def thin(x: Sequence[float], y: Sequence[float], points: int) -> tuple[list[floa
     that are no numbers are left out."""
     pairs = [(a, b) for a, b in zip(x, y, strict=True) if isfinite(a) and isfinite(b)]
     if len(pairs) > points:
-        width = 2 * len(pairs) / points
+        stretches = max(1, points // 2)
         kept: list[tuple[float, float]] = []
-        for i in range(points // 2):
-            stretch = pairs[int(i * width) : int((i + 1) * width)]
+        for i in range(stretches):
+            stretch = pairs[i * len(pairs) // stretches : (i + 1) * len(pairs) // stretches]
             low, high = min(stretch, key=_height), max(stretch, key=_height)
             kept += sorted({low, high})
         pairs = kept
