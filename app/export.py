@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from engine.files import write_atomic
+
+_WEB_FONT = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
 def export_path(run_dir: Path, name: str, suffix: str) -> Path:
@@ -33,6 +36,11 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]
         count += 1
     write_atomic(path, text.getvalue())
     return count
+
+
+def write_picture(path: Path, svg: str) -> None:
+    """Write a screenshot without the web fonts it names: opening a picture should ask nobody for anything."""
+    write_atomic(path, _WEB_FONT.sub("", svg))
 
 
 def _plain(value: object) -> object:

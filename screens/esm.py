@@ -13,7 +13,7 @@ from textual.widgets import ContentSwitcher
 
 from app.commands import Command, bindings
 from app.decision_rows import DECISION_FIELDS
-from app.export import export_path, write_csv
+from app.export import export_path, write_csv, write_picture
 from engine.errors import SteerError
 from screens.console_screen import NARROWEST
 from screens.panes.decisions import DecisionsPane
@@ -188,7 +188,7 @@ Filters: `correct and alpha>0.5`, `chosen:null`, `method:esm m:2..4`, `not corre
         """Write what is on the screen as SVG."""
         try:
             path = export_path(self.session.run_dir, "screen", ".svg")
-            path.write_text(self.app.export_screenshot(title="steer-tui"), encoding="utf-8")
+            write_picture(path, self.app.export_screenshot(title="steer-tui"))
         except OSError as error:
             self.notify(f"The picture was not written: {error}", severity="error", markup=False)
             return

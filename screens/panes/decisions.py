@@ -15,12 +15,14 @@ from textual.widgets import Static
 
 from app.decision_rows import DECISION_FIELDS
 from app.filter import Expression
+from app.state import RunState
 from engine.errors import SteerError
 from engine.events import DecisionTaken, Event, ExampleEvaluated
 from screens.decision_detail import Decided, draw
 from screens.decision_source import DecisionSource
 from screens.run_session import Session
 from screens.widgets.detail_pane import DetailPane
+from screens.widgets.figures import fixed, interval, signed
 from screens.widgets.filter_bar import FilterBar
 from screens.widgets.virtual_table import VirtualTable
 
@@ -221,7 +223,21 @@ class DecisionsPane(Container):
             parts.append(f"row {table.cursor + 1:,}" if len(self.source) else "")
         if (column := table.marked_column) is not None and table.has_focus:
             parts.append(f"{column.label}: {column.help}")
-        return Text("  │  ".join(filter(None, parts)), no_wrap=True, overflow="ellipsis")
+        text = Text("  │  ".join(filter(None, parts)), no_wrap=True, overflow="ellipsis")
+        gain = _gain(self._session.state)
+        room = self.size.width - 4 - text.cell_len - len(gain)
+        return text.append(" " * room + gain) if room > 0 else text
+
+
+def _gain(state: RunState) -> str:
+    """esm against greedy so far, with what it spends: where there is room, beside the count."""
+    row = state.running.get("esm")
+    if row is None or row.difference is None:
+        return ""
+    return (
+        f"esm {fixed(row.accuracy)}  − greedy {signed(row.difference)} {interval(row.low, row.high)}  "
+        f"tokens {fixed(row.mean_tokens, 1)} + {fixed(row.mean_probe_tokens, 1)} probe"
+    )
 
 
 def _outcome(event: Event | None) -> ExampleEvaluated | None:

@@ -39,7 +39,7 @@ def _difference(row: MethodEvaluated) -> Cell:
 
 
 METHOD_COLUMNS: Sequence[ListColumn[MethodEvaluated]] = (
-    ListColumn("method", "method", 16, priority=0, value=lambda r: r.method),
+    ListColumn("method", "method", 17, priority=0, value=lambda r: r.method),
     ListColumn("n", "n", 5, "right", 1, help="examples", value=lambda r: r.n),
     ListColumn("accuracy", "accuracy", 8, "right", 0, value=lambda r: r.accuracy, show=fixed),
     ListColumn(
