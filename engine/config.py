@@ -46,7 +46,7 @@ class ModelSection(Section):
     max_num_seqs: PositiveInt = Field(
         default=256, description="Sequences in one device batch, probes included."
     )
-    threads: NonNegativeInt = Field(default=0, description="CPU threads; 0 lets torch decide.")
+    threads: NonNegativeInt = Field(default=0, description="CPU threads; 0: one up to 20 M parameters (more only wait for each other), else what torch takes.")
 
     @model_validator(mode="after")
     def _needs_path(self) -> ModelSection:
@@ -193,6 +193,41 @@ class EvalSection(Section):
     cases: NonNegativeInt = Field(default=10, description="Improved and worsened examples written to cases/.")
 
 
+class ClustersSection(Section):
+    """The stage `clusters` (spec Evolution 1, 2.5). Paths name files that were made elsewhere."""
+
+    k: Annotated[int, Field(ge=2, le=250)] = Field(
+        default=10, description="k-means clusters; the two special ones come on top."
+    )
+    pca_dim: PositiveInt = Field(default=50, description="Components of the PCA before k-means.")
+    embedder: str = Field(
+        default="sentence-transformers/all-MiniLM-L6-v2",
+        min_length=1,
+        description="sentence-transformers model (folder or hub name), or `hashed` (spelling only, no weights).",
+    )
+    device: Literal["cpu", "cuda", "mps"] = Field(
+        default="cpu", description="Where the embedder runs; one that is not there ends the stage."
+    )
+    batch_size: PositiveInt = Field(default=256, description="Tokens the embedder takes at once.")
+    embeddings: str | None = Field(default=None, description="embeddings.npy made elsewhere.")
+    pca: str | None = Field(default=None, description="PCA made elsewhere (joblib: needs trust_files).")
+    labels: str | None = Field(
+        default=None, description="labels_kmeans.joblib made elsewhere (needs trust_files), or .npy."
+    )
+    descriptions: str | None = Field(default=None, description="cluster_descriptions.json made elsewhere.")
+    trust_files: bool = Field(
+        default=False, description="Open joblib files named here: they are pickles and can run any program."
+    )
+    frequency_corpus: str | None = Field(
+        default=None,
+        description="Text file, or JSONL with `text`, in which tokens are counted; none: the model's answers.",
+    )
+    frequency_texts: NonNegativeInt = Field(
+        default=200, description="Answers the model generates for counting; 0: nothing is counted."
+    )
+    tokens_listed: PositiveInt = Field(default=12, description="Tokens of each kind a description lists.")
+
+
 class Config(Section):
     """One run."""
 
@@ -207,3 +242,4 @@ class Config(Section):
     offline_memory: OfflineMemorySection = OfflineMemorySection()
     online: OnlineSection = OnlineSection()
     eval: EvalSection = EvalSection()
+    clusters: ClustersSection = ClustersSection()

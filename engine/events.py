@@ -223,7 +223,7 @@ class Candidate(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
 class DecisionTaken(Event, tag=True, kw_only=True, frozen=True):
     """One control point of one example, decided (spec ESM 6.3 to 6.10).
 
-    `gate` names the rule that settled it: see `engine.esm.decide.GATES`. `chosen` is the entry's name or
+    `gate` names the rule that settled it: see `engine.esm.decide`. `chosen` is the entry's name or
     None for the null action; `alpha` is the injected scale. `tokens_before` counts the committed tokens of
     the answer before this segment. `null_segment` is what the unsteered model would have committed here,
     when `online.record_null` asked for it (its tokens are in no budget).
@@ -294,6 +294,32 @@ class MethodEvaluated(Event, tag=True, kw_only=True, frozen=True):
     fixed: int = 0
     broken: int = 0
     final: bool = True
+
+
+# ---------------------------------------------------------------- Evolution: clusters
+
+
+class TokenCluster(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """One cluster of tokens (spec Evolution 2.5). `share`: of all counted tokens, between 0 and 1;
+    `central_tokens`: nearest to the cluster's mean first; `frequent_tokens`: most counted first."""
+
+    id: str
+    description: str
+    size: int
+    share: float = 0.0
+    central_tokens: list[str] = []
+    frequent_tokens: list[str] = []
+
+
+class ClustersBuilt(Event, tag=True, kw_only=True, frozen=True):
+    """The vocabulary is in clusters. `tokens`: rows of the logits; `unassigned`: padding rows, in no cluster;
+    `frequency_source`: what the frequent tokens were counted in."""
+
+    tokens: int
+    clusters: list[TokenCluster]
+    unassigned: int = 0
+    embedder: str = ""
+    frequency_source: str = ""
 
 
 EVENT_TYPES: tuple[type[Event], ...] = tuple(

@@ -12,6 +12,8 @@ _PACKAGES = (
     "tokenizers",
     "safetensors",
     "numpy",
+    "scikit-learn",
+    "sentence-transformers",
     "msgspec",
     "pydantic",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,11 @@ def load_vector(path: Path, hidden_size: int | None = None) -> Vector:
     try:
         tensor = torch.load(path, weights_only=True, map_location="cpu")
         vector = np.asarray(tensor.to(torch.float32).numpy(), dtype=np.float32)
+    except pickle.UnpicklingError as error:
+        # torch's own advice here is to load without weights_only: not with a file from elsewhere
+        raise DataError(
+            what="a vector file cannot be read: it is no tensor", where=str(path), mend=mend
+        ) from error
     except (
         OSError,
         RuntimeError,

@@ -31,21 +31,20 @@ def memory_errors(where: str) -> Iterator[None]:
         ) from error
 
 
-def pick_device(name: str) -> torch.device:
-    """`auto`: CUDA, else MPS, else the CPU. Raises ModelError for a device that is not there."""
+def pick_device(name: str, setting: str = "model.device") -> torch.device:
+    """`auto`: CUDA, else MPS, else the CPU. Raises ModelError for a device that is not there; `setting` is
+    the configuration's key that asked for it."""
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
         return torch.device(next(device for device, found in there.items() if found))
     if name not in there:
-        raise ModelError(
-            what=f"unknown device {name!r}", where="model.device", mend="use auto, cpu, cuda or mps"
-        )
+        raise ModelError(what=f"unknown device {name!r}", where=setting, mend="use auto, cpu, cuda or mps")
     if not there[name]:
         found = " and ".join(device for device, is_there in there.items() if is_there)
         raise ModelError(
             what=f"no {name} device can be used from here",
-            where="model.device",
-            mend=f"set it to auto (this machine has: {found}), or install the driver and a torch build for it",
+            where=setting,
+            mend=f"choose another (this machine has: {found}), or install the driver and a torch build for it",
         )
     return torch.device(name)
 

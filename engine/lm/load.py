@@ -38,7 +38,7 @@ def load_model(config: ModelConfig) -> LanguageModel:
             where="model.backend",
             mend=f"use one of: {', '.join(BACKENDS)}",
         )
-    path, name = _path(config)
+    path, name = model_path(config)
     from engine.lm.transformers import TransformersModel  # seconds: only who loads a model waits for it
 
     return TransformersModel.load(
@@ -52,8 +52,8 @@ def load_model(config: ModelConfig) -> LanguageModel:
     )
 
 
-def _path(config: ModelConfig) -> tuple[str, str]:
-    """Where the model lies and what it is called."""
+def model_path(config: ModelConfig) -> tuple[str, str]:
+    """Where the model lies and what it is called. Raises ModelError."""
     if config.backend == "embedded":
         return str(EMBEDDED), "embedded"
     if not config.path:

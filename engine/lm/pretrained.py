@@ -36,11 +36,8 @@ class Pretrained:
 def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
     """Load from a local folder or a hub name. Raises ModelError."""
     target = pick_device(device)
-    local = Path(path).expanduser()
-    if _looks_local(path) and not local.is_dir():
-        raise ModelError(what="no such model folder", where=path, mend="correct `model.path`")
-    source = str(local) if local.is_dir() else path
-    with _quiet(), _explained(path):
+    source = _source(path)
+    with quiet(), _explained(path):
         config = transformers.AutoConfig.from_pretrained(source)
         tokenizer = _tokenizer(source)
         loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(
@@ -49,7 +46,39 @@ def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
         model, report = loaded
         _check_complete(path, report)
         model = _on_device(model, target, path)
-        return Pretrained(model, tokenizer, _eos_ids(model), _fingerprint_of(source))
+        eos = _eos_ids(getattr(model, "generation_config", None), model.config)
+        return Pretrained(model, tokenizer, eos, _fingerprint_of(source))
+
+
+@dataclass
+class TextSide:
+    """What a model's folder says about text: tokenizer, the ids its settings end a text with, and how many
+    rows its logits have (padding rows behind the last token included)."""
+
+    tokenizer: Any
+    eos: frozenset[int]
+    vocab_size: int
+
+
+def load_text_side(path: str) -> TextSide:
+    """Load everything but the weights. Raises ModelError."""
+    source = _source(path)
+    with quiet(), _explained(path):
+        config = transformers.AutoConfig.from_pretrained(source)
+        try:
+            generation = transformers.GenerationConfig.from_pretrained(source)
+        except OSError:  # a model without generation settings of its own
+            generation = None
+        tokenizer = _tokenizer(source)
+        return TextSide(tokenizer, _eos_ids(generation, config), int(config.get_text_config().vocab_size))
+
+
+def _source(path: str) -> str:
+    """The local folder, or else a hub name."""
+    local = Path(path).expanduser()
+    if _looks_local(path) and not local.is_dir():
+        raise ModelError(what="no such model folder", where=path, mend="correct `model.path`")
+    return str(local) if local.is_dir() else path
 
 
 def _tokenizer(source: str) -> Any:
@@ -69,7 +98,7 @@ def _looks_local(path: str) -> bool:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """The engine's only output is its log: hush the library's progress bars and its advice."""
     bars, level = hf_logging.is_progress_bar_enabled(), hf_logging.get_verbosity()
     hf_logging.disable_progress_bar()
@@ -132,10 +161,10 @@ def _on_device(model: Any, device: torch.device, path: str) -> Any:
     return model.to(device).eval()
 
 
-def _eos_ids(model: Any) -> frozenset[int]:
+def _eos_ids(generation: Any, config: Any) -> frozenset[int]:
     """End-of-sequence ids of the generation settings and of the configuration: one, several or none."""
     ids: set[int] = set()
-    for settings in (getattr(model, "generation_config", None), model.config.get_text_config()):
+    for settings in (generation, config.get_text_config()):
         value = getattr(settings, "eos_token_id", None)
         ids |= set(value) if isinstance(value, (list, tuple)) else {value} if value is not None else set()
     return frozenset(ids)

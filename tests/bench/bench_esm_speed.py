@@ -29,8 +29,9 @@ from engine.lm.load import EMBEDDED
 from engine.lm.protocol import LanguageModel, Request, Sampling
 from engine.lm.transformers import TransformersModel
 from engine.tasks.loaders import load_task_dataset
-from tests.bench.bench_esm_sweep import DEMO, run_stage
+from tests.bench.bench_esm_sweep import DEMO
 from tests.literal_model import LiteralModel
+from tests.run_stage import run_stage
 
 T = TypeVar("T")
 FEW, MANY = 4, 64

@@ -13,7 +13,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from engine.config import Config
 from engine.config_file import load_config
 from engine.esm.evaluate import Evaluate
 from engine.esm.memory_stage import BuildMemory
@@ -22,7 +21,7 @@ from engine.esm.select import Select
 from engine.events import Event, MethodEvaluated
 from engine.lm.load import load_model
 from engine.lm.protocol import LanguageModel
-from engine.stage import Stage, StageContext
+from tests.run_stage import run_stage
 
 LAYERS = (0, 1, 2, 3)
 SCALES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -31,16 +30,9 @@ HERE = Path(__file__).resolve().parent
 DEMO = HERE.parent.parent / "configs" / "demo.yaml"
 
 
-def run_stage(stage: Stage, config: Config, folder: Path, model: LanguageModel) -> list[MethodEvaluated]:
-    """Run one stage in this process; returns the final rows that it logged."""
-    rows: list[MethodEvaluated] = []
-
-    def emit(event: Event) -> None:
-        if isinstance(event, MethodEvaluated) and event.final:
-            rows.append(event)
-
-    stage.run(StageContext(stage.name, config, folder, emit, lambda: None, lambda: model))
-    return rows
+def final_rows(events: list[Event]) -> list[MethodEvaluated]:
+    """Each method's last row."""
+    return [event for event in events if isinstance(event, MethodEvaluated) and event.final]
 
 
 def sweep(examples: int, overrides: list[str]) -> list[dict[str, Any]]:
@@ -66,7 +58,7 @@ def _at_scale(
     for path in folder.glob("esm/eval/*/per_example.jsonl"):
         if path.parent.name != "greedy":
             path.unlink()
-    rows = run_stage(Evaluate(), config, folder, model)
+    rows = final_rows(run_stage(Evaluate(), config, folder, model))
     for row in rows:
         print(
             f"layer {layer} k_scale {scale:<5} {row.method:14} {row.accuracy:.3f} {row.mean_tokens:.1f}",

@@ -1,0 +1,72 @@
+"""Deltas: one number a cluster, added to the logits of its tokens. Read, checked and written (spec Evolution 4.4)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from engine.errors import DataError
+from engine.files import write_atomic
+
+Deltas = dict[str, float]
+"""Cluster id ("0", "1", ...) -> what is added."""
+
+
+def zero_deltas(clusters: Sequence[str]) -> Deltas:
+    """Deltas that change nothing."""
+    return dict.fromkeys(clusters, 0.0)
+
+
+def delta_problems(found: object, clusters: Sequence[str]) -> list[str]:
+    """What keeps `found` from being deltas of exactly these clusters; empty when nothing does."""
+    if not isinstance(found, Mapping):
+        return [f"deltas are an object of cluster ids and numbers, not {type(found).__name__}"]
+    missing = [cluster for cluster in clusters if cluster not in found]
+    extra = [str(key) for key in found if key not in clusters]
+    wrong = [str(key) for key, value in found.items() if not _is_number(value)]
+    told = [("missing clusters", missing), ("unknown clusters", extra), ("not a finite number", wrong)]
+    return [f"{what}: {', '.join(names)}" for what, names in told if names]
+
+
+def check_deltas(found: object, clusters: Sequence[str], where: str) -> Deltas:
+    """`found` as deltas, in the order of `clusters`. Raises DataError naming everything that is wrong."""
+    problems = delta_problems(found, clusters)
+    if problems:
+        raise DataError(
+            what=f"these are no deltas: {'; '.join(problems)}",
+            where=where,
+            mend=f"give one finite number for each of the clusters {clusters[0]} to {clusters[-1]}",
+        )
+    assert isinstance(found, Mapping)
+    return {cluster: float(found[cluster]) for cluster in clusters}
+
+
+def read_deltas(path: Path, clusters: Sequence[str]) -> Deltas:
+    """Deltas of exactly these clusters from a JSON file. Raises DataError."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise DataError(
+            what="no such file of deltas", where=str(path), mend="correct the path, or start from zeros"
+        ) from error
+    except (ValueError, OSError) as error:
+        raise DataError(
+            what=f"deltas cannot be read: {error}", where=str(path), mend="restore the file, or remove it"
+        ) from error
+    return check_deltas(found, clusters, str(path))
+
+
+def write_deltas(path: Path, deltas: Deltas) -> None:
+    """Write atomically. NaN and infinity are refused."""
+    write_atomic(path, json.dumps(deltas, indent=2, allow_nan=False) + "\n")
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:
+        return False

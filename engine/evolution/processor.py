@@ -1,0 +1,115 @@
+"""`generate-processor`: deltas and clusters become `processor.py`, a file that needs nothing of this repository
+(spec Evolution 2.5).
+
+    python -m engine.evolution.processor --deltas D --clusters C --out processor.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import tempfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import DataError, SteerError
+from engine.evolution.cluster_map import NO_CLUSTER, ClusterMap, load_cluster_map
+from engine.evolution.deltas import Deltas, check_deltas, read_deltas
+from engine.evolution.processor_check import check_processor
+from engine.files import write_atomic
+from engine.lm.protocol import LogitsProcessor
+
+TEMPLATE = Path(__file__).with_name("processor_template.py")
+_BEGIN, _END = "# ---- values\n", "# ---- end of values\n"
+_LINE = 96
+"""Characters of packed ids on a line."""
+
+
+def expected_row(clusters: ClusterMap, deltas: Deltas) -> NDArray[np.float32]:
+    """What a processor of these deltas adds to each logit: (vocab_size,)."""
+    table = np.zeros(NO_CLUSTER + 1, dtype=np.float32)
+    for cluster, delta in deltas.items():
+        table[int(cluster)] = delta
+    return table[clusters.ids]
+
+
+def processor_source(clusters: ClusterMap, deltas: Deltas) -> str:
+    """Text of `processor.py`. Raises DataError for deltas of other clusters."""
+    deltas = check_deltas(deltas, clusters.names, "deltas of the processor")
+    packed = base64.b64encode(zlib.compress(clusters.ids.tobytes(), 9)).decode()
+    lines = [packed[start : start + _LINE] for start in range(0, len(packed), _LINE)]
+    values = [
+        f"VOCAB_SIZE = {clusters.vocab_size}",
+        "DELTAS = {",
+        *(f"    {json.dumps(cluster)}: {delta!r}," for cluster, delta in deltas.items()),
+        "}",
+        "PACKED_CLUSTER_IDS = (",
+        *(f'    "{line}"' for line in lines),
+        ")",
+    ]
+    head, rest = TEMPLATE.read_text(encoding="utf-8").split(_BEGIN)
+    tail = rest.split(_END)[1]
+    return f"{head}{_BEGIN}" + "\n".join(values) + f"\n{_END}{tail}"
+
+
+def generate_processor(path: Path, clusters: ClusterMap, deltas: Deltas) -> None:
+    """Write `path` after the same text has passed `check_processor`: what stands there is always usable."""
+    source = processor_source(clusters, deltas)
+    with tempfile.TemporaryDirectory(prefix="processor-") as folder:
+        candidate = Path(folder) / "processor.py"
+        candidate.write_text(source, encoding="utf-8")
+        check_processor(candidate, clusters.vocab_size, expected_row(clusters, deltas))
+    write_atomic(path, source)
+
+
+def sglang_processor_string(path: Path) -> str:
+    """What goes to an SGLang server as `custom_logit_processor`: JSON with a hex pickle, as the server's
+    `CustomLogitProcessor.from_str` reads it. It decodes where neither this repository nor `path` is."""
+    return cast("str", _run(path).ClusterDeltaProcessor.to_str())
+
+
+def load_logits_processor(processor: Path | str | LogitsProcessor) -> LogitsProcessor:
+    """A generated file (its code is run), or a processor already made, for `LanguageModel.generate`."""
+    if not isinstance(processor, (Path, str)):
+        return processor
+    return cast("LogitsProcessor", _run(Path(processor)).ClusterDeltaLogitsProcessor())
+
+
+def _run(path: Path) -> ModuleType:
+    """The file as a module that nobody can import, so that several may be loaded side by side."""
+    module = ModuleType("processor")
+    module.__file__ = str(path)
+    try:
+        exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), module.__dict__)
+    except Exception as error:  # a file by another hand raises what it likes
+        raise DataError(
+            what=f"this processor cannot be loaded: {type(error).__name__}: {error}",
+            where=str(path),
+            mend="generate it again from its deltas",
+        ) from error
+    return module
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m engine.evolution.processor")
+    parser.add_argument("--deltas", type=Path, required=True, help="JSON: cluster id -> delta")
+    parser.add_argument("--clusters", type=Path, required=True, help="folder with clusters.json")
+    parser.add_argument("--out", type=Path, required=True, help="processor.py to write")
+    chosen = parser.parse_args(arguments)
+    try:
+        clusters = load_cluster_map(chosen.clusters)
+        generate_processor(chosen.out, clusters, read_deltas(chosen.deltas, clusters.names))
+    except SteerError as error:
+        raise SystemExit(str(error)) from error
+
+
+if __name__ == "__main__":
+    main()

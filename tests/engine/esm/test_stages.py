@@ -1,0 +1,154 @@
+"""The stages' files against each other: every figure of a later one follows from an earlier one."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.config_file import load_config
+from engine.esm.evaluate import Evaluate
+from engine.esm.memory_stage import BuildMemory
+from engine.esm.mine import Mine
+from engine.esm.select import Select
+from engine.esm.vectors import load_vector
+from engine.events import DecisionTaken, EntryPicked, Event, PairMined
+from engine.files import read_jsonl
+from engine.lm.load import EMBEDDED
+from engine.lm.transformers import TransformersModel
+from tests.kill_and_resume import DEMO
+from tests.run_stage import run_stage
+
+SMALL = (
+    "task.train_size=24", "task.eval_size=12", "offline_mine.K=4", "offline_select.B=40",
+    "eval.ablations=[no_probing]",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def model() -> TransformersModel:
+    return TransformersModel.load(str(EMBEDDED), device="cpu", dtype="float32", max_num_seqs=128)
+
+
+@pytest.fixture(scope="module")
+def run(model: TransformersModel, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event]]:
+    """The method's folder, and everything logged."""
+    folder = tmp_path_factory.mktemp("run")
+    events: list[Event] = []
+    for stage in (Mine(), Select(), BuildMemory(), Evaluate()):
+        events += run_stage(stage, load_config(DEMO, list(SMALL)), folder, model)
+    return folder / "esm", events
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_rollouts_hold_the_reward_of_their_tokens(run: tuple[Path, list[Event]]) -> None:
+    """R - eta0 |y| / T_max (spec ESM 3.2)."""
+    examples = read_jsonl(run[0] / "mine/rollouts.jsonl")
+    assert len(examples) == 24 and all(len(example["rollouts"]) == 4 for example in examples)
+    for rollout in (rollout for example in examples for rollout in example["rollouts"]):
+        assert rollout["reward"] == pytest.approx(rollout["correct"] - 0.1 * rollout["tokens"] / 200)
+
+
+def test_a_pair_is_a_wrong_and_a_right_candidate(run: tuple[Path, list[Event]]) -> None:
+    """Quality is the gap of mean rewards; only the wrong one carries the vector (spec ESM 3.5 to 3.7)."""
+    folder, events = run
+    candidates = read_jsonl(folder / "mine/candidates.jsonl")
+    rewards = {
+        example["example_id"]: {
+            side: [r["reward"] for r in example["rollouts"] if r["correct"] == side] for side in (True, False)
+        }
+        for example in read_jsonl(folder / "mine/rollouts.jsonl")
+    }
+    pairs: dict[str, dict[str, Any]] = {}
+    for candidate in candidates:
+        pairs.setdefault(candidate["pair_id"], {})[candidate["kind"]] = candidate
+    assert len(pairs) == sum(isinstance(event, PairMined) for event in events) > 10
+    for pair in pairs.values():
+        wrong, right = pair["wrong"], pair["right"]
+        assert right["vector_path"] is None
+        norm = np.linalg.norm(load_vector(folder / "mine" / wrong["vector_path"], 128))
+        assert np.isfinite(norm)
+        most = max(rewards[wrong["example_id"]][True]) - min(rewards[wrong["example_id"]][False])
+        assert 0 < wrong["quality"] == right["quality"] <= most + 1e-9
+
+
+def test_library_and_memory_hold_what_was_picked(run: tuple[Path, list[Event]]) -> None:
+    """In the same order, with unit keys that are the library's own."""
+    folder, events = run
+    library = read_jsonl(folder / "library/library.jsonl")
+    picked = [event.tool_name for event in events if isinstance(event, EntryPicked)]
+    assert [row["tool_name"] for row in library] == picked and len(set(picked)) == 40
+    entries, keys = read_jsonl(folder / "memory/entries.jsonl"), np.load(folder / "memory/keys.npy")
+    assert [row["tool_name"] for row in entries] == picked
+    assert keys.shape == (40, 128) and np.allclose(np.linalg.norm(keys, axis=1), 1, atol=1e-5)
+    for row, key in zip(library, keys, strict=True):
+        own = load_vector(folder / "library" / row["key_path"], 128)
+        assert np.allclose(key, own / np.linalg.norm(own), atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["esm", "no_probing"])
+def test_answers_add_up_to_their_steps(run: tuple[Path, list[Event]], method: str) -> None:
+    """Tokens, budgets and decisions; and the log tells the same."""
+    folder, events = run
+    lines = read_jsonl(folder / f"eval/{method}/per_example.jsonl")
+    logged = [event for event in events if isinstance(event, DecisionTaken) and event.method == method]
+    assert len(logged) == sum(len(line["steps"]) for line in lines)
+    for line in lines:
+        assert line["tokens_used"] == sum(step["committed_tokens"] for step in line["steps"])
+        assert line["probe_tokens_used"] == sum(step["probe_tokens"] for step in line["steps"])
+        assert line["budget_used"] == line["tokens_used"] + line["probe_tokens_used"]
+        assert line["steered"] == sum(step["chosen"] is not None for step in line["steps"])
+        mine = [event for event in logged if event.example == line["example_id"]]
+        assert "".join(event.segment for event in mine) == line["text"]
+    if method == "no_probing":
+        assert not any(line["probe_tokens_used"] for line in lines)
+
+
+def test_tables_follow_from_the_answers(run: tuple[Path, list[Event]]) -> None:
+    folder, _ = run
+    rows = [*table(folder / "tables/main_results_single.csv"), *table(folder / "tables/ablation.csv")]
+    greedy = read_jsonl(folder / "eval/greedy/per_example.jsonl")
+    assert {row["method"] for row in rows} >= {"greedy", "esm", "no_probing"}
+    for row in rows:
+        lines = read_jsonl(folder / f"eval/{row['method']}/per_example.jsonl")
+        right = [line["correct"] for line in lines]
+        assert float(row["accuracy"]) == pytest.approx(np.mean(right))
+        assert float(row["mean_committed_tokens"]) == pytest.approx(
+            np.mean([line["tokens_used"] for line in lines])
+        )
+        if row["method"] != "greedy":
+            fixed = sum(a and not b["correct"] for a, b in zip(right, greedy, strict=True))
+            assert int(row["fixed"]) == fixed
+            difference = np.mean(right) - np.mean([line["correct"] for line in greedy])
+            assert float(row["difference"]) == pytest.approx(difference)
+    summary = read_jsonl(folder / "eval/esm/summary.jsonl")[-1]
+    assert (summary["n"], summary["T_max"]) == (12, 200)
+    compared = json.loads((folder / "tables/compare_T200.json").read_text())
+    assert [row["method"] for row in compared] == ["esm", "no_probing"]
+    assert "# " in (folder / "cases/cases_T200.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("source", "sources"), [("gold", {"gold"}), ("rollout_or_gold", {"rollout", "gold"})]
+)
+def test_positives_from_the_data_set(
+    model: TransformersModel, tmp_path: Path, source: str, sources: set[str]
+) -> None:
+    """gold: always the data set's solution; rollout_or_gold: only where no rollout is right (spec ESM 3.4)."""
+    config = load_config(DEMO, [*SMALL, f"offline_mine.pos_source={source}", "offline_mine.K=2"])
+    pairs = [e for e in run_stage(Mine(), config, tmp_path, model) if isinstance(e, PairMined)]
+    assert {pair.source for pair in pairs} == sources
+    right = {
+        line["example_id"]: any(rollout["correct"] for rollout in line["rollouts"])
+        for line in read_jsonl(tmp_path / "esm/mine/rollouts.jsonl")
+    }
+    if source == "rollout_or_gold":
+        assert all(right[pair.example] == (pair.source == "rollout") for pair in pairs)
