@@ -1,8 +1,4 @@
-"""PCA and k-means over embedded tokens (spec Evolution 2.5).
-
-scikit-learn is imported where it is used: it brings along a progress bar for terminals, which the engine does
-without.
-"""
+"""PCA and k-means over embedded tokens (spec Evolution 2.5)."""
 
 from __future__ import annotations
 
@@ -11,6 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from engine.errors import ConfigError, Problem
@@ -19,10 +18,8 @@ RESTARTS = 10
 """Seeded starts of k-means; the tightest clustering is kept."""
 
 
-def fit_pca(rows: NDArray[np.float32], components: int, seed: int) -> Any:
+def fit_pca(rows: NDArray[np.float32], components: int, seed: int) -> PCA:
     """PCA of `rows` (n, dimension); as many components as asked for, or as there can be."""
-    from sklearn.decomposition import PCA
-
     most = min(components, *rows.shape)
     with threadpool_limits(1):
         return PCA(n_components=most, random_state=seed % 2**32).fit(rows)
@@ -38,9 +35,6 @@ def kmeans_labels(points: NDArray[np.float32], k: int, seed: int) -> NDArray[np.
     """Label 0 to k-1 of every point. One thread: sums in another order would give other labels.
 
     Raises ConfigError when there are not k different points."""
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-
     most = len(np.unique(np.round(points, 4), axis=0))
     if most < k:
         raise ConfigError([Problem("clusters.k", str(k), f"at most {most}: so many tokens differ")])
