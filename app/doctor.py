@@ -73,7 +73,7 @@ def look(outputs: Path) -> Iterator[Finding]:
     """Look at everything, cheap things first."""
     yield _python()
     yield from (_package(name) for name in _REQUIRED)
-    yield _embedded(Path(__file__).resolve().parent.parent / "engine" / "lm" / "embedded")
+    yield _embedded(Path(__file__).resolve().parent.parent / "engine" / "lm" / "embedded" / "arithmetic")
     yield from _devices()
     yield _hub(os.environ)
     yield _datasets()

@@ -39,6 +39,21 @@ class ConsoleScreen(Screen[Result]):
     ConsoleScreen.-tiny > TooNarrow { display: block; }
     """
 
+    _focused_before: Widget | None = None
+
+    def on_resize(self) -> None:
+        """What is hidden loses the focus: give it back once there is room again."""
+        tiny = self.app.size.width < NARROWEST
+        if tiny and self.focused is not None:
+            self._focused_before = self.focused
+        elif not tiny and self._focused_before is not None:
+            self.call_after_refresh(self._focus_again)
+
+    def _focus_again(self) -> None:
+        before, self._focused_before = self._focused_before, None
+        if self.focused is None and before is not None and before.focusable:
+            before.focus()
+
     def compose(self) -> ComposeResult:
         yield TooNarrow()
         yield from self.compose_content()

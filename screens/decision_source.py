@@ -44,6 +44,11 @@ class DecisionSource(RowSource):
         self._match: Predicate | None = None
         self._words: tuple[str, ...] = ()
 
+    @property
+    def state(self) -> RunState:
+        """The state that the rows are of."""
+        return self.view.rows.state
+
     def update(self, state: RunState) -> bool:
         """Take in a newer, older or other state. Whether rows changed."""
         before = self.view.rows
@@ -55,7 +60,7 @@ class DecisionSource(RowSource):
     def filter(self, expression: Expression | None) -> None:
         """Show only rows that match."""
         self.view.filter(expression)
-        self.view.update(self.view.rows.state)
+        self.view.update(self.state)
         self._rematch()
 
     def find_expression(self, expression: Expression | None) -> None:
@@ -74,7 +79,7 @@ class DecisionSource(RowSource):
 
     def cells(self, row: int) -> tuple[Cell, ...]:
         decision = self.view.decision(row)
-        state = self.view.rows.state
+        state = self.state
         d = state.decisions
         steered = d.column("chosen")[decision] != NULL
         shown: Tone = "" if steered else "dim"
@@ -104,7 +109,7 @@ class DecisionSource(RowSource):
         return [self.view.rows.getter(column.key)(decision) for column in COLUMNS]
 
     def offset(self, row: int) -> int | None:
-        return self.view.rows.state.decisions.place(self.view.decision(row)).offset
+        return self.state.decisions.place(self.view.decision(row)).offset
 
     def key(self, row: int) -> Hashable:
         return self.view.decision(row)

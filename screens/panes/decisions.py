@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.text import Text
@@ -126,7 +127,8 @@ class DecisionsPane(Container):
             self.detail.show(None)
             return
         number = self.source.view.decision(min(self.table.cursor, len(self.source) - 1))
-        state = self._session.state
+        # Of the rows, not of the session: while another tab is on, the session may have gone back behind them.
+        state = self.source.state
         place, method = state.decisions.place(number), state.decisions.text("method", number)
         example = state.decisions.text("example", number)
         outcomes = [state.outcomes.place(name, example) for name in (method, "greedy")]
@@ -176,7 +178,7 @@ class DecisionsPane(Container):
 
     def action_differ(self, by: int) -> None:
         """Go to the next decision of another example that came out otherwise than under greedy."""
-        d = self._session.state.decisions
+        d = self.source.state.decisions
         numbers = d.column("method"), d.column("example")
         view = self.source.view
 
@@ -224,20 +226,23 @@ class DecisionsPane(Container):
         if (column := table.marked_column) is not None and table.has_focus:
             parts.append(f"{column.label}: {column.help}")
         text = Text("  │  ".join(filter(None, parts)), no_wrap=True, overflow="ellipsis")
-        gain = _gain(self._session.state)
-        room = self.size.width - 4 - text.cell_len - len(gain)
-        return text.append(" " * room + gain) if room > 0 else text
+        room = self.line.size.width - 3 - text.cell_len
+        gain = next((gain for gain in _gains(self._session.state) if len(gain) <= room), "")
+        return text.append(" " * (room + 1 - len(gain)) + gain) if gain else text
 
 
-def _gain(state: RunState) -> str:
-    """esm against greedy so far, with what it spends: where there is room, beside the count."""
-    row = state.running.get("esm")
+def _gains(state: RunState) -> Sequence[str]:
+    """esm against greedy so far, with what it spends; until there is both, greedy alone. The longest first."""
+    row, greedy = state.running.get("esm"), state.running.get("greedy")
     if row is None or row.difference is None:
-        return ""
-    return (
-        f"esm {fixed(row.accuracy)}  − greedy {signed(row.difference)} {interval(row.low, row.high)}  "
-        f"tokens {fixed(row.mean_tokens, 1)} + {fixed(row.mean_probe_tokens, 1)} probe"
-    )
+        return [f"greedy {fixed(greedy.accuracy)}  {fixed(greedy.mean_tokens, 1)} tokens"] if greedy else []
+    difference = f"{signed(row.difference)} {interval(row.low, row.high)}"
+    committed, probe = row.mean_tokens, row.mean_probe_tokens
+    return [
+        f"esm {fixed(row.accuracy)}  − greedy {difference}  tokens {committed:.1f} + {probe:.1f} probe",
+        f"esm {fixed(row.accuracy)} Δ{difference} {committed:.0f}+{probe:.0f} tok",
+        f"esm − greedy {difference}",
+    ]
 
 
 def _outcome(event: Event | None) -> ExampleEvaluated | None:

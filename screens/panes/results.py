@@ -73,16 +73,16 @@ METHOD_COLUMNS: Sequence[ListColumn[MethodEvaluated]] = (
         show=lambda pair: interval(*pair),
     ),
     ListColumn(
-        "p", "p", 6, "right", 3, help="McNemar, exact, two-sided", value=lambda r: r.p, show=probability
+        "p", "p", 6, "right", 5, help="McNemar, exact, two-sided", value=lambda r: r.p, show=probability
     ),
-    ListColumn("fixed", "▲", 4, "right", 5, help="right where greedy is wrong", value=lambda r: r.fixed),
-    ListColumn("broken", "▼", 4, "right", 5, help="wrong where greedy is right", value=lambda r: r.broken),
+    ListColumn("fixed", "▲", 4, "right", 6, help="right where greedy is wrong", value=lambda r: r.fixed),
+    ListColumn("broken", "▼", 4, "right", 6, help="wrong where greedy is right", value=lambda r: r.broken),
     ListColumn(
         "tokens",
-        "tokens",
-        7,
+        "committed",
+        9,
         "right",
-        4,
+        3,
         help="committed tokens an answer",
         value=lambda r: r.mean_tokens,
         show=lambda v: fixed(v, 1),
@@ -92,7 +92,7 @@ METHOD_COLUMNS: Sequence[ListColumn[MethodEvaluated]] = (
         "probe",
         7,
         "right",
-        6,
+        4,
         help="probe tokens an answer",
         value=lambda r: r.mean_probe_tokens,
         show=lambda v: fixed(v, 1),
@@ -202,9 +202,9 @@ def _budget(rows: Sequence[MethodEvaluated], palette: dict[str, Style], width: i
 
 def _gain(row: MethodEvaluated, palette: dict[str, Style]) -> Text:
     return Text.assemble(
-        ("esm − greedy  ", palette["dim"]),
+        ("esm − greedy ", palette["dim"]),
         (signed(row.difference), palette["strong"]),
-        f"  {interval(row.low, row.high)}  p {probability(row.p)}  n {row.n:,}",
-        f"   ▲ {row.fixed} fixed  ▼ {row.broken} broken",
-        ("" if row.final else "   running", palette["warn"]),
+        f" {interval(row.low, row.high)}  p {probability(row.p)}",
+        f"  ▲{row.fixed} fixed  ▼{row.broken} broken",
+        ("" if row.final else "  running", palette["warn"]),
     )

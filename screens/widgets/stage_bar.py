@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import ClassVar
 
 from rich.style import Style
@@ -83,17 +84,25 @@ class StageBar(Widget):
         return max(1, count) if roomy else 1
 
     def render(self) -> Text:
-        found = list(self._session.state.stages.values())
+        found = self._stages()
         if not found:
             return Text("no stage has begun yet", self._style("dim")).append_text(Text("  ") + self._worker())
         if self.lines == 1:
             return self._compact(found)
         name_width = max(len(stage.name) for stage in found)
         rows = [self._line(stage, name_width) for stage in found]
-        shown = self._session.state.active_stage or found[-1]
-        at = found.index(shown)
+        at = next((i for i, stage in enumerate(found) if stage.active), len(found) - 1)
         rows[at] = self._with_right(rows[at], self._worker())
         return Text("\n").join(rows)
+
+    def _stages(self) -> list[StageState]:
+        """As the log tells them; at its end a stage whose worker vanished has no pace any more."""
+        found = list(self._session.state.stages.values())
+        status = getattr(self._session, "status", None)
+        vanished = status is not None and status.state == "interrupted"
+        if not vanished or self._session.cursor is not None or self._session.frozen:
+            return found
+        return [replace(stage, status=stages.STOPPED) if stage.active else stage for stage in found]
 
     # ------------------------------------------------------------ one line for all
 
@@ -101,7 +110,7 @@ class StageBar(Widget):
         """`✓ mine ✓ select ▶ eval ━━━━╸─── 45/100 1,203 tok/s ETA 0:42      ● at work`"""
         width = self.content_size.width
         worker = self._worker()
-        current = self._session.state.active_stage or _last_begun(found)
+        current = next((stage for stage in found if stage.active), None) or _last_begun(found)
         text = Text(no_wrap=True)
         for stage in found:
             text.append(f"{SIGNS.get(stage.status, '?')} {stage.name} ", self._tone(stage))
@@ -149,6 +158,8 @@ class StageBar(Widget):
             parts.append(
                 (f"ETA {duration(stage.eta)}" if stage.eta is not None else "", self._style("strong"))
             )
+        elif brief and stage.status == stages.STOPPED and stage.total:
+            parts.append((f"{stage.done:,}/{stage.total:,} kept", self._style("dim")))
         elif brief and stage.status == stages.FAILED and stage.error is not None:
             parts.append((stage.error.what, self._style("bad")))
         elif brief and stage.status == stages.FINISHED:

@@ -25,6 +25,8 @@ from screens.leaving import LeaveScreen, WaitingScreen
 from screens.new_run import NewRunScreen
 from screens.runs import RunsScreen
 from screens.widgets.key_line import keys_of
+from screens.widgets.run_header import RunHeader
+from screens.widgets.stage_bar import StageBar
 from tests.synthetic_run import SyntheticRun, write_log
 
 SIZES = [(80, 24), (200, 60)]
@@ -145,9 +147,16 @@ async def test_pause_and_freeze_are_two_things(
         assert session.update() or session.alive, "the engine goes on"
         words = [key.word for key in keys_of(app.screen)]
         assert {"Unfreeze", "Pause", "Stop", "Detach", "Quit"} <= set(words)
+        header = app.screen.query_one(RunHeader)
+        assert "FROZEN" in header.render().plain and "PAUSED" not in header.render().plain
         await pilot.press("space", "p")
         await until(lambda: session.state.status == "paused", "the pause")
         assert not session.frozen
+        await until(lambda: "ENGINE PAUSED" in header.render().plain, "the header")
+        assert "FROZEN" not in header.render().plain
+        await pilot.press("space")
+        assert "FROZEN" in header.render().plain and "ENGINE PAUSED" in header.render().plain
+        await pilot.press("space")
         await until(lambda: "Go on" in [key.word for key in keys_of(app.screen)], "the key to go on")
         await pilot.press("p")
         await until(lambda: session.state.status == "running", "going on")
@@ -256,6 +265,9 @@ async def test_worker_that_dies_without_a_word(
         await until(
             lambda: session.status is not None and session.status.state == "interrupted", "interrupted"
         )
+        bar = app.screen.query_one(StageBar)
+        await until(lambda: "■" in bar.render().plain, "the stage that nobody is at")
+        assert "ETA" not in bar.render().plain and "▶" not in bar.render().plain
         await until(lambda: "Resume" in [key.word for key in keys_of(app.screen)], "resume")
 
 

@@ -10,7 +10,7 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from engine.events import StageStarted, decode
+from engine.events import Event, MethodEvaluated, StageStarted, Unknown, decode
 from screens.esm import EsmScreen
 from screens.widgets.detail_pane import DetailPane
 from tests.recorded_session import RecordedSession
@@ -233,6 +233,54 @@ async def test_the_tab_goes_with_the_stage_until_one_is_chosen(session: Recorded
         assert (await press(pilot)).switcher.current == "results-pane"
 
 
+async def test_going_back_while_another_tab_is_on(session: RecordedSession) -> None:
+    """Rows that are not seen stay those of a later moment: their detail is not drawn from an earlier one."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await press(pilot, "G", "4")
+        session.seek(first_event(session, "mine"))
+        await press(pilot)
+        screen.decisions._draw_detail()
+        assert not (await press(pilot, "1")).decisions.source.view.total
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_gain_and_cost_are_there_while_eval_runs(
+    session: RecordedSession, size: tuple[int, int]
+) -> None:
+    """Under the decisions: the difference to greedy with its interval, committed and probe tokens."""
+    running = [e for e in events_of(session) if isinstance(e, MethodEvaluated) and e.method == "esm"][3]
+    assert not running.final and running.difference is not None
+    async with EsmApp(session).run_test(size=size) as pilot:
+        session.seek(running.seq)
+        screen = await press(pilot)
+        text = str(screen.decisions.line.render())
+        assert f"{running.difference:+.3f}".replace("-", "−") in text and "]" in text
+        committed, probe = running.mean_tokens, running.mean_probe_tokens
+        assert f"{committed:.0f}+{probe:.0f} tok" in text or f"{committed:.1f} + {probe:.1f} probe" in text
+
+
+async def test_results_have_the_budget_on_a_small_terminal(session: RecordedSession) -> None:
+    """Committed and probe tokens of every method; its own interval where there is room."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        await press(pilot, "4")
+        assert "committed   probe" in drawn(pilot.app)
+        assert "its 95%" not in drawn(pilot.app)
+        await pilot.resize_terminal(*WIDE)
+        await press(pilot)
+        assert "its 95%" in drawn(pilot.app)
+
+
+async def test_keys_go_on_after_a_narrow_terminal(session: RecordedSession) -> None:
+    """What was hidden for want of room has the focus again."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await press(pilot, "g")
+        await pilot.resize_terminal(40, 24)
+        await press(pilot)
+        await pilot.resize_terminal(*SMALL)
+        await press(pilot, "down")
+        assert screen.decisions.table.has_focus and screen.decisions.table.cursor == 1
+
+
 async def test_narrow_candidates_keep_their_figures(session: RecordedSession) -> None:
     """Names are cut, figures never."""
     async with EsmApp(session).run_test(size=SMALL) as pilot:
@@ -245,11 +293,14 @@ async def test_narrow_candidates_keep_their_figures(session: RecordedSession) ->
             assert f"{figure:.3f}" in text
 
 
+def events_of(session: RecordedSession) -> list[Event | Unknown]:
+    """All events of the log."""
+    return [decode(line) for line in (session.run_dir / "events.jsonl").read_bytes().splitlines()]
+
+
 def first_event(session: RecordedSession, stage: str) -> int:
-    """number of the stage's first event."""
-    lines = (session.run_dir / "events.jsonl").read_bytes().splitlines()
-    found = map(decode, lines)
-    return next(e.seq for e in found if isinstance(e, StageStarted) and e.stage == stage)
+    """Number of the stage's first event."""
+    return next(e.seq for e in events_of(session) if isinstance(e, StageStarted) and e.stage == stage)
 
 
 async def test_pause_is_another_key(growing: RecordedSession) -> None:
