@@ -21,7 +21,7 @@ RESTARTS = 10
 def fit_pca(rows: NDArray[np.float32], components: int, seed: int) -> PCA:
     """PCA of `rows` (n, dimension); as many components as asked for, or as there can be."""
     most = min(components, *rows.shape)
-    with threadpool_limits(1):
+    with threadpool_limits(1), np.errstate(invalid="ignore"):  # rows that are all the same: told by k-means
         return PCA(n_components=most, random_state=seed % 2**32).fit(rows)
 
 

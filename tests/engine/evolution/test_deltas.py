@@ -1,0 +1,65 @@
+"""Deltas are exactly the expected clusters with finite numbers, or an error that names everything wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.errors import DataError
+from engine.evolution.deltas import check_deltas, delta_problems, read_deltas, write_deltas, zero_deltas
+
+NAMES = ["0", "1", "2", "10"]
+
+
+def test_round_trip_keeps_the_clusters_order(tmp_path: Path) -> None:
+    path = tmp_path / "deltas_current.json"
+    path.write_text('{"10": 1, "2": -0.25, "1": 0.1, "0": 0}')
+    found = read_deltas(path, NAMES)
+    assert list(found.items()) == [("0", 0.0), ("1", 0.1), ("2", -0.25), ("10", 1.0)]
+    assert all(isinstance(value, float) for value in found.values())
+    write_deltas(path, found)
+    assert read_deltas(path, NAMES) == found
+    assert zero_deltas(NAMES) == dict.fromkeys(NAMES, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"0": 0, "1": 0, "2": 0}', "missing clusters: 10"),
+        ('{"0": 0, "1": 0, "2": 0, "10": 0, "11": 0, "x": 1}', "unknown clusters: 11, x"),
+        ('{"0": NaN, "1": Infinity, "2": -Infinity, "10": 0}', "not a finite number: 0, 1, 2"),
+        ('{"0": "0", "1": null, "2": true, "10": [1]}', "not a finite number: 0, 1, 2, 10"),
+        ('{"0": 1e999, "1": 1, "2": 1, "10": 1}', "not a finite number: 0"),
+        (f'{{"0": {10**400}, "1": 1, "2": 1, "10": 1}}', "not a finite number: 0"),
+        ("[0, 0, 0, 0]", "not list"),
+        ("{", "cannot be read"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "deltas.json"
+    path.write_text(text)
+    with pytest.raises(DataError, match=told) as caught:
+        read_deltas(path, NAMES)
+    assert caught.value.where == str(path)
+
+
+def test_all_problems_at_once() -> None:
+    found = delta_problems({"0": float("nan"), "7": 1.0}, NAMES)
+    assert found == ["missing clusters: 1, 2, 10", "unknown clusters: 7", "not a finite number: 0"]
+
+
+def test_nothing_that_is_no_number_is_written(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        write_deltas(tmp_path / "d.json", {"0": float("inf")})
+    assert not list(tmp_path.iterdir())
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such file"):
+        read_deltas(tmp_path / "none.json", NAMES)
+
+
+def test_checked_deltas_are_json() -> None:
+    assert json.dumps(check_deltas({"1": 2, "0": 1}, ["0", "1"], "here")) == '{"0": 1.0, "1": 2.0}'

@@ -1,0 +1,287 @@
+"""The generated processor: alone in a clean process, on SGLang's way, and inside generation."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from engine.config import ModelSection
+from engine.errors import DataError
+from engine.evolution.cluster_map import NO_CLUSTER, ClusterMap, save_cluster_map
+from engine.evolution.deltas import Deltas, write_deltas
+from engine.evolution.processor import (
+    expected_row,
+    generate_processor,
+    load_logits_processor,
+    processor_source,
+    sglang_processor_string,
+)
+from engine.evolution.processor_check import check_processor
+from engine.lm.load import EMBEDDED, load_model
+from engine.lm.protocol import Request, Sampling
+from engine.lm.transformers import TransformersModel
+from tests.engine.lm.same import assert_same
+from tests.literal_model import LiteralModel
+
+DELTAS: Deltas = {"0": -0.35, "1": 0.1, "2": 1e-7, "3": -2.5, "4": 3.0}
+
+
+def some_clusters(vocab_size: int, seed: int = 0) -> ClusterMap:
+    """Random clusters; the last rows are padding."""
+    ids = np.random.default_rng(seed).integers(0, len(DELTAS), vocab_size).astype(np.uint8)
+    ids[-7:] = NO_CLUSTER
+    return ClusterMap(ids, len(DELTAS), "a vocabulary")
+
+
+@pytest.fixture(scope="module")
+def clusters() -> ClusterMap:
+    return some_clusters(575)
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory, clusters: ClusterMap) -> Path:
+    path = tmp_path_factory.mktemp("processor") / "processor.py"
+    generate_processor(path, clusters, DELTAS)
+    return path
+
+
+def literal_row(clusters: ClusterMap, deltas: Deltas) -> list[float]:
+    """What the spec says, token by token."""
+    return [0.0 if c == NO_CLUSTER else deltas[str(c)] for c in clusters.ids.tolist()]
+
+
+def test_checked_row_is_the_literal_one(generated: Path, clusters: ClusterMap) -> None:
+    literal = np.array(literal_row(clusters, DELTAS), dtype=np.float32)
+    np.testing.assert_array_equal(check_processor(generated, 575), literal)
+    np.testing.assert_array_equal(expected_row(clusters, DELTAS), literal)
+
+
+def test_file_names_its_deltas_and_nothing_of_this_repository(generated: Path) -> None:
+    text = generated.read_text()
+    assert '    "3": -2.5,\n' in text
+    assert "VOCAB_SIZE = 575\n" in text
+    assert "import engine" not in text
+    assert "from engine" not in text
+
+
+def test_large_vocabularies_stay_small() -> None:
+    source = processor_source(some_clusters(151_936), DELTAS)
+    assert len(source) < 100_000, "five random clusters: 2.3 bits a row"
+    assert max(map(len, source.splitlines())) <= 120
+
+
+_ELSEWHERE = """
+import json, sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("engine", "app", "screens", "tests", "processor"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Blocked())
+import dill
+# As sglang.srt.sampling.custom_logit_processor.CustomLogitProcessor.from_str does.
+processor = dill.loads(bytes.fromhex(json.loads(sys.stdin.read())["callable"]))()
+import torch
+print(json.dumps(processor(torch.zeros(2, 575), [None, None])[1].tolist()))
+"""
+
+
+def test_string_for_sglang_decodes_where_nothing_of_ours_is(
+    generated: Path, clusters: ClusterMap, tmp_path: Path
+) -> None:
+    """A class pickled by reference would ask the server for a module it does not have."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", _ELSEWHERE],
+        input=sglang_processor_string(generated),
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=120,
+        check=True,
+    )
+    np.testing.assert_array_equal(np.float32(json.loads(done.stdout)), expected_row(clusters, DELTAS))
+
+
+@pytest.mark.sglang
+def test_real_sglang_decodes_its_own_subclass(generated: Path, clusters: ClusterMap) -> None:
+    sglang = pytest.importorskip("sglang.srt.sampling.custom_logit_processor")
+    found = sglang.CustomLogitProcessor.from_str(sglang_processor_string(generated))
+    assert isinstance(found, sglang.CustomLogitProcessor)
+    np.testing.assert_array_equal(found(torch.zeros(1, 575))[0], expected_row(clusters, DELTAS))
+
+
+# ---------------------------------------------------------------- generation
+
+
+@pytest.fixture(scope="module")
+def model() -> TransformersModel:
+    return TransformersModel.load(str(EMBEDDED), device="cpu", dtype="float64")
+
+
+def requests_of(model: TransformersModel) -> list[Request]:
+    questions = ["Tom has 12 apples. He buys 5 more.", "Forward.", "How many are left now?"]
+    return [
+        Request(model.tokenizer.encode_chat(question), Sampling(40, temperature), seed)
+        for seed, question in enumerate(questions)
+        for temperature in (0.0, 1.0)
+    ]
+
+
+def test_generation_equals_a_loop_that_adds_deltas(
+    model: TransformersModel, generated: Path, clusters: ClusterMap
+) -> None:
+    row = literal_row(clusters, DELTAS)
+
+    def slow(written: Sequence[Sequence[int]], logits: Any) -> Any:
+        steered = logits.clone()
+        for scores in steered:
+            for token, delta in enumerate(row):
+                scores[token] += delta
+        return steered
+
+    literal = LiteralModel(model.network.model, list(model.network.layers), model.tokenizer, model.info)
+    requests = requests_of(model)
+    found = model.generate(requests, logits_processor=load_logits_processor(generated))
+    assert_same(found, literal.generate(requests, logits_processor=slow))
+    plain = model.generate(requests)
+    assert [f.tokens for f in found] != [p.tokens for p in plain]
+
+
+def test_zero_deltas_change_nothing(model: TransformersModel, clusters: ClusterMap, tmp_path: Path) -> None:
+    path = tmp_path / "processor.py"
+    generate_processor(path, clusters, dict.fromkeys(DELTAS, 0.0))
+    requests = requests_of(model)
+    found = model.generate(requests, logits_processor=load_logits_processor(path))
+    assert_same(found, model.generate(requests))
+
+
+def test_two_files_side_by_side(generated: Path, clusters: ClusterMap, tmp_path: Path) -> None:
+    """The best and the current processor are loaded at once; neither may take the other's table."""
+    other = tmp_path / "processor_best.py"
+    opposite = {name: -delta for name, delta in DELTAS.items()}
+    generate_processor(other, clusters, opposite)
+    logits = torch.randn(3, 575)
+    one, two = load_logits_processor(generated), load_logits_processor(other)
+    assert torch.equal(_tensor(one([[]] * 3, logits)), logits + torch.tensor(expected_row(clusters, DELTAS)))
+    assert torch.equal(
+        _tensor(two([[]] * 3, logits)), logits + torch.tensor(expected_row(clusters, opposite))
+    )
+    assert load_logits_processor(one) is one
+
+
+def test_transformers_own_generation_takes_it(generated: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    loaded: Any = load_logits_processor(generated)
+    assert isinstance(loaded, transformers.LogitsProcessor)
+    network: Any = transformers.AutoModelForCausalLM.from_pretrained(EMBEDDED)
+    prompt = load_model(ModelSection(device="cpu")).tokenizer.encode_chat("Tom has 12 apples.")
+    ours = load_model(ModelSection(device="cpu")).generate(
+        [Request(prompt, Sampling(20))], logits_processor=loaded
+    )[0]
+    theirs = network.generate(
+        torch.tensor([prompt]), max_new_tokens=20, do_sample=False, logits_processor=[loaded]
+    )
+    assert theirs[0, len(prompt) :].tolist() == ours.tokens
+
+
+def _tensor(found: object) -> torch.Tensor:
+    assert isinstance(found, torch.Tensor)
+    return found
+
+
+# ---------------------------------------------------------------- what must not pass
+
+
+def test_other_lengths_never_raise_in_a_server(generated: Path) -> None:
+    processor: Any = load_logits_processor(generated)
+    row = processor([[]], torch.zeros(1, 575))[0]
+    assert torch.equal(processor([[]], torch.zeros(1, 500))[0], row[:500])
+    wide = processor([[]], torch.zeros(1, 600))[0]
+    assert torch.equal(wide[:575], row)
+    assert not wide[575:].any()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("VOCAB_SIZE = 575", "VOCAB_SIZE = 5 75", "SyntaxError"),
+        ('"3": -2.5', '"3": float("nan")', "not finite"),
+        ('"3": -2.5', '"3": -2.25', "do not get the delta"),
+        ("return _steered(scores)", "return scores * 2", "transformers: it does something else"),
+        ("return _steered(logits)", "return logits.add_(1)", "something else"),
+        ("import torch\n", "import torch\nimport engine.errors\n", "must not need engine"),
+        ("import torch\n", "import torch\nimport os\nos._exit(3)\n", "ended with code 3"),
+        ("import torch\n", "import torch\nimport time\ntime.sleep(100)\n", "did not end within"),
+    ],
+)
+def test_unfit_processors_are_found_out(
+    generated: Path, clusters: ClusterMap, tmp_path: Path, old: str, new: str, told: str
+) -> None:
+    broken = tmp_path / "processor.py"
+    text = generated.read_text()
+    assert old in text
+    broken.write_text(text.replace(old, new))
+    seconds = 1.0 if "sleep" in new else 300.0
+    with pytest.raises(DataError, match=told):
+        check_processor(broken, 575, expected_row(clusters, DELTAS), seconds)
+
+
+def test_wrong_length_is_found_out(generated: Path) -> None:
+    with pytest.raises(DataError, match="575 cluster ids for 576 rows"):
+        check_processor(generated, 576)
+
+
+def test_a_failed_check_leaves_the_old_file(
+    generated: Path, clusters: ClusterMap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "processor.py"
+    path.write_text(generated.read_text())
+    broken = tmp_path / "template.py"
+    broken.write_text(generated.read_text().replace("def _steered", "raise RuntimeError('no')\ndef _steered"))
+    monkeypatch.setattr("engine.evolution.processor.TEMPLATE", broken)
+    with pytest.raises(DataError, match="RuntimeError: no"):
+        generate_processor(path, clusters, DELTAS)
+    assert path.read_text() == generated.read_text()
+
+
+def test_secrets_do_not_reach_the_clean_process(
+    generated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    spy = tmp_path / "processor.py"
+    seen = tmp_path / "seen"
+    spy.write_text(
+        generated.read_text().replace(
+            "import torch\n",
+            f"import os\nimport torch\nopen({str(seen)!r}, 'w').write(repr(dict(os.environ)) + os.getcwd())\n",
+        )
+    )
+    check_processor(spy, 575)
+    assert "secret" not in seen.read_text()
+    assert str(Path.cwd()) not in seen.read_text().replace(str(Path(sys.executable).parent), "")
+
+
+def test_deltas_of_other_clusters_are_refused(clusters: ClusterMap) -> None:
+    with pytest.raises(DataError, match="missing clusters: 4"):
+        processor_source(clusters, dict.fromkeys(list(DELTAS)[:-1], 0.0))
+
+
+def test_command_line(clusters: ClusterMap, generated: Path, tmp_path: Path) -> None:
+    save_cluster_map(clusters, tmp_path)
+    write_deltas(tmp_path / "deltas.json", DELTAS)
+    command = [sys.executable, "-m", "engine.evolution.processor", "--clusters", str(tmp_path)]
+    command += ["--deltas", str(tmp_path / "deltas.json"), "--out", str(tmp_path / "out.py")]
+    subprocess.run(command, check=True, timeout=120)
+    assert (tmp_path / "out.py").read_text() == generated.read_text()
+    (tmp_path / "deltas.json").write_text("{}")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert "missing clusters" in done.stderr
+    assert "Traceback" not in done.stderr

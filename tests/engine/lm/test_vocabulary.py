@@ -1,0 +1,54 @@
+"""The vocabulary as text, row by row of the logits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.config import ModelSection
+from engine.errors import ModelError
+from engine.lm.load import load_model
+from engine.lm.vocabulary import load_vocabulary
+from tests.padded_model import PADDING, save_padded
+from tests.tiny_models import EXTRA_EOS, save_tiny
+
+
+def test_embedded_rows_match_the_loaded_model() -> None:
+    section = ModelSection(device="cpu")
+    model, vocabulary = load_model(section), load_vocabulary(section)
+    assert len(vocabulary) == model.info.vocab_size
+    assert vocabulary.eos == model.tokenizer.eos_token_ids
+    text = "Tom has 12 apples.\n\n"
+    tokens = model.tokenizer.encode(text)
+    assert "".join(vocabulary.texts[token] for token in tokens) == text
+    assert vocabulary.texts[next(iter(vocabulary.eos))] == "<|im_end|>", "special tokens are shown by name"
+
+
+def test_padding_rows_have_no_text(tmp_path: Path) -> None:
+    """Without them a processor would be shorter than the logits, and end the server."""
+    section = ModelSection(backend="transformers", path=str(save_padded(tmp_path)), device="cpu")
+    vocabulary = load_vocabulary(section)
+    assert len(vocabulary) == load_model(section).info.vocab_size
+    assert vocabulary.padding.sum() == PADDING
+    assert vocabulary.padding[-PADDING:].all()
+    assert vocabulary.texts[-PADDING:] == [""] * PADDING
+
+
+def test_ends_come_from_generation_settings_too(tmp_path: Path) -> None:
+    section = ModelSection(backend="transformers", path=str(save_tiny(tmp_path)))
+    assert load_vocabulary(section).eos == {0, *EXTRA_EOS}
+    (tmp_path / "generation_config.json").unlink()
+    assert load_vocabulary(section).eos == {0}
+
+
+def test_fingerprint_tells_rows_apart(tmp_path: Path) -> None:
+    plain = load_vocabulary(ModelSection(backend="transformers", path=str(save_tiny(tmp_path / "a", "phi3"))))
+    padded = load_vocabulary(ModelSection(backend="transformers", path=str(save_padded(tmp_path / "b"))))
+    assert plain.texts == padded.texts[:-PADDING]
+    assert plain.fingerprint != padded.fingerprint
+
+
+def test_missing_model_is_one_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="no such model folder"):
+        load_vocabulary(ModelSection(backend="transformers", path=str(tmp_path / "none")))
