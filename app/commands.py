@@ -72,6 +72,7 @@ def bindings(*tables: tuple[Command, ...]) -> list[BindingType]:
 
 
 EVERYWHERE: tuple[Command, ...] = (
+    Command("x", "app.picture", "SVG", "Write what is on the screen as an SVG file."),
     Command(
         "question_mark",
         "app.explain",

@@ -286,6 +286,18 @@ class SteerApp(App[None]):
 
         self.push_screen(HelpScreen(self.screen))
 
+    def action_picture(self) -> None:
+        """Write what is on the screen as SVG: into the open run's folder, else into the working folder."""
+        from app.export import export_path, write_picture
+
+        try:
+            path = export_path(self.session.run_dir if self.session else Path.cwd(), "screen", ".svg")
+            write_picture(path, self.export_screenshot(title=self.TITLE))
+        except (OSError, SteerError) as error:
+            self.notify(f"The picture was not written: {error}", severity="error", markup=False)
+            return
+        self.notify(str(path), title="SVG written", markup=False)
+
     def action_toggle_dark(self) -> None:
         """The other theme."""
         self.theme = LIGHT.name if self.current_theme.dark else DARK.name

@@ -43,7 +43,7 @@ def draw(decided: Decided, palette: Palette, width: int) -> RenderableType:
     """Everything about a decision in `width` columns; the gate and the weighing first."""
     d = decided.decision
     roomy = width >= _ROOMY
-    parts: list[RenderableType] = [_title(decided, palette), _gate(d, palette)]
+    parts: list[RenderableType] = [_title(decided, palette, width), _gate(d, palette)]
     if roomy:
         parts += [_figures(d, palette), Text()]
     if d.candidates or d.null_probe:
@@ -58,7 +58,7 @@ def draw(decided: Decided, palette: Palette, width: int) -> RenderableType:
     return Group(*parts)
 
 
-def _title(decided: Decided, palette: Palette) -> Text:
+def _title(decided: Decided, palette: Palette, width: int) -> Text:
     d = decided.decision
     what = "tail" if d.phase == "tail" else f"segment {d.m}"
     text = Text.assemble((d.example, palette["strong"]), f"  {d.method}  {what}   ", overflow="ellipsis")
@@ -69,8 +69,9 @@ def _title(decided: Decided, palette: Palette) -> Text:
     if greedy is not None and d.method != "greedy":
         text.append(f"  greedy {_outcome(greedy)}")
         if greedy.correct != own.correct:
-            sign = "▲ fixed" if own.correct else "▼ broken"
-            text.append(f"  {sign}", palette["good" if own.correct else "bad"])
+            sign, word = ("▲", " fixed") if own.correct else ("▼", " broken")
+            fits = text.cell_len + 3 + len(word) <= width
+            text.append(f"  {sign}{word if fits else ''}", palette["good" if own.correct else "bad"])
     return text
 
 

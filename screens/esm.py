@@ -13,7 +13,7 @@ from textual.widgets import ContentSwitcher
 
 from app.commands import Command, bindings
 from app.decision_rows import DECISION_FIELDS
-from app.export import export_path, write_csv, write_picture
+from app.export import export_path, write_csv
 from engine.errors import SteerError
 from screens.console_screen import NARROWEST
 from screens.panes.decisions import DecisionsPane
@@ -41,7 +41,6 @@ COMMANDS = (
     ),
     Command("y", "copy", "Copy", "Copy the row under the cursor, with the place of its event in the log."),
     Command("e", "export", "CSV", "Write the table, as it is filtered and sorted, as a CSV file."),
-    Command("x", "picture", "SVG", "Write what is on the screen as an SVG file."),
     Command("escape", "pane_back", "Back", "Close what is open, else leave.", display="esc"),
 )
 
@@ -183,16 +182,6 @@ Filters: `correct and alpha>0.5`, `chosen:null`, `method:esm m:2..4`, `not corre
             self.notify(f"The table was not written: {error}", severity="error", markup=False)
             return
         self.notify(f"{count:,} {noun} in {path}", title="CSV written", markup=False)
-
-    def action_picture(self) -> None:
-        """Write what is on the screen as SVG."""
-        try:
-            path = export_path(self.session.run_dir, "screen", ".svg")
-            write_picture(path, self.app.export_screenshot(title="steer-tui"))
-        except OSError as error:
-            self.notify(f"The picture was not written: {error}", severity="error", markup=False)
-            return
-        self.notify(str(path), title="SVG written", markup=False)
 
     def _table(self) -> VirtualTable | None:
         tables = cast(Widget, self.pane).query(VirtualTable)

@@ -226,7 +226,7 @@ class DecisionsPane(Container):
         if (column := table.marked_column) is not None and table.has_focus:
             parts.append(f"{column.label}: {column.help}")
         text = Text("  │  ".join(filter(None, parts)), no_wrap=True, overflow="ellipsis")
-        room = self.line.size.width - 3 - text.cell_len
+        room = table.size.width - 5 - text.cell_len  # the line's own width is none while the filter is typed
         gain = next((gain for gain in _gains(self._session.state) if len(gain) <= room), "")
         return text.append(" " * (room + 1 - len(gain)) + gain) if gain else text
 

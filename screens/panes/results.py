@@ -179,7 +179,7 @@ def _series(state: RunState) -> list[Series]:
 
 
 def _budget(rows: Sequence[MethodEvaluated], palette: dict[str, Style], width: int) -> RenderableType:
-    """What esm gains in a sentence, then tokens an answer: █ committed, ░ probe."""
+    """What esm gains in a sentence, then tokens an answer, █ committed, ░ probe, and accuracies with intervals."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     for _ in range(3):
@@ -197,7 +197,27 @@ def _budget(rows: Sequence[MethodEvaluated], palette: dict[str, Style], width: i
             row.method, fixed(row.mean_tokens, 1), fixed(row.mean_probe_tokens, 1), fixed(total, 1), bar
         )
     esm = next((row for row in rows if row.method == "esm" and row.difference is not None), None)
-    return table if esm is None else Group(_gain(esm, palette), Text(), table)
+    intervals = _intervals(rows, palette, width)
+    above = [] if esm is None else [_gain(esm, palette), Text()]
+    return Group(*above, table, Text(), intervals)
+
+
+def _intervals(rows: Sequence[MethodEvaluated], palette: dict[str, Style], width: int) -> Table:
+    """Each accuracy and its Wilson interval between 0 and 1, one below the other, so that they are compared."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for _ in range(3):
+        table.add_column(no_wrap=True)
+    room = max(12, min(60, width - 32))
+    scale = "0" + "0.5".center(room - 2) + "1"
+    table.add_row(*(Text(text, palette["dim"]) for text in ("accuracy, 95%", "", scale)))
+    for row in rows:
+        low, high = (round(end * (room - 1)) for end in wilson(round(row.accuracy * row.n), row.n))
+        at = round(row.accuracy * (room - 1))
+        line = Text("·" * low + "━" * (high - low + 1) + "·" * (room - high - 1), palette["dim"])
+        line.stylize(palette["accent"], low, high + 1)
+        line = Text.assemble(line[:at], ("●", palette["strong"]), line[at + 1 :])
+        table.add_row(row.method, fixed(row.accuracy), line)
+    return table
 
 
 def _gain(row: MethodEvaluated, palette: dict[str, Style]) -> Text:

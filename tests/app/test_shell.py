@@ -346,6 +346,26 @@ async def test_themes_are_ours_and_change(console: Callable[..., SteerApp]) -> N
         assert app.theme == "steer-dark"
 
 
+async def test_any_screen_is_written_as_a_picture(
+    console: Callable[..., SteerApp], make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a run into its folder, of the list into the working folder; nothing in it is asked of the network."""
+    monkeypatch.chdir(tmp_path)
+    run = make_run("Count")
+    write_log(run.events, SyntheticRun().events())
+    app = console(run=run.path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await on_screen(app, EsmScreen)
+        await until(lambda: session_of(app).state.status == "finished", "the log")
+        await pilot.press("x", "ctrl+d")
+        await on_screen(app, RunsScreen)
+        await pilot.press("x")
+    for folder, word in ((run.path, "Decisions"), (tmp_path, "progress")):
+        [picture] = (folder / "exports").glob("screen-*.svg")
+        text = picture.read_text()
+        assert text.startswith("<svg") and word in text and "@font-face" not in text
+
+
 async def test_resize_while_a_run_goes_on(console: Callable[..., SteerApp], make_config: MakeConfig) -> None:
     app = console(config=make_config("Count", items=2000))
     async with app.run_test(size=(200, 60)) as pilot:

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from engine.events import Event, MethodEvaluated, StageStarted, Unknown, decode
+from engine.wilson import wilson
 from screens.esm import EsmScreen
 from screens.widgets.detail_pane import DetailPane
 from tests.recorded_session import RecordedSession
@@ -257,10 +258,13 @@ async def test_gain_and_cost_are_there_while_eval_runs(
         assert f"{running.difference:+.3f}".replace("-", "−") in text and "]" in text
         committed, probe = running.mean_tokens, running.mean_probe_tokens
         assert f"{committed:.0f}+{probe:.0f} tok" in text or f"{committed:.1f} + {probe:.1f} probe" in text
+        screen = await type_filter(pilot, "esm" if size == WIDE else "")
+        assert f"{running.low:+.3f}" in str(screen.decisions.line.render()), "also after a filter was typed"
 
 
 async def test_results_have_the_budget_on_a_small_terminal(session: RecordedSession) -> None:
-    """Committed and probe tokens of every method; its own interval where there is room."""
+    """Committed and probe tokens of every method; its own interval where there is room, also as a line."""
+    esm = session.state.final["esm"]
     async with EsmApp(session).run_test(size=SMALL) as pilot:
         await press(pilot, "4")
         assert "committed   probe" in drawn(pilot.app)
@@ -268,6 +272,9 @@ async def test_results_have_the_budget_on_a_small_terminal(session: RecordedSess
         await pilot.resize_terminal(*WIDE)
         await press(pilot)
         assert "its 95%" in drawn(pilot.app)
+        low, high = wilson(round(esm.accuracy * esm.n), esm.n)
+        text = drawn(pilot.app)
+        assert f"[{low:.3f}, {high:.3f}]" in text and "━●" in text and "accuracy, 95%" in text
 
 
 async def test_keys_go_on_after_a_narrow_terminal(session: RecordedSession) -> None:
@@ -342,17 +349,14 @@ async def test_export_holds_the_filtered_table(session: RecordedSession, tmp_pat
         assert float(rows[0]["alpha"]) == session.state.decisions.column("alpha")[number]
 
 
-async def test_copy_and_picture(session: RecordedSession, tmp_path: Path) -> None:
-    """`y` copies the row, `x` writes the screen as SVG into the run's folder."""
+async def test_copy(session: RecordedSession, tmp_path: Path) -> None:
+    """`y` copies the row, with the place of its event in the log."""
     app = EsmApp(session)
     async with app.run_test(size=SMALL) as pilot:
-        await press(pilot, "g", "y", "x")
+        await press(pilot, "g", "y")
         assert "example=test-0000" in app.copied
         offset = int(app.copied.rpartition("@")[2])
         assert (tmp_path / "events.jsonl").read_bytes()[offset:].startswith(b'{"type":"DecisionTaken"')
-        pictures = list((tmp_path / "exports").glob("screen-*.svg"))
-        assert len(pictures) == 1
-        assert "test-0000" in pictures[0].read_text()
 
 
 async def test_sort_by_a_header_key(session: RecordedSession) -> None:
