@@ -20,7 +20,7 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 train-embedded: $(STAMP)
-	$(BIN)/steer-tui --batch --stages train-embedded --set run.name=train-embedded
+	$(BIN)/steer-tui --batch --stages train-embedded --set run.name=train-embedded --set model.path=$(or $(MODEL),arithmetic)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

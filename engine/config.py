@@ -8,18 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=80)]
-PositiveInt = Annotated[int, Field(ge=1)]
-NonNegativeInt = Annotated[int, Field(ge=0)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-
-
-class Section(BaseModel):
-    """Base of all sections: nothing unknown, nothing changed after loading, no silent conversions."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, protected_namespaces=())
+from engine.config_section import Finite, ModelSection, Name, NonNegativeInt, PositiveInt, Section
+from engine.evolution.settings import ClustersSection, EvolutionSection
 
 
 class RunSection(Section):
@@ -29,30 +21,6 @@ class RunSection(Section):
     stages: list[str] = Field(
         default=["mine", "select", "memory", "eval"], min_length=1, description="Stages to run, in order."
     )
-
-
-class ModelSection(Section):
-    backend: Literal["embedded", "transformers"] = Field(
-        default="embedded",
-        description="`embedded`: the small model that comes along; `transformers`: any local or hub model.",
-    )
-    path: str | None = Field(
-        default=None, description="Folder or hub name of the model (backend transformers)."
-    )
-    device: Literal["auto", "cpu", "cuda", "mps"] = Field(default="auto", description="Where the model runs.")
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
-        default="auto", description="Weights' number type."
-    )
-    max_num_seqs: PositiveInt = Field(
-        default=256, description="Sequences in one device batch, probes included."
-    )
-    threads: NonNegativeInt = Field(default=0, description="CPU threads; 0: one up to 20 M parameters (more only wait for each other), else what torch takes.")
-
-    @model_validator(mode="after")
-    def _needs_path(self) -> ModelSection:
-        if self.backend == "transformers" and not self.path:
-            raise ValueError("backend `transformers` needs `model.path`: a model folder or a hub name")
-        return self
 
 
 class TaskSection(Section):
@@ -193,41 +161,6 @@ class EvalSection(Section):
     cases: NonNegativeInt = Field(default=10, description="Improved and worsened examples written to cases/.")
 
 
-class ClustersSection(Section):
-    """The stage `clusters` (spec Evolution 1, 2.5). Paths name files that were made elsewhere."""
-
-    k: Annotated[int, Field(ge=2, le=250)] = Field(
-        default=10, description="k-means clusters; the two special ones come on top."
-    )
-    pca_dim: PositiveInt = Field(default=50, description="Components of the PCA before k-means.")
-    embedder: str = Field(
-        default="sentence-transformers/all-MiniLM-L6-v2",
-        min_length=1,
-        description="sentence-transformers model (folder or hub name), or `hashed` (spelling only, no weights).",
-    )
-    device: Literal["cpu", "cuda", "mps"] = Field(
-        default="cpu", description="Where the embedder runs; one that is not there ends the stage."
-    )
-    batch_size: PositiveInt = Field(default=256, description="Tokens the embedder takes at once.")
-    embeddings: str | None = Field(default=None, description="embeddings.npy made elsewhere.")
-    pca: str | None = Field(default=None, description="PCA made elsewhere (joblib: needs trust_files).")
-    labels: str | None = Field(
-        default=None, description="labels_kmeans.joblib made elsewhere (needs trust_files), or .npy."
-    )
-    descriptions: str | None = Field(default=None, description="cluster_descriptions.json made elsewhere.")
-    trust_files: bool = Field(
-        default=False, description="Open joblib files named here: they are pickles and can run any program."
-    )
-    frequency_corpus: str | None = Field(
-        default=None,
-        description="Text file, or JSONL with `text`, in which tokens are counted; none: the model's answers.",
-    )
-    frequency_texts: NonNegativeInt = Field(
-        default=200, description="Answers the model generates for counting; 0: nothing is counted."
-    )
-    tokens_listed: PositiveInt = Field(default=12, description="Tokens of each kind a description lists.")
-
-
 class Config(Section):
     """One run."""
 
@@ -243,3 +176,9 @@ class Config(Section):
     online: OnlineSection = OnlineSection()
     eval: EvalSection = EvalSection()
     clusters: ClustersSection = ClustersSection()
+    evolution: EvolutionSection = EvolutionSection()
+
+    @property
+    def evolution_model(self) -> ModelSection:
+        """The model whose logits the evolution steers."""
+        return self.evolution.model or self.model

@@ -1,7 +1,7 @@
 """`control.sock`: the commands a worker takes while it runs, one JSON object a line, one reply each.
 
-`{"command": "pause" | "resume" | "stop" | "status"}` is answered by `{"ok": true, "status": {...}}` or by
-`{"ok": false, "error": "..."}`. Whatever arrives, the worker goes on.
+`{"command": "pause" | "resume" | "stop" | "stop_after" | "status"}` is answered by `{"ok": true, "status": {...}}`
+or by `{"ok": false, "error": "..."}`. Whatever arrives, the worker goes on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, cast
 from engine.control_address import fits
 from engine.gate import Gate
 
-COMMANDS = ("pause", "resume", "stop", "status")
+COMMANDS = ("pause", "resume", "stop", "stop_after", "status")
 Status = Callable[[], Mapping[str, Any]]
 
 _LONGEST_LINE = 1 << 16

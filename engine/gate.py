@@ -24,6 +24,7 @@ class Gate:
         self._changed = changed or (lambda state: None)
         self._pause = False
         self._stop = False
+        self._stop_after = False
         self._waiting = False
 
     def pause(self) -> None:
@@ -38,6 +39,10 @@ class Gate:
         """Raise at the next checkpoint, also when paused. Cannot be taken back."""
         self._stop = True
 
+    def stop_after(self) -> None:
+        """Raise where the unit of work at hand ends (an iteration); in a stage without such units, at its end."""
+        self._stop_after = True
+
     @property
     def stopping(self) -> bool:
         """Whether a stop was asked for."""
@@ -48,6 +53,8 @@ class Gate:
         """running, pausing (not at a checkpoint yet), paused or stopping."""
         if self._stop:
             return "stopping"
+        if self._stop_after and not self._pause:
+            return "stopping after this"
         if not self._pause:
             return "running"
         return "paused" if self._waiting else "pausing"
@@ -58,6 +65,12 @@ class Gate:
             self._wait()
         if self._stop:
             raise StopRequested
+
+    def boundary(self) -> None:
+        """A checkpoint where a larger unit of work ends."""
+        if self._stop_after:
+            self._stop = True
+        self.checkpoint()
 
     def _wait(self) -> None:
         self._emit(StagePaused())

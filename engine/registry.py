@@ -29,6 +29,7 @@ _ENTRIES = (
     StageEntry("memory", "engine.esm.memory_stage:BuildMemory", needs=("select",)),
     StageEntry("eval", "engine.esm.evaluate:Evaluate", needs=("memory",)),
     StageEntry("clusters", "engine.evolution.clusters_stage:BuildClusters"),
+    StageEntry("evolve", "engine.evolution.evolve:Evolve", needs=("clusters",)),
     StageEntry("train-embedded", "engine.lm.embedded_training.stage:TrainEmbedded"),
 )
 STAGES: dict[str, StageEntry] = {entry.name: entry for entry in _ENTRIES}

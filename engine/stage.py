@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from engine.config import Config
+from engine.config import Config, ModelSection
 from engine.events import Event, Notice, StageProgress, StageStarted
 from engine.lm.protocol import LanguageModel
 from engine.seeds import derive_seed
@@ -42,7 +42,8 @@ class StageContext:
 
     `run_dir`: where the run lives; a system writes below `run_dir / <system>`. `emit` logs an event;
     `checkpoint` is called between items: it blocks while paused and raises `StopRequested` on stop.
-    `model` loads the configured language model once for all stages of a worker.
+    `boundary` stands where a larger unit of work ends (an iteration): there it also stops for "stop after this".
+    `load_model` loads a language model once for all stages of a worker.
     """
 
     stage: str
@@ -50,10 +51,15 @@ class StageContext:
     run_dir: Path
     emit: Callable[[Event], None]
     checkpoint: Callable[[], None]
-    model: Callable[[], LanguageModel]
+    load_model: Callable[[ModelSection], LanguageModel]
+    boundary: Callable[[], None] = lambda: None
     _started: float = 0.0
     _tokens: int = 0
     _done: int = 0
+
+    def model(self) -> LanguageModel:
+        """The run's own model."""
+        return self.load_model(self.config.model)
 
     def start(self, total: int, done: int = 0, unit: str = "items") -> None:
         """Announce the stage's size and how much of it an earlier attempt left."""

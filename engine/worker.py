@@ -67,24 +67,23 @@ def run_worker(path: Path) -> int:
         lock.release()
 
 
-class SharedModel:
-    """The configured language model, loaded when the first stage asks for it."""
+class SharedModels:
+    """Language models, each loaded when the first stage asks for it."""
 
-    def __init__(self, section: ModelSection, emit: Callable[[Event], None]) -> None:
-        self._section = section
+    def __init__(self, emit: Callable[[Event], None]) -> None:
         self._emit = emit
-        self._model: LanguageModel | None = None
+        self._models: dict[ModelSection, LanguageModel] = {}
 
-    def __call__(self) -> LanguageModel:
-        if self._model is None:
-            self._model = self._load()
-        return self._model
+    def __call__(self, section: ModelSection) -> LanguageModel:
+        if section not in self._models:
+            self._models[section] = self._load(section)
+        return self._models[section]
 
-    def _load(self) -> LanguageModel:
+    def _load(self, section: ModelSection) -> LanguageModel:
         from engine.lm.load import load_model  # torch: seconds that a stage without a model need not wait
 
         started = time.monotonic()
-        model = load_model(self._section)
+        model = load_model(section)
         info = model.info
         self._emit(
             ModelLoaded(
@@ -129,11 +128,11 @@ class Worker:
         config = load_config(self._directory.config)
         self._begin(config)
         stages = [(name, self._make(name)) for name in config.run.stages]
-        model = SharedModel(config.model, self._emit)
+        models = SharedModels(self._emit)
         with self._heartbeat(), self._control():
             try:
                 for name, stage in stages:
-                    self._run_stage(name, stage, config, model)
+                    self._run_stage(name, stage, config, models)
             except StopRequested:
                 return self._end("stopped", STOPPED)
         return self._end("finished", FINISHED)
@@ -144,17 +143,19 @@ class Worker:
         done = self._stage_record(name).status == "finished"
         return None if done else resolve_stage(name)
 
-    def _run_stage(self, name: str, stage: Stage | None, config: Config, model: SharedModel) -> None:
+    def _run_stage(self, name: str, stage: Stage | None, config: Config, models: SharedModels) -> None:
         """Run one stage (None: it is finished). Raises whatever it raises."""
         self._stage, self._progress = name, {}
         if stage is None:
             self._emit(StageSkipped())
             return
-        self._gate.checkpoint()
+        self._gate.boundary()
         record = self._stage_record(name)
         record.status = "running"
         self._write_record()
-        context = StageContext(name, config, self._directory.path, self._emit, self._gate.checkpoint, model)
+        context = StageContext(
+            name, config, self._directory.path, self._emit, self._gate.checkpoint, models, self._gate.boundary
+        )
         started = time.monotonic()
         try:
             with full_disk_errors(self._directory.path):

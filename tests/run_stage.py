@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.config import Config
+from engine.config import Config, ModelSection
 from engine.events import Event
+from engine.lm.load import load_model
 from engine.lm.protocol import LanguageModel
 from engine.stage import Stage, StageContext
 
 
 def run_stage(
-    stage: Stage, config: Config, folder: Path, model: LanguageModel | Callable[[], LanguageModel]
+    stage: Stage,
+    config: Config,
+    folder: Path,
+    model: LanguageModel | Callable[[], LanguageModel] | None = None,
 ) -> list[Event]:
-    """Run `stage` on the run directory `folder`; returns what it logged."""
+    """Run `stage` on the run directory `folder`, with `model` or the configured one; returns what it logged."""
     events: list[Event] = []
-    load = model if callable(model) else lambda: model
+
+    def load(section: ModelSection) -> LanguageModel:
+        if model is None:
+            return load_model(section)
+        return model() if callable(model) else model
+
     stage.run(StageContext(stage.name, config, folder, events.append, lambda: None, load))
     return events

@@ -48,7 +48,7 @@ class BuildClusters:
 
     def run(self, context: StageContext) -> StageResult:
         """Embeddings and counted answers that an earlier attempt finished are kept; the rest is recomputed."""
-        return _Job(context, load_vocabulary(context.config.model)).run()
+        return _Job(context, load_vocabulary(context.config.evolution_model)).run()
 
 
 @dataclass

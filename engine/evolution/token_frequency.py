@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from engine.errors import DataError
 from engine.evolution.layout import EvolutionLayout
+from engine.evolution.questions import load_questions, prompt_of
 from engine.files import append_jsonl, read_jsonl, recover_jsonl
 from engine.lm.protocol import Request, Sampling
 from engine.lm.vocabulary import Vocabulary
 from engine.stage import StageContext
-from engine.tasks.loaders import load_task_dataset
-from engine.tasks.task import get_task
 
 BATCH = 32
 """Answers generated between two writes."""
@@ -52,30 +51,19 @@ def frequency_items(context: StageContext) -> int:
 
 
 def _count_generated(context: StageContext, vocabulary: Vocabulary, done: int, total: int) -> TokenFrequency:
-    """Sampled answers to training questions of the task; what an earlier attempt generated is kept."""
+    """Sampled answers to questions of the pool; what an earlier attempt generated is kept."""
     config = context.config
-    wanted = config.clusters.frequency_texts
-    task = get_task(config.task.dataset)
-    examples = load_task_dataset(
-        config.task.dataset,
-        config.task.path,
-        config.task.train_split,
-        wanted,
-        seed=config.run.seed,
-        shuffle=config.task.shuffle,
-    )
+    examples = load_questions(config)[: config.clusters.frequency_texts]
     path = EvolutionLayout(context.run_dir).token_frequency
     records = recover_jsonl(path)
-    model = context.model()
+    model = context.load_model(config.evolution_model)
     while len(records) < len(examples):
         context.checkpoint()
         batch = examples[len(records) : len(records) + BATCH]
         requests = [
             Request(
-                model.tokenizer.encode_chat(
-                    task.prompt(example, config.prompt.template), config.prompt.system
-                ),
-                Sampling(config.decode.max_new_tokens, TEMPERATURE),
+                model.tokenizer.encode_chat(prompt_of(example)),
+                Sampling(config.evolution.max_new_tokens, TEMPERATURE),
                 seed=context.seed(f"frequency/{example.id}"),
             )
             for example in batch
@@ -89,7 +77,7 @@ def _count_generated(context: StageContext, vocabulary: Vocabulary, done: int, t
     counts = np.zeros(len(vocabulary), dtype=np.int64)
     for record in records:
         counts += np.bincount(record["tokens"], minlength=len(vocabulary))
-    source = f"{len(records)} answers of {model.info.name} to questions of the task {config.task.dataset}"
+    source = f"{len(records)} answers of {model.info.name} to questions of the pool"
     return TokenFrequency(counts, f"{source} at temperature {TEMPERATURE:g}")
 
 

@@ -8,8 +8,10 @@ from typing import Protocol
 from engine.errors import ModelError
 from engine.lm.protocol import LanguageModel
 
-EMBEDDED = Path(__file__).parent / "embedded"
-"""Folder of the model that comes along."""
+_EMBEDDED = Path(__file__).parent / "embedded"
+"""Folder of the models that come along, one folder each."""
+EMBEDDED = _EMBEDDED / "arithmetic"
+"""The one that is meant where none is named."""
 BACKENDS = ("embedded", "transformers")
 
 
@@ -52,10 +54,24 @@ def load_model(config: ModelConfig) -> LanguageModel:
     )
 
 
+def embedded_folder(name: str | None) -> Path:
+    """Folder of a model that comes along; None: the one for arithmetic. Raises ModelError."""
+    if name is None:
+        return EMBEDDED
+    known = sorted(path.name for path in _EMBEDDED.iterdir() if path.is_dir())
+    if name not in known:
+        raise ModelError(
+            what=f"no model called {name!r} comes along",
+            where="model.path",
+            mend=f"use one of: {', '.join(known)}; for a folder of your own set model.backend to transformers",
+        )
+    return _EMBEDDED / name
+
+
 def model_path(config: ModelConfig) -> tuple[str, str]:
     """Where the model lies and what it is called. Raises ModelError."""
     if config.backend == "embedded":
-        return str(EMBEDDED), "embedded"
+        return str(embedded_folder(config.path)), "embedded" if config.path is None else config.path
     if not config.path:
         raise ModelError(
             what="no model is named", where="model.path", mend="give a model folder or a hub name"

@@ -23,7 +23,11 @@ def load_task_dataset(
     where = path or f"hub:{dataset}/{split}"
     examples = parse_records(dataset, read_records(dataset, path, split), where)
     if not examples:
-        raise DataError(what=f"the split `{split}` of the data set is empty", where=where, mend="give a file with examples")
+        raise DataError(
+            what=f"the split `{split}` of the data set is empty",
+            where=where,
+            mend="give a file with examples",
+        )
     _check_ids(examples, where)
     if shuffle:
         order = generator(seed, "shuffle", f"{dataset}/{split}").permutation(len(examples))

@@ -25,7 +25,7 @@ def read_records(dataset: str, path: str | None, split: str) -> Iterator[Record]
     if path is None:
         return _hub(dataset, split)
     file = _file(Path(path), split)
-    return _parquet(file) if file.suffix == ".parquet" else _jsonl(file)
+    return _parquet(file) if file.suffix == ".parquet" else read_jsonl_records(file)
 
 
 def _file(path: Path, split: str) -> Path:
@@ -43,7 +43,8 @@ def _file(path: Path, split: str) -> Path:
     return found[0]
 
 
-def _jsonl(path: Path) -> Iterator[Record]:
+def read_jsonl_records(path: Path) -> Iterator[Record]:
+    """Objects of a JSON-lines file, blank lines left out. Raises DataError with file and line."""
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from engine.lm.embedded_training.documents import Document, Format, draw_document
+from engine.lm.embedded_training.documents import Document, draw_document
+from engine.lm.embedded_training.recipes import Recipe
 from engine.lm.embedded_training.tokenizer import PAD, TURN_END
-from engine.tasks.generated.habits import DELIMITER
-from engine.tasks.generated.topics import TOPICS
 
 BATCHES_PER_POOL = 16
 """Documents of so many batches are drawn together and sorted, so that a batch pads little."""
 
-FIGURES = frozenset("0123456789+-=") | {" +", " -", " ="}
-EVENTS = frozenset(f" {word}" for topic in TOPICS for verb in (topic.gain, topic.lose) for word in verb)
-
 DECISIVE_WEIGHT = 1.0
-"""Digits, operators, words for events, and the first token of a segment: what an answer hangs on."""
+"""What an answer hangs on: a recipe's decisive tokens, and those with which a segment or sentence opens."""
 FILLER_WEIGHT = 0.25
 """Other tokens of the completion: easily learned."""
 PROMPT_WEIGHT = 0.02
@@ -56,18 +51,16 @@ class Batch:
 class Corpus:
     """Batches by number: batch k depends on (seed, k, total) alone, so training resumes without a reader's state."""
 
-    def __init__(
-        self, tokenizer: Any, formats: Sequence[Format], batch_documents: int, total: int, seed: int
-    ) -> None:
+    def __init__(self, tokenizer: Any, recipe: Recipe, batch_documents: int, total: int, seed: int) -> None:
         self._tokenizer = tokenizer
-        self._formats = formats
+        self._formats = recipe.formats
         self._documents = batch_documents
         self._total = total
         self._seed = seed
         self._pool: tuple[int, list[Batch]] = (-1, [])
         self._pad: int = tokenizer.convert_tokens_to_ids(PAD)
-        self._delimiter: int = tokenizer.convert_tokens_to_ids(DELIMITER)
-        self._decisive = frozenset(tokenizer.encode(piece)[0] for piece in FIGURES | EVENTS)
+        self._decisive = frozenset(tokenizer.encode(piece)[0] for piece in recipe.decisive)
+        self._openers = frozenset(tokenizer.encode(piece)[0] for piece in recipe.openers)
 
     def batch(self, number: int) -> Batch:
         """Batch `number` of `total`, counted from 0."""
@@ -98,10 +91,10 @@ class Corpus:
         return TokenRow(prompt + completion, weights)
 
     def _completion_weights(self, tokens: list[int]) -> list[float]:
-        previous = [self._delimiter, *tokens[:-1]]
+        opens = [True, *(before in self._openers for before in tokens[:-1])]
         return [
-            DECISIVE_WEIGHT if before == self._delimiter or token in self._decisive else FILLER_WEIGHT
-            for before, token in zip(previous, tokens, strict=True)
+            DECISIVE_WEIGHT if first or token in self._decisive else FILLER_WEIGHT
+            for first, token in zip(opens, tokens, strict=True)
         ]
 
     def _pad_rows(self, rows: list[TokenRow]) -> Batch:

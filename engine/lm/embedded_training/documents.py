@@ -86,7 +86,7 @@ def _sum(step: Step) -> str:
     return f"{step.left} {step.sign} {step.size} = {step.result}"
 
 
-FORMATS: tuple[Format, ...] = (
+ARITHMETIC: tuple[Format, ...] = (
     Format("arithmetic", arithmetic_document, weight=1.0, early=0.2),
     Format("careful", careful_document, weight=0.0, early=0.3),
     Format("sums", sums_document, weight=0.06, early=0.5),

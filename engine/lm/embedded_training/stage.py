@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from engine.events import TrainingStep
-from engine.lm.embedded_training.settings import TrainingSettings
+from engine.lm.embedded_training.recipes import get_recipe
 from engine.lm.embedded_training.train import Progress, train
 from engine.stage import StageContext, StageResult
 
 
 class TrainEmbedded:
-    """Trains with the shipped settings into `RUN/train-embedded/model`; copying it to `engine/lm/embedded` is
-    left to whoever looked at it first."""
+    """Trains the recipe that `model.path` names into `RUN/train-embedded/model`; copying it to
+    `engine/lm/embedded` is left to whoever looked at it first."""
 
     name = "train-embedded"
 
     def run(self, context: StageContext) -> StageResult:
         """Goes on from the last saved training state of this run, if there is one."""
-        settings = TrainingSettings()
+        recipe = get_recipe(context.config.model.path)
+        settings = recipe.settings
         folder = context.run_dir / self.name
         context.start(settings.steps, unit="steps")
         last: list[float] = []
@@ -30,7 +31,7 @@ class TrainEmbedded:
             )
             context.progress(progress.step, progress.total, note=f"loss {progress.loss:.3f}")
 
-        train(settings, folder, report, context.checkpoint)
+        train(recipe, folder, report, context.checkpoint)
         summary: dict[str, float | int | str] = {"steps": settings.steps}
         if last:
             summary["loss"] = last[0]

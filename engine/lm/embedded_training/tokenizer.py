@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from engine.lm.embedded_training.documents import FORMATS, draw_document
+from engine.lm.embedded_training.documents import Format, draw_document
 from engine.tasks.generated.habits import DELIMITER
 
-VOCABULARY = 576
-"""Tokens at most; there are fewer where the documents have no more to merge."""
 PAD, TURN_START, TURN_END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
 
 CHAT_TEMPLATE = (
@@ -31,8 +29,11 @@ SPLITTER = Regex(
 that it loads beside a Qwen2 configuration, so merges have to be learned over the same pieces."""
 
 
-def build_tokenizer(documents: int = 6000, seed: int = 0) -> PreTrainedTokenizerFast:
-    """Learns merges from `documents` drawn documents. The same arguments give the same tokenizer."""
+def build_tokenizer(
+    formats: Sequence[Format], vocabulary: int, documents: int = 6000, seed: int = 0
+) -> PreTrainedTokenizerFast:
+    """At most `vocabulary` tokens, merged as in `documents` drawn documents. The same arguments give the same
+    tokenizer."""
     core = Tokenizer(models.BPE())
     core.normalizer = normalizers.NFC()
     core.pre_tokenizer = pre_tokenizers.Sequence(
@@ -40,12 +41,12 @@ def build_tokenizer(documents: int = 6000, seed: int = 0) -> PreTrainedTokenizer
     )
     core.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY - 1,  # one place for the blank line
+        vocab_size=vocabulary - 1,  # one place for the blank line
         special_tokens=[PAD, TURN_START, TURN_END],
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    core.train_from_iterator(_texts(documents, seed), trainer)
+    core.train_from_iterator(_texts(formats, documents, seed), trainer)
     # An added token is cut out before anything else is split, so nothing ever merges with it.
     core.add_tokens([AddedToken(DELIMITER, special=False, normalized=False)])
     return _wrap(core)
@@ -68,12 +69,12 @@ def _wrap(core: Tokenizer) -> PreTrainedTokenizerFast:
     return tokenizer
 
 
-def _texts(documents: int, seed: int) -> Iterator[str]:
+def _texts(formats: Sequence[Format], documents: int, seed: int) -> Iterator[str]:
     rng = random.Random(f"tokenizer:{seed}")
     # Role names are plain text to the tokenizer; repeated, so that each becomes one token.
     yield from ["user\n", "assistant\n", "system\n"] * (documents // 4)
     for _ in range(documents):
-        document = draw_document(FORMATS, 1.0, rng)
+        document = draw_document(formats, 1.0, rng)
         if document.prompt is not None:
             yield document.prompt
         yield document.completion

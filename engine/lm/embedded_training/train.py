@@ -18,8 +18,8 @@ from torch.nn.functional import cross_entropy
 from engine.errors import DataError
 from engine.files import write_atomic
 from engine.lm.embedded_training.corpus import Batch, Corpus
-from engine.lm.embedded_training.documents import FORMATS
 from engine.lm.embedded_training.network import build_model
+from engine.lm.embedded_training.recipes import Recipe
 from engine.lm.embedded_training.settings import TrainingSettings
 from engine.lm.embedded_training.tokenizer import build_tokenizer, save_tokenizer
 
@@ -38,20 +38,21 @@ class Progress:
 
 
 def train(
-    settings: TrainingSettings,
+    recipe: Recipe,
     folder: Path,
     report: Callable[[Progress], None],
     checkpoint: Callable[[], None] = lambda: None,
 ) -> Path:
-    """Trains to the end, or goes on from the state that `folder` holds; returns the folder of the trained model.
+    """Trains a recipe to the end, or goes on from the state in `folder`; returns the trained model's folder.
 
     checkpoint: called after every step; may block (pause) or raise (stop). What it raises passes through after the
     state has been saved.
     """
-    tokenizer = build_tokenizer(seed=settings.seed)
-    corpus = Corpus(tokenizer, FORMATS, settings.batch_documents, settings.steps, settings.seed)
+    settings = recipe.settings
+    tokenizer = build_tokenizer(recipe.formats, recipe.vocabulary, seed=settings.seed)
+    corpus = Corpus(tokenizer, recipe, settings.batch_documents, settings.steps, settings.seed)
     model = build_model(settings, tokenizer)
-    run = _Run(settings, model, folder / STATE_FILE)
+    run = _Run(recipe, model, folder / STATE_FILE)
     run.restore()
     with _threads(settings.threads):
         _loop(run, corpus, report, checkpoint)
@@ -69,19 +70,20 @@ def save_model(model: Any, tokenizer: Any, folder: Path) -> Path:
 class _Run:
     """Model, optimizer and step count, and their file."""
 
-    def __init__(self, settings: TrainingSettings, model: Any, path: Path) -> None:
-        self.settings = settings
+    def __init__(self, recipe: Recipe, model: Any, path: Path) -> None:
+        self.settings = recipe.settings
+        self.deciding = {"recipe": recipe.name, **_deciding(recipe.settings)}
         self.model = model
         self.path = path
         self.step = 0
-        self.optimizer = _optimizer(settings, model)
+        self.optimizer = _optimizer(recipe.settings, model)
 
     def restore(self) -> None:
         """Takes over the saved state, if there is one. Raises DataError if it is of other settings."""
         if not self.path.is_file():
             return
         state = torch.load(self.path, weights_only=True)
-        if state["settings"] != _deciding(self.settings):
+        if state["settings"] != self.deciding:
             raise DataError(
                 what="the saved training state was made with other settings",
                 where=str(self.path),
@@ -98,7 +100,7 @@ class _Run:
         """
         buffer = io.BytesIO()
         state = {
-            "settings": _deciding(self.settings),
+            "settings": self.deciding,
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "step": self.step,

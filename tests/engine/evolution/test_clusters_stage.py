@@ -177,7 +177,7 @@ def test_what_a_stop_left_is_not_done_again(tmp_path: Path, monkeypatch: pytest.
                 raise StopRequested
 
         context = StageContext(
-            "clusters", config, tmp_path / "stopped", lambda event: None, checkpoint, lambda: model
+            "clusters", config, tmp_path / "stopped", lambda event: None, checkpoint, lambda section: model
         )
         try:
             BuildClusters().run(context)

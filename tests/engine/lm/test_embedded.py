@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,19 +12,24 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from engine.errors import DataError
 from engine.lm.embedded_training.corpus import DECISIVE_WEIGHT, Corpus
-from engine.lm.embedded_training.documents import FORMATS, Document, arithmetic_document, draw_document
+from engine.lm.embedded_training.documents import ARITHMETIC, Document, arithmetic_document, draw_document
 from engine.lm.embedded_training.habits import final_answer, is_right, measure_habits, opening_habit
+from engine.lm.embedded_training.recipes import RECIPES
 from engine.lm.embedded_training.settings import TrainingSettings
-from engine.lm.embedded_training.tokenizer import VOCABULARY, build_tokenizer
+from engine.lm.embedded_training.tokenizer import build_tokenizer
 from engine.lm.embedded_training.train import STATE_FILE, Progress, learning_rate, train
 from engine.lm.load import EMBEDDED
 from engine.lm.transformers import TransformersModel
 from engine.tasks.generated import generate
 from engine.tasks.generated.habits import DELIMITER
 
-TINY = TrainingSettings(
-    hidden_size=32, layers=2, heads=2, feed_forward=64, steps=6, batch_documents=4, warmup_steps=2,
-    report_every=2, save_every=3,
+ARITHMETIC_RECIPE = RECIPES["arithmetic"]
+TINY = replace(
+    ARITHMETIC_RECIPE,
+    settings=TrainingSettings(
+        hidden_size=32, layers=2, heads=2, feed_forward=64, steps=6, batch_documents=4, warmup_steps=2,
+        report_every=2, save_every=3,
+    ),
 )  # fmt: skip
 GREEDY_BAND = (0.45, 0.75)
 
@@ -53,7 +59,11 @@ def test_loads_offline_and_is_small(offline: None) -> None:
     model = AutoModelForCausalLM.from_pretrained(EMBEDDED)
     assert model.dtype == torch.float32
     assert model.config.model_type == "qwen2"
-    assert model.config.vocab_size == len(AutoTokenizer.from_pretrained(EMBEDDED)) <= VOCABULARY
+    assert (
+        model.config.vocab_size
+        == len(AutoTokenizer.from_pretrained(EMBEDDED))
+        <= ARITHMETIC_RECIPE.vocabulary
+    )
     assert sum(file.stat().st_size for file in EMBEDDED.iterdir()) < 12e6
 
 
@@ -87,7 +97,8 @@ def test_chat_template_opens_the_assistants_turn(tokenizer) -> None:
 
 
 def test_the_shipped_tokenizer_is_the_one_that_is_built(tokenizer) -> None:
-    assert build_tokenizer().get_vocab() == tokenizer.get_vocab()
+    built = build_tokenizer(ARITHMETIC_RECIPE.formats, ARITHMETIC_RECIPE.vocabulary)
+    assert built.get_vocab() == tokenizer.get_vocab()
 
 
 def test_greedy_is_right_on_about_six_in_ten(embedded: TransformersModel) -> None:
@@ -116,14 +127,14 @@ def test_training_documents_stay_in_the_train_split() -> None:
 def test_easy_formats_come_first() -> None:
     def share_of_stories(progress: float) -> float:
         rng = random.Random(0)
-        drawn = [draw_document(FORMATS, progress, rng) for _ in range(400)]
+        drawn = [draw_document(ARITHMETIC, progress, rng) for _ in range(400)]
         return sum("How many" in (document.prompt or "") for document in drawn) / len(drawn)
 
     assert share_of_stories(0.0) < 0.6 < 0.9 < share_of_stories(1.0)
 
 
 def test_weights_favour_figures_and_first_words(tokenizer) -> None:
-    corpus = Corpus(tokenizer, FORMATS, batch_documents=2, total=1, seed=0)
+    corpus = Corpus(tokenizer, ARITHMETIC_RECIPE, batch_documents=2, total=1, seed=0)
     row = corpus.encode(Document("Q", "Forward: 3 + 4 = 7 later"))
     decisive = [
         tokenizer.decode([t]) for t, w in zip(row.tokens, row.weights, strict=True) if w == DECISIVE_WEIGHT
@@ -133,7 +144,7 @@ def test_weights_favour_figures_and_first_words(tokenizer) -> None:
 
 def test_batches_are_drawn_by_number(tokenizer) -> None:
     def corpus() -> Corpus:
-        return Corpus(tokenizer, FORMATS, batch_documents=3, total=40, seed=1)
+        return Corpus(tokenizer, ARITHMETIC_RECIPE, batch_documents=3, total=40, seed=1)
 
     one = corpus()
     tokens = [one.batch(number).tokens for number in range(20)]
@@ -164,7 +175,8 @@ def test_a_stopped_training_ends_as_one_that_was_not(tmp_path: Path) -> None:
 
 
 def test_a_state_of_other_settings_is_refused(tmp_path: Path) -> None:
-    train(TINY.model_copy(update={"steps": 1}), tmp_path, lambda _: None)
+    one_step = replace(TINY, settings=TINY.settings.model_copy(update={"steps": 1}))
+    train(one_step, tmp_path, lambda _: None)
     assert (tmp_path / STATE_FILE).is_file()
     with pytest.raises(DataError, match="other settings"):
         train(TINY, tmp_path, lambda _: None)

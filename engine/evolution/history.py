@@ -1,0 +1,127 @@
+"""`history.json`: every finished iteration of the evolution, and all that follows from them (spec Evolution 7)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from engine.errors import DataError
+from engine.evolution.deltas import Deltas
+from engine.evolution.score import Score
+from engine.files import write_atomic
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """What judge and reflector cost: calls, tokens, and money in the configured prices' unit."""
+
+    calls: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            calls=self.calls + other.calls, tokens=self.tokens + other.tokens, cost=self.cost + other.cost
+        )
+
+
+class Iteration(msgspec.Struct, frozen=True, kw_only=True):
+    """One iteration, finished.
+
+    `deltas` were used for its minibatch `examples`. `validation`: score on the fixed validation set, where the
+    iteration looked better than the best so far; `best`: it was, and is kept. `new_deltas` and `summary` are the
+    reflector's; `aborted` says why there are none. `inherited`: run and iteration it was branched from.
+    """
+
+    iteration: int
+    deltas: Deltas
+    examples: list[str]
+    score: Score
+    validation: Score | None = None
+    best: bool = False
+    new_deltas: Deltas | None = None
+    summary: str = ""
+    reflector: str = ""
+    attempts: int = 0
+    aborted: str = ""
+    usage: Usage = Usage()
+    inherited: str = ""
+
+
+class History(msgspec.Struct, kw_only=True):
+    """The finished iterations, in order."""
+
+    iterations: list[Iteration] = []
+
+    @property
+    def best(self) -> Iteration | None:
+        """The last iteration that validation confirmed."""
+        return next((item for item in reversed(self.iterations) if item.best), None)
+
+    @property
+    def reached(self) -> float | None:
+        """Composite of the best on the validation set."""
+        best = self.best
+        return None if best is None or best.validation is None else best.validation.composite
+
+    @property
+    def since_best(self) -> int:
+        """Iterations since then."""
+        best = self.best
+        return len(self.iterations) if best is None else len(self.iterations) - 1 - best.iteration
+
+    @property
+    def summary(self) -> str:
+        """The evolving summary: what the reflector said it learnt, iteration by iteration."""
+        told = [f"Iteration {item.iteration}: {item.summary}" for item in self.iterations if item.summary]
+        return "\n".join(told)
+
+    @property
+    def usage(self) -> Usage:
+        """Of all iterations."""
+        total = Usage()
+        for item in self.iterations:
+            total += item.usage
+        return total
+
+    def next_deltas(self, initial: Deltas) -> Deltas:
+        """Deltas of the iteration to come: the reflector's last, or those used before if it gave none."""
+        if not self.iterations:
+            return initial
+        last = self.iterations[-1]
+        return dict(last.deltas if last.new_deltas is None else last.new_deltas)
+
+    def aborted_in_a_row(self) -> int:
+        """Iterations at the end without a reflector's reply."""
+        count = 0
+        for item in reversed(self.iterations):
+            if not item.aborted:
+                break
+            count += 1
+        return count
+
+
+def read_history(path: Path) -> History:
+    """What `write_history` wrote; an empty history where there is none. Raises DataError."""
+    if not path.is_file():
+        return History()
+    try:
+        history = msgspec.json.decode(path.read_bytes(), type=History)
+    except msgspec.DecodeError as error:
+        raise DataError(
+            what=f"the history cannot be read: {error}",
+            where=str(path),
+            mend="restore the file, or start a new run",
+        ) from error
+    if [item.iteration for item in history.iterations] != list(range(len(history.iterations))):
+        raise DataError(
+            what="the history's iterations are not 0, 1, 2, ...",
+            where=str(path),
+            mend="restore the file, or start a new run",
+        )
+    return history
+
+
+def write_history(path: Path, history: History) -> None:
+    """Write atomically, indented: people read it."""
+    write_atomic(path, msgspec.json.format(msgspec.json.encode(history), indent=2) + b"\n")

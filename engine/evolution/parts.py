@@ -1,0 +1,34 @@
+"""Judge, reflector and server as the configuration names them."""
+
+from __future__ import annotations
+
+from engine.evolution.judge import Judge, NumericJudge
+from engine.evolution.layout import EvolutionLayout
+from engine.evolution.processor import load_logits_processor
+from engine.evolution.reflector import Reflector
+from engine.evolution.statistical_reflector import StatisticalReflector
+from engine.lm.server import InProcessServer, ModelServer
+from engine.stage import StageContext
+
+
+def make_judge(context: StageContext) -> Judge:
+    """Raises ConfigError for a key that is not there."""
+    section = context.config.evolution.judge
+    return NumericJudge(section.tolerance)
+
+
+def make_reflector(context: StageContext) -> Reflector:
+    """Raises ConfigError for a key that is not there."""
+    section = context.config.evolution.reflector
+    return StatisticalReflector(section.step, section.limit)
+
+
+def make_server(context: StageContext) -> ModelServer:
+    """Not started yet."""
+    config = context.config
+    return InProcessServer(lambda: context.load_model(config.evolution_model), load_logits_processor)
+
+
+def server_log(context: StageContext) -> str:
+    """Where a server's output goes."""
+    return str(EvolutionLayout(context.run_dir).server_log)

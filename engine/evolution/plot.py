@@ -1,0 +1,52 @@
+"""`evolution_lengths.png` and `.svg`: composite, correctness and mean length over the iterations (spec Evolution 6)."""
+
+from __future__ import annotations
+
+import io
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from engine.evolution.history import History
+
+
+def draw(history: History) -> tuple[bytes, bytes]:
+    """(PNG, SVG)."""
+    figure = _figure(history)
+    png, svg = io.BytesIO(), io.BytesIO()
+    FigureCanvasAgg(figure).print_png(png)
+    FigureCanvasSVG(figure).print_svg(svg)
+    return png.getvalue(), svg.getvalue()
+
+
+def _figure(history: History) -> Figure:
+    figure = Figure(figsize=(8, 6), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    items = history.iterations
+    numbers = [item.iteration for item in items]
+    above.plot(numbers, [item.score.composite for item in items], "o-", label="composite, minibatch")
+    above.plot(numbers, [item.score.correctness for item in items], ".:", label="correctness, minibatch")
+    validated = [item for item in items if item.validation is not None]
+    above.plot(
+        [item.iteration for item in validated],
+        [item.validation.composite for item in validated if item.validation is not None],
+        "s",
+        label="composite, validation",
+    )
+    kept = [item for item in validated if item.best and item.validation is not None]
+    above.plot(
+        [item.iteration for item in kept],
+        [item.validation.composite for item in kept if item.validation is not None],
+        "k*",
+        markersize=12,
+        label="kept as best",
+    )
+    above.set_ylabel("score")
+    above.legend(fontsize=8)
+    below.plot(numbers, [item.score.mean_tokens for item in items], "o-", color="tab:red")
+    below.set_ylabel("mean response length (tokens)")
+    below.set_xlabel("evolution iteration")
+    for panel in (above, below):
+        panel.grid(alpha=0.3)
+    return figure

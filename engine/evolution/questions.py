@@ -1,0 +1,29 @@
+"""The questions a run's evolution draws from."""
+
+from __future__ import annotations
+
+from engine.config import Config
+from engine.lm.server import Ask
+from engine.seeds import derive_seed
+from engine.tasks.example import TaskExample
+from engine.tasks.financebench import generated_financebench, load_financebench
+
+
+def load_questions(config: Config) -> list[TaskExample]:
+    """FinanceBench's, all or the chosen lines, or generated ones of companies that no model was trained on."""
+    section = config.evolution
+    if section.financebench is not None:
+        return load_financebench(section.financebench, None if section.pool == "all" else section.pool)
+    return generated_financebench("dev", section.pool_size, config.run.seed)
+
+
+def prompt_of(example: TaskExample) -> str:
+    """The user's message."""
+    return str(example.meta["prompt"])
+
+
+def ask(example: TaskExample, config: Config, iteration: int) -> Ask:
+    """The question as a server takes it."""
+    section = config.evolution
+    seed = derive_seed(config.run.seed, "evolve", f"answer/{example.id}", iteration)
+    return Ask(prompt_of(example), section.max_new_tokens, section.temperature, seed)

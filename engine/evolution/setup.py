@@ -1,0 +1,122 @@
+"""What the evolution works with: clusters, questions, judge, reflector, server, and what there is already."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from engine.errors import DataError
+from engine.evolution.answers import BASELINE, MINIBATCH, VALIDATION, AnswerBook
+from engine.evolution.cluster_map import ABOUT_FILE, IDS_FILE, ClusterMap, load_cluster_map
+from engine.evolution.deltas import Deltas, read_deltas, zero_deltas
+from engine.evolution.descriptions import Descriptions, read_descriptions
+from engine.evolution.events_of import inherited_events
+from engine.evolution.history import History, read_history, write_history
+from engine.evolution.judge import Judge
+from engine.evolution.layout import EvolutionLayout
+from engine.evolution.minibatch import Questions, split_questions
+from engine.evolution.parts import make_judge, make_reflector, make_server
+from engine.evolution.questions import load_questions
+from engine.evolution.reflector import Reflector
+from engine.files import append_jsonl, read_jsonl
+from engine.lm.server import ModelServer
+from engine.lm.vocabulary import Vocabulary, load_vocabulary
+from engine.stage import StageContext
+
+
+@dataclass
+class Setup:
+    """Everything a loop needs."""
+
+    context: StageContext
+    layout: EvolutionLayout
+    clusters: ClusterMap
+    descriptions: Descriptions
+    vocabulary: Vocabulary
+    questions: Questions
+    initial: Deltas
+    history: History
+    book: AnswerBook
+    judge: Judge
+    reflector: Reflector
+    server: ModelServer
+
+    @classmethod
+    def prepare(cls, context: StageContext) -> Setup:
+        """Read what there is. Raises SteerErrors for what is missing or does not fit."""
+        config, layout = context.config, EvolutionLayout(context.run_dir)
+        section = config.evolution
+        if section.branch_of is not None and not layout.history.is_file():
+            _take_over(
+                EvolutionLayout(Path(section.branch_of).expanduser()), layout, section.branch_iteration
+            )
+        vocabulary = load_vocabulary(config.evolution_model)
+        clusters = load_cluster_map(layout.root)
+        if clusters.vocabulary != vocabulary.fingerprint:
+            raise DataError(
+                what="the clusters were made for another vocabulary than the model's",
+                where=str(layout.root),
+                mend="run the stage `clusters` again for this model (evolution.model)",
+            )
+        names = clusters.names
+        initial = (
+            zero_deltas(names)
+            if section.initial_deltas is None
+            else read_deltas(Path(section.initial_deltas).expanduser(), names)
+        )
+        sizes = {
+            MINIBATCH: section.minibatch_size,
+            VALIDATION: section.validation_size,
+            BASELINE: section.validation_size,
+        }
+        return cls(
+            context=context,
+            layout=layout,
+            clusters=clusters,
+            descriptions=read_descriptions(layout.descriptions, names),
+            vocabulary=vocabulary,
+            questions=split_questions(
+                load_questions(config), section.minibatch_size, section.validation_size, config.run.seed
+            ),
+            initial=initial,
+            history=read_history(layout.history),
+            book=AnswerBook.open(layout.answers, section.batch_size, sizes),
+            judge=make_judge(context),
+            reflector=make_reflector(context),
+            server=make_server(context),
+        )
+
+    def announce_inherited(self) -> None:
+        """A branch shows what it grew from."""
+        for item in self.history.iterations:
+            if item.inherited:
+                for event in inherited_events(item):
+                    self.context.emit(event)
+
+
+def _take_over(parent: EvolutionLayout, own: EvolutionLayout, iteration: int) -> None:
+    """Copy the parent's clusters, and its history up to `iteration`, whose deltas are used once more."""
+    history = read_history(parent.history)
+    if iteration >= len(history.iterations):
+        raise DataError(
+            what=f"there is no finished iteration {iteration} to branch from",
+            where=str(parent.history),
+            mend=f"choose one of 0 to {len(history.iterations) - 1} (evolution.branch_iteration)",
+        )
+    own.root.mkdir(parents=True, exist_ok=True)
+    for name in (ABOUT_FILE, IDS_FILE, parent.descriptions.name):
+        shutil.copyfile(parent.root / name, own.root / name)
+    kept = [
+        msgspec.structs.replace(
+            item, inherited=item.inherited or f"{parent.run_dir}, iteration {item.iteration}"
+        )
+        for item in history.iterations[: iteration + 1]
+    ]
+    kept[-1] = msgspec.structs.replace(kept[-1], new_deltas=None)
+    records = [line for line in read_jsonl(parent.answers) if line["iteration"] <= iteration]
+    own.answers.unlink(missing_ok=True)
+    append_jsonl(own.answers, records)
+    write_history(own.history, History(iterations=kept))
