@@ -51,10 +51,11 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--resume", metavar="RUN", help="with --batch: go on with a run that was stopped")
     parser.add_argument(
         "--set",
-        action="append",
+        action="extend",
+        nargs="+",
         default=[],
         metavar="KEY=VALUE",
-        help="with --batch: change a field of the configuration",
+        help="with --batch: change fields of the configuration",
     )
     parser.add_argument(
         "--outputs", metavar="DIR", help="folder that holds the runs (default: the configuration's)"

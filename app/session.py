@@ -73,6 +73,7 @@ class RunSession:
         self._keep_every = keep_every
         self._reader = LogReader(self._directory.events)
         self._live = RunState()
+        self._folded = 0
         self._latest = self._shown = RunState()
         self._kept: list[_Point] = [_Point(-1, RunState(), 0, 0)]
         self._at_cursor: _Point | None = None
@@ -182,6 +183,19 @@ class RunSession:
         self._looked_at = 0.0
         self._wake.set()
 
+    @property
+    def caught_up(self) -> bool:
+        """Whether all of the log is folded, ready to be shown."""
+        try:
+            return self._folded >= self._directory.events.stat().st_size
+        except OSError:
+            return True
+
+    @property
+    def failed(self) -> bool:
+        """Whether the log ends with a failure, shown already or not."""
+        return self._latest.failure is not None
+
     def close(self) -> None:
         """Stop following. The run is not concerned."""
         self._closing = True
@@ -220,6 +234,7 @@ class RunSession:
         self._live.unknown = self._reader.unknown.total()
         self._keep()
         self._latest = self._live.copy()
+        self._folded = self._reader.offset
         self.lag = Lag(self._reader.behind(), (time.perf_counter() - began) * 1000)
         return True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -31,6 +32,8 @@ from screens.runs import RunsScreen
 
 FINISHED, INTERRUPTED = 0, 130
 _OUTPUTS = Path("outputs")
+_LOG_PATIENCE = 5.0
+"""Seconds in which the log of a worker that ended should be read; its torn last line never is."""
 
 
 def run_console(
@@ -68,6 +71,7 @@ class SteerApp(App[None]):
         self._run_dir = run_dir
         self._outputs = outputs
         self._leaving = False
+        self._ended: list[tuple[Ended, float]] = []
         self._lag_timer: Timer | None = None
         self._use_own_themes()
 
@@ -133,6 +137,7 @@ class SteerApp(App[None]):
         while len(self.screen_stack) > 1:
             self.pop_screen()
         if self.session is not None:
+            self.home.select(self.session.run_dir)
             self.session.close()
             self.session = None
 
@@ -161,20 +166,29 @@ class SteerApp(App[None]):
 
     def _reap(self) -> None:
         """Tell of workers that ended badly and could not say so in their log."""
-        for ended in self.engine_workers.reap():
-            if not ended.well and not self._told_by_log(ended):
+        now = time.monotonic()
+        self._ended += [(ended, now) for ended in self.engine_workers.reap() if not ended.well]
+        undecided: list[tuple[Ended, float]] = []
+        for ended, since in self._ended:
+            told = self._told_by_log(ended)
+            if told is None and now - since < _LOG_PATIENCE:
+                undecided.append((ended, since))
+            elif not told:
                 where = str(ended.directory.worker_log)
                 what = ended.reason or f"the worker ended without a word (exit code {ended.code})"
                 mend = "everything finished is kept; mend it and resume the run"
                 self.show_error("The engine ended", RunError(what=what, where=where, mend=mend))
+        self._ended = undecided
 
-    def _told_by_log(self, ended: Ended) -> bool:
-        """Whether the screen of the run shows the failure by itself."""
+    def _told_by_log(self, ended: Ended) -> bool | None:
+        """Whether the screen of the run shows the failure by itself; None while its log is still being read."""
         session = self.session
         if session is None or session.run_dir != ended.directory.path:
             return False
+        if session.failed and session.cursor is None and not session.frozen:
+            return True
         session.look_now()
-        return session.state.failure is not None
+        return False if session.caught_up else None
 
     # ------------------------------------------------------------ what screens ask for
 

@@ -198,6 +198,7 @@ up a run that was stopped, interrupted or failed. Nothing is ever deleted here.
         self._offered: object = None
         self._read_once = False
         self._reading = False
+        self._wanted: Path | None = None
 
     def compose_content(self) -> ComposeResult:
         yield Static(id="runs-title", markup=False)
@@ -213,6 +214,17 @@ up a run that was stopped, interrupted or failed. Nothing is ever deleted here.
 
     def on_screen_resume(self) -> None:
         self.look()
+
+    def select(self, path: Path) -> None:
+        """Put the cursor on a run, as soon as it is in the list."""
+        self._wanted = path.absolute()
+        self._go_to_wanted()
+
+    def _go_to_wanted(self) -> None:
+        places = [self.source.item(row).path.absolute() for row in range(len(self.source))]
+        if self._wanted in places:
+            self.table.go_to(places.index(self._wanted))
+            self._wanted = None
 
     def look(self) -> None:
         """Read the runs again, if anybody sees them."""
@@ -235,6 +247,7 @@ up a run that was stopped, interrupted or failed. Nothing is ever deleted here.
         if rows != self.source.rows:
             self.source.show_runs(rows)
             self.table.refresh_rows()
+            self._go_to_wanted()
         elif not rows:
             self.table.refresh()
         self._show_title()

@@ -84,7 +84,7 @@ PICK_COLUMNS: Sequence[ListColumn[Pick]] = (
         3,
         help="to the nearest entry picked before",
         value=lambda p: p.max_similarity,
-        show=fixed,
+        show=lambda near: fixed(None if near <= -1 else near),  # the first has none before it
     ),
     ListColumn(
         "reason", "by", 6, priority=4, help="dpp, or floor of its control point", value=lambda p: p.reason

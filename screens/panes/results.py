@@ -30,6 +30,8 @@ _EMPTY = """No method has been evaluated yet.
 Every method of the eval stage gets a row here after its first examples, with running figures
 against greedy over the same examples; its last row is final."""
 
+_BETWEEN, _HALF = 4, 62
+
 
 def _difference(row: MethodEvaluated) -> Cell:
     if row.difference is None:
@@ -154,7 +156,7 @@ class ResultsPane(Vertical):
         self.chart.show_series(_series(state))
         if rows != self._rows:
             self._rows = rows
-            self.budget.show(lambda palette, width: _budget(rows, palette, width), top=False)
+            self.budget.show(lambda palette, width: _figures(rows, palette, width), top=False)
 
     @on(VirtualTable.Selected)
     def _opened(self, message: VirtualTable.Selected) -> None:
@@ -178,8 +180,20 @@ def _series(state: RunState) -> list[Series]:
     return series
 
 
-def _budget(rows: Sequence[MethodEvaluated], palette: dict[str, Style], width: int) -> RenderableType:
-    """What esm gains in a sentence, then tokens an answer, █ committed, ░ probe, and accuracies with intervals."""
+def _figures(rows: Sequence[MethodEvaluated], palette: dict[str, Style], width: int) -> RenderableType:
+    """What esm gains in a sentence, then tokens and accuracies: side by side where there is room."""
+    esm = next((row for row in rows if row.method == "esm" and row.difference is not None), None)
+    above = [] if esm is None else [_gain(esm, palette), Text()]
+    half = (width - _BETWEEN) // 2
+    if half < _HALF:
+        return Group(*above, _tokens(rows, palette, width), Text(), _intervals(rows, palette, width))
+    abreast = Table.grid(padding=(0, _BETWEEN, 0, 0))
+    abreast.add_row(_tokens(rows, palette, half), _intervals(rows, palette, half))
+    return Group(*above, abreast)
+
+
+def _tokens(rows: Sequence[MethodEvaluated], palette: dict[str, Style], width: int) -> Table:
+    """Tokens an answer, █ committed, ░ probe."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     for _ in range(3):
@@ -196,10 +210,7 @@ def _budget(rows: Sequence[MethodEvaluated], palette: dict[str, Style], width: i
         table.add_row(
             row.method, fixed(row.mean_tokens, 1), fixed(row.mean_probe_tokens, 1), fixed(total, 1), bar
         )
-    esm = next((row for row in rows if row.method == "esm" and row.difference is not None), None)
-    intervals = _intervals(rows, palette, width)
-    above = [] if esm is None else [_gain(esm, palette), Text()]
-    return Group(*above, table, Text(), intervals)
+    return table
 
 
 def _intervals(rows: Sequence[MethodEvaluated], palette: dict[str, Style], width: int) -> Table:
@@ -207,7 +218,7 @@ def _intervals(rows: Sequence[MethodEvaluated], palette: dict[str, Style], width
     table = Table.grid(padding=(0, 2, 0, 0))
     for _ in range(3):
         table.add_column(no_wrap=True)
-    room = max(12, min(60, width - 32))
+    room = max(12, min(60, width - 34))
     scale = "0" + "0.5".center(room - 2) + "1"
     table.add_row(*(Text(text, palette["dim"]) for text in ("accuracy, 95%", "", scale)))
     for row in rows:

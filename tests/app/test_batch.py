@@ -67,7 +67,7 @@ def test_error_a_user_can_mend_is_exit_code_2(make_config: Make) -> None:
 
 
 def test_bad_configuration_lists_every_problem(make_config: Make, tmp_path: Path) -> None:
-    done = batch("--config", make_config("Count"), "--set", "online.L=0", "--set", "onlin.M=1")
+    done = batch("--config", make_config("Count"), "--set", "online.L=0", "onlin.M=1")
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 2 and not (tmp_path / "outputs").exists()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -249,6 +250,27 @@ async def test_failure_is_a_panel_until_it_is_read(
         assert isinstance(app.screen, EsmScreen), "one failure is told once"
         await pilot.press("E")
         await on_screen(app, ErrorPanel)
+
+
+async def test_failure_is_told_once_however_slowly_the_log_is_read(
+    console: Callable[..., SteerApp], make_config: MakeConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, fold = threading.Event(), RunSession._fold_some
+    monkeypatch.setattr(RunSession, "_fold_some", lambda session: held.is_set() and fold(session))
+    app = console(config=make_config("BadData"))
+    async with app.run_test(size=(100, 40)) as pilot:
+        await on_screen(app, NewRunScreen)
+        await pilot.press("enter")
+        await on_screen(app, EsmScreen)
+        await until(lambda: not app.at_work(), "the end of the worker")
+        await asyncio.sleep(1.2)
+        assert isinstance(app.screen, EsmScreen), "the log may tell it yet"
+        held.set()
+        await on_screen(app, ErrorPanel)
+        await pilot.press("escape")
+        await on_screen(app, EsmScreen)
+        await asyncio.sleep(0.5)
+        assert isinstance(app.screen, EsmScreen)
 
 
 async def test_worker_that_dies_without_a_word(

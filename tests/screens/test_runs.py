@@ -145,6 +145,21 @@ async def test_new_runs_come_in_and_the_cursor_stays(make: Make, tmp_path: Path)
         assert app.runs.selected is not None and app.runs.selected.path == first.path
 
 
+async def test_the_run_that_was_left_is_under_the_cursor(make: Make, tmp_path: Path) -> None:
+    """Also one that the list has not met yet."""
+    make("a", "finished")
+    app = RunsApp(tmp_path / "outputs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        left = make("b", "finished")
+        app.runs.select(left.path)
+        app.runs.look()
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert app.runs.selected is not None and app.runs.selected.path == left.path
+
+
 async def test_sixty_columns_are_needed(tmp_path: Path) -> None:
     app = RunsApp(tmp_path)
     async with app.run_test(size=(40, 20)) as pilot:
