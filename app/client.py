@@ -64,6 +64,17 @@ def prepare_run(
     )
 
 
+def prepare_branch(parent: RunDirectory, iteration: int) -> RunDirectory:
+    """Make a new run beside `parent` that takes over its evolution up to `iteration`, and goes back to that
+    iteration's deltas. The parent is not touched. Raises SteerErrors."""
+    overrides = [
+        "run.stages=[evolve]",
+        f"evolution.branch_of={json.dumps(str(parent.path.absolute()))}",
+        f"evolution.branch_iteration={iteration}",
+    ]
+    return prepare_run(parent.config, overrides, outputs=str(parent.path.absolute().parent.parent))
+
+
 def prepare_resume(directory: RunDirectory, stages: Sequence[str] | None = None) -> None:
     """Check that a run can be taken up again; with `stages`, those are what it runs from now on (finished
     ones stay finished). Raises RunError when a worker is at work on it."""

@@ -126,6 +126,7 @@ RUN = (
     Command("p", "unpause", "Go on", "Let the paused engine go on."),
     Command("r", "start", "Resume", "Take the run up again from where its engine left it."),
     Command("S", "stop", "Stop", "Let the engine keep what it has and stop."),
+    Command("v", "next_system", "View", "The screen of the run's next system: ESM, Evolution."),
     Command("ctrl+d", "detach", "Detach", "Back to the list of runs; the engine goes on.", display="^d"),
     Command("E", "show_error", "Error", "Read what went wrong."),
 )

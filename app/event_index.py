@@ -86,6 +86,9 @@ _STOPS = (
     ev.DecisionTaken,
     ev.ExampleEvaluated,
     ev.TrainingStep,
+    ev.IterationBegan,
+    ev.AnswersScored,
+    ev.ReflectorReplied,
 )
 
 

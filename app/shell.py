@@ -16,7 +16,7 @@ from textual.binding import BindingType
 from textual.screen import Screen
 from textual.timer import Timer
 
-from app.client import prepare_resume
+from app.client import prepare_branch, prepare_resume
 from app.command_palette import BoundCommands
 from app.commands import EVERYWHERE, bindings
 from app.loop_lag import LoopLag
@@ -27,8 +27,9 @@ from app.themes import DARK, LIGHT, OWN, hidden
 from app.workers import Ended, Workers
 from engine.errors import RunError, SteerError
 from engine.run_directory import RunDirectory, inspect
-from screens.messages import DetachWanted, StartWanted
+from screens.messages import BranchWanted, DetachWanted, StartWanted, SystemWanted
 from screens.runs import RunsScreen
+from screens.systems import SYSTEMS, System, systems_of
 
 FINISHED, INTERRUPTED = 0, 130
 _OUTPUTS = Path("outputs")
@@ -125,12 +126,37 @@ class SteerApp(App[None]):
 
     def open_run(self, path: Path) -> None:
         """Watch a run, at work or not."""
-        from screens.esm import EsmScreen  # charts and panes: not before somebody wants to see them
-
         self.home.runs.add_folder(path.absolute().parent.parent) if self._is_elsewhere(path) else None
         self.close_run()
         self.session = RunSession(path)
-        self.push_screen(EsmScreen(self.session))
+        system = self._system_at_work(path)
+        self.push_screen(system.load()(self.session))  # charts and panes are imported only now
+
+    def _system_at_work(self, path: Path) -> System:
+        """The system whose stage the run has come to."""
+        try:
+            stages = RunDirectory(path).read().stages
+        except RunError:
+            return SYSTEMS[0]
+        begun = [name for name, stage in stages.items() if stage.status != "pending"]
+        return (systems_of(begun) if begun else systems_of(stages))[-1 if begun else 0]
+
+    @on(SystemWanted)
+    def _system_wanted(self, message: SystemWanted) -> None:
+        if self.session is not None:
+            system = next(system for system in SYSTEMS if system.name == message.name)
+            self.switch_screen(system.load()(self.session))
+
+    @on(BranchWanted)
+    def _branch_wanted(self, message: BranchWanted) -> None:
+        """Prepare and start a new run beside this one, and watch it."""
+        try:
+            directory = prepare_branch(RunDirectory(message.run_dir), message.iteration)
+        except (SteerError, OSError) as error:
+            self.show_error("The branch was not begun", error)
+            return
+        if self.start_worker(directory):
+            self.open_run(directory.path)
 
     def close_run(self) -> None:
         """Back to the list, whatever is open above it. The engine is not concerned."""

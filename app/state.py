@@ -18,6 +18,7 @@ from typing import NamedTuple
 from app import stages
 from app.columns import Grow, Names
 from app.decisions import Decisions, Outcomes, Place
+from app.evolution import EVOLUTION_FOLDS, EvolutionState
 from app.stages import StageState
 from engine import events as ev
 
@@ -101,6 +102,7 @@ class RunState:
         self.final: dict[str, ev.MethodEvaluated] = {}
         self.curves: dict[str, Grow[CurvePoint]] = {}
         self.training: Grow[ev.TrainingStep] = Grow()
+        self.evolution = EvolutionState()
         self.seq = -1
         self.time = 0.0
         self.began = 0.0
@@ -117,9 +119,11 @@ class RunState:
         self.time = event.time
         if not self.began:
             self.began = event.time
-        fold = _FOLDS.get(type(event))
-        if fold is not None:
-            fold(self, event, Place(offset, length))
+        place = Place(offset, length)
+        if (fold := _FOLDS.get(type(event))) is not None:
+            fold(self, event, place)
+        elif (fold := EVOLUTION_FOLDS.get(type(event))) is not None:
+            fold(self.evolution, event, place)
 
     def copy(self) -> RunState:
         """The state as of now, which can be folded on by itself."""
@@ -128,6 +132,7 @@ class RunState:
             setattr(other, name, dict(getattr(self, name)))
         for name in ("notices", "rollouts", "pairs", "picks", "decisions", "outcomes", "training"):
             setattr(other, name, getattr(self, name).share())
+        other.evolution = self.evolution.share()
         other.curves = {method: curve.share() for method, curve in self.curves.items()}
         return other
 

@@ -18,3 +18,18 @@ class StartWanted(Message):
 @dataclass
 class DetachWanted(Message):
     """The list of runs is wanted; the engine goes on."""
+
+
+@dataclass
+class BranchWanted(Message):
+    """A new run is wanted that goes back to the deltas of an iteration of this one."""
+
+    run_dir: Path
+    iteration: int
+
+
+@dataclass
+class SystemWanted(Message):
+    """The screen of another system of the same run is wanted."""
+
+    name: str

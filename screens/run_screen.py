@@ -12,8 +12,9 @@ from app.commands import RUN, TIMELINE, bindings
 from app.session import RunSession
 from screens.console_screen import ConsoleScreen
 from screens.error_panel import ErrorPanel, Fault
-from screens.messages import DetachWanted, StartWanted
+from screens.messages import DetachWanted, StartWanted, SystemWanted
 from screens.run_session import Session
+from screens.systems import systems_of
 from screens.widgets.key_line import KeyLine
 from screens.widgets.run_header import RunHeader
 from screens.widgets.stage_bar import StageBar
@@ -98,7 +99,7 @@ class RunScreen(ConsoleScreen[None]):
         self.query_one(RunHeader).refresh()
         self.query_one(StageBar).update()
         self.query_one(Timeline).refresh()
-        offered = (self.engine_state, self.session.frozen)
+        offered = (self.engine_state, self.session.frozen, len(self.session.state.stages))
         if offered != self._offered:
             self._offered = offered
             self.refresh_bindings()
@@ -127,6 +128,8 @@ class RunScreen(ConsoleScreen[None]):
                 return engine in ("stopped", "interrupted", "failed", "prepared")
             case "show_error":
                 return self._fault() is not None
+            case "next_system":
+                return len(systems_of(self.session.state.stages)) > 1
             case _:
                 return True
 
@@ -190,6 +193,12 @@ class RunScreen(ConsoleScreen[None]):
     def action_detach(self) -> None:
         """Ask for the list of runs."""
         self.post_message(DetachWanted())
+
+    def action_next_system(self) -> None:
+        """Ask for the screen of the run's next system."""
+        names = [system.name for system in systems_of(self.session.state.stages)]
+        here = names.index(self.TITLE_WORD) if self.TITLE_WORD in names else -1
+        self.post_message(SystemWanted(names[(here + 1) % len(names)]))
 
     def action_show_error(self) -> None:
         """Read what went wrong."""

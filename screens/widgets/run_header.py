@@ -7,6 +7,7 @@ from rich.text import Text
 from textual.widget import Widget
 
 from screens.run_session import Session
+from screens.systems import systems_of
 from screens.widgets.tones import tone
 
 _SIGNS = {"running": "●", "finished": "✓", "failed": "✗", "stopped": "■", "interrupted": "✗", "hung": "?"}
@@ -46,7 +47,10 @@ class RunHeader(Widget):
 
     def _run(self) -> Text:
         state = self._session.state
-        text = Text.assemble((self._title, self._style("name")), "  ", no_wrap=True)
+        text = Text(no_wrap=True)
+        names = [system.name for system in systems_of(state.stages)]
+        for name in names if self._title in names else [self._title]:
+            text.append(name, self._style("name" if name == self._title else "dim")).append("  ")
         if state.header is None:
             return text.append("waiting for the run's first event", self._style("dim"))
         text.append(f"{state.header.name}/{state.header.run_id}")

@@ -1,0 +1,150 @@
+"""The evolution as its events tell it: iterations, answers, deltas, what the reflector said, the server."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from app.columns import Grow
+from app.decisions import Place
+from engine import events as ev
+
+MINIBATCH, VALIDATION, BASELINE = "minibatch", "validation", "baseline"
+
+
+class AnswerRow(NamedTuple):
+    """An answer as a list shows it; its text, tokens and judgement stand in the log."""
+
+    iteration: int
+    split: str
+    example: str
+    question: str
+    gold: str
+    tokens: int
+    correct: bool | None
+    place: Place
+
+
+@dataclass(frozen=True)
+class IterationState:
+    """One iteration. `scores` by split; `reply`: the reflector's, once there is one."""
+
+    iteration: int
+    deltas: dict[str, float]
+    inherited: str = ""
+    scores: dict[str, ev.AnswersScored] = field(default_factory=dict)
+    reply: ev.ReflectorReplied | None = None
+    finished: bool = False
+
+    @property
+    def minibatch(self) -> ev.AnswersScored | None:
+        """Its score on the minibatch."""
+        return self.scores.get(MINIBATCH)
+
+    @property
+    def validation(self) -> ev.AnswersScored | None:
+        """Its score on the validation set, if it was asked."""
+        return self.scores.get(VALIDATION)
+
+    @property
+    def best(self) -> bool:
+        """Whether validation confirmed it as a new best."""
+        return self.validation is not None and self.validation.best
+
+
+class EvolutionState:
+    """Everything the evolution screen knows. Read it; only `apply` of a fold changes it."""
+
+    def __init__(self) -> None:
+        self.began: ev.EvolutionBegan | None = None
+        self.clusters: dict[str, ev.TokenCluster] = {}
+        self.iterations: dict[int, IterationState] = {}
+        self.answers: Grow[AnswerRow] = Grow()
+        self.baseline: ev.AnswersScored | None = None
+        self.server: ev.ServerChanged | None = None
+        self.compared: dict[str, ev.MethodCompared] = {}
+        self.usage: ev.IterationFinished | None = None
+
+    def share(self) -> EvolutionState:
+        """The state as of now, which can be folded on by itself."""
+        other = copy.copy(self)
+        other.iterations = dict(self.iterations)
+        other.answers = self.answers.share()
+        other.compared = dict(self.compared)
+        return other
+
+    @property
+    def best(self) -> IterationState | None:
+        """The last one that validation confirmed."""
+        return next((item for item in reversed(self.iterations.values()) if item.best), None)
+
+    def change(self, iteration: int, **changes: object) -> None:
+        """Exchange an iteration for a changed one."""
+        item = self.iterations.get(iteration) or IterationState(iteration, {})
+        self.iterations[iteration] = replace(item, **changes)  # type: ignore[arg-type]
+
+
+def _clusters(state: EvolutionState, event: ev.ClustersBuilt, place: Place) -> None:
+    state.clusters = {str(cluster.id): cluster for cluster in event.clusters}
+
+
+def _began(state: EvolutionState, event: ev.EvolutionBegan, place: Place) -> None:
+    state.began = event
+
+
+def _server(state: EvolutionState, event: ev.ServerChanged, place: Place) -> None:
+    state.server = event
+
+
+def _iteration(state: EvolutionState, event: ev.IterationBegan, place: Place) -> None:
+    state.change(event.iteration, deltas=event.deltas, inherited=event.inherited)
+
+
+def _answer(state: EvolutionState, event: ev.AnswerJudged, place: Place) -> None:
+    row = AnswerRow(
+        event.iteration,
+        event.split,
+        event.example,
+        event.question,
+        event.gold,
+        event.tokens,
+        event.correct,
+        place,
+    )
+    state.answers.append(row, key=(event.iteration, event.split, event.example))
+
+
+def _scored(state: EvolutionState, event: ev.AnswersScored, place: Place) -> None:
+    if event.split == BASELINE:
+        state.baseline = event
+        return
+    item = state.iterations.get(event.iteration) or IterationState(event.iteration, {})
+    state.change(event.iteration, scores={**item.scores, event.split: event})
+
+
+def _reply(state: EvolutionState, event: ev.ReflectorReplied, place: Place) -> None:
+    state.change(event.iteration, reply=event)
+
+
+def _finished(state: EvolutionState, event: ev.IterationFinished, place: Place) -> None:
+    state.usage = event
+    state.change(event.iteration, finished=True)
+
+
+def _compared(state: EvolutionState, event: ev.MethodCompared, place: Place) -> None:
+    state.compared[event.method] = event
+
+
+EVOLUTION_FOLDS: dict[type, Callable[..., None]] = {
+    ev.ClustersBuilt: _clusters,
+    ev.EvolutionBegan: _began,
+    ev.ServerChanged: _server,
+    ev.IterationBegan: _iteration,
+    ev.AnswerJudged: _answer,
+    ev.AnswersScored: _scored,
+    ev.ReflectorReplied: _reply,
+    ev.IterationFinished: _finished,
+    ev.MethodCompared: _compared,
+}

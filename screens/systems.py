@@ -1,0 +1,43 @@
+"""Which screen shows which stages. A run with stages of several systems has several screens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from screens.run_screen import RunScreen
+
+
+@dataclass(frozen=True)
+class System:
+    """A method: its name, its stages, and its screen, `module:Class` (imported when somebody wants to see it)."""
+
+    name: str
+    stages: tuple[str, ...]
+    screen: str
+
+    def load(self) -> type[RunScreen]:
+        """The screen's class."""
+        module, _, name = self.screen.partition(":")
+        return getattr(import_module(module), name)
+
+
+SYSTEMS = (
+    System("ESM", ("mine", "select", "memory", "eval"), "screens.esm:EsmScreen"),
+    System("Evolution", ("clusters", "evolve"), "screens.evolution:EvolutionScreen"),
+)
+
+
+def systems_of(stages: Iterable[str]) -> list[System]:
+    """The systems of a run with these stages, in the order of its first stage of each; the first of all for a run
+    of none (training, stages of one's own): its frame shows stages, notices and files."""
+    found = [system_of(stage) for stage in stages]
+    return list(dict.fromkeys(system for system in found if system is not None)) or [SYSTEMS[0]]
+
+
+def system_of(stage: str) -> System | None:
+    """The system a stage belongs to."""
+    return next((system for system in SYSTEMS if stage in system.stages), None)

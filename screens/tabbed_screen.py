@@ -1,0 +1,176 @@
+"""Screens of a run with tabs: switching them, copying a row, tables and pictures as files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Protocol, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.getters import query_one
+from textual.widget import Widget
+from textual.widgets import ContentSwitcher
+
+from app.commands import Command, bindings
+from app.export import export_path, write_csv, write_picture
+from engine.errors import SteerError
+from screens.console_screen import NARROWEST
+from screens.run_screen import RunScreen
+from screens.widgets.detail_pane import DetailPane
+from screens.widgets.tab_line import Tab, TabLine
+from screens.widgets.virtual_table import VirtualTable
+
+COMMANDS = (
+    Command("y", "copy", "Copy", "Copy the row under the cursor, with the place of its event in the log."),
+    Command("e", "export", "CSV", "Write the table, as it is filtered and sorted, as a CSV file."),
+    Command("x", "picture", "SVG", "Write what is on the screen as an SVG file."),
+    Command("escape", "pane_back", "Back", "Close what is open, else leave.", display="esc"),
+)
+
+
+def tab_commands(tabs: Sequence[Tab]) -> tuple[Command, ...]:
+    """A digit for each tab."""
+    return tuple(
+        Command(str(i + 1), f"tab({i})", tab.label, f"Show the tab {tab.label}.", shown=False)
+        for i, tab in enumerate(tabs)
+    )
+
+
+class Pane(Protocol):
+    """A tab's content."""
+
+    def show(self) -> None:
+        """Draw the session's state."""
+        ...
+
+    def close_one(self) -> bool:
+        """Step back inside the pane; False if there was nothing to close."""
+        ...
+
+
+class TabbedScreen(RunScreen):
+    """Base of the systems' screens. A subclass gives `TABS`, a pane for each in `panes`, and `STAGE_TABS`: where
+    the work of a stage is seen. `counts` are shown beside the tabs' names."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (NARROWEST, "-narrow"), (150, "-wide")]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(COMMANDS)
+    TABS: ClassVar[list[Tab]] = []
+    STAGE_TABS: ClassVar[Mapping[str, int]] = {}
+
+    tabs = query_one(TabLine)
+    switcher = query_one(ContentSwitcher)
+    _chosen = False
+
+    def panes(self) -> ComposeResult:
+        """The tabs' contents, in order, with their ids."""
+        yield from ()
+
+    def counts(self) -> Sequence[int]:
+        """How many rows the first tabs have."""
+        return ()
+
+    def compose_body(self) -> ComposeResult:
+        yield TabLine(self.TABS)
+        with ContentSwitcher(initial=self.TABS[0].id):
+            yield from self.panes()
+
+    def on_mount(self) -> None:
+        self._focus_content()
+
+    @property
+    def pane(self) -> Pane:
+        """The visible tab's content."""
+        return cast(Pane, self.switcher.visible_content)
+
+    def show(self) -> None:
+        """Draw the session's state."""
+        for tab, count in zip(self.TABS, self.counts(), strict=False):
+            self.tabs.count(tab.id, f"{count:,}")
+        if not self._chosen:
+            self._go_with_the_stage()
+        self.pane.show()
+
+    def _go_with_the_stage(self) -> None:
+        """Until somebody chooses a tab or leaves the newest row: the tab on which something happens now."""
+        stage, table = self.session.state.active_stage, self._table()
+        tab = self.STAGE_TABS.get(stage.name) if stage is not None else None
+        if tab is not None and tab != self.tabs.active and (table is None or table.follow):
+            self._show_tab(tab)
+
+    # ------------------------------------------------------------ actions
+
+    def action_tab(self, index: int) -> None:
+        """Show a tab."""
+        self._chosen = True
+        self._show_tab(index)
+        self.show()
+
+    def _show_tab(self, index: int) -> None:
+        self.tabs.active = index
+        self.switcher.current = self.TABS[index].id
+        self._focus_content()
+
+    def _focus_content(self) -> None:
+        content = cast(Widget, self.pane)
+        focusable: list[Widget] = [*content.query(VirtualTable), *content.query(DetailPane)]
+        widget = next((widget for widget in focusable if widget.focusable), None)
+        if widget is not None:
+            widget.focus()
+
+    @on(TabLine.Chosen)
+    def _tab_clicked(self, message: TabLine.Chosen) -> None:
+        self.action_tab(message.index)
+
+    def action_pane_back(self) -> None:
+        """Step back inside the tab, else leave."""
+        if not self.pane.close_one():
+            self.action_detach()
+
+    def action_copy(self) -> None:
+        """Copy the row under the cursor, with the place of its event in the log."""
+        table = self._table()
+        if table is None or not len(table.source):
+            self.notify("There is no row to copy.")
+            return
+        labels = [column.label for column in table.source.columns]
+        cells = [cell.text for cell in table.source.cells(table.cursor)]
+        text = "  ".join(f"{label}={cell}" for label, cell in zip(labels, cells, strict=True) if cell.strip())
+        if (offset := table.source.offset(table.cursor)) is not None:
+            text += f"  {self.session.run_dir / 'events.jsonl'}@{offset}"
+        self.app.copy_to_clipboard(text)
+        self.notify(f"Copied: {text[:60]}…" if len(text) > 60 else f"Copied: {text}", markup=False)
+
+    def action_export(self) -> None:
+        """Write the table, as it is filtered and sorted, as CSV."""
+        table = self._table()
+        if table is None or not len(table.source):
+            self.notify("There is no table to export here yet.")
+            return
+        header = [column.key for column in table.source.columns]
+        rows = [table.source.values(row) for row in range(len(table.source))]
+        self._write(table.source.noun, header, rows)
+
+    @work(thread=True, exclusive=True, group="export", exit_on_error=False)
+    def _write(self, noun: str, header: list[str], rows: list) -> None:
+        try:
+            path = export_path(self.session.run_dir, noun, ".csv")
+            count = write_csv(path, header, rows)
+        except (OSError, SteerError) as error:
+            self.notify(f"The table was not written: {error}", severity="error", markup=False)
+            return
+        self.notify(f"{count:,} {noun} in {path}", title="CSV written", markup=False)
+
+    def action_picture(self) -> None:
+        """Write what is on the screen as SVG."""
+        try:
+            path = export_path(self.session.run_dir, "screen", ".svg")
+            write_picture(path, self.app.export_screenshot(title="steer-tui"))
+        except OSError as error:
+            self.notify(f"The picture was not written: {error}", severity="error", markup=False)
+            return
+        self.notify(str(path), title="SVG written", markup=False)
+
+    def _table(self) -> VirtualTable | None:
+        tables = cast(Widget, self.pane).query(VirtualTable)
+        return tables.first() if tables else None
