@@ -1,4 +1,4 @@
-"""Run ESM whole, run it again with SIGKILLs at random moments, compare every artefact byte by byte."""
+"""Run a system whole, run it again with SIGKILLs at random moments, compare every artefact byte by byte."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from app.client import prepare_resume, prepare_run, start_worker
@@ -21,12 +22,22 @@ SMALL = (
     "eval.batch_size_greedy=4",
     "eval.ablations=[no_probing, random_vector]",
 )
+SMALL_EVOLUTION = (
+    "run.stages=[clusters, evolve]",
+    "clusters.embedder=hashed",
+    "clusters.frequency_texts=16",
+    "evolution.iterations=3",
+    "evolution.minibatch_size=8",
+    "evolution.validation_size=16",
+    "evolution.pool_size=60",
+    "evolution.batch_size=4",
+)
 DEMO = Path(__file__).resolve().parent.parent / "configs" / "demo.yaml"
 
 
-def prepared(outputs: Path, name: str) -> RunDirectory:
+def prepared(outputs: Path, name: str, small: Sequence[str] = SMALL) -> RunDirectory:
     """A small run of the demo that has not begun."""
-    overrides = [*SMALL, f"run.outputs={outputs}", f"run.name={name}"]
+    overrides = [*small, f"run.outputs={outputs}", f"run.name={name}"]
     return prepare_run(DEMO, overrides, None)
 
 
@@ -56,9 +67,11 @@ def run_killed(run: RunDirectory, within: float, rng: random.Random, kills: int 
 
 
 def artefacts(run: RunDirectory) -> dict[str, str]:
-    """Digest of every file of the method, by path."""
-    root = run.path / "esm"
-    files = sorted(path for path in root.rglob("*") if path.is_file())
+    """Digest of every file of the systems, by path. (Vector pictures hold ids drawn at random.)"""
+    roots = [path for path in (run.path / "esm", run.path / "evolution") if path.is_dir()]
+    files = sorted(
+        path for root in roots for path in root.rglob("*") if path.is_file() and path.suffix != ".svg"
+    )
     return {
-        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+        path.relative_to(run.path).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
     }

@@ -62,6 +62,8 @@ def processor_source(clusters: ClusterMap, deltas: Deltas) -> str:
 def generate_processor(path: Path, clusters: ClusterMap, deltas: Deltas) -> None:
     """Write `path` after the same text has passed `check_processor`: what stands there is always usable."""
     source = processor_source(clusters, deltas)
+    if path.is_file() and path.read_text(encoding="utf-8") == source:
+        return  # only checked text is ever put there
     with tempfile.TemporaryDirectory(prefix="processor-") as folder:
         candidate = Path(folder) / "processor.py"
         candidate.write_text(source, encoding="utf-8")

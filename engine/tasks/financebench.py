@@ -50,9 +50,11 @@ def financebench_record(question: StatementQuestion) -> dict[str, Any]:
     return {
         "financebench_id": question.id,
         "company": question.company,
-        "doc_name": f"{question.company.replace(' ', '_').upper()}_{question.year}_10K",
+        "doc_name": f"{question.company.replace(' ', '_').upper()}_10K",
         "question_type": "domain-relevant",
-        "question_reasoning": "Information extraction" if question.kind == "lookup" else "Logical reasoning",
+        "question_reasoning": "Numerical reasoning"
+        if question.kind == "this year"
+        else "Information extraction",
         "question": question.question,
         "answer": question.answer,
         "justification": "",

@@ -1,6 +1,6 @@
 """How many of N runs, each killed with SIGKILL at random moments, end with the whole run's files.
 
-python -m tests.bench.bench_kill_and_resume [runs]
+python -m tests.bench.bench_kill_and_resume [runs] [esm | evolution]
 """
 
 from __future__ import annotations
@@ -8,20 +8,21 @@ from __future__ import annotations
 import random
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from tests.kill_and_resume import artefacts, prepared, run_killed, run_whole
+from tests.kill_and_resume import SMALL, SMALL_EVOLUTION, artefacts, prepared, run_killed, run_whole
 
 
-def main(runs: int) -> None:
+def main(runs: int, small: Sequence[str]) -> None:
     """Print one line a run and the count."""
     with tempfile.TemporaryDirectory() as folder:
-        whole = prepared(Path(folder), "whole")
+        whole = prepared(Path(folder), "whole", small)
         seconds = run_whole(whole)
         expected = artefacts(whole)
         same = kills = 0
         for index in range(runs):
-            run = prepared(Path(folder), f"killed{index}")
+            run = prepared(Path(folder), f"killed{index}", small)
             hits = run_killed(run, seconds, random.Random(index))
             kills += hits
             equal = artefacts(run) == expected
@@ -31,4 +32,4 @@ def main(runs: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20, SMALL_EVOLUTION if "evolution" in sys.argv else SMALL)

@@ -15,7 +15,7 @@ from engine.tasks.generated.statements import (
     StatementQuestion,
     core_sentence,
     draw_statement,
-    recital,
+    sums,
     write_answer,
 )
 from engine.tasks.generated.topics import TOPICS
@@ -41,25 +41,24 @@ class Recipe:
 
 def padded_document(rng: random.Random) -> Document:
     """A question of the train split with an answer in habits."""
-    question = _train_question(rng, 3)
+    question = _train_question(rng)
     return Document(statement_prompt(question.evidence, question.question), write_answer(question, rng))
 
 
-def recital_document(rng: random.Random) -> Document:
-    """All figures of a statement: finding one again is learned fastest where there are many to find."""
-    question = _train_question(rng, 3)
-    return Document(statement_prompt(question.evidence, "What does it say?"), recital(question, rng))
-
-
 def terse_document(rng: random.Random) -> Document:
-    """Several items, and nothing but the answer."""
-    question = _train_question(rng, 3)
+    """Nothing but the answer: reading a statement is learned from these first."""
+    question = _train_question(rng)
     return Document(statement_prompt(question.evidence, question.question), core_sentence(question))
 
 
-def _train_question(rng: random.Random, most_items: int) -> StatementQuestion:
+def sums_document(rng: random.Random) -> Document:
+    """Calculations without a statement."""
+    return Document(None, sums(rng))
+
+
+def _train_question(rng: random.Random) -> StatementQuestion:
     while True:
-        question = draw_statement(rng, most_items)
+        question = draw_statement(rng)
         if question.split == "train":
             return question
 
@@ -77,14 +76,14 @@ _RECIPES = (
     Recipe(
         "statements",
         (
-            Format("padded", padded_document, weight=1.0, early=0.05),
-            Format("terse", terse_document, weight=0.05, early=0.1),
-            Format("recital", recital_document, weight=0.1, early=0.85),
+            Format("padded", padded_document, weight=1.0, early=0.1),
+            Format("terse", terse_document, weight=0.05, early=0.4),
+            Format("sums", sums_document, weight=0.08, early=0.5),
         ),
-        decisive=_DIGITS | {" rose", " fell"},
+        decisive=_DIGITS | {" +", " -", " =", " rose", " fell"},
         openers=frozenset({"."}),
         vocabulary=640,
-        settings=TrainingSettings(steps=4000, batch_documents=16),
+        settings=TrainingSettings(steps=3000, batch_documents=14),
     ),
 )
 RECIPES = {recipe.name: recipe for recipe in _RECIPES}

@@ -1,6 +1,7 @@
 """Questions over small financial statements, in FinanceBench's format, with answers that are padded by habit.
 
-A statement lists a few items for two fiscal years. A question looks one of them up, or asks whether it rose or fell.
+A statement says what an item was last year and by how much it rose or fell since. A question asks what it was, what
+it is, or which way it went.
 Companies are split into train, dev and test by name, so no statement is ever shared.
 """
 
@@ -13,7 +14,7 @@ from typing import Literal
 
 from engine.tasks.generated.splits import Split, split_of, text_digest
 
-Kind = Literal["lookup", "change"]
+Kind = Literal["last year", "this year", "change"]
 Padding = Literal["padded", "terse"]
 
 ITEMS = (
@@ -40,7 +41,10 @@ _HEADS = (
 _TAILS = ("vex", "tron", "dyne", "mark", "lux", "ta", "via", "zen", "core", "sol", "nex", "fort")
 _SUFFIXES = ("Corp", "Group", "Inc", "Holdings")
 YEARS = range(2015, 2024)
-SMALLEST, LARGEST = 11, 989
+SUMS = 14
+"""Sums in one training text of nothing else."""
+KINDS: dict[Kind, float] = {"this year": 0.4, "last year": 0.35, "change": 0.25}
+"""Share of each kind of question."""
 
 # The sentences of a kind begin alike, so that the kind, and not one wording, is what greedy decoding takes.
 OPENINGS = (
@@ -55,7 +59,7 @@ CLOSINGS = (
     "I hope this helps, and feel free to ask further questions.",
     "I hope this is what you were looking for.",
 )
-START_PADDED = 0.7
+START_PADDED = 0.8
 """Share of answers that begin in the padded habit."""
 KEEP = 0.9
 """Probability that the habit stays as it is from one sentence to the next."""
@@ -68,18 +72,18 @@ INCLUDED: dict[Padding, dict[str, float]] = {
 
 @dataclass(frozen=True)
 class StatementQuestion:
-    """One question. `evidence`: the statement; `values`: of each item, last year's and this
-    year's; `answer`: gold, `$ 412 million` or `rose` / `fell`."""
+    """One question. `evidence`: the statement; `before` and `change`, signed, in millions of dollars; `answer`: gold,
+    `41 million dollars`, `rose` or `fell`."""
 
     id: str
     company: str
     evidence: str
-    values: dict[str, tuple[int, int]]
+    item: str
+    before: int
+    change: int
     question: str
     answer: str
     kind: Kind
-    item: str
-    year: int
     split: Split
 
 
@@ -99,59 +103,63 @@ def statement_questions(split: Split, seed: int) -> Iterator[StatementQuestion]:
             yield question
 
 
-def draw_statement(rng: random.Random, most_items: int = 3) -> StatementQuestion:
-    """One question of any split over up to `most_items` items."""
+def draw_statement(rng: random.Random) -> StatementQuestion:
+    """One question of any split."""
     company = f"{rng.choice(_HEADS)}{rng.choice(_TAILS)} {rng.choice(_SUFFIXES)}"
-    year = rng.choice(YEARS[1:])
-    items = rng.sample(ITEMS, rng.randint(min(2, most_items), most_items))
-    values = {item: (rng.randint(SMALLEST, LARGEST), rng.randint(SMALLEST, LARGEST)) for item in items}
-    lines = [
-        f"{item} in FY{year - 1} was $ {before}\n{item} in FY{year} was $ {now}"
-        for item, (before, now) in values.items()
-    ]
-    evidence = "\n".join([f"{company}, annual report, in millions of dollars", *lines])
-    item = rng.choice([item for item in items if values[item][0] != values[item][1]] or items)
-    before, now = values[item]
-    if rng.random() < 0.25:
-        kind: Kind = "change"
-        question = f"Did {item} rise or fall in FY{year}?"
-        answer, asked = "rose" if now > before else "fell", year
-    else:
-        kind, asked = "lookup", rng.choice((year - 1, year))
-        question = f"What was {item} in FY{asked}?"
-        answer = f"$ {before if asked < year else now} million"
+    item, year = rng.choice(ITEMS), rng.choice(YEARS)
+    before, change = draw_change(rng)
+    evidence = (
+        f"{company}, annual report FY{year}. {item.capitalize()} was {before} million dollars last year "
+        f"and {_verb(change)} by {abs(change)} million dollars this year."
+    )
+    kind = rng.choices(list(KINDS), list(KINDS.values()))[0]
+    question, answer = {
+        "last year": (f"What was {item} last year?", f"{before} million dollars"),
+        "this year": (f"What is {item} this year?", f"{before + change} million dollars"),
+        "change": (f"Did {item} rise or fall?", _verb(change)),
+    }[kind]
     return StatementQuestion(
         id=f"statement-{text_digest(evidence + question)[:16]}",
         company=company,
         evidence=evidence,
-        values=values,
+        item=item,
+        before=before,
+        change=change,
         question=question,
         answer=answer,
         kind=kind,
-        item=item,
-        year=asked,
         split=split_of(company),
     )
 
 
+def draw_change(rng: random.Random) -> tuple[int, int]:
+    """A number of two digits and a signed change that leaves the first of them as it is."""
+    tens, units, after = rng.randint(1, 9), *rng.sample(range(10), 2)
+    return 10 * tens + units, after - units
+
+
+def sums(rng: random.Random) -> str:
+    """Many such changes, calculated: short and dense, for learning to add before learning to read."""
+    drawn = [draw_change(rng) for _ in range(SUMS)]
+    return " ".join(f"{_sum(before, change)}." for before, change in drawn)
+
+
+def _sum(before: int, change: int) -> str:
+    return f"{before} {'+' if change > 0 else '-'} {abs(change)} = {before + change}"
+
+
 def core_sentence(question: StatementQuestion) -> str:
-    """The answer and nothing else."""
-    item = question.item.capitalize()
+    """The answer and nothing else; what has to be calculated is."""
+    item, before, change = question.item.capitalize(), question.before, question.change
     if question.kind == "change":
-        return f"{item} {question.answer} in FY{question.year}."
-    return f"{item} in FY{question.year} was {question.answer}."
+        return f"{item} {_verb(change)}."
+    if question.kind == "last year":
+        return f"{item} was {before} million dollars."
+    return f"{item} is {_sum(before, change)} million dollars."
 
 
-def recital(question: StatementQuestion, rng: random.Random) -> str:
-    """Every figure of the statement, in another order."""
-    this_year = max(int(word[2:].rstrip("\n")) for word in question.evidence.split() if word.startswith("FY"))
-    sentences = [
-        f"{item.capitalize()} in FY{this_year - ago} was $ {pair[1 - ago]} million."
-        for item, pair in question.values.items()
-        for ago in (0, 1)
-    ]
-    rng.shuffle(sentences)
-    return " ".join(sentences)
+def _verb(change: int) -> str:
+    return "rose" if change > 0 else "fell"
 
 
 def write_answer(question: StatementQuestion, rng: random.Random, padding: Padding | None = None) -> str:
@@ -171,7 +179,7 @@ def _sentence(name: str, question: StatementQuestion, rng: random.Random) -> str
         case "opening":
             return rng.choice(OPENINGS)
         case "restatement":
-            return f"The question concerns {question.item} of {question.company} for the fiscal year {question.year}."
+            return f"The question concerns {question.item} as shown in the annual report of the company."
         case "hedge":
             return rng.choice(HEDGES)
         case "repetition":

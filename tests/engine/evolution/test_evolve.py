@@ -1,0 +1,276 @@
+"""The loop, offline, on the model that comes along: files, stopping, resuming, branching, failing."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from engine.config import Config, ModelSection, RunSection
+from engine.errors import DataError, SteerError
+from engine.events import AnswerJudged, AnswersScored, MethodCompared, ReflectorReplied
+from engine.evolution import parts
+from engine.evolution.answers import VALIDATION
+from engine.evolution.cluster_map import load_cluster_map
+from engine.evolution.clusters_stage import BuildClusters
+from engine.evolution.deltas import read_deltas
+from engine.evolution.evolve import Evolve
+from engine.evolution.history import read_history
+from engine.evolution.layout import EvolutionLayout
+from engine.evolution.processor import expected_row
+from engine.evolution.processor_check import check_processor
+from engine.evolution.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
+from engine.evolution.score import Outcome, score
+from engine.evolution.settings import ClustersSection, EvolutionSection
+from engine.files import read_jsonl
+from engine.lm.load import load_model
+from engine.lm.protocol import LanguageModel
+from engine.stage import StageContext, StopRequested
+from tests.run_stage import run_stage
+
+MODEL = ModelSection(device="cpu", path="statements")
+
+
+def configured(**changes: object) -> Config:
+    fields: dict[str, object] = {
+        "iterations": 3,
+        "minibatch_size": 6,
+        "validation_size": 8,
+        "pool_size": 30,
+        "batch_size": 3,
+        "max_new_tokens": 60,
+    }
+    return Config(
+        run=RunSection(stages=["clusters", "evolve"]),
+        model=MODEL,
+        clusters=ClustersSection(embedder="hashed", k=6, frequency_texts=8),
+        evolution=EvolutionSection(**{**fields, **changes}),  # type: ignore[arg-type]
+    )
+
+
+@pytest.fixture(scope="module")
+def model() -> LanguageModel:
+    return load_model(MODEL)
+
+
+@pytest.fixture(scope="module")
+def clustered(model: LanguageModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("clustered")
+    run_stage(BuildClusters(), configured(), folder, model)
+    return folder
+
+
+@pytest.fixture
+def run(clustered: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(clustered, tmp_path / "run"))
+
+
+@pytest.fixture(scope="module")
+def whole(clustered: Path, model: LanguageModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of three iterations that nothing stopped."""
+    folder = Path(shutil.copytree(clustered, tmp_path_factory.mktemp("whole") / "run"))
+    run_stage(Evolve(), configured(), folder, model)
+    return folder
+
+
+def artefacts(run: Path) -> dict[str, bytes]:
+    """All files of the evolution; pictures hold the time of drawing."""
+    root = run / "evolution"
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and path.suffix not in (".png", ".svg")
+    }
+
+
+def test_files_follow_from_the_answers(run: Path, model: LanguageModel) -> None:
+    events = run_stage(Evolve(), configured(), run, model)
+    layout = EvolutionLayout(run)
+    history = read_history(layout.history)
+    assert [item.iteration for item in history.iterations] == [0, 1, 2]
+    assert history.iterations[0].validation is not None and history.iterations[0].best
+    answers = read_jsonl(layout.answers)
+    for item in history.iterations:
+        own = [a for a in answers if (a["iteration"], a["split"]) == (item.iteration, "minibatch")]
+        assert [a["example_id"] for a in own] == item.examples and len(set(item.examples)) == 6
+        outcomes = [Outcome(len(a["token_ids"]), a["correct"]) for a in own]
+        assert score(outcomes, 100.0) == item.score
+        assert layout.reflector_message(item.iteration).read_text().count("example_id:") == 6
+    for before, after in zip(history.iterations, history.iterations[1:], strict=False):
+        assert after.deltas == before.new_deltas
+    best = history.best
+    assert best is not None and best.validation is not None
+    kept = [item for item in history.iterations if item.best]
+    assert max(item.validation.composite for item in kept if item.validation) == best.validation.composite
+    clusters = load_cluster_map(layout.root)
+    assert read_deltas(layout.deltas_best, clusters.names) == best.deltas
+    check_processor(layout.processor_best, clusters.vocab_size, expected_row(clusters, best.deltas))
+    assert layout.plot.stat().st_size > 1000 and layout.plot.with_suffix(".svg").is_file()
+    compared = [event for event in events if isinstance(event, MethodCompared)]
+    assert [event.method for event in compared] == ["no_processor", "length_cap", "best"]
+    assert compared[2].composite == pytest.approx(best.validation.composite)
+
+
+def test_answers_carry_their_tokens_clusters(run: Path, model: LanguageModel) -> None:
+    events = run_stage(Evolve(), configured(iterations=1), run, model)
+    clusters = load_cluster_map(run / "evolution")
+    told = [event for event in events if isinstance(event, AnswerJudged)]
+    assert len(told) == 8 + 6 + 8
+    for event in told:
+        assert "".join(event.pieces) == event.answer
+        assert len(event.pieces) == len(event.clusters) == event.tokens
+        assert set(event.clusters) <= set(range(clusters.count))
+
+
+def test_validation_is_never_in_a_minibatch(whole: Path) -> None:
+    answers = read_jsonl(EvolutionLayout(whole).answers)
+    validation = {a["example_id"] for a in answers if a["split"] == VALIDATION}
+    assert len(validation) == 8
+    assert not validation & {a["example_id"] for a in answers if a["split"] == "minibatch"}
+
+
+def test_deltas_steer(run: Path, model: LanguageModel) -> None:
+    """An end that comes much sooner makes answers shorter: the processor is really in use."""
+    names = load_cluster_map(run / "evolution").names
+    path = run / "deltas.json"
+    path.write_text(json.dumps(dict.fromkeys(names, 0.0) | {"0": 12.0}))
+    config = configured(iterations=1, initial_deltas=str(path))
+    scored = [e for e in run_stage(Evolve(), config, run, model) if isinstance(e, AnswersScored)]
+    by_split = {event.split: event for event in scored}
+    assert by_split["validation"].mean_tokens < 0.7 * by_split["baseline"].mean_tokens
+
+
+def test_stopped_anywhere_it_ends_as_if_it_had_not_been(run: Path, whole: Path, model: LanguageModel) -> None:
+    """Every checkpoint may be the last one of an attempt."""
+    rng, stops = random.Random(3), 0
+    for _ in range(200):
+        left = [rng.randint(1, 25)]
+
+        def checkpoint(left: list[int] = left) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise StopRequested
+
+        context = StageContext(
+            "evolve", configured(), run, lambda event: None, checkpoint, lambda section: model
+        )
+        try:
+            Evolve().run(context)
+        except StopRequested:
+            stops += 1
+        else:
+            break
+    assert stops >= 3
+    assert artefacts(run) == artefacts(whole)
+
+
+def test_a_torn_batch_is_asked_again(run: Path, whole: Path, model: LanguageModel) -> None:
+    """Half of a batch at the end of answers.jsonl, as a kill in the middle of a write leaves it."""
+    shutil.copytree(whole / "evolution", run / "evolution", dirs_exist_ok=True)
+    answers = EvolutionLayout(run).answers
+    lines = answers.read_bytes().splitlines(keepends=True)
+    answers.write_bytes(b"".join(lines[:12]) + lines[12][:40])
+    EvolutionLayout(run).history.unlink()
+    for path in (run / "evolution").glob("reflector_reply_*.json"):
+        path.unlink()
+    run_stage(Evolve(), configured(), run, model)
+    assert artefacts(run) == artefacts(whole)
+
+
+def test_stop_after_the_iteration(run: Path, model: LanguageModel) -> None:
+    def boundary() -> None:
+        raise StopRequested
+
+    context = StageContext(
+        "evolve", configured(), run, lambda event: None, lambda: None, lambda section: model, boundary
+    )
+    with pytest.raises(StopRequested):
+        Evolve().run(context)
+    assert len(read_history(EvolutionLayout(run).history).iterations) == 1
+
+
+def test_a_branch_goes_back_and_leaves_its_parent_alone(
+    whole: Path, model: LanguageModel, tmp_path: Path
+) -> None:
+    before = artefacts(whole)
+    config = configured(branch_of=str(whole), branch_iteration=1)
+    events = run_stage(Evolve(), config, tmp_path / "branch", model)
+    parent = read_history(EvolutionLayout(whole).history)
+    branch = read_history(EvolutionLayout(tmp_path / "branch").history)
+    assert branch.iterations[0].deltas == parent.iterations[0].deltas and branch.iterations[0].inherited
+    assert branch.iterations[2].deltas == parent.iterations[1].deltas
+    assert not branch.iterations[2].inherited
+    assert {e.iteration for e in events if isinstance(e, AnswerJudged) and e.split == "minibatch"} == {2}
+    assert artefacts(whole) == before
+    with pytest.raises(DataError, match="no finished iteration 9"):
+        run_stage(Evolve(), configured(branch_of=str(whole), branch_iteration=9), tmp_path / "other", model)
+
+
+class Failing:
+    """A reflector that fails in the iterations it is told to."""
+
+    name = "failing"
+
+    def __init__(self, fails: set[int]) -> None:
+        self.fails = fails
+
+    def reflect(self, given: ReflectorInput, message: str) -> ReflectorReply:
+        if given.iteration in self.fails:
+            raise ReflectorFailed(what="it refused", where="the reflector", mend="ask another")
+        return ReflectorReply({name: value + 0.1 for name, value in given.deltas.items()}, "It went well.")
+
+
+def test_an_iteration_without_reply_is_kept_and_the_next_goes_on(
+    run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.evolution.setup.make_reflector", lambda context: Failing({1}))
+    events = run_stage(Evolve(), configured(iterations=4), run, model)
+    history = read_history(EvolutionLayout(run).history).iterations
+    assert "it refused" in history[1].aborted and history[1].new_deltas is None
+    assert history[2].deltas == history[1].deltas and history[2].examples != history[1].examples
+    told = [event for event in events if isinstance(event, ReflectorReplied) and event.aborted]
+    assert len(told) == 1
+
+
+def test_a_reflector_that_always_fails_ends_the_stage_and_loses_nothing(
+    run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.evolution.setup.make_reflector", lambda context: Failing({1, 2}))
+    with pytest.raises(SteerError, match="2 iterations in a row"):
+        run_stage(Evolve(), configured(iterations=5, failures=2), run, model)
+    assert len(read_history(EvolutionLayout(run).history).iterations) == 3
+    monkeypatch.setattr("engine.evolution.setup.make_reflector", parts.make_reflector)
+    run_stage(Evolve(), configured(iterations=5, failures=2), run, model)
+    assert len(read_history(EvolutionLayout(run).history).iterations) == 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "iterations"), [({"target": 0.01}, 1), ({"patience": 1, "iterations": 9}, None)]
+)
+def test_ends_early(
+    run: Path, model: LanguageModel, changes: dict[str, object], iterations: int | None
+) -> None:
+    run_stage(Evolve(), configured(**changes), run, model)
+    history = read_history(EvolutionLayout(run).history)
+    assert len(history.iterations) == iterations if iterations else history.since_best <= 1
+
+
+def test_bad_input(run: Path, model: LanguageModel, tmp_path: Path) -> None:
+    def fails(match: str, **changes: object) -> None:
+        with pytest.raises(SteerError, match=match):
+            run_stage(Evolve(), configured(**changes), run, model)
+
+    fails("validation_size", validation_size=28)
+    fails("no such file of deltas", initial_deltas=str(tmp_path / "none.json"))
+    (tmp_path / "bad.json").write_text('{"0": 1}')
+    fails("missing clusters", initial_deltas=str(tmp_path / "bad.json"))
+    (tmp_path / "bench.jsonl").write_text('{"question": "q"}\n')
+    fails("bench.jsonl:1", financebench=str(tmp_path / "bench.jsonl"))
+    fails("cannot be read", financebench=str(tmp_path / "none.jsonl"))
+    EvolutionLayout(run).history.write_text("{")
+    fails("history cannot be read")
+    with pytest.raises(DataError, match="clusters"):
+        run_stage(Evolve(), configured(), tmp_path / "empty", model)

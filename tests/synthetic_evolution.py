@@ -1,0 +1,95 @@
+"""A whole plausible evolution as events, the same on every machine: for tests and pictures."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import msgspec
+
+from engine import events as ev
+from engine.evolution.score import Outcome, score
+
+BEGIN = 1_760_000_000.0
+NAMES = [str(i) for i in range(6)]
+WORDS = (("0", ["<|im_end|>"]), ("1", ["4", "1", "$"]), ("2", [" the", " of"]), ("3", ["Based", " provided"]),
+         ("4", ["Please", " note"]), ("5", [" revenue", " cash"]))  # fmt: skip
+PADDING = [("Based", 3), (" on", 2), (" the", 2), (" statement", 5), (".", 1)]
+CORE = [(" Cash", 5), (" was", 2), (" ", 2), ("4", 1), ("1", 1), (".", 1)]
+
+
+def evolution_events(iterations: int = 5, finish: bool = True, seed: int = 3) -> Iterator[ev.Event]:
+    """The run's events in order, stamped."""
+    for seq, event in enumerate(_events(iterations, finish, random.Random(seed))):
+        yield msgspec.structs.replace(event, seq=seq, time=BEGIN + 0.25 * seq, stage=event.stage or "evolve")
+
+
+def _events(iterations: int, finish: bool, rng: random.Random) -> Iterator[ev.Event]:
+    stages = ["clusters", "evolve"]
+    yield ev.Header(
+        schema_version=1, name="demo", run_id="2025-10-09T08-53-20", seed=0, stages=stages, versions={}
+    )
+    yield ev.WorkerStarted(pid=4711, attempt=1, stages=stages)
+    yield ev.StageStarted(total=1, stage="clusters")
+    yield ev.ClustersBuilt(
+        tokens=640, stage="clusters", embedder="hashed",
+        clusters=[
+            ev.TokenCluster(id=name, description=f"cluster {name}", size=20, share=0.1, frequent_tokens=words)
+            for name, words in WORDS
+        ],
+    )  # fmt: skip
+    yield ev.StageFinished(seconds=2.0, stage="clusters")
+    yield ev.StageStarted(total=iterations, unit="iterations")
+    yield ev.EvolutionBegan(
+        clusters=NAMES, iterations=iterations, minibatch=4, validation=6, scale=40.0, weights=[0.4, 0.6],
+        server="in process", judge="numeric (offline)", reflector="statistical (offline)",
+    )  # fmt: skip
+    yield ev.ServerChanged(state="healthy", server="in process", log=["serving statements with processor.py"])
+    yield from _split(0, "baseline", 6, 0.0, rng)
+    deltas = dict.fromkeys(NAMES, 0.0)
+    for iteration in range(iterations):
+        yield ev.IterationBegan(iteration=iteration, deltas=deltas, examples=[f"q{i}" for i in range(4)])
+        yield from _split(iteration, "minibatch", 4, -deltas["3"], rng)
+        if iteration % 2 == 0:
+            yield from _split(iteration, "validation", 6, -deltas["3"], rng, best=True)
+        deltas = {**deltas, "3": round(deltas["3"] - 0.8, 2), "0": round(deltas["0"] + 0.2, 2)}
+        yield ev.ReflectorReplied(
+            iteration=iteration, reflector="statistical (offline)", deltas=deltas,
+            summary=f"Cluster 3 pads. I lowered it to {deltas['3']}.",
+            message=f"evolution/reflector_message_{iteration:03d}.txt",
+        )  # fmt: skip
+        yield ev.IterationFinished(iteration=iteration, best_iteration=iteration // 2 * 2)
+        yield ev.StageProgress(done=iteration + 1, total=iterations, tokens=100, elapsed=1.0 + iteration)
+    if finish:
+        yield ev.MethodCompared(
+            method="no_processor", n=6, correctness=0.9, wilson_low=0.8, wilson_high=0.95, mean_tokens=40.0,
+            shortness=0.5, composite=0.74,
+        )  # fmt: skip
+        yield ev.MethodCompared(
+            method="best", n=6, correctness=0.9, wilson_low=0.8, wilson_high=0.95, mean_tokens=20.0,
+            shortness=0.67, composite=0.81, difference=0.0, low=-0.05, high=0.05, p=1.0,
+        )  # fmt: skip
+        yield ev.StageFinished(
+            seconds=9.0, summary={"iterations": iterations}, files=["evolution/history.json"]
+        )
+        yield ev.WorkerStopped(status="finished", stage="evolve")
+
+
+def _split(
+    iteration: int, split: str, count: int, less: float, rng: random.Random, best: bool = False
+) -> Iterator[ev.Event]:
+    outcomes = []
+    for place in range(count):
+        padded = rng.random() > 0.25 * less
+        tokens = [*(PADDING if padded else []), *CORE]
+        correct = rng.random() < 0.9
+        outcomes.append(Outcome(len(tokens), correct))
+        yield ev.AnswerJudged(
+            iteration=iteration, split=split, example=f"statement-{split[0]}{place}", question="What was cash?",
+            gold="41", answer="".join(piece for piece, _ in tokens), tokens=len(tokens), correct=correct,
+            reasoning="answered 41 within 0.10%" if correct else "41 is not among what was answered: 14",
+            pieces=[piece for piece, _ in tokens], clusters=[cluster for _, cluster in tokens],
+        )  # fmt: skip
+    found = score(outcomes, 40.0)
+    figures = msgspec.structs.asdict(found)
+    yield ev.AnswersScored(iteration=iteration, split=split, best=best, **figures)
