@@ -54,18 +54,22 @@ fixed validation set, and only that decides what is kept (★).
 In *Iterations* `enter` opens the one under the cursor with the reflector's reply and what it changed. `b` begins a
 new run that goes back to that iteration's deltas; this run is not touched. `A` stops after the iteration at work,
 `S` at once; nothing that was answered is asked again.
-In *Answers* the tokens have the colour of their cluster.
+*Answers* shows those of the iteration under the cursor, longest first; the tokens have the colour of their cluster.
 """
 
     iterations = query_one(IterationsPane)
 
     def panes(self) -> ComposeResult:
         yield IterationsPane(self.session, id="iterations-pane")
-        yield AnswersPane(self.session, id="answers-pane")
+        yield AnswersPane(self.session, self._selected, id="answers-pane")
         yield DeltasPane(self.session, id="deltas-pane")
         yield ReflectorPane(self.session, id="reflector-pane")
         yield ServerPane(self.session, id="server-pane")
         yield FilesPane(self.session, id="evolution-files-pane")
+
+    def _selected(self) -> int | None:
+        item = self.iterations.selected
+        return None if item is None else item.iteration
 
     def counts(self) -> Sequence[int]:
         evolution = self.session.state.evolution

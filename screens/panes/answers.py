@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from app.columns import Grow
 from app.evolution import AnswerRow, EvolutionState
 from app.state import RunState
 from engine.errors import SteerError
@@ -23,8 +22,8 @@ from screens.widgets.rows import Cell, ListColumn, ListSource
 
 _EMPTY = """No answer has been given yet.
 
-Every answer of a minibatch and of the validation set appears here with the judge's verdict.
-`s` sorts by the column that ← → mark: tokens, twice, shows the longest first."""
+The answers of the iteration under the cursor in the tab Iterations appear here with the
+judge's verdict, longest first. `s` sorts by the column that ← → mark."""
 
 # Twelve colours that differ in lightness too; each token is also told by number in the table below it.
 _COLOURS = (
@@ -58,13 +57,21 @@ COLUMNS: Sequence[ListColumn[AnswerRow]] = (
 
 
 class AnswersPane(ListPane):
-    """All answers so far."""
+    """The answers of one iteration, longest first: `selected` says which; None: of all."""
 
-    def __init__(self, session: Session, *, id: str | None = None) -> None:
+    def __init__(
+        self, session: Session, selected: Callable[[], int | None], *, id: str | None = None
+    ) -> None:
         super().__init__(session, ListSource(COLUMNS, "answers"), _EMPTY, id=id)
+        self._selected = selected
 
-    def items(self, state: RunState) -> Grow[AnswerRow]:
-        return state.evolution.answers
+    def on_mount(self) -> None:
+        self.table.sort_by("tokens", reverse=True)
+
+    def items(self, state: RunState) -> Sequence[AnswerRow]:
+        iteration = self._selected()
+        answers = state.evolution.answers
+        return [row for row in answers if iteration is None or row.iteration == iteration]
 
     def draw(self, item: AnswerRow, palette: dict[str, Style], width: int) -> RenderableType:
         try:
