@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from engine.evolution.judge import Judge, NumericJudge
-from engine.evolution.layout import EvolutionLayout
 from engine.evolution.processor import load_logits_processor
 from engine.evolution.reflector import Reflector
 from engine.evolution.statistical_reflector import StatisticalReflector
+from engine.lm.openai_client import OpenAIClient
 from engine.lm.server import InProcessServer, ModelServer
 from engine.stage import StageContext
 
@@ -14,12 +14,23 @@ from engine.stage import StageContext
 def make_judge(context: StageContext) -> Judge:
     """Raises ConfigError for a key that is not there."""
     section = context.config.evolution.judge
+    if section.kind == "openai":
+        from engine.evolution.openai_judge import OpenAIJudge
+
+        client = OpenAIClient(section.openai, "evolution.judge.openai")
+        return OpenAIJudge(client, section.openai.model, section.tolerance)
     return NumericJudge(section.tolerance)
 
 
 def make_reflector(context: StageContext) -> Reflector:
     """Raises ConfigError for a key that is not there."""
     section = context.config.evolution.reflector
+    if section.kind == "openai":
+        from engine.evolution.openai_reflector import OpenAIReflector
+
+        return OpenAIReflector(
+            OpenAIClient(section.openai, "evolution.reflector.openai"), section.openai.model
+        )
     return StatisticalReflector(section.step, section.limit)
 
 
@@ -27,8 +38,3 @@ def make_server(context: StageContext) -> ModelServer:
     """Not started yet."""
     config = context.config
     return InProcessServer(lambda: context.load_model(config.evolution_model), load_logits_processor)
-
-
-def server_log(context: StageContext) -> str:
-    """Where a server's output goes."""
-    return str(EvolutionLayout(context.run_dir).server_log)

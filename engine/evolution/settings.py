@@ -91,7 +91,7 @@ class JudgeSection(Section):
 
 
 class ServerSection(Section):
-    kind: Literal["in_process", "sglang"] = Field(
+    kind: Literal["in_process"] = Field(
         default="in_process",
         description="`in_process`: this model in the worker; `sglang`: a server of its own.",
     )

@@ -1,0 +1,151 @@
+"""Client, reflector and judge against a real loopback server that misbehaves."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.errors import ConfigError
+from engine.evolution.history import History
+from engine.evolution.judge import JudgeFailed
+from engine.evolution.openai_judge import OpenAIJudge
+from engine.evolution.openai_reflector import OpenAIReflector
+from engine.evolution.reflector import ReflectorFailed, ReflectorInput
+from engine.evolution.settings import OpenAISection
+from engine.lm.openai_client import OpenAIClient, ServerFailed
+from tests.misbehaving_server import FAULTS, PASSING, misbehaving_server
+
+KEY = "sk-very-secret-0123456789"
+NAMES = ["0", "1", "2"]
+GIVEN = ReflectorInput(0, dict.fromkeys(NAMES, 0.0), {}, [], History())
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_KEY", KEY)
+
+
+def section(url: str, **changes: Any) -> OpenAISection:
+    fields = {"base_url": url, "api_key_env": "TEST_KEY", "timeout": 0.5, "retries": 2, "price_prompt": 10.0}
+    return OpenAISection(**{**fields, **changes})
+
+
+def client(url: str, waits: list[float] | None = None, **changes: Any) -> OpenAIClient:
+    sleep = (waits if waits is not None else []).append
+    return OpenAIClient(section(url, **changes), "evolution.reflector.openai", sleep=sleep)
+
+
+def deltas(body: dict[str, Any]) -> str:
+    """A valid reply of the reflector."""
+    return json.dumps({"deltas": {"0": 0.5, "1": 0, "2": -1.5}, "summary": "Cluster 2 pads."})
+
+
+def verdict(body: dict[str, Any]) -> str:
+    return json.dumps({"reasoning": "41 is 41", "correct": True})
+
+
+@pytest.mark.parametrize("fault", sorted(PASSING))
+def test_what_may_pass_is_tried_again(fault: str) -> None:
+    with misbehaving_server(deltas, [fault, fault]) as server:
+        reply = client(server.url).complete([{"role": "user", "content": "hi"}])
+        assert json.loads(reply.text)["summary"] == "Cluster 2 pads."
+        assert len(server.requests) == 3
+        assert (reply.spent.calls, reply.spent.tokens) == (3, 120)
+        assert reply.spent.cost == pytest.approx(100 * 10.0 / 1e6)
+
+
+@pytest.mark.parametrize("fault", sorted(PASSING))
+def test_what_does_not_pass_is_told_without_the_key(fault: str) -> None:
+    with misbehaving_server(deltas, [fault] * 3) as server, pytest.raises(ServerFailed) as caught:
+        client(server.url).complete([{"role": "user", "content": "hi"}])
+    assert "3 attempts" in str(caught.value)
+    assert KEY not in str(caught.value) and KEY not in repr(caught.value)
+    assert caught.value.where and caught.value.mend
+
+
+def test_retry_after_is_honoured_else_waits_double() -> None:
+    waits: list[float] = []
+    with misbehaving_server(deltas, ["429 with Retry-After", "429", "500"]) as server:
+        client(server.url, waits, retries=3).complete([{"role": "user", "content": "hi"}])
+    assert waits == [0.05, 2.0, 4.0]
+
+
+def test_a_refused_request_is_not_tried_again() -> None:
+    with misbehaving_server(deltas, ["401"]) as server, pytest.raises(ServerFailed) as caught:
+        client(server.url).complete([{"role": "user", "content": "hi"}])
+    assert len(server.requests) == 1
+    assert "401" in str(caught.value) and KEY not in str(caught.value) and "***" in str(caught.value)
+
+
+def test_nobody_there() -> None:
+    with pytest.raises(ServerFailed, match="connection failed"):
+        client("http://127.0.0.1:9/v1", retries=0).complete([{"role": "user", "content": "hi"}])
+
+
+def test_a_key_that_is_not_set_names_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TEST_KEY")
+    with pytest.raises(ConfigError, match="TEST_KEY"):
+        OpenAIClient(OpenAISection(api_key_env="TEST_KEY"), "evolution.judge.openai")
+    with misbehaving_server(deltas) as server:
+        assert client(server.url).complete([{"role": "user", "content": "hi"}]).text
+    assert KEY not in repr(client("http://127.0.0.1:9/v1"))
+
+
+def test_the_schema_names_exactly_the_clusters() -> None:
+    with misbehaving_server(deltas) as server:
+        reply = OpenAIReflector(client(server.url), "m").reflect(GIVEN, "what to do")
+        sent = server.requests[0]
+    assert reply.deltas == {"0": 0.5, "1": 0.0, "2": -1.5} and reply.attempts == 1
+    form = sent["response_format"]["json_schema"]
+    assert form["strict"] is True
+    wanted = form["schema"]["properties"]["deltas"]
+    assert wanted["required"] == NAMES and wanted["additionalProperties"] is False
+    assert sent["messages"][1]["content"] == "what to do"
+    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in PASSING and fault != "401"])
+def test_an_invalid_reply_is_answered_with_what_is_wrong(fault: str) -> None:
+    """Once; the second attempt may be valid, or the iteration ends."""
+    with misbehaving_server(deltas, [fault]) as server:
+        reply = OpenAIReflector(client(server.url), "m").reflect(GIVEN, "what to do")
+        assert reply.attempts == 2 and all(map(math.isfinite, reply.deltas.values()))
+        assert "cannot be used" in server.requests[1]["messages"][-1]["content"]
+        assert reply.usage.calls == 2
+    with misbehaving_server(deltas, [fault, fault]) as server:
+        with pytest.raises(ReflectorFailed, match="no valid reply"):
+            OpenAIReflector(client(server.url), "m").reflect(GIVEN, "what to do")
+        assert len(server.requests) == 2
+
+
+def test_the_judge_is_told_tolerance_and_all_gold_answers() -> None:
+    with misbehaving_server(verdict) as server:
+        found = OpenAIJudge(client(server.url), "m", 0.025).judge("What?", ["41", "41 million"], "It is 41.")
+        sent = json.dumps(server.requests[0]["messages"])
+    assert found.correct and found.reasoning == "41 is 41" and found.usage.tokens == 120
+    for word in ("0.025", "2.5%", "41 million", "It is 41."):
+        assert word in sent
+
+
+@pytest.mark.parametrize("fault", ["text is no JSON", "refusal", "truncated"])
+def test_a_verdict_that_is_none_is_a_failure_and_no_wrong_answer(fault: str) -> None:
+    with misbehaving_server(verdict, [fault]) as server, pytest.raises(JudgeFailed):
+        OpenAIJudge(client(server.url), "m", 0.01).judge("What?", ["41"], "It is 41.")
+
+
+def test_a_verdict_of_another_shape() -> None:
+    with misbehaving_server(lambda body: '{"correct": "yes"}') as server, pytest.raises(JudgeFailed):
+        OpenAIJudge(client(server.url), "m", 0.01).judge("What?", ["41"], "It is 41.")
+
+
+def test_openai_is_imported_only_by_those_who_ask(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    code = "import sys, engine.evolution.parts; print('openai' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "False"

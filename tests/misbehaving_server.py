@@ -1,0 +1,141 @@
+"""A real loopback server that speaks OpenAI's chat completions and misbehaves on purpose, request by request."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Answer = Callable[[dict[str, Any]], str]
+"""(request body) -> text of the reply."""
+
+FAULTS = (
+    "429", "429 with Retry-After", "500", "hang", "torn body", "connection cut", "no JSON", "no completion", "401",
+    "text is no JSON", "missing cluster", "extra cluster", "NaN", "wrong types", "refusal", "truncated",
+)  # fmt: skip
+PASSING = frozenset(FAULTS[:8])
+"""Faults of the transport, which are tried again; the others are the reply's."""
+
+
+class MisbehavingServer(ThreadingHTTPServer):
+    """Does what `script` says, one entry a request ("" is to behave), then behaves. `requests` keeps the bodies,
+    `headers` what was sent with them."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, answer: Answer, script: Sequence[str]) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.answer = answer
+        self.script = list(script)
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.released = threading.Event()
+        self.guard = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        """What goes into `base_url`."""
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that gave up waiting is what some of these faults are about."""
+
+
+@contextmanager
+def misbehaving_server(answer: Answer, script: Sequence[str] = ()) -> Iterator[MisbehavingServer]:
+    """Serve until the block ends."""
+    server = MisbehavingServer(answer, script)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.released.set()
+        server.shutdown()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: MisbehavingServer
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with self.server.guard:
+            self.server.requests.append(body)
+            self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
+            fault = self.server.script.pop(0) if self.server.script else ""
+        match fault:
+            case "429" | "429 with Retry-After" | "500" | "401":
+                key = self.headers.get("Authorization", "")
+                error = {"error": {"message": f"{fault} for {key}", "type": "on purpose"}}
+                headers = {"Retry-After": "0.05"} if "Retry" in fault else {}
+                self._send(json.dumps(error).encode(), int(fault[:3]), headers)
+            case "hang":
+                self.server.released.wait(30)
+            case "torn body":
+                whole = self._completion(self.server.answer(body))
+                self._send(whole, declared=len(whole) + 500)
+            case "connection cut":
+                self.connection.shutdown(socket.SHUT_RDWR)
+            case "no JSON":
+                self._send(b"<html>busy</html>")
+            case "no completion":
+                self._send(b'{"object": "list", "data": []}')
+            case _:
+                self._send(self._misreply(fault, self.server.answer(body)))
+
+    def _misreply(self, fault: str, text: str) -> bytes:
+        """A well-formed completion whose content is wrong."""
+        match fault:
+            case "text is no JSON":
+                return self._completion("Sure! Here are the deltas: " + text)
+            case "refusal":
+                return self._completion("", refusal="I cannot help with that.")
+            case "truncated":
+                return self._completion(text[: len(text) // 2], finish="length")
+        if fault and text.startswith("{"):
+            found = json.loads(text)
+            deltas = found.get("deltas", {})
+            match fault:
+                case "missing cluster":
+                    deltas.pop(next(iter(deltas), ""), None)
+                case "extra cluster":
+                    deltas["99"] = 1.0
+                case "NaN":
+                    deltas[next(iter(deltas))] = float("nan")
+                case "wrong types":
+                    deltas[next(iter(deltas))] = "a lot"
+            text = json.dumps(found)
+        return self._completion(text)
+
+    def _completion(self, text: str, finish: str = "stop", refusal: str | None = None) -> bytes:
+        message = {"role": "assistant", "content": text or None, "refusal": refusal}
+        choice = {"index": 0, "message": message, "finish_reason": finish}
+        usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+        return json.dumps(
+            {"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage}
+        ).encode()
+
+    def _send(
+        self,
+        body: bytes,
+        status: int = 200,
+        headers: dict[str, str] | None = None,
+        declared: int | None = None,
+    ) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body) if declared is None else declared))
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+        self.close_connection = True
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing on the terminal."""
