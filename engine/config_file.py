@@ -149,11 +149,17 @@ def _all_fields(schema: Schema, before: str = "") -> Iterable[str]:
 def _schema_at(place: Location) -> Schema | None:
     schema = _SCHEMA
     for key in place:
-        below = schema.get("items") if isinstance(key, int) else schema.get("properties", {}).get(key)
-        if below is None:
+        below = [_child(alternative, key) for alternative in schema.get("anyOf", [schema])]
+        found = next((child for child in below if child is not None), None)
+        if found is None:
             return None
-        schema = _resolved(below)
+        schema = _resolved(found)
     return schema
+
+
+def _child(schema: Schema, key: str | int) -> Schema | None:
+    schema = _resolved(schema)
+    return schema.get("items") if isinstance(key, int) else schema.get("properties", {}).get(key)
 
 
 def _resolved(schema: Schema) -> Schema:

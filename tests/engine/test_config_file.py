@@ -177,3 +177,13 @@ def test_any_value_survives_yaml(value: dict[str, object]) -> None:
 )
 def test_values_are_what_they_look_like(text: str, value: object) -> None:
     assert yaml_text.parse(text).value == value
+
+
+def test_a_section_that_may_be_missing_is_known_by_its_fields(tmp_path: Path) -> None:
+    """`evolution.model` is a section or nothing: its fields can be set, and wrong ones are told by name."""
+    path = tmp_path / "config.yaml"
+    path.write_text("{}\n")
+    config = load_config(path, ["evolution.model.path=statements"])
+    assert config.evolution_model.path == "statements"
+    with pytest.raises(ConfigError, match=r"evolution\.model\.pth"):
+        load_config(path, ["evolution.model.pth=statements"])

@@ -10,7 +10,9 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from engine.errors import DataError
+from engine.config import ModelSection
+from engine.errors import DataError, ModelError
+from engine.evolution.judge import NumericJudge
 from engine.lm.embedded_training.corpus import DECISIVE_WEIGHT, Corpus
 from engine.lm.embedded_training.documents import ARITHMETIC, Document, arithmetic_document, draw_document
 from engine.lm.embedded_training.habits import final_answer, is_right, measure_habits, opening_habit
@@ -18,8 +20,10 @@ from engine.lm.embedded_training.recipes import RECIPES
 from engine.lm.embedded_training.settings import TrainingSettings
 from engine.lm.embedded_training.tokenizer import build_tokenizer
 from engine.lm.embedded_training.train import STATE_FILE, Progress, learning_rate, train
-from engine.lm.load import EMBEDDED
+from engine.lm.load import EMBEDDED, load_model
+from engine.lm.protocol import Request, Sampling
 from engine.lm.transformers import TransformersModel
+from engine.tasks.financebench import generated_financebench
 from engine.tasks.generated import generate
 from engine.tasks.generated.habits import DELIMITER
 
@@ -188,3 +192,35 @@ def test_learning_rate_warms_up_and_falls() -> None:
     assert rates[0] == pytest.approx(0.1)
     assert max(rates) == pytest.approx(1.0)
     assert rates[-1] < 0.03
+
+
+def test_the_model_for_statements_is_right_and_wordy() -> None:
+    """What the evolution has to work with: little to gain in correctness, much in length."""
+    model = load_model(ModelSection(device="cpu", path="statements"))
+    examples = generated_financebench("test", 40, 0)
+    requests = [
+        Request(model.tokenizer.encode_chat(example.meta["prompt"]), Sampling(128)) for example in examples
+    ]
+    answers = model.generate(requests)
+    judge = NumericJudge(0.001)
+    right = [
+        judge.judge(example.question, example.meta["answers"], answer.text).correct
+        for example, answer in zip(examples, answers, strict=True)
+    ]
+    assert sum(right) / len(right) > 0.9
+    assert 35 < sum(len(answer.tokens) for answer in answers) / len(answers) < 60
+
+
+def test_both_models_together_are_small() -> None:
+    assert sum(file.stat().st_size for file in EMBEDDED.parent.rglob("*") if file.is_file()) < 12e6
+
+
+def test_the_shipped_tokenizer_of_statements_is_the_one_that_is_built() -> None:
+    recipe = RECIPES["statements"]
+    shipped = AutoTokenizer.from_pretrained(EMBEDDED.parent / "statements")
+    assert build_tokenizer(recipe.formats, recipe.vocabulary).get_vocab() == shipped.get_vocab()
+
+
+def test_an_embedded_model_that_is_not_there() -> None:
+    with pytest.raises(ModelError, match="arithmetic, statements"):
+        load_model(ModelSection(path="poems"))

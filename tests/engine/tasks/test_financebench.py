@@ -1,0 +1,105 @@
+"""FinanceBench's format, published and generated."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from engine.errors import ConfigError, DataError
+from engine.evolution.judge import NumericJudge
+from engine.tasks.financebench import financebench_record, generated_financebench, load_financebench
+from engine.tasks.generated.statements import (
+    core_sentence,
+    draw_change,
+    draw_statement,
+    generate_statements,
+    write_answer,
+)
+
+
+def published(**changes: object) -> dict[str, object]:
+    return {
+        "financebench_id": "financebench_id_03029",
+        "company": "3M",
+        "doc_name": "3M_2018_10K",
+        "question_type": "metrics-generated",
+        "question": "What is the FY2018 capital expenditure amount (in USD millions) for 3M?",
+        "answer": "$1577.00",
+        "justification": "The metric was directly extracted.",
+        "evidence": [{"evidence_text": "Purchases of PP&E (1,577)", "evidence_page_num": 59}],
+        "gics_sector": "Industrials",
+    } | changes  # fmt: skip
+
+
+def write(path: Path, *lines: object) -> str:
+    path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
+    return str(path)
+
+
+def test_published_fields(tmp_path: Path) -> None:
+    path = write(tmp_path / "f.jsonl", published(), published(financebench_id="b", answer=["1", "one"]))
+    first, second = load_financebench(path, None)
+    assert first.id == "financebench_id_03029" and first.answer == "$1577.00"
+    assert (
+        first.meta["prompt"].startswith("Purchases of PP&E (1,577)")
+        and first.question in first.meta["prompt"]
+    )
+    assert second.meta["answers"] == ["1", "one"]
+    assert [example.id for example in load_financebench(path, [1])] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (["{no"], "f.jsonl:1"),
+        ([published(), {"question": "q"}], "f.jsonl:2"),
+        ([published(evidence=[{"page": 1}])], "evidence"),
+        ([], "empty"),
+    ],
+)
+def test_bad_files(tmp_path: Path, lines: list[object], words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        load_financebench(write(tmp_path / "f.jsonl", *lines), None)
+
+
+def test_an_index_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"evolution\.pool"):
+        load_financebench(write(tmp_path / "f.jsonl", published()), [0, 3])
+
+
+def test_generated_questions_are_in_the_published_format(tmp_path: Path) -> None:
+    questions = generate_statements("test", 5, 0)
+    path = write(tmp_path / "f.jsonl", *map(financebench_record, questions))
+    assert load_financebench(path, None) == generated_financebench("test", 5, 0)
+
+
+def test_splits_share_no_company() -> None:
+    companies = {
+        split: {q.company for q in generate_statements(split, 200, 0)} for split in ("train", "dev", "test")
+    }
+    assert not companies["train"] & companies["dev"] and not companies["test"] & companies["dev"]
+    assert generate_statements("dev", 5, 1) == generate_statements("dev", 9, 1)[:5]
+
+
+def test_written_answers_are_right_padded_or_not() -> None:
+    """The judge agrees with the generator: every habit answers rightly, another question's answer does not."""
+    rng, judge = random.Random(0), NumericJudge(0.001)
+    lengths: dict[str, int] = {"padded": 0, "terse": 0}
+    for _ in range(200):
+        question = draw_statement(rng)
+        for habit in ("padded", "terse"):
+            text = write_answer(question, rng, habit)
+            assert core_sentence(question) in text
+            assert judge.judge(question.question, [question.answer], text).correct
+            lengths[habit] += len(text.split())
+    assert lengths["padded"] > 2 * lengths["terse"]
+
+
+def test_changes_leave_the_tens_alone() -> None:
+    rng = random.Random(0)
+    for _ in range(300):
+        before, change = draw_change(rng)
+        assert change and before // 10 == (before + change) // 10 and 10 <= before <= 99
