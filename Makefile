@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test lint train-embedded clean
+.PHONY: run test lint train-embedded menuconfig clean
 
 run: $(STAMP)
 	$(BIN)/steer-tui --config configs/demo.yaml
@@ -21,6 +21,9 @@ lint: $(STAMP)
 
 train-embedded: $(STAMP)
 	$(BIN)/steer-tui --batch --stages train-embedded --set run.name=train-embedded --set model.path=$(or $(MODEL),arithmetic)
+
+menuconfig: $(STAMP)
+	KCONFIG_CONFIG=configs/.config $(BIN)/menuconfig configs/Kconfig
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -38,6 +38,7 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
     origins: dict[Location, str] = {place: f"{path}:{line}" for place, line in document.lines.items()}
     for override in overrides:
         problems.extend(_set(value, override, origins))
+    problems.extend(_merge_kconfig(value, path, origins))
     problems.extend(_check_stages(value, path, origins))
     try:
         config = Config.model_validate(value)
@@ -89,6 +90,33 @@ def _set(value: dict[Any, Any], override: str, origins: dict[Location, str]) -> 
     target[keys[-1]] = parsed
     origins[tuple(keys)] = origin
     return []
+
+
+def _merge_kconfig(value: dict[Any, Any], path: Path, origins: dict[Location, str]) -> list[Problem]:
+    """Put the .config that `evolution.kconfig` names under what the YAML says itself; what is wrong with it."""
+    section = value.get("evolution")
+    name = section.get("kconfig") if isinstance(section, dict) else None
+    if not isinstance(name, str):
+        return []
+    from engine.kconfig import read_kconfig  # only who has a .config
+
+    try:
+        found, places = read_kconfig(path.parent / Path(name).expanduser())
+    except ConfigError as error:
+        return list(error.problems)
+    _merge(value, found)
+    for place, origin in places.items():
+        origins.setdefault(place, origin)
+    return []
+
+
+def _merge(over: dict[Any, Any], under: dict[str, Any]) -> None:
+    """What `over` does not say itself is taken from `under`, section by section."""
+    for key, value in under.items():
+        if isinstance(value, dict) and isinstance(over.get(key), dict):
+            _merge(over[key], value)
+        else:
+            over.setdefault(key, value)
 
 
 def _check_stages(value: dict[Any, Any], path: Path, origins: dict[Location, str]) -> list[Problem]:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, cast
 
 Answer = Callable[[dict[str, Any]], str]
 """(request body) -> text of the reply."""
@@ -61,14 +61,17 @@ def misbehaving_server(answer: Answer, script: Sequence[str] = ()) -> Iterator[M
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: MisbehavingServer
+    @property
+    def mine(self) -> MisbehavingServer:
+        """The server as what it is."""
+        return cast("MisbehavingServer", self.server)
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        with self.server.guard:
-            self.server.requests.append(body)
-            self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
-            fault = self.server.script.pop(0) if self.server.script else ""
+        with self.mine.guard:
+            self.mine.requests.append(body)
+            self.mine.headers.append({name.lower(): value for name, value in self.headers.items()})
+            fault = self.mine.script.pop(0) if self.mine.script else ""
         match fault:
             case "429" | "429 with Retry-After" | "500" | "401":
                 key = self.headers.get("Authorization", "")
@@ -76,9 +79,9 @@ class _Handler(BaseHTTPRequestHandler):
                 headers = {"Retry-After": "0.05"} if "Retry" in fault else {}
                 self._send(json.dumps(error).encode(), int(fault[:3]), headers)
             case "hang":
-                self.server.released.wait(30)
+                self.mine.released.wait(30)
             case "torn body":
-                whole = self._completion(self.server.answer(body))
+                whole = self._completion(self.mine.answer(body))
                 self._send(whole, declared=len(whole) + 500)
             case "connection cut":
                 self.connection.shutdown(socket.SHUT_RDWR)
@@ -87,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "no completion":
                 self._send(b'{"object": "list", "data": []}')
             case _:
-                self._send(self._misreply(fault, self.server.answer(body)))
+                self._send(self._misreply(fault, self.mine.answer(body)))
 
     def _misreply(self, fault: str, text: str) -> bytes:
         """A well-formed completion whose content is wrong."""

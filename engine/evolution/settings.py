@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from engine.config_section import ModelSection, NonNegativeInt, PositiveInt, Section
 
@@ -90,33 +90,6 @@ class JudgeSection(Section):
     openai: OpenAISection = OpenAISection()
 
 
-class ServerSection(Section):
-    kind: Literal["in_process"] = Field(
-        default="in_process",
-        description="`in_process`: this model in the worker; `sglang`: a server of its own.",
-    )
-    command: list[str] = Field(
-        default=[],
-        description="Command that starts the server; {python}, {host} and {port} are filled in (sglang).",
-    )
-    host: Literal["127.0.0.1"] = Field(
-        default="127.0.0.1",
-        description="Address it listens at; custom processors are code, so nobody else may ask.",
-    )
-    port: Annotated[int, Field(ge=1, le=65535)] = Field(default=30000, description="Its port.")
-    start_seconds: Positive = Field(default=600.0, description="Longest wait for the server to be healthy.")
-    poll_seconds: Positive = Field(default=2.0, description="Seconds between two looks at its health.")
-    stop_seconds: Positive = Field(default=20.0, description="Grace after SIGTERM before SIGKILL.")
-    request_seconds: Positive = Field(default=300.0, description="Longest wait for an answer.")
-    concurrency: PositiveInt = Field(default=16, description="Requests at a time.")
-
-    @model_validator(mode="after")
-    def _needs_command(self) -> ServerSection:
-        if self.kind == "sglang" and not self.command:
-            raise ValueError("server `sglang` needs `evolution.server.command`")
-        return self
-
-
 class EvolutionSection(Section):
     """The stage `evolve`."""
 
@@ -167,4 +140,3 @@ class EvolutionSection(Section):
     )
     reflector: ReflectorSection = ReflectorSection()
     judge: JudgeSection = JudgeSection()
-    server: ServerSection = ServerSection()
