@@ -147,8 +147,8 @@ def _scores(state: EvolutionState) -> list[Series]:
     return [
         _series("composite", items, lambda i: i.minibatch.composite, "braille"),
         _series("correct", items, lambda i: i.minibatch.correctness, "dot"),
-        _series("validated", validated, lambda i: i.validation.composite, "sd"),
-        _series("★ best", best, lambda i: i.validation.composite, "heart"),
+        _series("validated", validated, lambda i: i.validation.composite, "◇", points=True),
+        _series("best", best, lambda i: i.validation.composite, "★", points=True),
     ]
 
 
@@ -157,8 +157,9 @@ def _lengths(state: EvolutionState) -> list[Series]:
     return [_series("tokens", items, lambda i: i.minibatch.mean_tokens, "braille")]
 
 
-def _series(label, items, value, marker: str) -> Series:  # type: ignore[no-untyped-def]
-    return Series(label, [item.iteration for item in items], [value(item) for item in items], marker)
+def _series(label, items, value, marker: str, points: bool = False) -> Series:  # type: ignore[no-untyped-def]
+    x, y = [item.iteration for item in items], [value(item) for item in items]
+    return Series(label, x, y, marker, points)
 
 
 def _status(state: EvolutionState) -> str:

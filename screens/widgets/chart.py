@@ -20,12 +20,13 @@ _FIRST_COLOUR_BLIND_SAFE = ((0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 1
 
 @dataclass(frozen=True)
 class Series:
-    """A line and the sign that its points are drawn with, so that it is known without colour."""
+    """A line, or single `points`, and the sign they are drawn with, so that it is known without colour."""
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
     marker: str = "braille"
+    points: bool = False
 
 
 class Chart(Container):
@@ -104,7 +105,8 @@ class Chart(Container):
             plt.ylim(min(up[0], *(y for _, y in every)), max(up[-1], *(y for _, y in every)))
         for series, colour in zip(self._series, _FIRST_COLOUR_BLIND_SAFE, strict=False):
             x, y = thin(series.x, series.y, points)
-            plt.plot(x, y, label=series.label, marker=series.marker, color=colour)
+            draw = plt.scatter if series.points else plt.plot
+            draw(x, y, label=series.label, marker=series.marker, color=colour)
         self._plot.refresh()
 
 
