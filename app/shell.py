@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 import time
@@ -41,6 +42,8 @@ def run_console(
     config_path: Path | None = None, run_dir: Path | None = None, outputs: Path | None = None
 ) -> int:
     """Open the console: on a run, on the dialog that starts one, or on the list of runs. The exit code."""
+    for name in ("COLUMNS", "LINES"):  # exported by some shells and tools: then no resize would be seen
+        os.environ.pop(name, None)
     sys.setswitchinterval(0.001)  # keys do not wait for the thread that folds the log
     app = SteerApp(config_path, run_dir, outputs)
     app.run()

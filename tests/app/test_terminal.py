@@ -118,7 +118,7 @@ def test_lost_terminal_leaves_the_engine_at_work(
 
 
 def test_resize_and_quit(open_console: Callable[..., Console]) -> None:
-    console = open_console()
+    console = open_console(COLUMNS="80", LINES="24")
     console.expect_exact("No run yet.")
     console.setwinsize(24, 40)
     console.expect_exact("40 columns are too few")
