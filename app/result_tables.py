@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.text import duration
-from engine.events import Event, MethodEvaluated, StageFinished
+from engine.events import Event, MethodCompared, MethodEvaluated, StageFinished
 from engine.run_directory import RunDirectory
 
 
@@ -18,11 +18,14 @@ class Results:
     def __init__(self) -> None:
         self.methods: dict[str, MethodEvaluated] = {}
         self.stages: dict[str, StageFinished] = {}
+        self.compared: dict[str, MethodCompared] = {}
 
     def take(self, event: Event) -> None:
         """Keep the event if it is a result."""
         if isinstance(event, MethodEvaluated) and event.final:
             self.methods[event.method] = event
+        elif isinstance(event, MethodCompared):
+            self.compared[event.method] = event
         elif isinstance(event, StageFinished):
             self.stages[event.stage] = event
 
@@ -30,6 +33,8 @@ class Results:
         """Print the tables, and where every figure of them stands."""
         if self.methods:
             console.print(_methods_table(list(self.methods.values())))
+        if self.compared:
+            console.print(_compared_table(list(self.compared.values())))
         if self.stages:
             console.print(_stages_table(list(self.stages.values())))
         console.print(Text(f"all files: {directory.path}"), soft_wrap=True)
@@ -56,6 +61,24 @@ def _cells(method: MethodEvaluated) -> list[str]:
         f"{method.mean_tokens:.1f}",
         f"{method.mean_probe_tokens:.1f}",
     ]
+
+
+def _compared_table(rows: list[MethodCompared]) -> Table:
+    table = Table(box=box.SIMPLE, title="Deltas, on the validation set", title_justify="left")
+    table.add_column("", no_wrap=True)
+    for heading in ("n", "correct", "95% interval", "difference", "tokens", "composite"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            f"{row.method} {row.cap}" if row.cap is not None else row.method,
+            str(row.n),
+            f"{row.correctness:.3f}",
+            f"[{row.wilson_low:.3f}, {row.wilson_high:.3f}]",
+            "" if row.difference is None else f"{row.difference:+.3f}",
+            f"{row.mean_tokens:.1f}",
+            f"{row.composite:.3f}",
+        )
+    return table
 
 
 def _stages_table(stages: list[StageFinished]) -> Table:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from engine.events import MethodCompared
 from engine.evolution.answers import AnswerRecord
 from engine.evolution.score import Outcome, Score, score
 from engine.statistics import mcnemar, paired_bootstrap
@@ -18,25 +19,6 @@ from engine.wilson import wilson
 
 Judge = Callable[[AnswerRecord, list[int]], bool | None]
 """Whether an answer, cut to these tokens, is right."""
-
-
-class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of `tables/validation.csv`. `difference`: correctness minus that of no processor, paired bootstrap
-    95% interval, McNemar's exact p; `wilson_low`, `wilson_high`: interval of the correctness itself."""
-
-    method: str
-    n: int
-    correctness: float
-    wilson_low: float
-    wilson_high: float
-    mean_tokens: float
-    shortness: float
-    composite: float
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
-    cap: int | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +50,7 @@ def capped(baseline: Sequence[AnswerRecord], mean: float, judge: Judge) -> Cappe
 
 def compare(
     baseline: Sequence[AnswerRecord], best: Sequence[AnswerRecord], judge: Judge, scale: float, seed: int
-) -> list[Row]:
+) -> list[MethodCompared]:
     """Rows of no processor, the cap, and the best deltas, over the same questions."""
     plain = [record.outcome for record in baseline]
     evolved = [record.outcome for record in best]
@@ -87,9 +69,9 @@ def _row(
     pair: tuple[list[Outcome], list[Outcome]] | None,
     seed: int,
     cap: int | None = None,
-) -> Row:
+) -> MethodCompared:
     low, high = wilson(found.correct, found.judged)
-    row = Row(
+    row = MethodCompared(
         method=method,
         n=found.judged,
         correctness=found.correctness,

@@ -7,10 +7,10 @@ import io
 
 import msgspec
 
-from engine.events import MethodCompared
+from engine.events import Event, MethodCompared
 from engine.evolution.answers import BASELINE, VALIDATION
 from engine.evolution.asking import Asking
-from engine.evolution.comparison import Row, compare
+from engine.evolution.comparison import compare
 from engine.evolution.setup import Setup
 from engine.files import write_atomic
 from engine.stage import StageResult
@@ -30,7 +30,7 @@ def write_report(setup: Setup, asking: Asking, reason: str) -> StageResult:
     )
     write_atomic(layout.comparison, _csv(rows))
     for row in rows:
-        setup.context.emit(MethodCompared(**msgspec.structs.asdict(row)))
+        setup.context.emit(row)
     baseline, _, evolved = rows
     summary: dict[str, float | int | str] = {
         "iterations": len(history.iterations),
@@ -50,9 +50,11 @@ def write_report(setup: Setup, asking: Asking, reason: str) -> StageResult:
     return StageResult(summary, [layout.relative(path) for path in files if path.is_file()])
 
 
-def _csv(rows: list[Row]) -> str:
+def _csv(rows: list[MethodCompared]) -> str:
+    """The events' own fields, without what every event carries."""
+    names = [name for name in MethodCompared.__struct_fields__ if name not in Event.__struct_fields__]
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, fieldnames=list(Row.__struct_fields__), lineterminator="\n")
+    writer = csv.DictWriter(text, fieldnames=names, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     writer.writerows(msgspec.structs.asdict(row) for row in rows)
     return text.getvalue()
