@@ -174,6 +174,14 @@ NEW_RUN = (
     Command("down", "choose(1)", "Next", "Take the configuration below.", shown=False, priority=True),
     Command("pagedown", "page(1)", "More", "Scroll what is said about the configuration.", display="pgdn"),
     Command("pageup", "page(-1)", "Back", "Scroll what is said about the configuration.", shown=False),
+    Command(
+        "ctrl+k",
+        "menuconfig",
+        "Kconfig",
+        "Edit the .config that this configuration names (evolution.kconfig) in a menu.",
+        display="^k",
+        priority=True,
+    ),
     Command("escape", "close", "Cancel", "Start nothing.", display="esc"),
 )
 

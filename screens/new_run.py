@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
 from textual import events, on, work
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.getters import query_one
@@ -17,7 +20,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 
 from app.commands import NEW_RUN, bindings
-from app.configs import ConfigFile, find_configs, leading_comment
+from app.configs import INSTALLED, ConfigFile, find_configs, leading_comment, named_kconfig
 from engine.errors import ConfigError, Problem
 from engine.run_directory import RunDirectory
 from screens.error_panel import Fault, fault_table
@@ -145,6 +148,34 @@ class NewRunScreen(ModalScreen[RunDirectory | None]):
     def action_close(self) -> None:
         """Start nothing."""
         self.dismiss(None)
+
+    def action_menuconfig(self) -> None:
+        """Edit the .config that the configuration names; then say whether the new values are fine."""
+        path = Path(self.path_input.value.strip()).expanduser()
+        config = named_kconfig(path)
+        if config is None:
+            self.message.update("This file names no .config. Add to it:\n\nevolution: {kconfig: .config}")
+            return
+        menu = [sys.executable, "-m", "menuconfig", str(INSTALLED / "Kconfig")]
+        try:
+            with self.app.suspend():
+                subprocess.run(menu, env=os.environ | {"KCONFIG_CONFIG": str(config)}, check=False)
+        except SuspendNotSupported:
+            self.notify("This terminal cannot be lent to menuconfig: run `make menuconfig` in another one.")
+            return
+        self._check(path, self.set_input.value, config)
+
+    @work(thread=True, exit_on_error=False)
+    def _check(self, path: Path, changes: str, config: Path) -> None:
+        from engine.config_file import load_config
+
+        try:
+            load_config(path, _changes(changes))
+        except Exception as error:
+            self.app.call_from_thread(self._refuse, error)
+        else:
+            text = f"The values of {config} are fine.\n\nenter starts it"
+            self.app.call_from_thread(self.message.update, text)
 
     def action_start(self) -> None:
         """Read the configuration and make the run's folder."""

@@ -138,3 +138,32 @@ def test_no_color_is_obeyed(open_console: Callable[..., Console]) -> None:
     assert ended(console) == 0
     colours = re.findall(r"[34]8;2;(\d+);(\d+);(\d+)", console.logfile_read.getvalue())
     assert colours and all(red == green == blue for red, green, blue in colours)
+
+
+def test_menuconfig_from_the_start_dialog(
+    open_console: Callable[..., Console], make_config: MakeConfig, tmp_path: Path
+) -> None:
+    """The console lends its terminal to the menu and checks what came of it."""
+    config = tmp_path / "with_menu.yaml"
+    config.write_text("# With a menu.\nevolution: {kconfig: .config}\n")
+    (tmp_path / ".config").write_text("CONFIG_EVOLUTION_ITERATIONS=7\n")
+    console = open_console("--config", str(config))
+    console.expect_exact("With a menu.")
+    console.send("\x0b")
+    console.expect_exact("evolution of cluster deltas")
+    time.sleep(0.3)
+    console.send("s")  # save; the menu asks where
+    time.sleep(0.3)
+    console.send("\r")
+    time.sleep(0.3)
+    console.send("\r")
+    time.sleep(0.3)
+    console.send("q")
+    console.expect_exact("are fine")
+    saved = (tmp_path / ".config").read_text()
+    assert "CONFIG_EVOLUTION_ITERATIONS=7" in saved and "CONFIG_EVOLUTION_FAILURES=3" in saved
+    console.send("\x1b")
+    time.sleep(0.5)
+    console.send("q")
+    console.expect_exact(LEAVE)
+    assert ended(console) == 0
