@@ -21,9 +21,10 @@ from app.event_index import EventIndex
 from app.state import RunState
 from engine.errors import DataError, RunError, SteerError
 from engine.event_log import LogReader, read_event
-from engine.events import Event, WorkerStarted, WorkerStopped
+from engine.events import Event, StagePaused, StageResumed, WorkerStarted, WorkerStopped
 from engine.run_directory import RunDirectory, RunStatus, inspect
 
+_OF_THE_WORKER = (WorkerStarted, WorkerStopped, StagePaused, StageResumed)
 _CHUNK = 400  # events folded at a time: some milliseconds, so that nobody waits long for the interpreter
 _LOOK_EVERY = 0.05
 _HEALTH_EVERY = 1.0
@@ -229,7 +230,7 @@ class RunSession:
         for event, offset, length in entries:
             self._live.apply(event, offset, length)
             self.index.add(event)
-            if isinstance(event, (WorkerStarted, WorkerStopped)):
+            if isinstance(event, _OF_THE_WORKER):
                 self._looked_at = 0.0
         self._live.unknown = self._reader.unknown.total()
         self._keep()

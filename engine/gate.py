@@ -73,12 +73,12 @@ class Gate:
         self.checkpoint()
 
     def _wait(self) -> None:
+        self._changed("paused")  # before the event: who reads it looks at the record
         self._emit(StagePaused())
-        self._changed("paused")
         self._waiting = True
         while self._pause and not self._stop:
             time.sleep(_LOOK_EVERY)
         self._waiting = False
+        self._changed("running")
         if not self._stop:
             self._emit(StageResumed())
-        self._changed("running")
