@@ -14,6 +14,10 @@ Deltas = dict[str, float]
 """Cluster id ("0", "1", ...) -> what is added."""
 
 
+LARGEST = 100.0
+"""In nats. More than this decides every token alone, and far more would not fit a logit's number type."""
+
+
 def zero_deltas(clusters: Sequence[str]) -> Deltas:
     """Deltas that change nothing."""
     return dict.fromkeys(clusters, 0.0)
@@ -26,7 +30,13 @@ def delta_problems(found: object, clusters: Sequence[str]) -> list[str]:
     missing = [cluster for cluster in clusters if cluster not in found]
     extra = [str(key) for key in found if key not in clusters]
     wrong = [str(key) for key, value in found.items() if not _is_number(value)]
-    told = [("missing clusters", missing), ("unknown clusters", extra), ("not a finite number", wrong)]
+    large = [str(key) for key, value in found.items() if _is_number(value) and abs(value) > LARGEST]
+    told = [
+        ("missing clusters", missing),
+        ("unknown clusters", extra),
+        ("not a finite number", wrong),
+        (f"beyond ±{LARGEST:g}", large),
+    ]
     return [f"{what}: {', '.join(names)}" for what, names in told if names]
 
 

@@ -87,11 +87,6 @@ class EvolutionLayout:
         """The best deltas against no processor and a length cap."""
         return self.root / "tables" / "validation.csv"
 
-    @property
-    def server_log(self) -> Path:
-        """What the server wrote."""
-        return self.root / "server.log"
-
     def reflector_message(self, iteration: int) -> Path:
         """What the reflector was sent."""
         return self.root / f"reflector_message_{iteration:03d}.txt"

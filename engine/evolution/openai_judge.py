@@ -70,7 +70,7 @@ def _read(reply: Reply, name: str) -> Verdict:
     else:
         try:
             found = json.loads(reply.text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             problem = f"the verdict is not JSON ({error})"
     if (
         isinstance(found, dict)

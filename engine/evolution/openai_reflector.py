@@ -35,7 +35,9 @@ class OpenAIReflector:
             try:
                 reply = self._client.complete(messages, reply_schema(names))
             except ServerFailed as error:
-                raise ReflectorFailed(what=error.what, where=error.where, mend=error.mend) from None
+                failed = ReflectorFailed(what=error.what, where=error.where, mend=error.mend)
+                failed.usage = usage + Usage(calls=error.calls)
+                raise failed from None
             usage += used(reply.spent)
             found = read_reply(reply, names)
             if not isinstance(found, str):
@@ -49,11 +51,13 @@ class OpenAIReflector:
                     "content": f"This cannot be used: {problem}. Reply again with the JSON object alone.",
                 },
             ]
-        raise ReflectorFailed(
+        failed = ReflectorFailed(
             what=f"no valid reply in {ATTEMPTS} attempts: {problem}",
             where=f"evolution.reflector: {self.name}",
             mend="the iteration ends without new deltas; the next one asks again",
         )
+        failed.usage = usage
+        raise failed
 
 
 def reply_schema(names: list[str]) -> Schema:
@@ -81,7 +85,7 @@ def read_reply(reply: Reply, names: list[str]) -> dict[str, Any] | str:
         return "the reply was cut off at the token limit"
     try:
         found = json.loads(reply.text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return f"it is not JSON ({error})"
     if not isinstance(found, dict) or set(found) != {"deltas", "summary"}:
         return 'it is not an object with exactly "deltas" and "summary"'

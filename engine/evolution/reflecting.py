@@ -64,7 +64,7 @@ def _ask(setup: Setup, given: ReflectorInput, message: str) -> Reply:
         reply = setup.reflector.reflect(given, message)
     except ReflectorFailed as error:
         setup.context.notice(f"iteration {given.iteration} ends without new deltas: {error}", level="warning")
-        return Reply(deltas=None, aborted=str(error))
+        return Reply(deltas=None, aborted=str(error), usage=error.usage)
     deltas = check_deltas(reply.deltas, setup.clusters.names, f"the reply of {setup.reflector.name}")
     return Reply(
         deltas=deltas, summary=reply.summary, attempts=reply.attempts, raw=reply.raw, usage=reply.usage

@@ -48,7 +48,9 @@ class ReflectorReply:
 
 
 class ReflectorFailed(SteerError):
-    """No valid reply could be had: the iteration ends without new deltas, the run is kept."""
+    """No valid reply could be had: the iteration ends without new deltas, the run is kept. `usage`: it cost, too."""
+
+    usage = Usage()
 
 
 class Reflector(Protocol):

@@ -7,6 +7,7 @@ text that leaves this file.
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -25,7 +26,9 @@ _LONGEST_QUOTE = 200
 
 
 class ServerFailed(SteerError):
-    """No usable answer could be had, however often it was asked."""
+    """No usable answer could be had, however often it was asked: `calls` times."""
+
+    calls = 1
 
 
 class OpenAIConfig(Protocol):
@@ -114,7 +117,9 @@ class OpenAIClient:
             if isinstance(found, Reply):
                 return replace(found, spent=replace(found.spent, calls=attempt + 1))
             problem = found
-        raise self._failed(f"{problem.what} ({self._config.retries + 1} attempts)")
+        failed = self._failed(f"{problem.what} ({self._config.retries + 1} attempts)")
+        failed.calls = self._config.retries + 1
+        raise failed
 
     def _once(self, messages: Sequence[Message], schema: Schema | None) -> Reply | _Passing:
         """A reply, or what went wrong in a way that may pass."""
@@ -144,7 +149,7 @@ class OpenAIClient:
             return _Passing(f"no answer within {self._config.timeout:g} s")
         except openai.APIConnectionError as error:
             return _Passing(self._told("the connection failed", error))
-        except (openai.APIError, ValueError) as error:
+        except (openai.APIError, ValueError, RecursionError) as error:
             return _Passing(self._told("the answer cannot be read", error))
         except Exception as error:  # a body that breaks off surfaces as an error of the transport library
             if type(error).__module__.partition(".")[0] not in ("httpx", "httpx2", "httpcore", "httpcore2"):
@@ -158,12 +163,15 @@ class OpenAIClient:
             message = choice["message"]
             text, refusal = message.get("content") or "", message.get("refusal") or ""
             usage = found.get("usage") or {}
-            prompt, completion = int(usage.get("prompt_tokens", 0)), int(usage.get("completion_tokens", 0))
-        except (KeyError, IndexError, TypeError, AttributeError):
+            prompt, completion = (
+                max(0, int(usage.get(f"{name}_tokens") or 0)) for name in ("prompt", "completion")
+            )
+        except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
             return _Passing("the answer is no chat completion")
         if not isinstance(text, str) or not isinstance(refusal, str):
             return _Passing("the answer is no chat completion")
         cost = (prompt * self._config.price_prompt + completion * self._config.price_completion) / 1e6
+        text, refusal = self.scrub(text), self.scrub(refusal)  # a server may repeat what it was sent
         return Reply(text, str(choice.get("finish_reason")), refusal, Spent(1, prompt + completion, cost))
 
     def _told(self, what: str, error: Exception) -> str:
@@ -186,6 +194,7 @@ class OpenAIClient:
 def _seconds(header: str | None) -> float | None:
     """What the server asks to wait, within reason."""
     try:
-        return min(max(float(header or ""), 0.0), _LONGEST_WAIT)
+        asked = float(header or "")
     except ValueError:
         return None
+    return min(max(asked, 0.0), _LONGEST_WAIT) if math.isfinite(asked) else None

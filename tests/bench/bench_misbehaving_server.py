@@ -55,12 +55,17 @@ def meet(fault: str, clusters: Path, model: LanguageModel) -> dict[str, Any]:
         error = ""
         layout = EvolutionLayout(run)
         one = config.model_copy(update={"evolution": config.evolution.model_copy(update={"iterations": 2})})
-        for part in (one, config):
+        begun = config.model_copy(update={"evolution": config.evolution.model_copy(update={"iterations": 1})})
+        first = None
+        for part in (begun, one, config):
             try:
                 run_stage(Evolve(), part, run, model)
             except Exception as problem:
                 error = f"{type(problem).__name__}: {problem}"
-            server.script.clear()
+            if part is begun:
+                first = read_history(layout.history).iterations[0]
+            else:
+                server.script.clear()
         iterations = read_history(layout.history).iterations
         leaked = any(KEY.encode() in path.read_bytes() for path in run.rglob("*") if path.is_file())
         return {
@@ -70,6 +75,7 @@ def meet(fault: str, clusters: Path, model: LanguageModel) -> dict[str, Any]:
             or f"a valid reply at attempt {iterations[1].attempts}",
             "requests": len(server.requests),
             "iterations_finished": len(iterations),
+            "first_one_as_it_was": iterations[0] == first,
             "went_on_with": "the deltas before" if iterations[1].aborted else "new deltas",
             "key_in_a_file": leaked,
         }

@@ -149,3 +149,35 @@ def test_openai_is_imported_only_by_those_who_ask(tmp_path: Path) -> None:
     code = "import sys, engine.evolution.parts; print('openai' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "False"
+
+
+def test_a_reply_that_repeats_the_key_is_kept_without_it() -> None:
+    def echo(body: dict[str, Any]) -> str:
+        return json.dumps({"deltas": dict.fromkeys(NAMES, 0), "summary": f"My key is {KEY}."})
+
+    with misbehaving_server(echo) as server:
+        reply = OpenAIReflector(client(server.url), "m").reflect(GIVEN, "what to do")
+    assert KEY not in reply.summary and KEY not in reply.raw and "***" in reply.summary
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"deltas": {"0": 1e300, "1": 0, "2": 0}, "summary": "Much."}', "beyond"),
+        ("[" * 100_000, "not JSON"),
+    ],
+    ids=["far too large", "nested without end"],
+)
+def test_replies_that_would_break_what_comes_after(text: str, told: str) -> None:
+    with (
+        misbehaving_server(lambda body: text) as server,
+        pytest.raises(ReflectorFailed, match=told) as caught,
+    ):
+        OpenAIReflector(client(server.url), "m").reflect(GIVEN, "what to do")
+    assert (caught.value.usage.calls, caught.value.usage.tokens) == (2, 240)
+
+
+def test_calls_that_failed_count() -> None:
+    with misbehaving_server(deltas, ["500"] * 3) as server, pytest.raises(ReflectorFailed) as caught:
+        OpenAIReflector(client(server.url), "m").reflect(GIVEN, "what to do")
+    assert caught.value.usage.calls == 3
