@@ -12,6 +12,13 @@ from pydantic import Field
 
 from engine.config_section import Finite, ModelSection, Name, NonNegativeInt, PositiveInt, Section
 from engine.evolution.settings import ClustersSection, EvolutionSection
+from engine.gflownet.settings import (
+    AgentGraphsSection,
+    AnswerSection,
+    GFlowNetSection,
+    GraphsSection,
+    RetrieverSection,
+)
 
 
 class RunSection(Section):
@@ -177,6 +184,11 @@ class Config(Section):
     eval: EvalSection = EvalSection()
     clusters: ClustersSection = ClustersSection()
     evolution: EvolutionSection = EvolutionSection()
+    graphs: GraphsSection = GraphsSection()
+    retriever: RetrieverSection = RetrieverSection()
+    agent_graphs: AgentGraphsSection = AgentGraphsSection()
+    gflownet: GFlowNetSection = GFlowNetSection()
+    answer: AnswerSection = AnswerSection()
 
     @property
     def evolution_model(self) -> ModelSection:

@@ -1,0 +1,86 @@
+# ruff: noqa: F401
+"""The event vocabulary: everything a run says about itself, one JSON line each in `events.jsonl`.
+
+The log is the only source of every screen (live, attached or replayed), so an event carries whatever a
+reader needs to draw it. Events are facts: never commands, never secrets. A reader meets logs written by
+other versions: it skips types it does not know and counts them (`Unknown`), and new fields have defaults.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Union
+
+import msgspec
+
+from engine.events.base import Event
+from engine.events.esm import (
+    Candidate,
+    DecisionTaken,
+    EntryPicked,
+    ExampleEvaluated,
+    MemoryBuilt,
+    MethodEvaluated,
+    PairMined,
+    RolloutsMined,
+)
+from engine.events.evolution import (
+    AnswerJudged,
+    AnswersScored,
+    ClustersBuilt,
+    EvolutionBegan,
+    IterationBegan,
+    IterationFinished,
+    MethodCompared,
+    ReflectorReplied,
+    ServerChanged,
+    TokenCluster,
+)
+from engine.events.run import (
+    Header,
+    ModelLoaded,
+    Notice,
+    StageFailed,
+    StageFinished,
+    StagePaused,
+    StageProgress,
+    StageResumed,
+    StageSkipped,
+    StageStarted,
+    StageStopped,
+    TrainingStep,
+    WorkerStarted,
+    WorkerStopped,
+)
+
+SCHEMA_VERSION = 1
+
+EVENT_TYPES: tuple[type[Event], ...] = tuple(
+    t for t in list(globals().values()) if isinstance(t, type) and issubclass(t, Event) and t is not Event
+)
+
+_TAGS = frozenset(t.__name__ for t in EVENT_TYPES)
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Union[EVENT_TYPES])
+_envelope = msgspec.json.Decoder(dict[str, Any])
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """A well-formed line of a type this version does not know: skipped and counted."""
+
+    type: str
+
+
+def encode(event: Event) -> bytes:
+    """One line of the log, newline included."""
+    return _encoder.encode(event) + b"\n"
+
+
+def decode(line: bytes) -> Event | Unknown:
+    """The event on one line. Raises `msgspec.DecodeError` when the line is no event at all."""
+    try:
+        return _decoder.decode(line)
+    except msgspec.ValidationError:
+        tag = str(_envelope.decode(line).get("type"))
+        if tag in _TAGS:
+            raise
+        return Unknown(tag)

@@ -1,0 +1,160 @@
+"""Events of the stages mine, select, memory and eval."""
+
+from __future__ import annotations
+
+import msgspec
+
+from engine.events.base import Event
+
+
+class RolloutsMined(Event, tag=True, kw_only=True, frozen=True):
+    """K rollouts of one training example, scored (spec ESM 3.1, 3.2)."""
+
+    example: str
+    question: str
+    n: int
+    correct: int
+    mean_tokens: float
+    mean_reward: float
+    segments: list[int] = []
+    pairs: int = 0
+
+
+class PairMined(Event, tag=True, kw_only=True, frozen=True):
+    """A contrastive pair entered the top-C pool (spec ESM 3.4 to 3.7)."""
+
+    pair: str
+    example: str
+    control_point_m: int
+    layer: int
+    quality: float
+    positives: int
+    negatives: int
+    delta_norm: float
+    source: str = "rollout"
+    positive_text: str = ""
+    negative_text: str = ""
+
+
+class EntryPicked(Event, tag=True, kw_only=True, frozen=True):
+    """The greedy DPP (or the per-control-point floor) took one candidate (spec ESM 4.3, 4.4)."""
+
+    order: int
+    lib_id: str
+    tool_name: str
+    kind: str
+    example: str
+    control_point_m: int
+    layer: int
+    quality: float
+    gain: float
+    objective: float
+    max_similarity: float
+    reason: str = "dpp"
+
+
+class MemoryBuilt(Event, tag=True, kw_only=True, frozen=True):
+    """The index that retrieval will search (spec ESM 5). `by_control_point`: m -> [wrong, right] counts."""
+
+    entries: int
+    hidden_size: int
+    layers: list[int]
+    by_control_point: dict[str, list[int]]
+
+
+class Candidate(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """A retrieved memory entry as the controller weighed it (spec ESM 6.3 to 6.7).
+
+    `kind`: wrong (can be injected) or right (supports null). `probed` entries carry the probe's mean token
+    log-probability (nats), its text and its length in tokens.
+    """
+
+    entry: str
+    kind: str
+    similarity: float
+    quality: float
+    ahat: float
+    layer: int = 0
+    source: str = ""
+    probed: bool = False
+    logprob: float | None = None
+    delta_logprob: float | None = None
+    score: float | None = None
+    probe_text: str = ""
+    probe_tokens: int = 0
+
+
+class DecisionTaken(Event, tag=True, kw_only=True, frozen=True):
+    """One control point of one example, decided (spec ESM 6.3 to 6.10).
+
+    `gate` names the rule that settled it: see `engine.esm.decide`. `chosen` is the entry's name or
+    None for the null action; `alpha` is the injected scale. `tokens_before` counts the committed tokens of
+    the answer before this segment. `null_segment` is what the unsteered model would have committed here,
+    when `online.record_null` asked for it (its tokens are in no budget).
+    """
+
+    method: str
+    example: str
+    m: int
+    phase: str = "segment"
+    gate: str
+    memory_size: int = 0
+    top_similarity: float | None = None
+    best_ahat: float | None = None
+    null_ahat: float | None = None
+    null_logprob: float | None = None
+    null_score: float | None = None
+    null_probe: str = ""
+    candidates: list[Candidate] = []
+    chosen: str | None = None
+    layer: int | None = None
+    delta_logprob: float | None = None
+    score: float | None = None
+    alpha: float = 0.0
+    tokens_before: int = 0
+    committed_tokens: int = 0
+    probe_tokens: int = 0
+    ended: str = ""
+    prefix: str = ""
+    segment: str = ""
+    null_segment: str | None = None
+
+
+class ExampleEvaluated(Event, tag=True, kw_only=True, frozen=True):
+    """One evaluated example under one method. `budget_used` = committed + probe tokens."""
+
+    method: str
+    index: int
+    example: str
+    question: str
+    gold: str
+    pred: str
+    correct: bool
+    tokens_used: int
+    probe_tokens_used: int = 0
+    budget_used: int = 0
+    decisions: int = 0
+    steered: int = 0
+    text: str = ""
+
+
+class MethodEvaluated(Event, tag=True, kw_only=True, frozen=True):
+    """A method is through its examples: its row of the result tables, against greedy where that is there.
+
+    `difference` is accuracy minus greedy's over the same examples, `low`/`high` its paired bootstrap 95%
+    interval, `p` McNemar's exact two-sided p. `final` is False for running figures.
+    """
+
+    method: str
+    n: int
+    accuracy: float
+    mean_tokens: float
+    mean_probe_tokens: float = 0.0
+    tokens_per_second: float = 0.0
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    fixed: int = 0
+    broken: int = 0
+    final: bool = True

@@ -1,0 +1,138 @@
+"""Events of the stages clusters and evolve."""
+
+from __future__ import annotations
+
+import msgspec
+
+from engine.events.base import Event
+
+
+class TokenCluster(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """One cluster of tokens (spec Evolution 2.5). `share`: of all counted tokens, between 0 and 1;
+    `central_tokens`: nearest to the cluster's mean first; `frequent_tokens`: most counted first."""
+
+    id: str
+    description: str
+    size: int
+    share: float = 0.0
+    central_tokens: list[str] = []
+    frequent_tokens: list[str] = []
+
+
+class ClustersBuilt(Event, tag=True, kw_only=True, frozen=True):
+    """The vocabulary is in clusters. `tokens`: rows of the logits; `unassigned`: padding rows, in no cluster;
+    `frequency_source`: what the frequent tokens were counted in."""
+
+    tokens: int
+    clusters: list[TokenCluster]
+    unassigned: int = 0
+    embedder: str = ""
+    frequency_source: str = ""
+
+
+class ServerChanged(Event, tag=True, kw_only=True, frozen=True):
+    """The model server's state: stopped, starting, healthy, failed. `log`: the last lines it wrote."""
+
+    state: str
+    server: str = ""
+    detail: str = ""
+    log: list[str] = []
+
+
+class EvolutionBegan(Event, tag=True, kw_only=True, frozen=True):
+    """What the evolution works with. `weights`: of shortness and correctness in the composite; `scale`: tokens."""
+
+    clusters: list[str]
+    iterations: int
+    minibatch: int
+    validation: int
+    scale: float
+    weights: list[float]
+    server: str
+    judge: str
+    reflector: str
+    branched_from: str = ""
+
+
+class IterationBegan(Event, tag=True, kw_only=True, frozen=True):
+    """An iteration with the deltas it uses. `inherited`: it was finished by the run this one branched from."""
+
+    iteration: int
+    deltas: dict[str, float]
+    examples: list[str] = []
+    inherited: str = ""
+
+
+class AnswerJudged(Event, tag=True, kw_only=True, frozen=True):
+    """One answer. `split`: minibatch, validation or baseline; `correct` None: the judge failed, `reasoning` says
+    why. `pieces` are the answer's tokens as text, `clusters` the cluster of each (255: none)."""
+
+    iteration: int
+    split: str
+    example: str
+    question: str
+    gold: str
+    answer: str
+    tokens: int
+    correct: bool | None = None
+    reasoning: str = ""
+    pieces: list[str] = []
+    clusters: list[int] = []
+
+
+class AnswersScored(Event, tag=True, kw_only=True, frozen=True):
+    """A set of answers, scored (spec Evolution 1, step 8). `error`: standard error of the composite."""
+
+    iteration: int
+    split: str
+    answers: int
+    judged: int
+    correct: int
+    mean_tokens: float
+    shortness: float
+    correctness: float
+    composite: float
+    error: float = 0.0
+    best: bool = False
+
+
+class ReflectorReplied(Event, tag=True, kw_only=True, frozen=True):
+    """New deltas for the next iteration, or why there are none (`aborted`). `message`: file of what was sent."""
+
+    iteration: int
+    reflector: str
+    deltas: dict[str, float] = {}
+    summary: str = ""
+    attempts: int = 1
+    aborted: str = ""
+    message: str = ""
+
+
+class MethodCompared(Event, tag=True, kw_only=True, frozen=True):
+    """A line of `tables/validation.csv`: no_processor, length_cap or best, on the validation set. `difference`:
+    correctness minus that of no_processor, with its paired bootstrap 95% interval and McNemar's exact p."""
+
+    method: str
+    n: int
+    correctness: float
+    wilson_low: float
+    wilson_high: float
+    mean_tokens: float
+    shortness: float
+    composite: float
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    cap: int | None = None
+
+
+class IterationFinished(Event, tag=True, kw_only=True, frozen=True):
+    """The iteration is in history.json. Sums of the whole evolution so far: calls, tokens, cost of judge and
+    reflector."""
+
+    iteration: int
+    best_iteration: int
+    calls: int = 0
+    tokens: int = 0
+    cost: float = 0.0

@@ -1,0 +1,114 @@
+"""Events of every run: its workers, its stages, the model it loads, a training's steps."""
+
+from __future__ import annotations
+
+from engine.events.base import Event
+
+
+class Header(Event, tag=True, kw_only=True, frozen=True):
+    """First line of a log."""
+
+    schema_version: int
+    name: str
+    run_id: str
+    seed: int
+    stages: list[str]
+    versions: dict[str, str] = {}
+
+
+class WorkerStarted(Event, tag=True, kw_only=True, frozen=True):
+    """A worker process took the run up, for the first time (`attempt` 1) or again."""
+
+    pid: int
+    attempt: int
+    stages: list[str]
+
+
+class WorkerStopped(Event, tag=True, kw_only=True, frozen=True):
+    """A worker's last word. `status`: finished, stopped (asked to), failed. All that was done is on disk."""
+
+    status: str
+    kept: str = ""
+
+
+class StageStarted(Event, tag=True, kw_only=True, frozen=True):
+    """`done` of `total` `unit`s were already there from an earlier attempt."""
+
+    total: int
+    done: int = 0
+    unit: str = "items"
+
+
+class StageProgress(Event, tag=True, kw_only=True, frozen=True):
+    """`tokens`: generated so far by this attempt at the stage (for throughput), `elapsed`: its seconds."""
+
+    done: int
+    total: int
+    tokens: int = 0
+    elapsed: float = 0.0
+    note: str = ""
+
+
+class StageFinished(Event, tag=True, kw_only=True, frozen=True):
+    """`summary`: the stage's figures by name; `files`: what it wrote, relative to the run directory."""
+
+    seconds: float
+    summary: dict[str, float | int | str] = {}
+    files: list[str] = []
+
+
+class StageSkipped(Event, tag=True, kw_only=True, frozen=True):
+    """Finished by an earlier attempt."""
+
+
+class StagePaused(Event, tag=True, kw_only=True, frozen=True):
+    """The stage waits between two items."""
+
+
+class StageResumed(Event, tag=True, kw_only=True, frozen=True):
+    """The stage goes on."""
+
+
+class StageStopped(Event, tag=True, kw_only=True, frozen=True):
+    """The stage was asked to stop; `done` items are kept."""
+
+    done: int = 0
+
+
+class StageFailed(Event, tag=True, kw_only=True, frozen=True):
+    """What went wrong, where, and how to mend it; `traceback` only for what the program did not foresee."""
+
+    what: str
+    where: str = ""
+    mend: str = ""
+    traceback: str = ""
+
+
+class Notice(Event, tag=True, kw_only=True, frozen=True):
+    """Something the user should know. `level`: info or warning."""
+
+    text: str
+    level: str = "info"
+
+
+class ModelLoaded(Event, tag=True, kw_only=True, frozen=True):
+    """Which model answers, and what it is made of."""
+
+    name: str
+    backend: str
+    device: str
+    dtype: str
+    num_layers: int
+    hidden_size: int
+    parameters: int = 0
+    fingerprint: str = ""
+    seconds: float = 0.0
+
+
+class TrainingStep(Event, tag=True, kw_only=True, frozen=True):
+    """One reported point of a training curve."""
+
+    step: int
+    loss: float
+    learning_rate: float = 0.0
+    tokens_per_second: float = 0.0

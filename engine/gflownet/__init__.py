@@ -1,0 +1,1 @@
+"""GFlowNet over retrieved knowledge subgraphs: from question and graph to a sampler of evidence paths."""
