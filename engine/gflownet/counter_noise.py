@@ -1,0 +1,35 @@
+"""Random numbers that are a function of what they are for, so that batching cannot change a draw (DESIGN 2.7).
+
+A counter-based generator: splitmix64's finaliser over (seed, step, edge), in wrapping int64 arithmetic.
+"""
+
+from __future__ import annotations
+
+import torch
+
+
+def uniform(seeds: torch.Tensor, step: int, items: torch.Tensor) -> torch.Tensor:
+    """float64 in (0, 1), of the shape of `seeds` and `items` (int64): one draw each."""
+    mixed = _mix(seeds + _wrap(0x9E3779B97F4A7C15 * (step + 1)))
+    bits = _mix(mixed ^ (items + 1) * _wrap(0xD1B54A32D192ED03))
+    return (_shift(bits, 11).double() + 0.5) * 2.0**-53
+
+
+def gumbel(seeds: torch.Tensor, step: int, items: torch.Tensor) -> torch.Tensor:
+    """Standard Gumbel draws: the largest of logit + Gumbel is a draw from the softmax."""
+    return -torch.log(-torch.log(uniform(seeds, step, items)))
+
+
+def _mix(value: torch.Tensor) -> torch.Tensor:
+    value = (value ^ _shift(value, 30)) * _wrap(0xBF58476D1CE4E5B9)
+    value = (value ^ _shift(value, 27)) * _wrap(0x94D049BB133111EB)
+    return value ^ _shift(value, 31)
+
+
+def _shift(value: torch.Tensor, bits: int) -> torch.Tensor:
+    return (value >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def _wrap(constant: int) -> int:
+    constant &= (1 << 64) - 1
+    return constant - (1 << 64) if constant >> 63 else constant

@@ -1,0 +1,161 @@
+"""Several questions' agent graphs as one flat graph, laid out so that a step reads only what it walks over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
+
+import torch
+
+
+class Tables(Protocol):
+    """Text embeddings by number: rows [len(numbers), D]."""
+
+    def entities(self, numbers: torch.Tensor) -> torch.Tensor:
+        """Of nodes; row 0 is the zero vector of all without text."""
+        ...
+
+    def relations(self, numbers: torch.Tensor) -> torch.Tensor:
+        """Of relations."""
+        ...
+
+
+@dataclass(frozen=True)
+class GraphBatch:
+    """B graphs, N nodes, E directed edges, S starts, R distinct relations, D the embedding width.
+
+    Edges are sorted by head, so the edges that leave node n are `out_ptr[n]:out_ptr[n + 1]` (CSR); those that
+    reach it are `in_edges[in_ptr[n]:in_ptr[n + 1]]`. Nodes and edges of a graph lie together. `edge_local` is an
+    edge's number in its own graph as stored, `in_position` its place among the edges that reach its tail.
+    """
+
+    question_emb: torch.Tensor  # [B, D]
+    node_emb: torch.Tensor  # [N, D]
+    relation_emb: torch.Tensor  # [R, D]
+    node_graph: torch.Tensor  # [N]
+    heads: torch.Tensor  # [E]
+    tails: torch.Tensor  # [E]
+    edge_relation: torch.Tensor  # [E], rows of relation_emb
+    edge_graph: torch.Tensor  # [E]
+    edge_local: torch.Tensor  # [E]
+    edge_scores: torch.Tensor  # [E], probabilities
+    out_ptr: torch.Tensor  # [N + 1]
+    in_ptr: torch.Tensor  # [N + 1]
+    in_edges: torch.Tensor  # [E]
+    in_position: torch.Tensor  # [E]
+    starts: torch.Tensor  # [S], sorted, each once
+    start_ptr: torch.Tensor  # [B + 1]
+    is_answer: torch.Tensor  # [N] bool
+    answer_count: torch.Tensor  # [B]
+    is_gt_edge: torch.Tensor  # [E] bool
+    gt_paths: torch.Tensor  # [B, P], -1 behind the end; a row of -1: none
+
+    @property
+    def size(self) -> int:
+        """B."""
+        return self.question_emb.shape[0]
+
+    @property
+    def in_degree(self) -> torch.Tensor:
+        """[N]: edges that reach each node, self-loops and parallel ones included."""
+        return self.in_ptr.diff()
+
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> GraphBatch:
+        """The same on `device`; floating tensors in `dtype`."""
+        moved = {field.name: _move(getattr(self, field.name), device, dtype) for field in fields(self)}
+        return replace(self, **moved)
+
+
+def flat_batch(
+    *,
+    question_emb: torch.Tensor,
+    node_emb: torch.Tensor,
+    relation_emb: torch.Tensor,
+    node_graph: torch.Tensor,
+    edge_index: torch.Tensor,
+    edge_relation: torch.Tensor,
+    edge_scores: torch.Tensor,
+    starts: torch.Tensor,
+    answers: torch.Tensor,
+    gt_path_edges: torch.Tensor,
+) -> GraphBatch:
+    """Lay out flat tensors: all node and edge numbers count through the batch, edges in stored order.
+
+    `gt_path_edges` are the graphs' paths one behind the other, each in walking order.
+    """
+    size, nodes, device = question_emb.shape[0], node_graph.shape[0], node_graph.device
+    order = torch.argsort(edge_index[0], stable=True)
+    heads, tails = edge_index[0][order], edge_index[1][order]
+    edge_graph = node_graph[heads]
+    stored_graph = node_graph[edge_index[0]]
+    first_edge = _pointers(stored_graph, size)
+    local = torch.arange(order.shape[0], device=device) - first_edge[stored_graph]
+    in_ptr = _pointers(tails, nodes)
+    in_edges = torch.argsort(tails, stable=True)
+    in_position = torch.empty_like(in_edges)
+    in_position[in_edges] = torch.arange(in_edges.shape[0], device=device) - in_ptr[tails[in_edges]]
+    starts = starts.unique()
+    answers = answers.unique()
+    is_answer = torch.zeros(nodes, dtype=torch.bool, device=device)
+    is_answer[answers] = True
+    place = torch.empty_like(order)
+    place[order] = torch.arange(order.shape[0], device=device)
+    gt = place[gt_path_edges]
+    is_gt = torch.zeros(order.shape[0], dtype=torch.bool, device=device)
+    is_gt[gt] = True
+    return GraphBatch(
+        question_emb=question_emb,
+        node_emb=node_emb,
+        relation_emb=relation_emb,
+        node_graph=node_graph,
+        heads=heads,
+        tails=tails,
+        edge_relation=edge_relation[order],
+        edge_graph=edge_graph,
+        edge_local=local[order],
+        edge_scores=edge_scores[order],
+        out_ptr=_pointers(heads, nodes),
+        in_ptr=in_ptr,
+        in_edges=in_edges,
+        in_position=in_position,
+        starts=starts,
+        start_ptr=_pointers(node_graph[starts], size),
+        is_answer=is_answer,
+        answer_count=torch.bincount(node_graph[answers], minlength=size),
+        is_gt_edge=is_gt,
+        gt_paths=_rows(gt, edge_graph[gt], size),
+    )
+
+
+def from_pyg(batch: Any, tables: Tables) -> GraphBatch:
+    """Lay out a PyG batch of agent graphs; `tables` holds the embeddings that its numbers name."""
+    relations, edge_relation = torch.unique(batch.edge_attr, return_inverse=True)
+    return flat_batch(
+        question_emb=batch.question_emb,
+        node_emb=tables.entities(batch.node_embedding_ids),
+        relation_emb=tables.relations(relations),
+        node_graph=batch.batch,
+        edge_index=batch.edge_index,
+        edge_relation=edge_relation,
+        edge_scores=batch.edge_scores,
+        starts=batch.start_node_locals,
+        answers=batch.answer_node_locals,
+        gt_path_edges=batch.gt_path_edge_local_ids,
+    )
+
+
+def _pointers(owner: torch.Tensor, size: int) -> torch.Tensor:
+    counts = torch.bincount(owner, minlength=size)
+    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+
+
+def _rows(values: torch.Tensor, row: torch.Tensor, size: int) -> torch.Tensor:
+    pointers = _pointers(row, size)
+    width = max(1, int(pointers.diff().max())) if size else 1
+    rows = values.new_full((size, width), -1)
+    rows[row, torch.arange(values.shape[0], device=values.device) - pointers[row]] = values
+    return rows
+
+
+def _move(tensor: torch.Tensor, device: torch.device | str, dtype: torch.dtype | None) -> torch.Tensor:
+    return tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else None)
