@@ -35,6 +35,7 @@ from engine.events.evolution import (
     ServerChanged,
     TokenCluster,
 )
+from engine.events.gflownet import PathStep, QuestionSampled, SampledPath, SamplerEvaluated, SamplerStep
 from engine.events.run import (
     Header,
     ModelLoaded,

@@ -47,7 +47,7 @@ class GraphBatch:
     start_ptr: torch.Tensor  # [B + 1]
     is_answer: torch.Tensor  # [N] bool
     answer_count: torch.Tensor  # [B]
-    is_gt_edge: torch.Tensor  # [E] bool
+    is_gt_edge: torch.Tensor  # [E] bool, on some shortest path from a start to an answer
     gt_paths: torch.Tensor  # [B, P], -1 behind the end; a row of -1: none
 
     @property
@@ -75,6 +75,7 @@ def flat_batch(
     edge_index: torch.Tensor,
     edge_relation: torch.Tensor,
     edge_scores: torch.Tensor,
+    edge_labels: torch.Tensor,
     starts: torch.Tensor,
     answers: torch.Tensor,
     gt_path_edges: torch.Tensor,
@@ -101,8 +102,6 @@ def flat_batch(
     place = torch.empty_like(order)
     place[order] = torch.arange(order.shape[0], device=device)
     gt = place[gt_path_edges]
-    is_gt = torch.zeros(order.shape[0], dtype=torch.bool, device=device)
-    is_gt[gt] = True
     return GraphBatch(
         question_emb=question_emb,
         node_emb=node_emb,
@@ -122,7 +121,7 @@ def flat_batch(
         start_ptr=_pointers(node_graph[starts], size),
         is_answer=is_answer,
         answer_count=torch.bincount(node_graph[answers], minlength=size),
-        is_gt_edge=is_gt,
+        is_gt_edge=edge_labels[order] > 0.5,
         gt_paths=_rows(gt, edge_graph[gt], size),
     )
 
@@ -138,6 +137,7 @@ def from_pyg(batch: Any, tables: Tables) -> GraphBatch:
         edge_index=batch.edge_index,
         edge_relation=edge_relation,
         edge_scores=batch.edge_scores,
+        edge_labels=batch.edge_labels,
         starts=batch.start_node_locals,
         answers=batch.answer_node_locals,
         gt_path_edges=batch.gt_path_edge_local_ids,

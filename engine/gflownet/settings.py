@@ -123,6 +123,7 @@ class GFlowNetSection(Section):
     batch_size: PositiveInt = Field(default=16, description="Questions a step.")
     num_train_rollouts: PositiveInt = Field(default=4, description="K: trajectories a question, in training.")
     learning_rate: Positive = Field(default=2e-3, description="Of Adam.")
+    learning_rate_end: Positive = Field(default=2e-4, description="Where the cosine schedule ends.")
     log_z_learning_rate: Positive = Field(default=1e-2, description="Of Adam, for log Z.")
     grad_clip: Positive = Field(default=1.0, description="Largest gradient norm.")
     gt_replay_ratio: Share = Field(

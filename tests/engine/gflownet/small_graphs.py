@@ -117,6 +117,8 @@ def small_batch(
         first_node += graph.nodes
         first_edge += len(graph.triples)
     scores = [0.05 + 0.9 * ((7 * h + 3 * t + r) % 11) / 11 for g in graphs for h, r, t in g.triples]
+    labels = torch.zeros(len(heads), dtype=dtype)
+    labels[torch.tensor(gt, dtype=torch.long)] = 1
     return flat_batch(
         question_emb=torch.stack(questions),
         node_emb=torch.stack(node_emb),
@@ -125,6 +127,7 @@ def small_batch(
         edge_index=torch.tensor([heads, tails], dtype=torch.long).reshape(2, -1),
         edge_relation=torch.tensor(relations, dtype=torch.long),
         edge_scores=torch.tensor(scores, dtype=dtype),
+        edge_labels=labels,
         starts=torch.tensor(starts, dtype=torch.long),
         answers=torch.tensor(answers, dtype=torch.long),
         gt_path_edges=torch.tensor(gt, dtype=torch.long),

@@ -1,0 +1,85 @@
+"""Events of the stages graphs, retriever, agent-graphs, gflownet and answer."""
+
+from __future__ import annotations
+
+import msgspec
+
+from engine.events.base import Event
+
+
+class SamplerStep(Event, tag=True, kw_only=True, frozen=True):
+    """A training step of the sampler (spec GFlowNet 5, 7). `residual_quantiles`: 5, 25, 50, 75 and 95% of delta over
+    the step's trajectories, `residual` their mean; `log_z`, `success_mean` ... are means over the step."""
+
+    step: int
+    steps: int
+    loss: float
+    tb_loss: float
+    gt_loss: float | None = None
+    pb_nll: float | None = None
+    pb_avg_entropy: float = 0.0
+    residual: float = 0.0
+    residual_quantiles: list[float] = []
+    log_z: float = 0.0
+    prior_alpha: float = 0.0
+    rollout_reward: float = 0.0
+    success_mean: float = 0.0
+    answer_f1: float = 0.0
+    path_hit_f1: float = 0.0
+    length_mean: float = 0.0
+    gradient_norm: float = 0.0
+    refused: int = 0
+    trajectories_per_second: float = 0.0
+
+
+class SamplerEvaluated(Event, tag=True, kw_only=True, frozen=True):
+    """A method on a split after `step` steps: gflownet, greedy, beam_mean, beam_sum, prior. `metrics` has the spec's
+    names (GFlowNet 9); `intervals` are 95% bounds of some of them; `scatter` are pairs (log P_F, log R) of some
+    sampled trajectories."""
+
+    step: int
+    split: str
+    method: str
+    n: int
+    k: int
+    metrics: dict[str, float]
+    intervals: dict[str, tuple[float, float]] = {}
+    scatter: list[tuple[float, float]] = []
+
+
+class PathStep(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """One edge of a path in words. `gt`: on a shortest path to an answer."""
+
+    head: str
+    relation: str
+    tail: str
+    score: float
+    gt: bool = False
+    answer: bool = False
+
+
+class SampledPath(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """A distinct path among the samples of a question. `probability` is P_F; `answers` the answers it meets."""
+
+    steps: list[PathStep]
+    count: int
+    probability: float
+    reward: float
+    answers: list[str] = []
+
+
+class QuestionSampled(Event, tag=True, kw_only=True, frozen=True):
+    """The paths sampled for one held-out question, most frequent first, and the prompt they make."""
+
+    sample_id: str
+    question: str
+    starts: list[str]
+    answers: list[str]
+    nodes: int
+    edges: int
+    samples: int
+    log_z: float
+    temperature: float
+    prior_alpha: float
+    paths: list[SampledPath]
+    prompt: str = ""
