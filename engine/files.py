@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,18 @@ def write_atomic(path: Path, data: bytes | str) -> None:
 def json_line(record: dict[str, Any]) -> str:
     """One compact line, newline included. NaN and infinity are refused: they are not JSON."""
     return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(", ", ": ")) + "\n"
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]], names: Sequence[str] | None = None) -> str:
+    """A table with `names` as its columns, or those of the first row; without rows and names, nothing."""
+    if names is None and not rows:
+        return ""
+    text = io.StringIO(newline="")
+    fieldnames = list(rows[0]) if names is None else list(names)
+    writer = csv.DictWriter(text, fieldnames, lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def write_jsonl(path: Path, records: Iterable[dict[str, Any]]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,7 +11,7 @@ from typing import Any
 from engine.config import Config
 from engine.esm.compare import compared
 from engine.esm.layout import EsmLayout
-from engine.files import write_atomic
+from engine.files import csv_text, write_atomic
 
 Line = dict[str, Any]
 Row = dict[str, Any]
@@ -35,7 +33,7 @@ def write_report(
     written: list[Path] = []
     for name, table in tables.items():
         written.append(layout.tables / f"{name}.csv")
-        write_atomic(written[-1], _csv(table))
+        write_atomic(written[-1], csv_text(table))
         if name.startswith(("diagnostics", "compare")):
             written.append(layout.tables / f"{name}.json")
             write_atomic(written[-1], json.dumps(table, indent=2, ensure_ascii=False) + "\n")
@@ -85,16 +83,6 @@ def _diagnostics(method: str, own: Sequence[Line]) -> Row:
         "mean_top_similarity": sum(sims) / len(sims) if sims else 0.0,
         "gates": " ".join(f"{gate}:{count}" for gate, count in sorted(gates.items())),
     }
-
-
-def _csv(rows: Sequence[Row]) -> str:
-    if not rows:
-        return ""
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return buffer.getvalue()
 
 
 def _cases(esm: Sequence[Line], greedy: Sequence[Line], most: int) -> str:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 import msgspec
 
 from engine.events import Event, MethodCompared
@@ -12,7 +9,7 @@ from engine.evolution.answers import BASELINE, VALIDATION
 from engine.evolution.asking import Asking
 from engine.evolution.comparison import compare
 from engine.evolution.setup import Setup
-from engine.files import write_atomic
+from engine.files import csv_text, write_atomic
 from engine.stage import StageResult
 
 
@@ -53,8 +50,4 @@ def write_report(setup: Setup, asking: Asking, reason: str) -> StageResult:
 def _csv(rows: list[MethodCompared]) -> str:
     """The events' own fields, without what every event carries."""
     names = [name for name in MethodCompared.__struct_fields__ if name not in Event.__struct_fields__]
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, fieldnames=names, lineterminator="\n", extrasaction="ignore")
-    writer.writeheader()
-    writer.writerows(msgspec.structs.asdict(row) for row in rows)
-    return text.getvalue()
+    return csv_text([msgspec.structs.asdict(row) for row in rows], names)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +14,12 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from engine.errors import DataError
-from engine.files import write_atomic
 from engine.lm.embedded_training.corpus import Batch, Corpus
 from engine.lm.embedded_training.network import build_model
 from engine.lm.embedded_training.recipes import Recipe
 from engine.lm.embedded_training.settings import TrainingSettings
 from engine.lm.embedded_training.tokenizer import build_tokenizer, save_tokenizer
+from engine.torch_file import load_torch, save_torch, torch_threads
 
 STATE_FILE = "training_state.pt"
 MODEL_FOLDER = "model"
@@ -54,7 +52,7 @@ def train(
     model = build_model(settings, tokenizer)
     run = _Run(recipe, model, folder / STATE_FILE)
     run.restore()
-    with _threads(settings.threads):
+    with torch_threads(settings.threads):
         _loop(run, corpus, report, checkpoint)
     return save_model(model, tokenizer, folder / MODEL_FOLDER)
 
@@ -82,7 +80,7 @@ class _Run:
         """Takes over the saved state, if there is one. Raises DataError if it is of other settings."""
         if not self.path.is_file():
             return
-        state = torch.load(self.path, weights_only=True)
+        state = load_torch(self.path, mend="remove it to train from the beginning")
         if state["settings"] != self.deciding:
             raise DataError(
                 what="the saved training state was made with other settings",
@@ -98,15 +96,13 @@ class _Run:
 
         No generator's state is among it: documents are drawn by batch number and the model has no dropout.
         """
-        buffer = io.BytesIO()
         state = {
             "settings": self.deciding,
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "step": self.step,
         }
-        torch.save(state, buffer)
-        write_atomic(self.path, buffer.getvalue())
+        save_torch(self.path, state)
 
 
 def _loop(
@@ -192,13 +188,3 @@ class _Meter:
         loss = self._loss / max(self._steps, 1)
         self._restart()
         return loss, speed
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

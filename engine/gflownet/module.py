@@ -1,0 +1,101 @@
+"""GFlowNetModule: the parts together, and the loss of a batch (spec GFlowNet 5 to 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from engine.gflownet.actor import GFlowNetActor, Rollout, Sampling
+from engine.gflownet.embedder import GraphEmbedder, Tokens
+from engine.gflownet.environment import GraphEnv
+from engine.gflownet.estimator import GFlowNetEstimator
+from engine.gflownet.graph_batch import GraphBatch
+from engine.gflownet.policies.make import make_policy
+from engine.gflownet.reward import AnswerOnlyReward, RewardOutput
+from engine.gflownet.settings import GFlowNetSection
+from engine.gflownet.trajectory_balance import residual
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Terms by the spec's names, their `total`, and what they were made of."""
+
+    total: torch.Tensor
+    terms: dict[str, torch.Tensor]
+    residual: torch.Tensor  # [J]
+    log_z: torch.Tensor  # [B]
+    pb_avg_entropy: torch.Tensor
+    rollout: Rollout
+    reward: RewardOutput
+    refused: int
+
+
+class GFlowNetModule(nn.Module):
+    """Embedder, policy and estimator with their weights; environment, actor and reward without. `width` is the
+    embeddings' D."""
+
+    def __init__(self, width: int, section: GFlowNetSection) -> None:
+        super().__init__()
+        steps, hidden = section.environment.max_steps, section.policy.hidden
+        self.section = section
+        self.embedder = GraphEmbedder(width, hidden)
+        self.policy = make_policy(section.policy, steps)
+        self.estimator = GFlowNetEstimator(hidden, section.estimator)
+        self.env = GraphEnv(steps, section.environment.forbid_revisit, section.environment.forbid_backtrack)
+        self.actor = GFlowNetActor(self.env, self.policy)
+        self.reward = AnswerOnlyReward(section.reward)
+
+    def log_z(self, tokens: Tokens) -> torch.Tensor:
+        """[B]."""
+        return self.estimator.log_z(self.estimator.build_context(tokens.start_summary, tokens.question))
+
+    def sample(
+        self, batch: GraphBatch, tokens: Tokens, seeds: torch.Tensor, sampling: Sampling
+    ) -> tuple[Rollout, RewardOutput]:
+        """K roll-outs of every question: `seeds` [B * K], question by question."""
+        graph = torch.arange(batch.size, device=seeds.device).repeat_interleave(seeds.shape[0] // batch.size)
+        rollout = self.actor.rollout(batch, tokens, graph, seeds, sampling)
+        return rollout, self.reward(batch, rollout.walks, rollout.log_pf)
+
+    def losses(
+        self, batch: GraphBatch, seeds: torch.Tensor, sampling: Sampling, replay: Sequence[int] = ()
+    ) -> Losses:
+        """TB over K roll-outs a question (`seeds` [B * K]), PB where it is learned, and GT over the ground-truth
+        paths of the questions in `replay`."""
+        tokens = self.embedder(batch)
+        rollout, reward = self.sample(batch, tokens, seeds, sampling)
+        log_z = self.log_z(tokens)
+        backward = self.estimator.backward_policy(batch, tokens, rollout.walks)
+        delta = residual(log_z[rollout.walks.graph], rollout.log_pf, backward.log_pb, reward.log_reward)
+        terms = {"tb_loss": (delta**2).mean(), **backward.losses}
+        gt_loss, refused = self._gt_loss(batch, tokens, sampling, replay)
+        if gt_loss is not None:
+            terms["gt_loss"] = self.section.gt_loss_weight * gt_loss
+        total = torch.stack(list(terms.values())).sum()
+        return Losses(
+            total, terms, delta.detach(), log_z.detach(), backward.pb_avg_entropy, rollout, reward, refused
+        )
+
+    def _gt_loss(
+        self, batch: GraphBatch, tokens: Tokens, sampling: Sampling, replay: Sequence[int]
+    ) -> tuple[torch.Tensor | None, int]:
+        """-log P_F of the ground-truth paths, and how many the environment refused."""
+        graph = torch.tensor(replay, dtype=torch.long, device=batch.heads.device)
+        graph = graph[batch.gt_paths[graph, 0] >= 0]
+        if not graph.numel():
+            return None, 0
+        scored = self.actor.score(batch, tokens, graph, batch.gt_paths[graph], sampling)
+        refused = int(scored.refused.sum())
+        if refused == graph.shape[0]:
+            return None, refused
+        return -scored.log_pf[~scored.refused].mean(), refused
+
+
+def prior_alpha(section: GFlowNetSection, step: int) -> float:
+    """The weight of the retriever's log score at a training step: linear, then constant (spec 3.1)."""
+    actor = section.actor
+    start, end = actor.retriever_prior_alpha_start, actor.retriever_prior_alpha_end
+    return start + (end - start) * min(1.0, step / actor.retriever_prior_anneal_steps)

@@ -1,0 +1,50 @@
+"""Training states: tensors and plain values in one file, whole or not there at all. No pickles of code."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine.errors import DataError
+from engine.files import write_atomic
+
+
+def save_torch(path: Path, state: dict[str, Any]) -> None:
+    """Write `state` atomically."""
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    write_atomic(path, buffer.getvalue())
+
+
+def load_torch(path: Path, mend: str) -> dict[str, Any]:
+    """Read what `save_torch` wrote. Raises DataError, with `mend`, for anything else."""
+    try:
+        state = torch.load(path, weights_only=True, map_location="cpu")
+    except (pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError) as error:
+        raise DataError(
+            what=f"cannot be read as a training state: {_first_line(error)}", where=str(path), mend=mend
+        ) from error
+    if not isinstance(state, dict):
+        raise DataError(what="holds no training state", where=str(path), mend=mend)
+    return state
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Compute with `count` CPU threads: small networks lose more by waiting for each other than they gain."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
