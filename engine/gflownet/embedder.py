@@ -62,7 +62,7 @@ class GraphEmbedder(nn.Module):
 
 
 def _structure(batch: GraphBatch) -> torch.Tensor:
-    degrees = torch.stack([batch.out_ptr.diff(), batch.in_degree], 1).to(batch.node_emb).log1p()
+    degrees = torch.stack([batch.out_degree, batch.in_degree], 1).to(batch.node_emb).log1p()
     flags = torch.zeros_like(degrees)
     flags[batch.starts, 0] = 1
     flags[:, 1] = (batch.node_emb != 0).any(1)

@@ -81,7 +81,7 @@ class GFlowNetEstimator(nn.Module):
         question = tokens.question[batch.edge_graph[parent]]
         context = torch.cat([tokens.edge[parent], question, tokens.node[targets[owner]]], 1)
         log_p = log_softmax(self.backward_head(context)[:, 0], owner, targets.shape[0])
-        degree = batch.in_degree[targets]
+        degree = batch.in_ptr[targets + 1] - batch.in_ptr[targets]
         first = degree.cumsum(0) - degree
         entropy = -torch.nan_to_num(log_p.exp() * log_p).sum() / targets.shape[0]
         return log_p[first[target] + batch.in_position[edge]], entropy

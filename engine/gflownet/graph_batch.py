@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import accumulate
 from typing import Any, Protocol
 
 import torch
@@ -43,22 +45,20 @@ class GraphBatch:
     in_ptr: torch.Tensor  # [N + 1]
     in_edges: torch.Tensor  # [E]
     in_position: torch.Tensor  # [E]
+    out_degree: torch.Tensor  # [N], in the whole graph, whatever part of it is here
+    in_degree: torch.Tensor  # [N], the same: self-loops and parallel edges included
     starts: torch.Tensor  # [S], sorted, each once
     start_ptr: torch.Tensor  # [B + 1]
     is_answer: torch.Tensor  # [N] bool
     answer_count: torch.Tensor  # [B]
     is_gt_edge: torch.Tensor  # [E] bool, on some shortest path from a start to an answer
-    gt_paths: torch.Tensor  # [B, P], -1 behind the end; a row of -1: none
+    gt_edge_count: torch.Tensor  # [B], of the whole graph
+    gt_paths: torch.Tensor  # [B, P], -1 behind the end; a row of -1: none; E: an edge that is not here
 
     @property
     def size(self) -> int:
         """B."""
         return self.question_emb.shape[0]
-
-    @property
-    def in_degree(self) -> torch.Tensor:
-        """[N]: edges that reach each node, self-loops and parallel ones included."""
-        return self.in_ptr.diff()
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> GraphBatch:
         """The same on `device`; floating tensors in `dtype`."""
@@ -89,12 +89,8 @@ def flat_batch(
     heads, tails = edge_index[0][order], edge_index[1][order]
     edge_graph = node_graph[heads]
     stored_graph = node_graph[edge_index[0]]
-    first_edge = _pointers(stored_graph, size)
+    first_edge = pointers(stored_graph, size)
     local = torch.arange(order.shape[0], device=device) - first_edge[stored_graph]
-    in_ptr = _pointers(tails, nodes)
-    in_edges = torch.argsort(tails, stable=True)
-    in_position = torch.empty_like(in_edges)
-    in_position[in_edges] = torch.arange(in_edges.shape[0], device=device) - in_ptr[tails[in_edges]]
     starts = starts.unique()
     answers = answers.unique()
     is_answer = torch.zeros(nodes, dtype=torch.bool, device=device)
@@ -102,6 +98,7 @@ def flat_batch(
     place = torch.empty_like(order)
     place[order] = torch.arange(order.shape[0], device=device)
     gt = place[gt_path_edges]
+    is_gt = edge_labels[order] > 0.5
     return GraphBatch(
         question_emb=question_emb,
         node_emb=node_emb,
@@ -113,17 +110,77 @@ def flat_batch(
         edge_graph=edge_graph,
         edge_local=local[order],
         edge_scores=edge_scores[order],
-        out_ptr=_pointers(heads, nodes),
-        in_ptr=in_ptr,
-        in_edges=in_edges,
-        in_position=in_position,
+        out_ptr=pointers(heads, nodes),
+        **reaching(tails, nodes),
+        out_degree=torch.bincount(heads, minlength=nodes),
+        in_degree=torch.bincount(tails, minlength=nodes),
         starts=starts,
-        start_ptr=_pointers(node_graph[starts], size),
+        start_ptr=pointers(node_graph[starts], size),
         is_answer=is_answer,
         answer_count=torch.bincount(node_graph[answers], minlength=size),
-        is_gt_edge=edge_labels[order] > 0.5,
+        is_gt_edge=is_gt,
+        gt_edge_count=torch.bincount(edge_graph[is_gt], minlength=size),
         gt_paths=_rows(gt, edge_graph[gt], size),
     )
+
+
+def reaching(tails: torch.Tensor, nodes: int) -> dict[str, torch.Tensor]:
+    """The fields that list edges by the node they reach."""
+    in_ptr = pointers(tails, nodes)
+    in_edges = torch.argsort(tails, stable=True)
+    in_position = torch.empty_like(in_edges)
+    in_position[in_edges] = torch.arange(in_edges.shape[0], device=tails.device) - in_ptr[tails[in_edges]]
+    return {"in_ptr": in_ptr, "in_edges": in_edges, "in_position": in_position}
+
+
+_COUNTED_IN = {
+    "nodes": ("heads", "tails", "starts"),
+    "edges": ("in_edges", "gt_paths"),
+    "graphs": ("node_graph", "edge_graph"),
+    "relations": ("edge_relation",),
+}
+_POINTERS = ("out_ptr", "in_ptr", "start_ptr")
+
+
+def concatenate(parts: Sequence[GraphBatch]) -> GraphBatch:
+    """One batch of several, in order: everything is laid out already, so numbers are only moved up."""
+    sizes = {
+        "nodes": [part.node_graph.shape[0] for part in parts],
+        "edges": [part.heads.shape[0] for part in parts],
+        "graphs": [part.size for part in parts],
+        "relations": [part.relation_emb.shape[0] for part in parts],
+    }
+    unit_of = {name: unit for unit, names in _COUNTED_IN.items() for name in names}
+    joined: dict[str, torch.Tensor] = {}
+    for field in fields(GraphBatch):
+        values = [getattr(part, field.name) for part in parts]
+        if field.name == "gt_paths":
+            joined[field.name] = _join_paths(values, sizes["edges"])
+        elif field.name in _POINTERS:
+            joined[field.name] = _join_pointers(values)
+        else:
+            unit = unit_of.get(field.name)
+            joined[field.name] = torch.cat(_moved_up(values, sizes[unit]) if unit else values)
+    return GraphBatch(**joined)
+
+
+def _moved_up(values: Sequence[torch.Tensor], sizes: Sequence[int]) -> list[torch.Tensor]:
+    first = [0, *accumulate(sizes)]
+    return [value + offset for value, offset in zip(values, first, strict=False)]
+
+
+def _join_pointers(values: Sequence[torch.Tensor]) -> torch.Tensor:
+    moved = _moved_up(values, [int(value[-1]) for value in values])
+    return torch.cat([*(value[:-1] for value in moved), moved[-1][-1:]])
+
+
+def _join_paths(values: Sequence[torch.Tensor], edges: Sequence[int]) -> torch.Tensor:
+    width, total = max(value.shape[1] for value in values), sum(edges)
+    rows = []
+    for value, moved, count in zip(values, _moved_up(values, edges), edges, strict=True):
+        row = torch.where(value < 0, value, torch.where(value == count, total, moved))
+        rows.append(torch.nn.functional.pad(row, (0, width - value.shape[1]), value=-1))
+    return torch.cat(rows)
 
 
 def from_pyg(batch: Any, tables: Tables) -> GraphBatch:
@@ -144,16 +201,17 @@ def from_pyg(batch: Any, tables: Tables) -> GraphBatch:
     )
 
 
-def _pointers(owner: torch.Tensor, size: int) -> torch.Tensor:
+def pointers(owner: torch.Tensor, size: int) -> torch.Tensor:
+    """[size + 1]: where each of `size` owners begins in a sorted list of owners."""
     counts = torch.bincount(owner, minlength=size)
     return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
 
 
 def _rows(values: torch.Tensor, row: torch.Tensor, size: int) -> torch.Tensor:
-    pointers = _pointers(row, size)
-    width = max(1, int(pointers.diff().max())) if size else 1
+    first = pointers(row, size)
+    width = max(1, int(first.diff().max())) if size else 1
     rows = values.new_full((size, width), -1)
-    rows[row, torch.arange(values.shape[0], device=values.device) - pointers[row]] = values
+    rows[row, torch.arange(values.shape[0], device=values.device) - first[row]] = values
     return rows
 
 

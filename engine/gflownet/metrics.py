@@ -80,7 +80,7 @@ def path_hit(
     edges = walks.edges[:, :window]
     walked = edges >= 0
     hits = (batch.is_gt_edge[edges.clamp(min=0)] & walked).sum(1).to(batch.edge_scores)
-    truth = torch.bincount(batch.edge_graph[batch.is_gt_edge], minlength=batch.size)[walks.graph]
+    truth = batch.gt_edge_count[walks.graph]
     precision, recall = hits / walked.sum(1).clamp(min=1), hits / truth.clamp(min=1)
     return precision, recall, f1(precision, recall)
 
@@ -129,5 +129,5 @@ def _union_f1(batch: GraphBatch, walks: Walks) -> torch.Tensor:
     like = batch.edge_scores
     hits = torch.bincount(owner[batch.is_gt_edge[edges]], minlength=batch.size).to(like)
     walked = torch.bincount(owner, minlength=batch.size).clamp(min=1)
-    truth = torch.bincount(batch.edge_graph[batch.is_gt_edge], minlength=batch.size).clamp(min=1)
+    truth = batch.gt_edge_count.clamp(min=1)
     return f1(hits / walked, hits / truth)

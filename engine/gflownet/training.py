@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,34 +18,16 @@ import torch
 from engine.errors import DataError
 from engine.events import SamplerStep
 from engine.gflownet.actor import Sampling
-from engine.gflownet.agent_dataset import GAgentPyGDataset
-from engine.gflownet.graph_batch import GraphBatch, Tables, from_pyg
+from engine.gflownet.graph_batch import GraphBatch
 from engine.gflownet.metrics import trajectory_figures
 from engine.gflownet.module import GFlowNetModule, Losses, prior_alpha
+from engine.gflownet.questions import Questions
 from engine.gflownet.settings import GFlowNetSection
 from engine.seeds import derive_seed, generator
 from engine.torch_file import load_torch, save_torch
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 STAGE = "gflownet"
-
-
-@dataclass(frozen=True)
-class Questions:
-    """A split with what its numbers mean."""
-
-    data: GAgentPyGDataset
-    tables: Tables
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def batch(self, numbers: Sequence[int]) -> tuple[GraphBatch, list[str]]:
-        """The questions `numbers` as one batch, and their sample ids."""
-        from torch_geometric.data import Batch
-
-        graphs = [self.data[number] for number in numbers]
-        return from_pyg(Batch.from_data_list(graphs), self.tables), [graph.sample_id for graph in graphs]
 
 
 class Training:

@@ -19,6 +19,7 @@ class EdgeGATPolicy(EdgeMLPMixerPolicy):
         self, hidden: int, max_steps: int, dropout: float = 0.0, heads: int = 4, layers: int = 2
     ) -> None:
         super().__init__(hidden, max_steps, dropout)
+        self.look_ahead = layers
         self.layers = nn.ModuleList(_Attention(hidden, heads) for _ in range(layers))
         self.join = nn.Linear(2 * hidden, hidden)
 

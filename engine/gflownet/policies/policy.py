@@ -14,7 +14,10 @@ from engine.gflownet.graph_batch import GraphBatch
 
 
 class Policy(Protocol):
-    """Scores the frontier. `memory` [L, M] is a trajectory's own; `keys` are the batch's, whatever they are."""
+    """Scores the frontier. `memory` [L, M] is a trajectory's own; `keys` are the batch's, whatever they are.
+    `look_ahead`: how many edges beyond a walk its logits depend on."""
+
+    look_ahead: int
 
     def prepare(self, batch: GraphBatch, tokens: Tokens) -> torch.Tensor:
         """[E, H]: what is known of every edge, once a batch."""
@@ -41,6 +44,8 @@ class RecurrentPolicy(nn.Module, ABC):
     Subclasses say what an edge is known by (`prepare`) and how it is scored (`logits`). `hidden` is H,
     `max_steps` is T_max.
     """
+
+    look_ahead = 0
 
     def __init__(self, hidden: int, max_steps: int) -> None:
         super().__init__()

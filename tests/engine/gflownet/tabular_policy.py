@@ -13,6 +13,8 @@ from engine.gflownet.graph_batch import GraphBatch
 class TabularPolicy(nn.Module):
     """States are walks so far, numbered as `walks` lists them (every trajectory is the state it stopped in)."""
 
+    look_ahead = 0
+
     def __init__(self, batch: GraphBatch, walks: Walks) -> None:
         super().__init__()
         number = {
