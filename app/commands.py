@@ -185,6 +185,11 @@ NEW_RUN = (
     Command("escape", "close", "Cancel", "Start nothing.", display="esc"),
 )
 
+SAMPLE_AGAIN = (
+    Command("enter", "start", "Sample", "Sample with what stands there.", display="enter", priority=True),
+    Command("escape", "close", "Cancel", "Sample nothing.", display="esc"),
+)
+
 LEAVE = (
     Command("d", "detach", "Detach", "Leave; the engine goes on, and can be watched again later."),
     Command("s", "stop", "Stop and keep", "Let the engine keep what it has and stop, then leave."),

@@ -19,6 +19,7 @@ from app import stages
 from app.columns import Grow, Names
 from app.decisions import Decisions, Outcomes, Place
 from app.evolution import EVOLUTION_FOLDS, EvolutionState
+from app.gflownet import GFLOWNET_FOLDS, GFlowNetState
 from app.stages import StageState
 from engine import events as ev
 
@@ -103,6 +104,7 @@ class RunState:
         self.curves: dict[str, Grow[CurvePoint]] = {}
         self.training: Grow[ev.TrainingStep] = Grow()
         self.evolution = EvolutionState()
+        self.gflownet = GFlowNetState()
         self.seq = -1
         self.time = 0.0
         self.began = 0.0
@@ -124,6 +126,8 @@ class RunState:
             fold(self, event, place)
         elif (fold := EVOLUTION_FOLDS.get(type(event))) is not None:
             fold(self.evolution, event, place)
+        elif (fold := GFLOWNET_FOLDS.get(type(event))) is not None:
+            fold(self.gflownet, event, place)
 
     def copy(self) -> RunState:
         """The state as of now, which can be folded on by itself."""
@@ -133,6 +137,7 @@ class RunState:
         for name in ("notices", "rollouts", "pairs", "picks", "decisions", "outcomes", "training"):
             setattr(other, name, getattr(self, name).share())
         other.evolution = self.evolution.share()
+        other.gflownet = self.gflownet.share()
         other.curves = {method: curve.share() for method, curve in self.curves.items()}
         return other
 

@@ -38,7 +38,7 @@ COMMANDS = (
 class EvolutionScreen(TabbedScreen):
     """The evolution screen of one run."""
 
-    CSS_PATH = "evolution.tcss"
+    CSS_PATH = ["tabbed_screen.tcss", "evolution.tcss"]
     TITLE_WORD = "Evolution"
     TABS = TABS
     STAGE_TABS = {"evolve": 0}

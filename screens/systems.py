@@ -28,6 +28,11 @@ class System:
 SYSTEMS = (
     System("ESM", ("mine", "select", "memory", "eval"), "screens.esm:EsmScreen"),
     System("Evolution", ("clusters", "evolve"), "screens.evolution:EvolutionScreen"),
+    System(
+        "GFlowNet",
+        ("graphs", "retriever", "agent-graphs", "gflownet", "answer"),
+        "screens.gflownet:GFlowNetScreen",
+    ),
 )
 
 

@@ -20,6 +20,7 @@ from app.state import Pair, Pick, RunState
 from engine.errors import SteerError
 from engine.events import MemoryBuilt, PairMined
 from screens.run_session import Session
+from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.figures import fixed, signed
 from screens.widgets.model_text import model_text, one_line
@@ -119,9 +120,16 @@ class ListPane(Container):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="pane-table"):
+            if charts := self.charts():
+                with Container(classes="charts"):
+                    yield from charts
             yield VirtualTable(self.source, self._empty)
             yield Static("", classes="pane-status", markup=False)
         yield DetailPane()
+
+    def charts(self) -> Sequence[Chart]:
+        """What stands above the table where there is height for it."""
+        return ()
 
     def items(self, state: RunState) -> Sequence[Any] | Grow[Any]:
         """The list."""

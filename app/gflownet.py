@@ -1,0 +1,127 @@
+"""The sampler of evidence paths as its events tell it: training, figures beside baselines, questions."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import NamedTuple
+
+from app.columns import Grow
+from app.decisions import Place
+from engine import events as ev
+
+
+class StepRow(NamedTuple):
+    """A training step as list and charts show it."""
+
+    step: int
+    loss: float
+    tb_loss: float
+    gt_loss: float | None
+    pb_nll: float | None
+    pb_avg_entropy: float
+    residual: float
+    quantiles: tuple[float, ...]
+    log_z: float
+    prior_alpha: float
+    success: float
+    path_f1: float
+    reward: float
+    length: float
+    per_second: float
+    place: Place
+
+
+class QuestionRow(NamedTuple):
+    """A held-out question as a list shows it; its paths stand in the log."""
+
+    sample_id: str
+    question: str
+    answers: int
+    met: int
+    success: float
+    unique: int
+    first_hit: int | None
+    nodes: int
+    edges: int
+    place: Place
+
+
+class GFlowNetState:
+    """Everything the GFlowNet screen knows. Read it; only `apply` of a fold changes it."""
+
+    def __init__(self) -> None:
+        self.steps: Grow[StepRow] = Grow()
+        self.total_steps = 0
+        self.evaluated: Grow[ev.SamplerEvaluated] = Grow()
+        self.questions: Grow[QuestionRow] = Grow()
+
+    def share(self) -> GFlowNetState:
+        """The state as of now, which can be folded on by itself."""
+        other = copy.copy(self)
+        other.steps = self.steps.share()
+        other.evaluated = self.evaluated.share()
+        other.questions = self.questions.share()
+        return other
+
+    @property
+    def validation(self) -> list[ev.SamplerEvaluated]:
+        """The sampler on the validation split, as training went on."""
+        return [event for event in self.evaluated if event.split == "validation"]
+
+    @property
+    def test(self) -> list[ev.SamplerEvaluated]:
+        """Sampler and baselines on the held-out split."""
+        return [event for event in self.evaluated if event.split == "test"]
+
+
+def _step(state: GFlowNetState, event: ev.SamplerStep, place: Place) -> None:
+    row = StepRow(
+        event.step,
+        event.loss,
+        event.tb_loss,
+        event.gt_loss,
+        event.pb_nll,
+        event.pb_avg_entropy,
+        event.residual,
+        tuple(event.residual_quantiles),
+        event.log_z,
+        event.prior_alpha,
+        event.success_mean,
+        event.path_hit_f1,
+        event.rollout_reward,
+        event.length_mean,
+        event.trajectories_per_second,
+        place,
+    )
+    state.total_steps = event.steps
+    state.steps.append(row, key=event.step)
+
+
+def _evaluated(state: GFlowNetState, event: ev.SamplerEvaluated, place: Place) -> None:
+    state.evaluated.append(event, key=(event.split, event.method, event.step))
+
+
+def _question(state: GFlowNetState, event: ev.QuestionSampled, place: Place) -> None:
+    met = {answer for path in event.paths for answer in path.answers}
+    hits = sum(path.count for path in event.paths if path.answers)
+    row = QuestionRow(
+        event.sample_id,
+        event.question,
+        len(event.answers),
+        len(met),
+        hits / event.samples if event.samples else 0.0,
+        len(event.paths),
+        next((rank for rank, path in enumerate(event.paths, 1) if path.answers), None),
+        event.nodes,
+        event.edges,
+        place,
+    )
+    state.questions.append(row, key=event.sample_id)
+
+
+GFLOWNET_FOLDS: dict[type, Callable[..., None]] = {
+    ev.SamplerStep: _step,
+    ev.SamplerEvaluated: _evaluated,
+    ev.QuestionSampled: _question,
+}

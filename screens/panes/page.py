@@ -1,0 +1,39 @@
+"""A tab that is one scrolling page."""
+
+from __future__ import annotations
+
+from rich.console import RenderableType
+from rich.style import Style
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.getters import query_one
+
+from app.state import RunState
+from screens.run_session import Session
+from screens.widgets.detail_pane import DetailPane
+
+
+class PagePane(Vertical):
+    """One scrolling page over the state; a subclass draws it."""
+
+    page = query_one(DetailPane)
+
+    def __init__(self, session: Session, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.session = session
+
+    def compose(self) -> ComposeResult:
+        yield DetailPane()
+
+    def draw(self, state: RunState, palette: dict[str, Style]) -> RenderableType:
+        """The page."""
+        raise NotImplementedError
+
+    def show(self) -> None:
+        """Draw the session's state."""
+        state = self.session.state
+        self.page.show(lambda palette, width: self.draw(state, palette), top=False)
+
+    def close_one(self) -> bool:
+        """Nothing opens here."""
+        return False

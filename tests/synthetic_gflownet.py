@@ -1,0 +1,108 @@
+"""A whole plausible training of the sampler as events, the same on every machine: for tests and pictures."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+
+import msgspec
+
+from engine import events as ev
+
+BEGIN = 1_760_000_000.0
+QUESTIONS = (
+    ("test-0", "Which river does the capital of Vordania lie on?", ["Vordania"], ["Sella"]),
+    (
+        "test-1",
+        "Who directed the films that Mara Quint played in?",
+        ["Mara Quint"],
+        ["Ilo Brandt", "Tessa Orr"],
+    ),
+    ("test-2", "What is mined near the birthplace of Jon Adle?", ["Jon Adle"], ["tin"]),
+)
+
+
+def gflownet_events(steps: int = 200, finish: bool = True, seed: int = 5) -> Iterator[ev.Event]:
+    """The run's events in order, stamped."""
+    for seq, event in enumerate(_events(steps, finish, random.Random(seed))):
+        yield msgspec.structs.replace(event, seq=seq, time=BEGIN + 0.2 * seq, stage=event.stage or "gflownet")
+
+
+def _events(steps: int, finish: bool, rng: random.Random) -> Iterator[ev.Event]:
+    stages = ["gflownet"]
+    yield ev.Header(
+        schema_version=1, name="demo", run_id="2025-10-09T08-53-20", seed=0, stages=stages, versions={}
+    )
+    yield ev.WorkerStarted(pid=4711, attempt=1, stages=stages)
+    yield ev.StageStarted(total=steps, unit="steps")
+    for step in range(10, steps + 1, 10):
+        yield _step(step, steps, rng)
+        if step % 50 == 0 and step < steps:
+            yield _evaluated("gflownet", "validation", step, 0.4 + 0.5 * step / steps, rng)
+    if not finish:
+        return
+    for method, level in (
+        ("gflownet", 0.92),
+        ("greedy", 0.85),
+        ("beam_mean", 0.8),
+        ("beam_sum", 0.78),
+        ("prior", 0.6),
+    ):
+        yield _evaluated(method, "test", steps, level, rng)
+    for sample_id, question, starts, answers in QUESTIONS:
+        yield _question(sample_id, question, starts, answers)
+    yield ev.StageFinished(seconds=40.0, summary={"success@1": 0.92})
+    yield ev.WorkerStopped(status="finished")
+
+
+def _step(step: int, steps: int, rng: random.Random) -> ev.SamplerStep:
+    left = math.exp(-3 * step / steps)
+    spread = [round(left * q, 4) for q in (-4.0, -1.2, 0.1, 1.4, 4.2)]
+    return ev.SamplerStep(
+        step=step, steps=steps, loss=round(9 * left + 0.2 * rng.random(), 4), tb_loss=round(8 * left, 4),
+        gt_loss=round(2 * left, 4), residual=round(0.1 * left, 4), residual_quantiles=spread, log_z=1.2,
+        prior_alpha=2 - 1.5 * step / steps, rollout_reward=1 - left, success_mean=round(1 - left, 3),
+        answer_f1=0.4, path_hit_f1=round(0.9 - 0.7 * left, 3), length_mean=2.1, gradient_norm=0.8,
+        trajectories_per_second=6400.0,
+    )  # fmt: skip
+
+
+def _evaluated(method: str, split: str, step: int, level: float, rng: random.Random) -> ev.SamplerEvaluated:
+    each = 1 if method == "greedy" else 20
+    metrics = {
+        "success_mean": level - 0.05,
+        "path_hit_f1": level - 0.2,
+        "answer_f1": 0.4,
+        "success@1": level - 0.05,
+    }
+    metrics["unique_paths"] = 1.0 if each == 1 else 7.5
+    if each > 1:
+        metrics |= {"success@10": level, "success@20": level + 0.03, "answer_recall_union@20": level - 0.02}
+        metrics |= {"path_f1_union@20": level - 0.4}
+    scatter = []
+    if method in ("gflownet", "prior"):
+        metrics["logpf_logr_spearman"] = 0.71
+        scatter = [(-1.0 - 4 * rng.random() - (0 if hit else 4), 0.0 if hit else -6.9) for hit in (1, 0) * 40]
+    return ev.SamplerEvaluated(
+        step=step, split=split, method=method, n=100, k=each, metrics=metrics,
+        intervals={"success@1": (level - 0.12, level + 0.02)}, scatter=scatter,
+    )  # fmt: skip
+
+
+def _question(sample_id: str, question: str, starts: list[str], answers: list[str]) -> ev.QuestionSampled:
+    right = [
+        ev.PathStep(head=starts[0], relation="capital", tail="Ostrel", score=0.91, gt=True),
+        ev.PathStep(head="Ostrel", relation="lies on", tail=answers[0], score=0.88, gt=True, answer=True),
+    ]
+    wrong = [ev.PathStep(head=starts[0], relation="anthem", tail="Song of the Plain", score=0.12)]
+    return ev.QuestionSampled(
+        sample_id=sample_id, question=question, starts=starts, answers=answers, nodes=140, edges=312, samples=20,
+        log_z=1.31, temperature=1.0, prior_alpha=0.5,
+        paths=[
+            ev.SampledPath(steps=right, count=16, probability=0.79, reward=1.0, answers=answers[:1]),
+            ev.SampledPath(steps=wrong, count=3, probability=0.02, reward=0.001),
+            ev.SampledPath(steps=[], count=1, probability=0.0004, reward=0.001),
+        ],
+        prompt=f"Triplets:\n({starts[0]},capital,Ostrel)\n(Ostrel,lies on,{answers[0]})\n\nQuestion:\n{question}",
+    )  # fmt: skip
