@@ -30,6 +30,11 @@ _ENTRIES = (
     StageEntry("eval", "engine.esm.evaluate:Evaluate", needs=("memory",)),
     StageEntry("clusters", "engine.evolution.clusters_stage:BuildClusters"),
     StageEntry("evolve", "engine.evolution.evolve:Evolve", needs=("clusters",)),
+    StageEntry("graphs", "engine.gflownet.graphs_stage:BuildGraphs"),
+    StageEntry("retriever", "engine.gflownet.retriever_stage:TrainRetriever", needs=("graphs",)),
+    StageEntry("agent-graphs", "engine.gflownet.agent_graphs_stage:BuildAgentGraphs", needs=("retriever",)),
+    StageEntry("gflownet", "engine.gflownet.gflownet_stage:TrainGFlowNet", needs=("agent-graphs",)),
+    StageEntry("answer", "engine.gflownet.answer_stage:AnswerQuestions", needs=("gflownet",)),
     StageEntry("train-embedded", "engine.lm.embedded_training.stage:TrainEmbedded"),
 )
 STAGES: dict[str, StageEntry] = {entry.name: entry for entry in _ENTRIES}

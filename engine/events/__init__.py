@@ -35,7 +35,17 @@ from engine.events.evolution import (
     ServerChanged,
     TokenCluster,
 )
-from engine.events.gflownet import PathStep, QuestionSampled, SampledPath, SamplerEvaluated, SamplerStep
+from engine.events.gflownet import (
+    AgentGraphsBuilt,
+    GraphsBuilt,
+    PathStep,
+    QuestionSampled,
+    RetrieverEpoch,
+    RetrieverMeasured,
+    SampledPath,
+    SamplerEvaluated,
+    SamplerStep,
+)
 from engine.events.run import (
     Header,
     ModelLoaded,

@@ -7,6 +7,53 @@ import msgspec
 from engine.events.base import Event
 
 
+class GraphsBuilt(Event, tag=True, kw_only=True, frozen=True):
+    """The retrieval graphs of a split (spec GFlowNet 0.2). `dropped` by reason; `reachable`: samples of which some
+    answer can be walked to; `hops`: how long the shortest path is, over samples; `signal_to_noise`: median share of
+    edges that lie on a shortest path."""
+
+    split: str
+    samples: int
+    dropped: dict[str, int] = {}
+    edges_mean: float = 0.0
+    nodes_mean: float = 0.0
+    in_degree_max: int = 0
+    reachable: int = 0
+    signal_to_noise: float = 0.0
+    hops: dict[str, int] = {}
+
+
+class RetrieverEpoch(Event, tag=True, kw_only=True, frozen=True):
+    """An epoch of the edge scorer. `recall`: recall@k on the validation split, by k."""
+
+    epoch: int
+    epochs: int
+    loss: float
+    recall: dict[str, float] = {}
+    best: bool = False
+
+
+class RetrieverMeasured(Event, tag=True, kw_only=True, frozen=True):
+    """The chosen scorer, or scores made elsewhere, on a split. `missing`: samples without scores."""
+
+    split: str
+    samples: int
+    recall: dict[str, float]
+    source: str = ""
+    missing: int = 0
+
+
+class AgentGraphsBuilt(Event, tag=True, kw_only=True, frozen=True):
+    """The agent graphs of a split (spec GFlowNet 0.3)."""
+
+    split: str
+    samples: int
+    dropped: dict[str, int] = {}
+    edges_mean: float = 0.0
+    nodes_mean: float = 0.0
+    gt_kept: int = 0
+
+
 class SamplerStep(Event, tag=True, kw_only=True, frozen=True):
     """A training step of the sampler (spec GFlowNet 5, 7). `residual_quantiles`: 5, 25, 50, 75 and 95% of delta over
     the step's trajectories, `residual` their mean; `log_z`, `success_mean` ... are means over the step."""

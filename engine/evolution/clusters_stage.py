@@ -33,9 +33,9 @@ from engine.evolution.layout import EvolutionLayout
 from engine.evolution.outside_files import read_embeddings, read_labels, read_pickle
 from engine.evolution.special_clusters import eos_tokens, number_tokens
 from engine.evolution.token_frequency import count_tokens, frequency_items
-from engine.evolution.vocabulary_embedding import distinct_texts, embed_vocabulary, write_array
 from engine.files import write_atomic
 from engine.lm.sentence_embedder import SentenceEmbedder, load_embedder
+from engine.lm.text_embedding import distinct_texts, embed_texts, write_array
 from engine.lm.vocabulary import Vocabulary, load_vocabulary
 from engine.stage import StageContext, StageResult
 
@@ -151,10 +151,10 @@ class _Job:
             write_array(self.layout.embeddings, rows)
             return rows
         self.embedder = self.config.embedder
-        return embed_vocabulary(
+        return embed_texts(
             self.vocabulary.texts,
             self._load_embedder,
-            self.layout,
+            self.layout.embeddings,
             self.context.checkpoint,
             lambda done: self.context.progress(done, total, note="embedding"),
         )

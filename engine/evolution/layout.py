@@ -23,11 +23,6 @@ class EvolutionLayout:
         return self.root / "embeddings.npy"
 
     @property
-    def embedding_parts(self) -> Path:
-        """Folder of finished parts of `embeddings`, until they are put together."""
-        return self.root / "embedding_parts"
-
-    @property
     def pca(self) -> Path:
         """The fitted PCA (a pickle)."""
         return self.root / "pca.joblib"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-SPLITS = ("train", "validation", "test")
+SPLITS: tuple[str, ...] = ("train", "validation", "test")
 
 
 def folder(run_dir: Path) -> Path:
@@ -12,13 +12,13 @@ def folder(run_dir: Path) -> Path:
     return run_dir / "gflownet"
 
 
-def retrieval_store(run_dir: Path, split: str) -> Path:
-    """g_retrieval: an LMDB of one record a sample."""
-    return folder(run_dir) / "g_retrieval" / f"{split}.lmdb"
+def retrieval_store(run_dir: Path) -> Path:
+    """g_retrieval: an LMDB with a database a split, one record a sample, and the names of entities and relations."""
+    return folder(run_dir) / "g_retrieval.lmdb"
 
 
 def entity_texts(run_dir: Path) -> Path:
-    """JSON list: text of global entity i, or null where it has none (m. and g. ids)."""
+    """JSON list: name of global entity i; an m. or g. id where it has no text."""
     return folder(run_dir) / "entities.json"
 
 

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from engine.config import ClustersSection, Config, DecodeSection, ModelSection, RunSection
 from engine.errors import ConfigError, DataError, ModelError
 from engine.events import ClustersBuilt, Event, Notice, StageProgress
-from engine.evolution import clusters_stage, token_frequency, vocabulary_embedding
+from engine.evolution import clusters_stage, token_frequency
 from engine.evolution.cluster_map import NO_CLUSTER, ClusterMap, load_cluster_map
 from engine.evolution.clusters_stage import BuildClusters
 from engine.evolution.descriptions import read_descriptions
+from engine.lm import text_embedding
 from engine.lm.hashed_embedder import HashedEmbedder
 from engine.lm.load import load_model
 from engine.lm.protocol import LanguageModel
@@ -152,7 +153,7 @@ def test_same_seed_same_files(built: Path, tmp_path: Path) -> None:
 
 
 def test_what_a_stop_left_is_not_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vocabulary_embedding, "PART", 100)
+    monkeypatch.setattr(text_embedding, "PART", 100)
     monkeypatch.setattr(token_frequency, "BATCH", 4)
     embedded: list[str] = []
 
@@ -188,7 +189,7 @@ def test_what_a_stop_left_is_not_done_again(tmp_path: Path, monkeypatch: pytest.
     assert stops > 3
     assert len(embedded) == distinct == len(set(embedded))
     assert contents(tmp_path / "stopped") == contents(tmp_path / "whole")
-    assert not (tmp_path / "stopped/evolution/embedding_parts").exists()
+    assert not (tmp_path / "stopped/evolution/embeddings.parts").exists()
 
 
 def test_minilm_clusters(tmp_path: Path) -> None:

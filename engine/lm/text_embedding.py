@@ -1,4 +1,4 @@
-"""Embeds a whole vocabulary in parts: what was finished before a stop is not embedded again."""
+"""Embeds many texts in parts: what was finished before a stop is not embedded again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.evolution.layout import EvolutionLayout
 from engine.files import write_atomic
 from engine.lm.sentence_embedder import SentenceEmbedder
 
@@ -23,32 +22,33 @@ def distinct_texts(texts: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
-def embed_vocabulary(
+def embed_texts(
     texts: Sequence[str],
     load: Callable[[], SentenceEmbedder],
-    layout: EvolutionLayout,
+    file: Path,
     checkpoint: Callable[[], None],
     progress: Callable[[int], None],
 ) -> NDArray[np.float32]:
-    """One row a text, (len(texts), dimension), also written to `embeddings.npy`. `load` is called only when
-    something is left to embed; `progress` is told how many distinct texts are done."""
-    if layout.embeddings.exists():
-        return np.load(layout.embeddings, allow_pickle=False)
+    """One row a text, (len(texts), dimension), also written to `file`. `load` is called only when something is left
+    to embed; `progress` is told how many distinct texts are done."""
+    if file.exists():
+        return np.load(file, allow_pickle=False)
     distinct = distinct_texts(texts)
+    folder = file.with_suffix(".parts")
     embedder: SentenceEmbedder | None = None
     parts: list[NDArray[np.float32]] = []
     for start in range(0, len(distinct), PART):
-        file = layout.embedding_parts / f"{start // PART:05d}.npy"
-        if not file.exists():
+        part = folder / f"{start // PART:05d}.npy"
+        if not part.exists():
             checkpoint()
             embedder = embedder or load()
-            write_array(file, embedder.embed(distinct[start : start + PART]))
-        parts.append(np.load(file, allow_pickle=False))
+            write_array(part, embedder.embed(distinct[start : start + PART]))
+        parts.append(np.load(part, allow_pickle=False))
         progress(min(start + PART, len(distinct)))
     place = {text: row for row, text in enumerate(distinct)}
     rows = np.concatenate(parts)[[place[text] for text in texts]]
-    write_array(layout.embeddings, rows)
-    shutil.rmtree(layout.embedding_parts, ignore_errors=True)
+    write_array(file, rows)
+    shutil.rmtree(folder, ignore_errors=True)
     return rows
 
 

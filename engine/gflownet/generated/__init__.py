@@ -1,0 +1,1 @@
+"""The project's own knowledge graph and questions over it: offline, and as awkward as published ones."""

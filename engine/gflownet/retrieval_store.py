@@ -1,0 +1,143 @@
+"""g_retrieval on disk: an LMDB with a database a split, and the names of entities and relations (spec GFlowNet 0.2).
+
+Records are msgpack with the arrays as raw little-endian bytes: no pickles. What was committed stays; a stage that
+was killed goes on behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import lmdb
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import DataError, disk_errors
+
+LARGEST = 1 << 40
+"""Bytes of address space that the map may take; the file holds what is in it."""
+_NAMES = ("entities", "relations")
+_MEND = "remove the folder and run the stage graphs again"
+
+
+class RetrievalRecord(msgspec.Struct, array_like=True, frozen=True):
+    """One question's graph of N nodes and E edges. Local numbers count its nodes; global ones entities and
+    relations of the run; `node_rows` are rows of entity_embeddings.npy."""
+
+    sample_id: str
+    question: str
+    nodes: bytes  # int64 [N], global
+    node_rows: bytes  # int64 [N]
+    heads: bytes  # int64 [E]
+    tails: bytes  # int64 [E]
+    relations: bytes  # int64 [E], global
+    labels: bytes  # uint8 [E]
+    q_locals: list[int]
+    a_locals: list[int]
+    answer_entity_ids: list[int]
+    question_emb: bytes  # float32 [D]
+    gt_paths: list[list[int]]  # edge numbers
+
+
+def ints(data: bytes) -> NDArray[np.int64]:
+    """An array of a record."""
+    return np.frombuffer(data, dtype="<i8")
+
+
+class RetrievalStore:
+    """Opened for reading, or for writing by one process."""
+
+    def __init__(self, path: Path, write: bool = False) -> None:
+        if not write and not (path / "data.mdb").is_file():
+            raise DataError(
+                what="there are no retrieval graphs", where=str(path), mend="run the stage graphs first"
+            )
+        self._path = path
+        if write:
+            with disk_errors(path):
+                path.mkdir(parents=True, exist_ok=True)
+        with self._explained():
+            self._env: Any = lmdb.open(
+                str(path), map_size=LARGEST, max_dbs=16, readonly=not write, lock=write, readahead=False
+            )
+        self._decoder = msgspec.msgpack.Decoder(RetrievalRecord)
+        self._databases: dict[str, Any] = {}
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._env.close()
+
+    def count(self, split: str) -> int:
+        """Records of a split."""
+        with self._explained(), self._env.begin() as transaction:
+            database = self._database(split, transaction)
+            return 0 if database is None else transaction.stat(database)["entries"]
+
+    def record(self, split: str, number: int) -> RetrievalRecord:
+        """Record `number` of a split. Raises IndexError where there is none, DataError where it is broken."""
+        with self._explained(), self._env.begin(buffers=True) as transaction:
+            database = self._database(split, transaction)
+            data = None if database is None else transaction.get(_key(number), db=database)
+            if data is None:
+                raise IndexError(number)
+            return self._decoder.decode(data)
+
+    def names(self, kind: str) -> list[str]:
+        """All entities, or relations, by number."""
+        with self._explained(), self._env.begin() as transaction:
+            database = self._database(kind, transaction)
+            return (
+                [] if database is None else [value.decode() for _, value in transaction.cursor(db=database)]
+            )
+
+    def note(self, name: str) -> Any:
+        """What was written under `name` with the last records; None if nothing was."""
+        with self._explained(), self._env.begin() as transaction:
+            database = self._database("notes", transaction)
+            data = None if database is None else transaction.get(name.encode(), db=database)
+            return None if data is None else msgspec.json.decode(data)
+
+    def write(
+        self,
+        split: str,
+        first: int,
+        records: list[RetrievalRecord],
+        new_names: dict[str, tuple[int, list[str]]],
+        notes: dict[str, Any],
+    ) -> None:
+        """Everything in one transaction: records from number `first` on, names from a number on, notes."""
+        with self._explained():
+            databases = {name: self._env.open_db(name.encode()) for name in (split, "notes", *_NAMES)}
+            with self._env.begin(write=True) as transaction:
+                for number, record in enumerate(records, first):
+                    transaction.put(_key(number), msgspec.msgpack.encode(record), db=databases[split])
+                for kind, (start, names) in new_names.items():
+                    for number, name in enumerate(names, start):
+                        transaction.put(_key(number), name.encode(), db=databases[kind])
+                for name, note in notes.items():
+                    transaction.put(name.encode(), msgspec.json.encode(note), db=databases["notes"])
+
+    def _database(self, name: str, transaction: Any) -> Any:
+        if name not in self._databases:
+            try:
+                self._databases[name] = self._env.open_db(name.encode(), transaction, create=False)
+            except (lmdb.NotFoundError, lmdb.ReadonlyError):
+                return None
+        return self._databases[name]
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            with disk_errors(self._path):
+                yield
+        except (lmdb.Error, msgspec.DecodeError) as error:
+            raise DataError(what=f"the retrieval graphs cannot be read or written: {error}", where=str(self._path),
+                            mend=_MEND) from error  # fmt: skip
+
+
+def _key(number: int) -> bytes:
+    return number.to_bytes(8, "big")

@@ -1,0 +1,93 @@
+"""Names and text embeddings of a run's entities and relations, by number."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from engine.errors import DataError
+from engine.gflownet import layout
+
+
+@dataclass(frozen=True)
+class EmbeddingTables:
+    """Memory-mapped float32: `entity` [1 + M, D], row 0 zero for all without text; `relation` [R, D]."""
+
+    entity: NDArray[np.float32]
+    relation: NDArray[np.float32]
+
+    @classmethod
+    def load(cls, run_dir: Path) -> EmbeddingTables:
+        """Raises DataError where they are missing, no arrays, or of two widths."""
+        tables = cls(_mapped(layout.entity_embeddings(run_dir)), _mapped(layout.relation_embeddings(run_dir)))
+        if tables.entity.shape[1] != tables.relation.shape[1]:
+            raise DataError(
+                what=f"entities are embedded in {tables.entity.shape[1]} dimensions, relations in "
+                f"{tables.relation.shape[1]}",
+                where=str(layout.folder(run_dir)),
+                mend="embed both with the same model: remove both files and run the stage graphs again",
+            )
+        return tables
+
+    @property
+    def width(self) -> int:
+        """D."""
+        return self.entity.shape[1]
+
+    def entities(self, numbers: torch.Tensor) -> torch.Tensor:
+        """[n, D] of rows `numbers` (node_embedding_ids)."""
+        return torch.from_numpy(self.entity[numbers.numpy()])
+
+    def relations(self, numbers: torch.Tensor) -> torch.Tensor:
+        """[n, D] of relations `numbers`."""
+        return torch.from_numpy(self.relation[numbers.numpy()])
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What entities and relations are called."""
+
+    entities: list[str]
+    relations: list[str]
+
+    @classmethod
+    def load(cls, run_dir: Path) -> Texts:
+        """Raises DataError where they are missing."""
+        return cls(_list(layout.entity_texts(run_dir)), _list(layout.relation_texts(run_dir)))
+
+    def entity(self, number: int) -> str:
+        """Its name, or its id where it has none."""
+        return self.entities[number]
+
+    def relation(self, number: int) -> str:
+        """Its name."""
+        return self.relations[number]
+
+
+_FIRST = "run the stage graphs first"
+
+
+def _mapped(path: Path) -> NDArray[np.float32]:
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise DataError(what=f"no embeddings: {error}", where=str(path), mend=_FIRST) from error
+    if array.ndim != 2 or array.dtype != np.float32:
+        raise DataError(
+            what=f"expected a float32 table, found {array.dtype} with {array.ndim} dimensions",
+            where=str(path),
+            mend=_FIRST,
+        )
+    return array
+
+
+def _list(path: Path) -> list[str]:
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise DataError(what=f"no names: {error}", where=str(path), mend=_FIRST) from error
