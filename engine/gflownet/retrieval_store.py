@@ -73,14 +73,16 @@ class RetrievalStore:
 
     def count(self, split: str) -> int:
         """Records of a split."""
+        with self._explained():
+            database = self._database(split)
         with self._explained(), self._env.begin() as transaction:
-            database = self._database(split, transaction)
             return 0 if database is None else transaction.stat(database)["entries"]
 
     def record(self, split: str, number: int) -> RetrievalRecord:
         """Record `number` of a split. Raises IndexError where there is none, DataError where it is broken."""
+        with self._explained():
+            database = self._database(split)
         with self._explained(), self._env.begin(buffers=True) as transaction:
-            database = self._database(split, transaction)
             data = None if database is None else transaction.get(_key(number), db=database)
             if data is None:
                 raise IndexError(number)
@@ -88,16 +90,18 @@ class RetrievalStore:
 
     def names(self, kind: str) -> list[str]:
         """All entities, or relations, by number."""
+        with self._explained():
+            database = self._database(kind)
         with self._explained(), self._env.begin() as transaction:
-            database = self._database(kind, transaction)
             return (
                 [] if database is None else [value.decode() for _, value in transaction.cursor(db=database)]
             )
 
     def note(self, name: str) -> Any:
         """What was written under `name` with the last records; None if nothing was."""
+        with self._explained():
+            database = self._database("notes")
         with self._explained(), self._env.begin() as transaction:
-            database = self._database("notes", transaction)
             data = None if database is None else transaction.get(name.encode(), db=database)
             return None if data is None else msgspec.json.decode(data)
 
@@ -121,10 +125,11 @@ class RetrievalStore:
                 for name, note in notes.items():
                     transaction.put(name.encode(), msgspec.json.encode(note), db=databases["notes"])
 
-    def _database(self, name: str, transaction: Any) -> Any:
+    def _database(self, name: str) -> Any:
+        """Not inside a transaction: a handle opened there ends with it."""
         if name not in self._databases:
             try:
-                self._databases[name] = self._env.open_db(name.encode(), transaction, create=False)
+                self._databases[name] = self._env.open_db(name.encode(), create=False)
             except (lmdb.NotFoundError, lmdb.ReadonlyError):
                 return None
         return self._databases[name]
