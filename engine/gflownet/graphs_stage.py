@@ -38,11 +38,8 @@ class BuildGraphs:
 
     def run(self, context: StageContext) -> StageResult:
         """Goes on behind the last committed row."""
-        store = RetrievalStore(layout.retrieval_store(context.run_dir), write=True)
-        try:
+        with RetrievalStore(layout.retrieval_store(context.run_dir), write=True) as store:
             return _Build(context, store).run()
-        finally:
-            store.close()
 
 
 @dataclass

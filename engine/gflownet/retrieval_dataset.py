@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from engine.gflownet import layout
 from engine.gflownet.retrieval_store import RetrievalStore, ints
 
 NUM_TOPICS = 2
@@ -18,10 +16,10 @@ NUM_TOPICS = 2
 class GRetrievalDataset:
     """Reads a graph when it is asked for. `data[i]` is a new object each time."""
 
-    def __init__(self, run_dir: Path, split: str) -> None:
-        self._store = RetrievalStore(layout.retrieval_store(run_dir))
+    def __init__(self, store: RetrievalStore, split: str) -> None:
+        self._store = store
         self._split = split
-        self._count = self._store.count(split)
+        self._count = store.count(split)
 
     def __len__(self) -> int:
         return self._count

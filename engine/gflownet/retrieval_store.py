@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import lmdb
 import msgspec
@@ -49,7 +49,7 @@ def ints(data: bytes) -> NDArray[np.int64]:
 
 
 class RetrievalStore:
-    """Opened for reading, or for writing by one process."""
+    """Opened for reading, or for writing by one process; once at a time in a process."""
 
     def __init__(self, path: Path, write: bool = False) -> None:
         if not write and not (path / "data.mdb").is_file():
@@ -67,8 +67,10 @@ class RetrievalStore:
         self._decoder = msgspec.msgpack.Decoder(RetrievalRecord)
         self._databases: dict[str, Any] = {}
 
-    def close(self) -> None:
-        """Give the file back."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
         self._env.close()
 
     def count(self, split: str) -> int:

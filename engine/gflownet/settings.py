@@ -62,6 +62,12 @@ class AgentGraphsSection(Section):
     """The stage `agent-graphs`: g_retrieval to g_agent (spec 0.3)."""
 
     anchor_top_k: PositiveInt = Field(default=50, description="Best-scored edges whose ends are anchors.")
+    hops: Annotated[int, Field(ge=1, le=4)] = Field(
+        default=2, description="Longest way from a start to an anchor, in edges."
+    )
+    through_anchors: bool = Field(
+        default=True, description="Ways may lead on through an anchor; off: they end at the first."
+    )
     force_include_gt: bool = Field(
         default=True, description="Keep the shortest paths of training questions even where not selected."
     )

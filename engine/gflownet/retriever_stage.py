@@ -1,0 +1,156 @@
+"""The stage `retriever`: a score for every edge of every retrieval graph (spec GFlowNet 0.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import safetensors.torch
+import torch
+
+from engine.errors import DataError
+from engine.events import RetrieverEpoch, RetrieverMeasured
+from engine.files import write_atomic
+from engine.gflownet import layout
+from engine.gflownet.retrieval_dataset import GRetrievalDataset
+from engine.gflownet.retrieval_store import RetrievalStore
+from engine.gflownet.retriever_training import RetrieverTraining, mean_recalls, score_graphs
+from engine.gflownet.subgraphrag import UNSCORED, GivenScores
+from engine.gflownet.tables import EmbeddingTables, Texts
+from engine.stage import StageContext, StageResult
+from engine.torch_file import torch_threads
+
+GRAPHS_AT_ONCE = 16
+
+
+class TrainRetriever:
+    """Trains the scorer, or takes scores made elsewhere; writes those of all splits."""
+
+    name = "retriever"
+
+    def run(self, context: StageContext) -> StageResult:
+        """Goes on from the last finished epoch."""
+        with torch_threads(1), RetrievalStore(layout.retrieval_store(context.run_dir)) as store:
+            return _Run(context, store).run()
+
+
+class _Run:
+    def __init__(self, context: StageContext, store: RetrievalStore) -> None:
+        self.context = context
+        self.section = context.config.retriever
+        self.data = {split: GRetrievalDataset(store, split) for split in layout.SPLITS}
+        if not len(self.data["train"]):
+            raise DataError(
+                what="no training question is left", where="graphs", mend="see gflownet/dropped.json"
+            )
+
+    def run(self) -> StageResult:
+        if self.section.scores is None:
+            measured = self._trained()
+        else:
+            measured = self._given(Path(self.section.scores).expanduser())
+        run_dir = self.context.run_dir
+        paths = [layout.edge_scores(run_dir, split) for split in layout.SPLITS]
+        if self.section.scores is None:
+            paths.append(layout.retriever_checkpoint(run_dir))
+        summary: dict[str, float | int | str] = {
+            f"recall@{k}": round(value, 4) for k, value in measured["test"].recall.items()
+        }
+        return StageResult(summary, [str(path.relative_to(run_dir)) for path in paths])
+
+    # ------------------------------------------------------------ trained here
+
+    def _trained(self) -> dict[str, RetrieverMeasured]:
+        context, section = self.context, self.section
+        tables = EmbeddingTables.load(context.run_dir)
+        training = RetrieverTraining(
+            tables.width, section, context.config.run.seed, layout.retriever_checkpoint(context.run_dir),
+            context.seed("weights"),
+        )  # fmt: skip
+        training.restore()
+        context.start(section.epochs, training.epoch, unit="epochs")
+        while training.epoch < section.epochs:
+            loss = training.run_epoch(self.data["train"], tables, context.checkpoint)
+            recall = mean_recalls(*self._scored("validation", training, tables), section.recall_k)
+            best = training.keep_best(sum(recall.values()))
+            training.save()
+            context.emit(
+                RetrieverEpoch(
+                    epoch=training.epoch, epochs=section.epochs, loss=loss, recall=recall, best=best
+                )
+            )
+            context.progress(training.epoch, section.epochs, note=f"loss {loss:.3f}")
+        training.model.load_state_dict(training.best)
+        return {split: self._write(split, *self._scored(split, training, tables)) for split in layout.SPLITS}
+
+    def _scored(
+        self, split: str, training: RetrieverTraining, tables: EmbeddingTables
+    ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        data, scores = self.data[split], []
+        for numbers in self._numbers(split):
+            scores += score_graphs(training.model, data, tables, numbers)
+        return scores, [data[number].labels for number in range(len(data))]
+
+    def _numbers(self, split: str) -> Iterator[range]:
+        count = len(self.data[split])
+        for first in range(0, count, GRAPHS_AT_ONCE):
+            self.context.checkpoint()
+            yield range(first, min(count, first + GRAPHS_AT_ONCE))
+
+    # ------------------------------------------------------------ made elsewhere
+
+    def _given(self, path: Path) -> dict[str, RetrieverMeasured]:
+        given = GivenScores(path, Texts.load(self.context.run_dir))
+        total = sum(map(len, self.data.values()))
+        self.context.start(total, unit="questions")
+        measured: dict[str, RetrieverMeasured] = {}
+        for split, data in self.data.items():
+            scores, labels, missing = [], [], 0
+            for number in range(len(data)):
+                self.context.checkpoint()
+                graph = data[number]
+                found = given.of(graph)
+                missing += found is None
+                scores.append(torch.full(graph.labels.shape, UNSCORED) if found is None else found)
+                labels.append(graph.labels)
+            measured[split] = self._write(split, scores, labels, str(path), missing)
+        self.context.progress(total, total)
+        return measured
+
+    # ------------------------------------------------------------ both
+
+    def _write(
+        self,
+        split: str,
+        scores: list[torch.Tensor],
+        labels: list[torch.Tensor],
+        source: str = "",
+        missing: int = 0,
+    ) -> RetrieverMeasured:
+        flat = torch.cat(scores) if scores else torch.empty(0)
+        sizes = torch.tensor([len(score) for score in scores], dtype=torch.long)
+        content = safetensors.torch.save({"scores": flat.float().contiguous(), "sizes": sizes})
+        write_atomic(layout.edge_scores(self.context.run_dir, split), content)
+        event = RetrieverMeasured(
+            split=split,
+            samples=len(scores),
+            recall=mean_recalls(scores, labels, self.section.recall_k),
+            source=source or "trained here",
+            missing=missing,
+        )
+        self.context.emit(event)
+        return event
+
+
+def read_scores(run_dir: Path, split: str) -> list[torch.Tensor]:
+    """Scores [E] of each graph of a split. Raises DataError where there are none."""
+    path = layout.edge_scores(run_dir, split)
+    try:
+        content = safetensors.torch.load(path.read_bytes())
+        return list(content["scores"].split(content["sizes"].tolist()))
+    except (OSError, KeyError, ValueError, RuntimeError, safetensors.SafetensorError) as error:
+        raise DataError(
+            what=f"the retriever's scores cannot be read: {error}",
+            where=str(path),
+            mend="run the stage retriever",
+        ) from error
