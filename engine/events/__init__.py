@@ -37,6 +37,8 @@ from engine.events.evolution import (
 )
 from engine.events.gflownet import (
     AgentGraphsBuilt,
+    EvidenceAnswered,
+    EvidenceCompared,
     GraphsBuilt,
     PathStep,
     QuestionSampled,

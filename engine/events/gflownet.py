@@ -130,3 +130,36 @@ class QuestionSampled(Event, tag=True, kw_only=True, frozen=True):
     prior_alpha: float
     paths: list[SampledPath]
     prompt: str = ""
+
+
+class EvidenceAnswered(Event, tag=True, kw_only=True, frozen=True):
+    """One held-out question answered from evidence. `method`: gflownet (its paths) or triples (the best-scored ones).
+    `hit`: some gold answer is named; `recall`: the share of them that are; `prompt_tokens`: of the triples."""
+
+    sample_id: str
+    method: str
+    question: str
+    golds: list[str]
+    answer: str
+    hit: bool
+    recall: float
+    triples: int
+    prompt_tokens: int
+    prompt: str = ""
+
+
+class EvidenceCompared(Event, tag=True, kw_only=True, frozen=True):
+    """A line of `tables/answers.csv`. `difference`: hit minus that of triples, with its paired bootstrap 95% interval
+    and McNemar's exact p."""
+
+    method: str
+    reader: str
+    n: int
+    hit: float
+    recall: float
+    triples: float
+    prompt_tokens: float
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None

@@ -7,9 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from engine.config_section import ModelSection, NonNegativeInt, PositiveInt, Section
-
-NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+from engine.lm.openai_section import OpenAISection, Positive
 
 
 class ClustersSection(Section):
@@ -45,24 +43,6 @@ class ClustersSection(Section):
         default=200, description="Answers the model generates for counting; 0: nothing is counted."
     )
     tokens_listed: PositiveInt = Field(default=12, description="Tokens of each kind a description lists.")
-
-
-class OpenAISection(Section):
-    """A model behind an OpenAI-compatible server."""
-
-    model: str = Field(default="gpt-4o", min_length=1, description="Name of the model on the server.")
-    base_url: str | None = Field(default=None, description="Address of the server; none: OpenAI's own.")
-    api_key_env: str = Field(
-        default="OPENAI_API_KEY", min_length=1, description="Environment variable that holds the key."
-    )
-    timeout: Positive = Field(default=120.0, description="Seconds for one request.")
-    retries: NonNegativeInt = Field(
-        default=4, description="Further attempts after 429, 5xx and broken connections."
-    )
-    max_tokens: PositiveInt = Field(default=2000, description="Longest reply, in tokens.")
-    temperature: Annotated[float, Field(ge=0, le=2)] = Field(default=0.0, description="Sampling temperature.")
-    price_prompt: NonNegative = Field(default=0.0, description="Price of a million prompt tokens.")
-    price_completion: NonNegative = Field(default=0.0, description="Price of a million completion tokens.")
 
 
 class ReflectorSection(Section):

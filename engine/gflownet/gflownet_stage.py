@@ -145,7 +145,8 @@ class _Run:
 
     def _paths(self, test: Questions) -> str:
         """Every held-out question's paths, as sampled for the figures."""
-        sampler = QuestionSampler(self.module, test, Texts.load(self.context.run_dir), self.seed)
+        budget = self.context.config.answer.token_budget
+        sampler = QuestionSampler(self.module, test, Texts.load(self.context.run_dir), self.seed, budget)
         lines = []
         for number in range(len(test)):
             self.context.checkpoint()

@@ -62,6 +62,8 @@ def question_figures(
         figures[f"answer_recall_union@{k}"] = found / batch.answer_count.clamp(min=1)
         figures[f"path_hit_any@{k}"] = hit_gt[:, :k].any(1).to(reward.reward)
         figures[f"unique_paths@{k}"] = unique_paths(first, size)
+        hits = success[:, :k].flatten()
+        figures[f"unique_success_paths@{k}"] = unique_paths(_only(first, hits), size)
         figures[f"path_f1_union@{k}"] = _union_f1(batch, first)
     for window in path_hit_k:
         parts = path_hit(batch, walks, window)
@@ -96,6 +98,10 @@ def unique_paths(walks: Walks, size: int) -> torch.Tensor:
     """Distinct paths among a question's trajectories [B]; the empty one counts."""
     signature = torch.cat([walks.graph[:, None], walks.edges], 1).unique(dim=0)
     return torch.bincount(signature[:, 0], minlength=size).double()
+
+
+def _only(walks: Walks, mask: torch.Tensor) -> Walks:
+    return Walks(walks.graph[mask], walks.edges[mask], walks.nodes[mask])
 
 
 def pearson(x: torch.Tensor, y: torch.Tensor) -> float:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from engine.events import PathStep, SampledPath
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+def rough_tokens(text: str) -> int:
+    """Words and signs: a count where no model's tokenizer is at hand."""
+    return len(_TOKEN.findall(text))
 
 
 def path_triples(paths: Sequence[SampledPath]) -> list[PathStep]:
@@ -16,18 +25,36 @@ def path_triples(paths: Sequence[SampledPath]) -> list[PathStep]:
     return list(unique.values())
 
 
-def triplet_prompt(
-    question: str, triples: Iterable[PathStep], budget: int, count_tokens: Callable[[str], int]
-) -> str:
-    """`Triplets:` with as many lines `(head,relation,tail)` as `budget` tokens hold, from the first on, then
-    `Question:`."""
-    lines: list[str] = []
-    left = budget
+@dataclass(frozen=True)
+class EvidencePrompt:
+    """The triples that fit a budget, and the text that shows them."""
+
+    question: str
+    triples: list[PathStep]
+    tokens: int
+
+    @property
+    def text(self) -> str:
+        """`Triplets:` with a line `(head,relation,tail)` each, then `Question:`."""
+        lines = "\n".join(triple_line(triple) for triple in self.triples)
+        return f"Triplets:\n{lines}\n\nQuestion:\n{self.question}"
+
+
+def triple_line(triple: PathStep) -> str:
+    """`(head,relation,tail)`"""
+    return f"({triple.head},{triple.relation},{triple.tail})"
+
+
+def build_triplet_prompt(
+    question: str, triples: Iterable[PathStep], budget: int, count_tokens: Callable[[str], int] = rough_tokens
+) -> EvidencePrompt:
+    """As many triples, from the first on, as `budget` tokens hold."""
+    kept: list[PathStep] = []
+    spent = 0
     for triple in triples:
-        line = f"({triple.head},{triple.relation},{triple.tail})"
-        cost = count_tokens(line + "\n")
-        if cost > left:
+        cost = count_tokens(triple_line(triple) + "\n")
+        if spent + cost > budget:
             break
-        lines.append(line)
-        left -= cost
-    return "Triplets:\n" + "\n".join(lines) + f"\n\nQuestion:\n{question}"
+        kept.append(triple)
+        spent += cost
+    return EvidencePrompt(question, kept, spent)

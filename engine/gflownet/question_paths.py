@@ -7,22 +7,23 @@ import torch
 from engine.events import QuestionSampled
 from engine.gflownet.actor import Sampling
 from engine.gflownet.module import GFlowNetModule
-from engine.gflownet.path_prompt import path_triples, triplet_prompt
+from engine.gflownet.path_prompt import build_triplet_prompt, path_triples
 from engine.gflownet.paths import GraphNames, Names, ranked_paths
 from engine.gflownet.questions import Questions
 from engine.gflownet.training import rollout_seeds
-
-PROMPT_WORDS = 256
 
 
 class QuestionSampler:
     """Samples single questions of a split with a trained module."""
 
-    def __init__(self, module: GFlowNetModule, questions: Questions, names: Names, run_seed: int) -> None:
+    def __init__(
+        self, module: GFlowNetModule, questions: Questions, names: Names, run_seed: int, token_budget: int
+    ) -> None:
         self.module = module.eval()
         self.questions = questions
         self.names = names
         self.run_seed = run_seed
+        self.token_budget = token_budget
 
     @torch.no_grad()
     def sample(
@@ -56,9 +57,5 @@ class QuestionSampler:
             temperature=temperature,
             prior_alpha=prior_alpha,
             paths=paths,
-            prompt=triplet_prompt(data.question, path_triples(paths), PROMPT_WORDS, _words),
+            prompt=build_triplet_prompt(data.question, path_triples(paths), self.token_budget).text,
         )
-
-
-def _words(text: str) -> int:
-    return len(text.split())

@@ -61,7 +61,11 @@ class Again:
         data = GAgentPyGDataset(layout.agent_graphs(run_dir, "test"))
         self._numbers = {data[number].sample_id: number for number in range(len(data))}
         self._sampler = QuestionSampler(
-            module, Questions(data, tables, module), Texts.load(run_dir), config.run.seed
+            module,
+            Questions(data, tables, module),
+            Texts.load(run_dir),
+            config.run.seed,
+            config.answer.token_budget,
         )
         self._file = layout.folder(run_dir) / "sampled_again.jsonl"
 

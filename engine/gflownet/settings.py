@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from engine.config_section import ModelSection, NonNegativeInt, PositiveInt, Section
+from engine.lm.openai_section import NonNegative, OpenAISection, Positive
 
-NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -152,9 +151,15 @@ class GFlowNetSection(Section):
 class AnswerSection(Section):
     """The stage `answer`."""
 
+    reader: Literal["paths", "model", "openai"] = Field(
+        default="paths",
+        description="`paths`: offline, follows the triples by sentence similarity; `model`: the run's language model; "
+        "`openai`: one behind a server.",
+    )
     model: ModelSection | None = Field(
         default=None, description="Model that answers, if it is another than the run's."
     )
-    questions: PositiveInt = Field(default=50, description="Held-out questions to answer.")
-    token_budget: PositiveInt = Field(default=256, description="Tokens of the triplets in a prompt.")
+    openai: OpenAISection = OpenAISection()
+    questions: PositiveInt = Field(default=100, description="Held-out questions to answer.")
+    token_budget: PositiveInt = Field(default=100, description="Tokens of the triplets in a prompt.")
     max_new_tokens: PositiveInt = Field(default=32, description="Longest answer, in tokens.")

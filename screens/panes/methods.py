@@ -56,6 +56,8 @@ COLUMNS: Sequence[ListColumn[SamplerEvaluated]] = (
                value=_widest("answer_recall_union"), show=fixed),
     ListColumn("unique", "unique", 7, "right", 2, help="distinct paths among the K", value=_metric("unique_paths"),
                show=lambda v: fixed(v, 1)),
+    ListColumn("hits", "hits", 6, "right", 1, help="unique_success_paths@K: distinct paths that meet an answer",
+               value=_widest("unique_success_paths"), show=lambda v: fixed(v, 1)),
     ListColumn("path_f1", "path F1", 7, "right", 3, help="path_hit_f1: mean over the K paths",
                value=_metric("path_hit_f1"), show=fixed),
     ListColumn("union_f1", "union F1", 8, "right", 5, help="path_f1_union@K: all edges of the K paths together",

@@ -15,8 +15,8 @@ from engine.evolution.judge import JudgeFailed
 from engine.evolution.openai_judge import OpenAIJudge
 from engine.evolution.openai_reflector import OpenAIReflector
 from engine.evolution.reflector import ReflectorFailed, ReflectorInput
-from engine.evolution.settings import OpenAISection
 from engine.lm.openai_client import OpenAIClient, ServerFailed
+from engine.lm.openai_section import OpenAISection
 from tests.misbehaving_server import FAULTS, PASSING, misbehaving_server
 
 KEY = "sk-very-secret-0123456789"
