@@ -67,10 +67,14 @@ def run_killed(run: RunDirectory, within: float, rng: random.Random, kills: int 
 
 
 def artefacts(run: RunDirectory) -> dict[str, str]:
-    """Digest of every file of the systems, by path. (Vector pictures hold ids drawn at random.)"""
-    roots = [path for path in (run.path / "esm", run.path / "evolution") if path.is_dir()]
+    """Digest of every file of the systems, by path. Left out: vector pictures, which hold ids drawn at random, LMDB's
+    own files, whose free pages tell of every commit, and the sampler's log, which has its speed."""
+    roots = [path for name in ("esm", "evolution", "gflownet") if (path := run.path / name).is_dir()]
     files = sorted(
-        path for root in roots for path in root.rglob("*") if path.is_file() and path.suffix != ".svg"
+        path
+        for root in roots
+        for path in root.rglob("*")
+        if path.is_file() and path.suffix not in (".svg", ".mdb") and path.name != "training.jsonl"
     )
     return {
         path.relative_to(run.path).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files

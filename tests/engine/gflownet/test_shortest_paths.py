@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,7 +34,7 @@ def test_labels_are_the_edges_of_all_shortest_paths(
     assert [len(path) for path in found.paths] == sorted(lengths)[:8]
     for path in found.paths:
         assert edges[path[0]][0] in starts and edges[path[-1]][1] in answers
-        assert all(edges[a][1] == edges[b][0] for a, b in zip(path, path[1:], strict=False))
+        assert all(edges[a][1] == edges[b][0] for a, b in itertools.pairwise(path))
 
 
 def simple_paths(edges: list[tuple[int, int]], start: int, answer: int) -> list[list[int]]:
