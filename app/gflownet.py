@@ -47,10 +47,30 @@ class QuestionRow(NamedTuple):
     place: Place
 
 
+class EvidenceRow(NamedTuple):
+    """A held-out question's answer from one kind of evidence; its prompt stands in the log."""
+
+    sample_id: str
+    method: str
+    question: str
+    answer: str
+    hit: bool
+    recall: float
+    triples: int
+    tokens: int
+    place: Place
+
+
 class GFlowNetState:
     """Everything the GFlowNet screen knows. Read it; only `apply` of a fold changes it."""
 
     def __init__(self) -> None:
+        self.graphs: dict[str, ev.GraphsBuilt] = {}
+        self.epochs: Grow[ev.RetrieverEpoch] = Grow()
+        self.recall: dict[str, ev.RetrieverMeasured] = {}
+        self.agent_graphs: dict[str, ev.AgentGraphsBuilt] = {}
+        self.answers: Grow[EvidenceRow] = Grow()
+        self.compared: dict[str, ev.EvidenceCompared] = {}
         self.steps: Grow[StepRow] = Grow()
         self.total_steps = 0
         self.evaluated: Grow[ev.SamplerEvaluated] = Grow()
@@ -62,6 +82,10 @@ class GFlowNetState:
         other.steps = self.steps.share()
         other.evaluated = self.evaluated.share()
         other.questions = self.questions.share()
+        other.epochs = self.epochs.share()
+        other.answers = self.answers.share()
+        for name in ("graphs", "recall", "agent_graphs", "compared"):
+            setattr(other, name, dict(getattr(self, name)))
         return other
 
     @property
@@ -120,7 +144,48 @@ def _question(state: GFlowNetState, event: ev.QuestionSampled, place: Place) -> 
     state.questions.append(row, key=event.sample_id)
 
 
+def _graphs(state: GFlowNetState, event: ev.GraphsBuilt, place: Place) -> None:
+    state.graphs[event.split] = event
+
+
+def _epoch(state: GFlowNetState, event: ev.RetrieverEpoch, place: Place) -> None:
+    state.epochs.append(event, key=event.epoch)
+
+
+def _recall(state: GFlowNetState, event: ev.RetrieverMeasured, place: Place) -> None:
+    state.recall[event.split] = event
+
+
+def _agent_graphs(state: GFlowNetState, event: ev.AgentGraphsBuilt, place: Place) -> None:
+    state.agent_graphs[event.split] = event
+
+
+def _answered(state: GFlowNetState, event: ev.EvidenceAnswered, place: Place) -> None:
+    row = EvidenceRow(
+        event.sample_id,
+        event.method,
+        event.question,
+        event.answer,
+        event.hit,
+        event.recall,
+        event.triples,
+        event.prompt_tokens,
+        place,
+    )
+    state.answers.append(row, key=(event.sample_id, event.method))
+
+
+def _compared(state: GFlowNetState, event: ev.EvidenceCompared, place: Place) -> None:
+    state.compared[event.method] = event
+
+
 GFLOWNET_FOLDS: dict[type, Callable[..., None]] = {
+    ev.GraphsBuilt: _graphs,
+    ev.RetrieverEpoch: _epoch,
+    ev.RetrieverMeasured: _recall,
+    ev.AgentGraphsBuilt: _agent_graphs,
+    ev.EvidenceAnswered: _answered,
+    ev.EvidenceCompared: _compared,
     ev.SamplerStep: _step,
     ev.SamplerEvaluated: _evaluated,
     ev.QuestionSampled: _question,

@@ -13,6 +13,8 @@ from textual.getters import query_one
 from app.commands import Command, bindings
 from app.path_sampler import PathSampler
 from engine.errors import SteerError
+from screens.panes.evidence import EvidencePane
+from screens.panes.evidence_answers import EvidenceAnswersPane
 from screens.panes.files import FilesPane
 from screens.panes.methods import MethodsPane
 from screens.panes.questions import QuestionsPane
@@ -22,9 +24,11 @@ from screens.tabbed_screen import TabbedScreen, tab_commands
 from screens.widgets.tab_line import Tab
 
 TABS = [
+    Tab("evidence-pane", "Data"),
     Tab("steps-pane", "Training"),
     Tab("questions-pane", "Questions"),
     Tab("methods-pane", "Figures"),
+    Tab("evidence-answers-pane", "Answers"),
     Tab("gflownet-files-pane", "Files"),
 ]
 COMMANDS = (
@@ -38,7 +42,7 @@ class GFlowNetScreen(TabbedScreen):
     CSS_PATH = ["tabbed_screen.tcss", "gflownet.tcss"]
     TITLE_WORD = "GFlowNet"
     TABS = TABS
-    STAGE_TABS = {"gflownet": 0}
+    STAGE_TABS = {"graphs": 0, "retriever": 0, "agent-graphs": 0, "gflownet": 1, "answer": 4}
     BINDINGS: ClassVar[list[BindingType]] = bindings((*tab_commands(TABS), *COMMANDS))
     HELP = """\
 # GFlowNet: evidence paths
@@ -50,6 +54,8 @@ path log Z + log P_F − log P_B − log R = δ should be zero; *Training* shows
 *Questions* lists the held-out ones with the paths that were sampled: how often, at which probability P_F, which
 answers they meet; thick lines lie on a shortest path. `r` samples a question again with another temperature,
 prior or draw; `escape` goes back to the samples of the run. Below the paths stands the prompt they make.
+*Data* counts what each stage kept and left out. *Answers* compares what a reader makes of the sampled paths with what
+it makes of the best-scored triples at the same token budget.
 *Figures* has the sampler beside beam search over the retriever's scores, at as many paths.
 """
 
@@ -57,18 +63,20 @@ prior or draw; `escape` goes back to the samples of the run. Below the paths sta
     _sampler: PathSampler | None = None
 
     def panes(self) -> ComposeResult:
+        yield EvidencePane(self.session, id="evidence-pane")
         yield StepsPane(self.session, id="steps-pane")
         yield QuestionsPane(self.session, id="questions-pane")
         yield MethodsPane(self.session, id="methods-pane")
+        yield EvidenceAnswersPane(self.session, id="evidence-answers-pane")
         yield FilesPane(self.session, id="gflownet-files-pane")
 
-    def counts(self) -> Sequence[int]:
+    def counts(self) -> Sequence[int | None]:
         state = self.session.state.gflownet
-        return len(state.steps), len(state.questions), len(state.test)
+        return None, len(state.steps), len(state.questions), len(state.test), len(state.answers)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "sample_again":
-            return self.tabs.active == 1 and bool(len(self.session.state.gflownet.questions))
+            return self.tabs.active == 2 and bool(len(self.session.state.gflownet.questions))
         return super().check_action(action, parameters)
 
     def action_sample_again(self) -> None:

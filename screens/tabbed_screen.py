@@ -66,8 +66,8 @@ class TabbedScreen(RunScreen):
         """The tabs' contents, in order, with their ids."""
         yield from ()
 
-    def counts(self) -> Sequence[int]:
-        """How many rows the first tabs have."""
+    def counts(self) -> Sequence[int | None]:
+        """How many rows the first tabs have; None for one that has no rows."""
         return ()
 
     def compose_body(self) -> ComposeResult:
@@ -86,7 +86,8 @@ class TabbedScreen(RunScreen):
     def show(self) -> None:
         """Draw the session's state."""
         for tab, count in zip(self.TABS, self.counts(), strict=False):
-            self.tabs.count(tab.id, f"{count:,}")
+            if count is not None:
+                self.tabs.count(tab.id, f"{count:,}")
         if not self._chosen:
             self._go_with_the_stage()
         self.pane.show()

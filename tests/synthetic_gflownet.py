@@ -30,11 +30,12 @@ def gflownet_events(steps: int = 200, finish: bool = True, seed: int = 5) -> Ite
 
 
 def _events(steps: int, finish: bool, rng: random.Random) -> Iterator[ev.Event]:
-    stages = ["gflownet"]
+    stages = ["graphs", "retriever", "agent-graphs", "gflownet", "answer"]
     yield ev.Header(
         schema_version=1, name="demo", run_id="2025-10-09T08-53-20", seed=0, stages=stages, versions={}
     )
     yield ev.WorkerStarted(pid=4711, attempt=1, stages=stages)
+    yield from _data()
     yield ev.StageStarted(total=steps, unit="steps")
     for step in range(10, steps + 1, 10):
         yield _step(step, steps, rng)
@@ -53,7 +54,52 @@ def _events(steps: int, finish: bool, rng: random.Random) -> Iterator[ev.Event]:
     for sample_id, question, starts, answers in QUESTIONS:
         yield _question(sample_id, question, starts, answers)
     yield ev.StageFinished(seconds=40.0, summary={"success@1": 0.92})
+    yield from _answers()
     yield ev.WorkerStopped(status="finished")
+
+
+def _data() -> Iterator[ev.Event]:
+    for split, samples in (("train", 400), ("validation", 50), ("test", 100)):
+        yield ev.GraphsBuilt(
+            split=split, samples=samples, dropped={"an empty graph": 1}, edges_mean=310.2, nodes_mean=240.1,
+            in_degree_max=160, reachable=samples - 4, signal_to_noise=0.0066, hops={"1": 200, "2": 80},
+            stage="graphs",
+        )  # fmt: skip
+    for epoch in range(1, 4):
+        yield ev.RetrieverEpoch(
+            epoch=epoch, epochs=3, loss=0.9 / epoch, recall={"10": 0.3 * epoch}, best=True, stage="retriever"
+        )
+    for split in ("train", "validation", "test"):
+        yield ev.RetrieverMeasured(
+            split=split,
+            samples=100,
+            recall={"10": 0.87, "50": 0.99},
+            source="trained here",
+            stage="retriever",
+        )
+        yield ev.AgentGraphsBuilt(
+            split=split, samples=96, dropped={"answer out of reach": 3}, edges_mean=60.0, nodes_mean=34.0, gt_kept=96,
+            stage="agent-graphs",
+        )  # fmt: skip
+
+
+def _answers() -> Iterator[ev.Event]:
+    for sample_id, question, _, golds in QUESTIONS:
+        for method in ("triples", "gflownet"):
+            hit = method == "gflownet"
+            yield ev.EvidenceAnswered(
+                sample_id=sample_id, method=method, question=question, golds=golds,
+                answer=golds[0] if hit else "unknown", hit=hit, recall=float(hit), triples=5, prompt_tokens=58,
+                prompt=f"Triplets:\n(a,b,c)\n\nQuestion:\n{question}", stage="answer",
+            )  # fmt: skip
+    yield ev.EvidenceCompared(
+        method="triples", reader="path reader (offline)", n=3, hit=0.0, recall=0.0, triples=5.0, prompt_tokens=58.0,
+        stage="answer",
+    )  # fmt: skip
+    yield ev.EvidenceCompared(
+        method="gflownet", reader="path reader (offline)", n=3, hit=1.0, recall=0.8, triples=5.0, prompt_tokens=58.0,
+        difference=1.0, low=0.4, high=1.0, p=0.25, stage="answer",
+    )  # fmt: skip
 
 
 def _step(step: int, steps: int, rng: random.Random) -> ev.SamplerStep:

@@ -57,7 +57,7 @@ def drawn(app: App[None]) -> str:
 @each_size
 async def test_a_training_step_is_shown_whole(session: RecordedSession, size: tuple[int, int]) -> None:
     async with GFlowNetApp(session).run_test(size=size) as pilot:
-        text = await press(pilot, "1", "g", "enter")
+        text = await press(pilot, "2", "g", "enter")
         assert "step 10 of 200" in text
         assert "δ 5%" in text and "retriever prior α" in text
 
@@ -66,7 +66,7 @@ async def test_a_training_step_is_shown_whole(session: RecordedSession, size: tu
 async def test_a_question_is_shown_with_its_paths(session: RecordedSession, size: tuple[int, int]) -> None:
     """Frequency, probability, reward, answers, edges of shortest paths, and the prompt."""
     async with GFlowNetApp(session).run_test(size=size) as pilot:
-        text = await press(pilot, "2", "g", "enter")
+        text = await press(pilot, "3", "g", "enter")
         assert "×16" in text and "P_F 0.790" in text and "R 1.000" in text
         assert "✓ Sella" in text and "━capital━▶" in text and "STOP at once" in text
         await press(pilot, "G")
@@ -76,10 +76,20 @@ async def test_a_question_is_shown_with_its_paths(session: RecordedSession, size
 @each_size
 async def test_methods_stand_side_by_side(session: RecordedSession, size: tuple[int, int]) -> None:
     async with GFlowNetApp(session).run_test(size=size) as pilot:
-        text = await press(pilot, "3")
+        text = await press(pilot, "4")
         for method in ("gflownet", "greedy", "beam_mean", "prior"):
             assert method in text
         assert "0.870" in text  # success@1 of the sampler
+
+
+@each_size
+async def test_data_and_answers_are_shown(session: RecordedSession, size: tuple[int, int]) -> None:
+    """What was kept and dropped of each split; then both kinds of evidence for a question."""
+    async with GFlowNetApp(session).run_test(size=size) as pilot:
+        text = await press(pilot, "1") + await press(pilot, "end")
+        assert "answer out of reach 3" in text and "recall@10" in text and "0.870" in text
+        text = await press(pilot, "5", "g", "enter")
+        assert "from sampled paths" in text and "from the best-scored triples" in text and "Sella" in text
 
 
 async def test_a_question_is_sampled_again_and_back(
@@ -104,7 +114,7 @@ async def test_a_question_is_sampled_again_and_back(
 
     monkeypatch.setattr(gflownet, "PathSampler", Sampler)
     async with GFlowNetApp(session).run_test(size=WIDE) as pilot:
-        await press(pilot, "2", "g", "r")
+        await press(pilot, "3", "g", "r")
         pilot.app.screen.query_one("#again-temperature", Input).value = "hot"
         assert "expected a number, found 'hot'" in await press(pilot, "enter")
         pilot.app.screen.query_one("#again-temperature", Input).value = "0.5"
@@ -119,12 +129,15 @@ async def test_a_question_is_sampled_again_and_back(
 
 
 async def test_an_empty_run_says_what_will_come(tmp_path: Path) -> None:
-    events = list(gflownet_events())[:3]
+    events = list(gflownet_events())[:2]
     session = RecordedSession(write_log(tmp_path / "events.jsonl", iter(events)), tmp_path)
     async with GFlowNetApp(session).run_test(size=SMALL) as pilot:
-        for key, words in (
-            ("1", "has not begun to train"),
-            ("2", "No question has been sampled"),
-            ("3", "Nothing has been"),
-        ):
-            assert words in await press(pilot, key)
+        words = (
+            "No graph has been built",
+            "has not begun to train",
+            "No question has been sampled",
+            "Nothing has been measured",
+            "Nothing has been answered",
+        )
+        for key, expected in enumerate(words, 1):
+            assert expected in await press(pilot, str(key))
