@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +25,9 @@ def load_torch(path: Path, mend: str) -> dict[str, Any]:
     """Read what `save_torch` wrote. Raises DataError, with `mend`, for anything else."""
     try:
         state = torch.load(path, weights_only=True, map_location="cpu")
-    except (pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError) as error:
+    except (
+        Exception
+    ) as error:  # torch's unpickler: KeyError, struct.error and more for bytes that are no pickle
         raise DataError(
             what=f"cannot be read as a training state: {_first_line(error)}", where=str(path), mend=mend
         ) from error

@@ -34,13 +34,16 @@ class RetrieverEpoch(Event, tag=True, kw_only=True, frozen=True):
 
 
 class RetrieverMeasured(Event, tag=True, kw_only=True, frozen=True):
-    """The chosen scorer, or scores made elsewhere, on a split. `missing`: samples without scores."""
+    """The chosen scorer, or scores made elsewhere, on a split. Of the latter, `missing`: samples without scores;
+    `unscored`: edges of the others that are not named; `strangers`: triples named that its graph does not hold."""
 
     split: str
     samples: int
     recall: dict[str, float]
     source: str = ""
     missing: int = 0
+    unscored: int = 0
+    strangers: int = 0
 
 
 class AgentGraphsBuilt(Event, tag=True, kw_only=True, frozen=True):

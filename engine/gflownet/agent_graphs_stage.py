@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+
+import torch
 
 from engine.errors import DataError
 from engine.events import AgentGraphsBuilt
 from engine.gflownet import layout
 from engine.gflownet.agent_builder import Dropped, GAgentBuilder
 from engine.gflownet.agent_store import load_samples, save_samples
-from engine.gflownet.dropped import write_dropped
+from engine.gflownet.dropped import read_dropped, write_dropped
 from engine.gflownet.retrieval_dataset import GRetrievalDataset
 from engine.gflownet.retrieval_store import RetrievalStore
 from engine.gflownet.retriever_stage import read_scores
@@ -43,37 +46,59 @@ def _split(
     context: StageContext, split: str, graphs: GRetrievalDataset, done: int, total: int
 ) -> list[GAgentSample]:
     path = layout.agent_graphs(context.run_dir, split)
-    section = context.config.agent_graphs
     if path.is_file():
-        return load_samples(path)
+        samples = load_samples(path)
+        dropped = read_dropped(context.run_dir, "agent-graphs", split)
+    else:
+        samples, dropped = _built(context, split, graphs, done, total)
+        write_dropped(context.run_dir, "agent-graphs", split, dropped)
+        save_samples(path, samples)
+    context.progress(done + len(graphs), total, note=split)
+    context.emit(_described(split, samples, dropped))
+    return samples
+
+
+def _built(
+    context: StageContext, split: str, graphs: GRetrievalDataset, done: int, total: int
+) -> tuple[list[GAgentSample], Counter[str]]:
+    section = context.config.agent_graphs
     builder, scores = GAgentBuilder(section), read_scores(context.run_dir, split)
     # A held-out question is never helped to keep its answer: what selection loses there, is lost.
     keep_gt = section.force_include_gt and split == "train"
     samples: list[GAgentSample] = []
     dropped: Counter[str] = Counter()
     if len(scores) != len(graphs):
-        raise DataError(
-            what=f"{len(graphs)} {split} graphs, but scores of {len(scores)}",
-            where=str(layout.edge_scores(context.run_dir, split)),
-            mend="remove the scores and run the stage retriever again",
-        )
+        raise _unfit(context, split, f"{len(graphs)} {split} graphs, but scores of {len(scores)}")
     for number in range(len(graphs)):
         context.checkpoint()
-        built = builder.build(graphs[number], scores[number], keep_gt)
+        graph, score = graphs[number], scores[number]
+        if score.shape != graph.labels.shape or not _probabilities(score):
+            edges = graph.labels.shape[0]
+            what = f"sample {graph.sample_id}: no scores from 0 to 1 for its {edges} edges"
+            raise _unfit(context, split, what)
+        built = builder.build(graph, score, keep_gt)
         if isinstance(built, Dropped):
             dropped[built.reason] += 1
         else:
             samples.append(built)
         if number % 50 == 49:
             context.progress(done + number + 1, total, note=split)
-    context.progress(done + len(graphs), total, note=split)
-    write_dropped(context.run_dir, "agent-graphs", split, dropped)
-    save_samples(path, samples)
-    context.emit(_described(split, samples, dropped))
-    return samples
+    return samples, dropped
 
 
-def _described(split: str, samples: list[GAgentSample], dropped: Counter[str]) -> AgentGraphsBuilt:
+def _probabilities(scores: torch.Tensor) -> bool:
+    return bool(((scores > 0) & (scores <= 1)).all())
+
+
+def _unfit(context: StageContext, split: str, what: str) -> DataError:
+    return DataError(
+        what=what,
+        where=str(layout.edge_scores(context.run_dir, split)),
+        mend="remove the scores and run the stage retriever again",
+    )
+
+
+def _described(split: str, samples: list[GAgentSample], dropped: Mapping[str, int]) -> AgentGraphsBuilt:
     count = max(1, len(samples))
     return AgentGraphsBuilt(
         split=split,

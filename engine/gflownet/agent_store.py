@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,10 @@ from engine.torch_file import load_torch, save_torch
 TEXTS = ("sample_id", "question")
 FLAGS = ("gt_path_exists", "is_answer_reachable")
 TENSORS = tuple(field.name for field in fields(GAgentSample) if field.name not in (*TEXTS, *FLAGS))
-_MEND = "run the stage agent-graphs again"
+_DTYPES = dict.fromkeys(("question_emb", "edge_scores", "edge_labels"), torch.float32) | {
+    "top_edge_mask": torch.bool
+}
+_MEND = "remove the file and run the stage agent-graphs again"
 
 
 def save_samples(path: Path, samples: Sequence[GAgentSample]) -> None:
@@ -24,7 +27,7 @@ def save_samples(path: Path, samples: Sequence[GAgentSample]) -> None:
     state: dict[str, Any] = {name: [getattr(sample, name) for sample in samples] for name in (*TEXTS, *FLAGS)}
     for name in TENSORS:
         values = [getattr(sample, name) for sample in samples]
-        state[name] = torch.cat(values) if values else torch.empty(0)
+        state[name] = torch.cat(values) if values else torch.empty(0, dtype=_dtype(name))
         state[f"{name}.sizes"] = torch.tensor([value.shape[0] for value in values], dtype=torch.long)
     save_torch(path, state)
 
@@ -39,6 +42,11 @@ def load_samples(path: Path) -> list[GAgentSample]:
     missing = [name for name in (*TEXTS, *FLAGS, *TENSORS) if name not in state]
     if missing:
         raise DataError(what=f"the agent graphs have no {', '.join(missing)}", where=str(path), mend=_MEND)
+    for name in TENSORS:
+        found = state[name]
+        if not isinstance(found, torch.Tensor) or found.ndim != 1 or found.dtype != _dtype(name):
+            what = f"{name} is no flat tensor of {_dtype(name)}"
+            raise DataError(what=what, where=str(path), mend=_MEND)
     try:
         parts = {name: state[name].split(state[f"{name}.sizes"].tolist()) for name in TENSORS}
         columns = [state[name] for name in (*TEXTS, *FLAGS)] + [parts[name] for name in TENSORS]
@@ -54,25 +62,55 @@ def load_samples(path: Path) -> list[GAgentSample]:
     return samples
 
 
+def _dtype(name: str) -> torch.dtype:
+    return _DTYPES.get(name, torch.int64)
+
+
 def _check(sample: GAgentSample, width: int, path: Path) -> None:
-    nodes, edges = sample.node_entity_ids.shape[0], sample.edge_head_locals.shape[0]
-    lengths = {"node_embedding_ids": nodes, "question_emb": width}
-    for name in ("edge_tail_locals", "edge_relations", "edge_scores", "edge_labels", "top_edge_mask"):
-        lengths[name] = edges
-    limits = {"gt_path_edge_local_ids": edges}
-    for name in ("edge_head_locals", "edge_tail_locals", "start_node_locals", "answer_node_locals"):
-        limits[name] = nodes
+    problems = [*_lengths(sample, width), *_numbers(sample)] or [*_relations(sample)]
+    if problems:
+        raise DataError(what=f"sample {sample.sample_id}: {problems[0]}", where=str(path), mend=_MEND)
+
+
+def _lengths(sample: GAgentSample, width: int) -> Iterator[str]:
+    edges = sample.edge_head_locals.shape[0]
+    steps = sample.gt_path_edge_local_ids.shape[0]
+    lengths = dict.fromkeys(
+        ("edge_tail_locals", "edge_relations", "edge_scores", "edge_labels", "top_edge_mask"), edges
+    ) | {
+        "question_emb": width,
+        "node_embedding_ids": sample.node_entity_ids.shape[0],
+        "start_entity_ids": sample.start_node_locals.shape[0],
+        "answer_entity_ids": sample.answer_node_locals.shape[0],
+        "gt_path_node_local_ids": steps + 1 if steps else 0,
+    }
     for name, length in lengths.items():
         found = getattr(sample, name).shape[0]
         if found != length:
-            raise _wrong(sample, f"{name} has length {found}, expected {length}", path)
+            yield f"{name} has length {found}, expected {length}"
+
+
+def _numbers(sample: GAgentSample) -> Iterator[str]:
+    nodes, edges = sample.node_entity_ids.shape[0], sample.edge_head_locals.shape[0]
+    by_node = ("edge_head_locals", "edge_tail_locals", "start_node_locals", "answer_node_locals")
+    limits = dict.fromkeys((*by_node, "gt_path_node_local_ids"), nodes) | {"gt_path_edge_local_ids": edges}
     for name, limit in limits.items():
         values = getattr(sample, name)
-        if values.numel() and not 0 <= int(values.min()) <= int(values.max()) < limit:
-            raise _wrong(sample, f"{name} names {int(values.max())}, outside 0..{limit - 1}", path)
-    if not bool(torch.isfinite(sample.edge_scores).all()):
-        raise _wrong(sample, "edge_scores are not all finite", path)
+        outside = values[(values < 0) | (values >= limit)]
+        if outside.numel():
+            yield f"{name} names {int(outside[0])}, outside 0..{limit - 1}"
+    if not bool(((sample.edge_scores > 0) & (sample.edge_scores <= 1)).all()):
+        yield "edge_scores are not all in (0, 1]"
 
 
-def _wrong(sample: GAgentSample, what: str, path: Path) -> DataError:
-    return DataError(what=f"sample {sample.sample_id}: {what}", where=str(path), mend=_MEND)
+def _relations(sample: GAgentSample) -> Iterator[str]:
+    """What can be asked once all numbers are inside the graph."""
+    ids, path, nodes = sample.node_entity_ids, sample.gt_path_edge_local_ids, sample.gt_path_node_local_ids
+    for name in ("start", "answer"):
+        if not torch.equal(
+            ids[getattr(sample, f"{name}_node_locals")], getattr(sample, f"{name}_entity_ids")
+        ):
+            yield f"{name}_entity_ids are not those of {name}_node_locals"
+    walked = torch.equal(sample.edge_head_locals[path], nodes[:-1])
+    if not walked or not torch.equal(sample.edge_tail_locals[path], nodes[1:]):
+        yield "gt_path_edge_local_ids do not lead along gt_path_node_local_ids"

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from engine.errors import DataError
 from engine.files import write_atomic
 from engine.gflownet import layout
 
@@ -13,6 +14,22 @@ from engine.gflownet import layout
 def write_dropped(run_dir: Path, stage: str, split: str, reasons: Mapping[str, int]) -> None:
     """Note one stage's counts for one split; the others' stay."""
     path = layout.dropped_samples(run_dir)
-    counts = json.loads(path.read_text()) if path.is_file() else {}
+    counts = _counts(path)
     counts.setdefault(stage, {})[split] = dict(reasons)
     write_atomic(path, json.dumps(counts, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_dropped(run_dir: Path, stage: str, split: str) -> dict[str, int]:
+    """What `write_dropped` noted; nothing where it did not."""
+    return _counts(layout.dropped_samples(run_dir)).get(stage, {}).get(split, {})
+
+
+def _counts(path: Path) -> dict[str, dict[str, dict[str, int]]]:
+    if not path.is_file():
+        return {}
+    try:
+        return json.loads(path.read_text())
+    except ValueError as error:
+        raise DataError(
+            what=f"no JSON: {error}", where=str(path), mend="remove it; its stages count again when they run"
+        ) from error

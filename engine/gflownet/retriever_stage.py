@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import safetensors.torch
@@ -15,7 +15,7 @@ from engine.gflownet import layout
 from engine.gflownet.retrieval_dataset import GRetrievalDataset
 from engine.gflownet.retrieval_store import RetrievalStore
 from engine.gflownet.retriever_training import RetrieverTraining, mean_recalls, score_graphs
-from engine.gflownet.subgraphrag import UNSCORED, GivenScores
+from engine.gflownet.subgraphrag import UNSCORED, Coverage, GivenScores, Mapped, coverage
 from engine.gflownet.tables import EmbeddingTables, Texts
 from engine.stage import StageContext, StageResult
 from engine.torch_file import torch_threads
@@ -71,8 +71,11 @@ class _Run:
         context.start(section.epochs, training.epoch, unit="epochs")
         while training.epoch < section.epochs:
             loss = training.run_epoch(self.data["train"], tables, context.checkpoint)
-            recall = mean_recalls(*self._scored("validation", training, tables), section.recall_k)
-            best = training.keep_best(sum(recall.values()))
+            scores, labels = self._scored("validation", training, tables)
+            recall = mean_recalls(scores, labels, section.recall_k)
+            # Where no question can tell epochs apart, the last one is kept.
+            judged = any(bool(label.any()) for label in labels)
+            best = training.keep_best(sum(recall.values()) if judged else float(training.epoch))
             training.save()
             context.emit(
                 RetrieverEpoch(
@@ -81,7 +84,10 @@ class _Run:
             )
             context.progress(training.epoch, section.epochs, note=f"loss {loss:.3f}")
         training.model.load_state_dict(training.best)
-        return {split: self._write(split, *self._scored(split, training, tables)) for split in layout.SPLITS}
+        return {
+            split: self._write(split, *self._scored(split, training, tables), "trained here", Coverage())
+            for split in layout.SPLITS
+        }
 
     def _scored(
         self, split: str, training: RetrieverTraining, tables: EmbeddingTables
@@ -103,19 +109,38 @@ class _Run:
         given = GivenScores(path, Texts.load(self.context.run_dir))
         total = sum(map(len, self.data.values()))
         self.context.start(total, unit="questions")
-        measured: dict[str, RetrieverMeasured] = {}
-        for split, data in self.data.items():
-            scores, labels, missing = [], [], 0
-            for number in range(len(data)):
-                self.context.checkpoint()
-                graph = data[number]
-                found = given.of(graph)
-                missing += found is None
-                scores.append(torch.full(graph.labels.shape, UNSCORED) if found is None else found)
-                labels.append(graph.labels)
-            measured[split] = self._write(split, scores, labels, str(path), missing)
+        mapped = {split: self._mapped(given, data) for split, data in self.data.items()}
+        if not any(one is not None and one.named for found in mapped.values() for one in found):
+            raise DataError(
+                what="these scores name no edge of any graph",
+                where=f"retriever.scores: {path}",
+                mend="give the file made for the same questions; entities and relations must be spelled as there",
+            )
+        measured = {split: self._write_given(split, found, str(path)) for split, found in mapped.items()}
         self.context.progress(total, total)
         return measured
+
+    def _mapped(self, given: GivenScores, data: GRetrievalDataset) -> list[Mapped | None]:
+        found = []
+        for number in range(len(data)):
+            self.context.checkpoint()
+            found.append(given.of(data[number]))
+        return found
+
+    def _write_given(self, split: str, found: Sequence[Mapped | None], source: str) -> RetrieverMeasured:
+        labels = [self.data[split][number].labels for number in range(len(found))]
+        scores = [
+            torch.full(label.shape, UNSCORED) if one is None else one.scores
+            for one, label in zip(found, labels, strict=True)
+        ]
+        covered = coverage(found)
+        if covered.missing or covered.strangers:
+            self.context.notice(
+                f"{split}: {covered.missing} of {len(found)} questions have no scores; "
+                f"{covered.strangers} scored triples are not in their question's graph",
+                level="warning",
+            )
+        return self._write(split, scores, labels, source, covered)
 
     # ------------------------------------------------------------ both
 
@@ -124,8 +149,8 @@ class _Run:
         split: str,
         scores: list[torch.Tensor],
         labels: list[torch.Tensor],
-        source: str = "",
-        missing: int = 0,
+        source: str,
+        covered: Coverage,
     ) -> RetrieverMeasured:
         flat = torch.cat(scores) if scores else torch.empty(0)
         sizes = torch.tensor([len(score) for score in scores], dtype=torch.long)
@@ -135,8 +160,10 @@ class _Run:
             split=split,
             samples=len(scores),
             recall=mean_recalls(scores, labels, self.section.recall_k),
-            source=source or "trained here",
-            missing=missing,
+            source=source,
+            missing=covered.missing,
+            unscored=covered.unscored,
+            strangers=covered.strangers,
         )
         self.context.emit(event)
         return event

@@ -10,10 +10,10 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from engine.errors import DataError
-from engine.gflownet.graph_batch import Tables
 from engine.gflownet.retrieval_dataset import GRetrievalDataset
 from engine.gflownet.retriever import Retriever, recall_at_k
 from engine.gflownet.settings import RetrieverSection
+from engine.gflownet.tables import EmbeddingTables
 from engine.seeds import generator
 from engine.torch_file import load_torch, save_torch
 
@@ -46,9 +46,16 @@ class RetrieverTraining:
             raise DataError(
                 what="the retriever's checkpoint has another shape", where=str(self._path), mend=mend
             )
-        self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.epoch, self.best_recall, self.best = state["epoch"], state["best_recall"], state["best"]
+        try:
+            self.model.load_state_dict(state["model"])
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.epoch, self.best_recall, self.best = state["epoch"], state["best_recall"], state["best"]
+        except (KeyError, RuntimeError, ValueError) as error:
+            raise DataError(
+                what=f"the retriever's checkpoint has another shape: {error}",
+                where=str(self._path),
+                mend=mend,
+            ) from error
 
     def save(self) -> None:
         """Everything the rest of the training depends on; the order of the data is drawn by epoch."""
@@ -62,13 +69,16 @@ class RetrieverTraining:
         }
         save_torch(self._path, state)
 
-    def run_epoch(self, data: GRetrievalDataset, tables: Tables, checkpoint: Callable[[], None]) -> float:
-        """Every question with a path once, in an order drawn for the epoch; the mean loss."""
+    def run_epoch(
+        self, data: GRetrievalDataset, tables: EmbeddingTables, checkpoint: Callable[[], None]
+    ) -> float:
+        """Every question once, in an order drawn for the epoch; the mean loss. Raises DataError where there is nothing
+        to learn, or the loss grows beyond bounds."""
         order = generator(self._run_seed, "retriever", "order", self.epoch).permutation(len(data)).tolist()
         losses: list[float] = []
         for first in range(0, len(order), self.section.batch_size):
             checkpoint()
-            batch = _batch(data, order[first : first + self.section.batch_size])
+            batch = _batch(data, order[first : first + self.section.batch_size], tables)
             positive = batch.labels.sum()
             if not positive:
                 continue
@@ -79,12 +89,17 @@ class RetrieverTraining:
             self.optimizer.zero_grad(set_to_none=True)
             loss.backward()
             self.optimizer.step()
-            losses.append(float(loss.detach()))
+            losses.append(float(_finite(loss.detach())))
+        if not losses:
+            raise DataError(
+                what="no training question has a path to an answer", where="graphs",
+                mend="see gflownet/dropped.json; graphs.add_inverse_edges lets paths go against the edges",
+            )  # fmt: skip
         self.epoch += 1
-        return sum(losses) / max(1, len(losses))
+        return sum(losses) / len(losses)
 
     def keep_best(self, recall: float) -> bool:
-        """Remember these weights if they are the best so far."""
+        """Remember these weights if they are the best so far; of equals the earliest."""
         if recall <= self.best_recall:
             return False
         self.best_recall = recall
@@ -94,11 +109,11 @@ class RetrieverTraining:
 
 @torch.no_grad()
 def score_graphs(
-    model: Retriever, data: GRetrievalDataset, tables: Tables, numbers: Sequence[int]
+    model: Retriever, data: GRetrievalDataset, tables: EmbeddingTables, numbers: Sequence[int]
 ) -> list[torch.Tensor]:
     """Probabilities [E] of each graph in `numbers`."""
-    batch = _batch(data, numbers)
-    scores = model(batch, tables).sigmoid().clamp(min=1e-4)
+    batch = _batch(data, numbers, tables)
+    scores = _finite(model(batch, tables)).sigmoid().clamp(min=1e-4)
     return list(
         scores.split(torch.bincount(batch.batch[batch.edge_index[0]], minlength=len(numbers)).tolist())
     )
@@ -116,7 +131,25 @@ def mean_recalls(
     return recalls
 
 
-def _batch(data: GRetrievalDataset, numbers: Sequence[int]) -> Any:
+def _batch(data: GRetrievalDataset, numbers: Sequence[int], tables: EmbeddingTables) -> Any:
     from torch_geometric.data import Batch
 
-    return Batch.from_data_list([data[number] for number in numbers])
+    graphs = [data[number] for number in numbers]
+    for graph in graphs:
+        if graph.question_emb.shape[1] != tables.width:
+            raise DataError(
+                what=f"sample {graph.sample_id}: its question is embedded in {graph.question_emb.shape[1]} "
+                f"dimensions, entities and relations in {tables.width}",
+                where="gflownet/g_retrieval.lmdb",
+                mend="embed all with the same model: remove the folder gflownet and run the stage graphs again",
+            )
+    return Batch.from_data_list(graphs)
+
+
+def _finite(values: torch.Tensor) -> torch.Tensor:
+    if not bool(torch.isfinite(values).all()):
+        raise DataError(
+            what="the retriever's training grew beyond bounds", where="retriever.learning_rate",
+            mend="lower it, and remove gflownet/retriever.pt",
+        )  # fmt: skip
+    return values

@@ -2,17 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from engine.errors import DataError
+from engine.gflownet.raw import Triple
 from engine.gflownet.tables import Texts
 from engine.torch_file import load_torch
 
 UNSCORED = 1e-4
 """Score of an edge that the file does not name."""
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """One graph's scores [E] in (0, 1]; how many of its edges the file names, and how many of the file's triples the
+    graph does not hold."""
+
+    scores: torch.Tensor
+    named: int
+    strangers: int
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How well a file fits a split: samples it does not know; edges of the others it does not name; triples it names
+    that are not in their sample's graph."""
+
+    missing: int = 0
+    unscored: int = 0
+    strangers: int = 0
+
+
+def coverage(found: Sequence[Mapped | None]) -> Coverage:
+    """Of a split's graphs."""
+    known = [one for one in found if one is not None]
+    return Coverage(
+        missing=len(found) - len(known),
+        unscored=sum(len(one.scores) - one.named for one in known),
+        strangers=sum(one.strangers for one in known),
+    )
 
 
 class GivenScores:
@@ -31,34 +64,38 @@ class GivenScores:
                     what=f"sample {sample_id} has no list `scored_triplets`", where=str(path), mend=mend
                 )
 
-    def of(self, data: Any) -> torch.Tensor | None:
-        """Scores [E] in (0, 1] of a retrieval graph's edges, or None where the file does not know the sample. An edge
-        that stands there twice has its best score."""
+    def of(self, data: Any) -> Mapped | None:
+        """Scores of a retrieval graph's edges, or None where the file does not know the sample. An edge that stands
+        there twice has its best score. Raises DataError for a triple that is none, or a score that is none."""
         sample = self._samples.get(data.sample_id)
         if sample is None:
             return None
-        known: dict[tuple[str, str, str], float] = {}
+        known: dict[Triple, float] = {}
         for number, triplet in enumerate(sample["scored_triplets"]):
             key, score = self._checked(triplet, data.sample_id, number)
             known[key] = max(score, known.get(key, UNSCORED))
-        ids, relations = data.node_global_ids, data.edge_attr
-        names = zip(
-            ids[data.edge_index[0]].tolist(),
-            relations.tolist(),
-            ids[data.edge_index[1]].tolist(),
-            strict=True,
+        edges = list(self._edges(data))
+        return Mapped(
+            scores=torch.tensor([known.get(edge, UNSCORED) for edge in edges]),
+            named=sum(edge in known for edge in edges),
+            strangers=len(known.keys() - set(edges)),
         )
-        entity, relation = self._texts.entity, self._texts.relation
-        return torch.tensor([known.get((entity(h), relation(r), entity(t)), UNSCORED) for h, r, t in names])
 
-    def _checked(self, triplet: Any, sample_id: str, number: int) -> tuple[tuple[str, str, str], float]:
+    def _edges(self, data: Any) -> Iterable[Triple]:
+        heads, tails = data.node_global_ids[data.edge_index].tolist()
+        entity, relation = self._texts.entity, self._texts.relation
+        for head, number, tail in zip(heads, data.edge_attr.tolist(), tails, strict=True):
+            yield entity(head), relation(number), entity(tail)
+
+    def _checked(self, triplet: Any, sample_id: str, number: int) -> tuple[Triple, float]:
         try:
             head, relation, tail, score = triplet
             score = float(score)
         except (TypeError, ValueError):
             score = float("nan")
             head = relation = tail = ""
-        if not 0 <= score <= 1:
+        texts = all(isinstance(part, str) for part in (head, relation, tail))
+        if not texts or not 0 <= score <= 1:
             raise DataError(
                 what=f"sample {sample_id}: scored_triplets[{number}] is {str(triplet)[:80]}",
                 where=str(self._path),

@@ -41,11 +41,11 @@ class EmbeddingTables:
 
     def entities(self, numbers: torch.Tensor) -> torch.Tensor:
         """[n, D] of rows `numbers` (node_embedding_ids)."""
-        return torch.from_numpy(self.entity[numbers.numpy()])
+        return _rows(self.entity, numbers, "entity_embeddings.npy")
 
     def relations(self, numbers: torch.Tensor) -> torch.Tensor:
         """[n, D] of relations `numbers`."""
-        return torch.from_numpy(self.relation[numbers.numpy()])
+        return _rows(self.relation, numbers, "relation_embeddings.npy")
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,16 @@ class Texts:
 
 
 _FIRST = "run the stage graphs first"
+
+
+def _rows(table: NDArray[np.float32], numbers: torch.Tensor, name: str) -> torch.Tensor:
+    if numbers.numel() and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(table):
+        raise DataError(
+            what=f"row {int(numbers.max())} is asked for, there are {len(table)}",
+            where=f"gflownet/{name}",
+            mend="the embeddings are those of other graphs: remove the folder gflownet and run its stages again",
+        )
+    return torch.from_numpy(table[numbers.numpy()])
 
 
 def _mapped(path: Path) -> NDArray[np.float32]:
