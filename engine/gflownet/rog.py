@@ -64,9 +64,11 @@ def parse_row(row: dict[str, Any]) -> RawSample | Unreadable:
         return Unreadable("no id")
     if not isinstance(question, str) or not question.strip():
         return Unreadable("no question")
+    if graph is not None and not isinstance(graph, list):
+        return Unreadable("graph is no list")
     triples = []
     for triple in graph or ():
-        if triple is None or len(triple) != 3 or not all(isinstance(part, str) and part for part in triple):
+        if not isinstance(triple, list) or len(triple) != 3 or not all(_is_name(part) for part in triple):
             return Unreadable("a triple that is not three texts")
         triples.append((triple[0], triple[1], triple[2]))
     lists = {name: _texts(row[name]) for name in ("answer", "q_entity", "a_entity")}
@@ -83,26 +85,41 @@ def _texts(values: Any) -> list[str] | None:
     if values is None:
         return []
     if isinstance(values, str):
-        return [values]
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        values = [values]
+    if not isinstance(values, list) or not all(map(_is_name, values)):
         return None
     return list(dict.fromkeys(values))
 
 
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
 def _rows(file: Path) -> Iterator[dict[str, Any]]:
     parquet = _open(file)
+    row = 0
     for group in range(parquet.num_row_groups):
         try:
             for batch in parquet.iter_batches(ROWS_AT_ONCE, row_groups=[group], columns=list(COLUMNS)):
-                yield from batch.to_pylist()
-        except (pa.ArrowException, OSError) as error:
-            raise _broken(f"row group {group} cannot be read: {error}", file) from error
+                found = batch.to_pylist()
+                row += len(found)
+                yield from found
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise _broken(f"row group {group} cannot be read behind row {row}: {error}", file) from error
 
 
 def _check(file: Path) -> None:
-    missing = [name for name in COLUMNS if name not in _open(file).schema_arrow.names]
+    schema = _open(file).schema_arrow
+    missing = [name for name in COLUMNS if name not in schema.names]
     if missing:
         raise _broken(f"no column {', '.join(missing)}", file)
+    graph = schema.field("graph").type
+    if not (_is_list(graph) and _is_list(graph.value_type)) and not pa.types.is_null(graph):
+        raise _broken(f"column graph holds {graph}, not lists of [head, relation, tail]", file)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
 
 
 def _open(file: Path) -> pq.ParquetFile:

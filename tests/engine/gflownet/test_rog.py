@@ -77,6 +77,11 @@ def test_rows_are_read_across_row_groups_in_order(folder: Path):
         ({"graph": [["a", "b"]]}, "a triple that is not three texts"),
         ({"graph": [["a", None, "c"]]}, "a triple that is not three texts"),
         ({"graph": [None]}, "a triple that is not three texts"),
+        ({"graph": ["abc"]}, "a triple that is not three texts"),
+        ({"graph": [{"h": "a", "r": "b", "t": "c"}]}, "a triple that is not three texts"),
+        ({"graph": 7}, "graph is no list"),
+        ({"graph": "a,b,c"}, "graph is no list"),
+        ({"q_entity": [""]}, "q_entity is no list of texts"),
         ({"q_entity": [None]}, "q_entity is no list of texts"),
         ({"a_entity": 7}, "a_entity is no list of texts"),
     ],
@@ -122,6 +127,22 @@ def test_no_folder_no_files_no_parquet_no_column(folder: Path, tmp_path: Path):
     file.write_bytes(b"PAR1 and nothing else")
     with pytest.raises(DataError, match=r"no parquet file.*validation-00000"):
         RogSource(section(folder))
+
+
+@pytest.mark.parametrize("graph", [7, [7], [{"h": "a", "r": "b", "t": "c"}], ["abc"], b"abc"])
+def test_a_graph_column_of_another_type_is_one_error(folder: Path, graph: object):
+    write(folder, [row(graph=graph)], "train")
+    with pytest.raises(DataError, match=r"column graph holds .*train-00000"):
+        RogSource(section(folder))
+
+
+def test_text_that_is_no_text_is_one_error(folder: Path):
+    table = pa.Table.from_pylist([row()])
+    broken = pa.array([b"\xff\xfe"], pa.binary()).view(pa.binary()).cast(pa.string(), safe=False)
+    column = table.schema.get_field_index("question")
+    pq.write_table(table.set_column(column, "question", broken), folder / "test-00000-of-00001.parquet")
+    with pytest.raises(DataError, match="row group 0"):
+        list(RogSource(section(folder)).read("test"))
 
 
 def test_a_row_group_that_is_broken_is_named(folder: Path):
