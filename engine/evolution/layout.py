@@ -43,6 +43,11 @@ class EvolutionLayout:
         return self.root / "token_frequency.jsonl"
 
     @property
+    def server_log(self) -> Path:
+        """Output of the server that the evolution started."""
+        return self.root / "server.log"
+
+    @property
     def deltas_current(self) -> Path:
         """Deltas of the iteration at work."""
         return self.root / "deltas_current.json"

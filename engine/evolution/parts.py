@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from engine.events import ServerChanged
 from engine.evolution.judge import Judge, NumericJudge
-from engine.evolution.processor import load_logits_processor
+from engine.evolution.layout import EvolutionLayout
+from engine.evolution.processor import load_logits_processor, sglang_processor_string
 from engine.evolution.reflector import Reflector
 from engine.evolution.statistical_reflector import StatisticalReflector
+from engine.lm.load import model_path
 from engine.lm.openai_client import OpenAIClient
 from engine.lm.server import InProcessServer, ModelServer
+from engine.lm.sglang_server import SGLangServer
+from engine.lm.vocabulary import load_vocabulary
 from engine.stage import StageContext
 
 
@@ -35,6 +40,17 @@ def make_reflector(context: StageContext) -> Reflector:
 
 
 def make_server(context: StageContext) -> ModelServer:
-    """Not started yet."""
+    """Not started yet. Raises ConfigError for a command that others could reach."""
     config = context.config
-    return InProcessServer(lambda: context.load_model(config.evolution_model), load_logits_processor)
+    section = config.evolution.server
+    if section.kind == "in_process":
+        return InProcessServer(lambda: context.load_model(config.evolution_model), load_logits_processor)
+    log = EvolutionLayout(context.run_dir).server_log
+    model, _ = model_path(config.evolution_model)
+    tokenizer = load_vocabulary(config.evolution_model).tokenizer
+
+    def tell(state: str) -> None:
+        context.emit(ServerChanged(state=state, server=server.name, log=server.log_tail()))
+
+    server = SGLangServer(section, model, tokenizer, sglang_processor_string, log, tell)
+    return server

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from engine.config_section import ModelSection, NonNegativeInt, PositiveInt, Section
 from engine.lm.openai_section import OpenAISection, Positive
+from engine.lm.sglang_section import ServerSection
 
 
 class ClustersSection(Section):
@@ -118,5 +119,6 @@ class EvolutionSection(Section):
     failures: PositiveInt = Field(
         default=3, description="Iterations in a row without the reflector's reply before the stage gives up."
     )
+    server: ServerSection = ServerSection()
     reflector: ReflectorSection = ReflectorSection()
     judge: JudgeSection = JudgeSection()

@@ -11,7 +11,7 @@ import pytest
 
 from engine.config import Config, ModelSection, RunSection
 from engine.errors import DataError, SteerError
-from engine.events import AnswerJudged, AnswersScored, MethodCompared, ReflectorReplied
+from engine.events import AnswerJudged, AnswersScored, MethodCompared, ReflectorReplied, ServerChanged
 from engine.evolution import parts
 from engine.evolution.answers import VALIDATION
 from engine.evolution.cluster_map import load_cluster_map
@@ -29,6 +29,7 @@ from engine.files import read_jsonl
 from engine.lm.load import load_model
 from engine.lm.protocol import LanguageModel
 from engine.stage import StageContext, StopRequested
+from tests.engine.lm.test_sglang_server import section as stand_in_for_sglang
 from tests.run_stage import run_stage
 
 MODEL = ModelSection(device="cpu", path="statements")
@@ -274,3 +275,19 @@ def test_bad_input(run: Path, model: LanguageModel, tmp_path: Path) -> None:
     fails("history cannot be read")
     with pytest.raises(DataError, match="clusters"):
         run_stage(Evolve(), configured(), tmp_path / "empty", model)
+
+
+def test_over_a_server_the_history_is_the_same(run: Path, clustered: Path, tmp_path: Path) -> None:
+    """Stop, generate, start, healthy, minibatch: the loop does not know who answers."""
+    short = {"iterations": 2, "minibatch_size": 3, "validation_size": 3, "max_new_tokens": 24}
+    run_stage(Evolve(), configured(**short), run)
+    served = Path(shutil.copytree(clustered, tmp_path / "served"))
+    server = stand_in_for_sglang(f"crash-once={tmp_path / 'crashed'}")
+    events = run_stage(Evolve(), configured(**short, server=server), served)
+    states = [event.state for event in events if isinstance(event, ServerChanged)]
+    assert states[:6] == ["stopping", "starting", "healthy", "restarting", "healthy", "stopping"]
+    one, other = (read_history(EvolutionLayout(folder).history).iterations for folder in (run, served))
+    assert [item.new_deltas for item in one] == [item.new_deltas for item in other]
+    assert [item.score for item in one] == [item.score for item in other]
+    assert read_jsonl(EvolutionLayout(run).answers) == read_jsonl(EvolutionLayout(served).answers)
+    assert "device-side assert" in EvolutionLayout(served).server_log.read_text()

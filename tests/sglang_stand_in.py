@@ -1,0 +1,110 @@
+"""Stands in for an SGLang server: a real process with its `/health` and `/generate`, over transformers.
+
+`python -m tests.sglang_stand_in --model-path M --host H --port P [--enable-custom-logit-processor] [--fault F]`. The
+custom processor is decoded from the request as SGLang decodes it, and applied. Faults: crash-at-start, never-healthy,
+slow-start, ignore-sigterm, crash-once=FILE (dies after two answers; the file remembers that it has), refuse, garbage,
+leave-a-child=FILE (starts a process and writes its pid).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from functools import lru_cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+arguments = argparse.ArgumentParser()
+arguments.add_argument("--model-path", required=True)
+arguments.add_argument("--host", default="127.0.0.1")
+arguments.add_argument("--port", type=int, required=True)
+arguments.add_argument("--enable-custom-logit-processor", action="store_true")
+arguments.add_argument("--fault", default="")
+chosen = arguments.parse_args()
+fault, _, fault_file = chosen.fault.partition("=")
+answered = 0
+turn = threading.Lock()
+ready_at = time.monotonic() + (2.0 if fault == "slow-start" else 0.0)
+
+print(f"stand-in for SGLang on {chosen.host}:{chosen.port}", flush=True)
+if fault == "crash-at-start":
+    print("RuntimeError: no such model file", flush=True)
+    sys.exit(3)
+if fault == "ignore-sigterm":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if fault == "leave-a-child":
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    Path(fault_file).write_text(str(child.pid))
+
+
+@lru_cache(maxsize=1)
+def model() -> Any:
+    from engine.lm.transformers import TransformersModel
+
+    return TransformersModel.load(chosen.model_path, device="cpu", dtype="float32", max_num_seqs=8, threads=1)
+
+
+@lru_cache(maxsize=4)
+def processor(string: str) -> Any:
+    steer = pickle.loads(bytes.fromhex(json.loads(string)["callable"]))()
+    return lambda input_ids, scores: steer(scores, None)
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        healthy = fault != "never-healthy" and time.monotonic() >= ready_at
+        self.reply(200 if healthy else 503, {})
+
+    def do_POST(self) -> None:
+        global answered
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with turn:
+            if fault == "crash-once" and answered == 2 and not Path(fault_file).exists():
+                Path(fault_file).touch()
+                print("CUDA error: device-side assert triggered", flush=True)
+                os._exit(1)
+            if fault == "refuse":
+                self.reply(400, {"error": {"message": "custom logit processor is not enabled"}})
+                return
+            if fault == "garbage":
+                self.reply(200, {"nothing": "of use"})
+                return
+            self.reply(200, self.generate(body))
+            answered += 1
+
+    def generate(self, body: dict[str, Any]) -> dict[str, Any]:
+        from engine.lm.protocol import Request, Sampling
+
+        sampling = body["sampling_params"]
+        request = Request(body["input_ids"], Sampling(sampling["max_new_tokens"], sampling["temperature"]))
+        string = body.get("custom_logit_processor")
+        if string and not chosen.enable_custom_logit_processor:
+            raise ValueError("custom logit processor is not enabled")
+        found = model().generate([request], logits_processor=processor(string) if string else None)[0]
+        print(f"answered {len(found.tokens)} tokens", flush=True)
+        kind = "length" if found.ended == "length" else "stop"
+        return {
+            "text": found.text,
+            "output_ids": list(found.tokens),
+            "meta_info": {"finish_reason": {"type": kind}},
+        }
+
+    def reply(self, status: int, body: dict[str, Any]) -> None:
+        content = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None: ...
+
+
+ThreadingHTTPServer((chosen.host, chosen.port), Handler).serve_forever()
