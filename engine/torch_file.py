@@ -29,10 +29,12 @@ def load_torch(path: Path, mend: str) -> dict[str, Any]:
         Exception
     ) as error:  # torch's unpickler: KeyError, struct.error and more for bytes that are no pickle
         raise DataError(
-            what=f"cannot be read as a training state: {_first_line(error)}", where=str(path), mend=mend
+            what=f"cannot be read as tensors and plain values: {_first_line(error)}",
+            where=str(path),
+            mend=mend,
         ) from error
     if not isinstance(state, dict):
-        raise DataError(what="holds no training state", where=str(path), mend=mend)
+        raise DataError(what="holds no dictionary", where=str(path), mend=mend)
     return state
 
 

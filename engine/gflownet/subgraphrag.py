@@ -94,7 +94,9 @@ class GivenScores:
         except (TypeError, ValueError):
             score = float("nan")
             head = relation = tail = ""
-        texts = all(isinstance(part, str) for part in (head, relation, tail))
+        texts = isinstance(triplet, tuple | list) and all(
+            isinstance(part, str) for part in (head, relation, tail)
+        )
         if not texts or not 0 <= score <= 1:
             raise DataError(
                 what=f"sample {sample_id}: scored_triplets[{number}] is {str(triplet)[:80]}",
