@@ -32,6 +32,15 @@ SMALL_EVOLUTION = (
     "evolution.pool_size=60",
     "evolution.batch_size=4",
 )
+SMALL_GFLOWNET = (
+    "run.stages=[graphs, retriever, agent-graphs, gflownet, answer]",
+    "graphs={nodes: 400, edges: 80, train_size: 40, validation_size: 10, test_size: 12, embedder: hashed, max_hops: 2}",
+    "retriever={epochs: 3, hidden: 32, recall_k: [5, 20]}",
+    "agent_graphs={anchor_top_k: 30}",
+    "gflownet={steps: 40, batch_size: 8, num_eval_rollouts: 10, success_k: [1, 10], log_every: 5, eval_every: 20, "
+    "checkpoint_every: 10, policy: {hidden: 16}}",
+    "answer={token_budget: 40}",
+)
 DEMO = Path(__file__).resolve().parent.parent / "configs" / "demo.yaml"
 
 

@@ -1,6 +1,6 @@
 """How many of N runs, each killed with SIGKILL at random moments, end with the whole run's files.
 
-python -m tests.bench.bench_kill_and_resume [runs] [esm | evolution]
+python -m tests.bench.bench_kill_and_resume [runs] [esm | evolution | gflownet]
 """
 
 from __future__ import annotations
@@ -11,7 +11,15 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.kill_and_resume import SMALL, SMALL_EVOLUTION, artefacts, prepared, run_killed, run_whole
+from tests.kill_and_resume import (
+    SMALL,
+    SMALL_EVOLUTION,
+    SMALL_GFLOWNET,
+    artefacts,
+    prepared,
+    run_killed,
+    run_whole,
+)
 
 
 def main(runs: int, small: Sequence[str]) -> None:
@@ -32,4 +40,6 @@ def main(runs: int, small: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20, SMALL_EVOLUTION if "evolution" in sys.argv else SMALL)
+    systems = {"esm": SMALL, "evolution": SMALL_EVOLUTION, "gflownet": SMALL_GFLOWNET}
+    chosen = next((systems[word] for word in sys.argv[1:] if word in systems), SMALL)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20, chosen)

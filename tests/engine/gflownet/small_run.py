@@ -10,24 +10,11 @@ import yaml
 from engine.config import Config
 from engine.events import Event
 from engine.registry import resolve_stage
+from tests.kill_and_resume import SMALL_GFLOWNET
 from tests.run_stage import run_stage
 
 STAGES = ("graphs", "retriever", "agent-graphs", "gflownet", "answer")
-SMALL = """
-graphs: {nodes: 400, edges: 80, train_size: 40, validation_size: 10, test_size: 12, embedder: hashed, max_hops: 2}
-retriever: {epochs: 3, hidden: 32, recall_k: [5, 20]}
-agent_graphs: {anchor_top_k: 30}
-gflownet:
-  steps: 40
-  batch_size: 8
-  num_eval_rollouts: 10
-  success_k: [1, 10]
-  log_every: 5
-  eval_every: 20
-  checkpoint_every: 10
-  policy: {hidden: 16}
-answer: {token_budget: 40}
-"""
+SMALL = "\n".join(f"{name}: {value}" for name, value in (line.split("=", 1) for line in SMALL_GFLOWNET[1:]))
 
 
 def small_config(**sections: dict[str, Any]) -> Config:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import torch
-import yaml
 
 from engine.errors import DataError
 from engine.events import EvidenceCompared, QuestionSampled, SamplerEvaluated, SamplerStep, decode
@@ -18,8 +17,8 @@ from engine.gflownet import layout
 from engine.gflownet.gflownet_stage import TrainGFlowNet
 from engine.gflownet.sample_again import serve
 from engine.stage import StageContext, StopRequested
-from tests.engine.gflownet.small_run import SMALL, STAGES, run_stages, small_config
-from tests.kill_and_resume import artefacts, prepared, run_killed, run_whole
+from tests.engine.gflownet.small_run import SMALL, run_stages, small_config
+from tests.kill_and_resume import SMALL_GFLOWNET, artefacts, prepared, run_killed, run_whole
 
 DATA = ("graphs", "retriever", "agent-graphs")
 
@@ -103,17 +102,12 @@ def without_speed(folder: Path) -> list[dict[str, object]]:
 
 
 def test_killed_run_equals_whole_run(tmp_path: Path):
-    small = [f"run.stages=[{', '.join(STAGES)}]", *_overrides()]
-    whole = prepared(tmp_path, "whole", small)
+    whole = prepared(tmp_path, "whole", SMALL_GFLOWNET)
     seconds = run_whole(whole)
-    killed = prepared(tmp_path, "killed", small)
+    killed = prepared(tmp_path, "killed", SMALL_GFLOWNET)
     assert run_killed(killed, seconds, random.Random(3)) > 0
     assert artefacts(killed) == artefacts(whole)
     assert "gflownet/paths.jsonl" in artefacts(whole)
-
-
-def _overrides() -> list[str]:
-    return [f"{section}={json.dumps(values)}" for section, values in yaml.safe_load(SMALL).items()]
 
 
 @pytest.mark.parametrize(
