@@ -25,9 +25,8 @@ def load_torch(path: Path, mend: str) -> dict[str, Any]:
     """Read what `save_torch` wrote. Raises DataError, with `mend`, for anything else."""
     try:
         state = torch.load(path, weights_only=True, map_location="cpu")
-    except (
-        Exception
-    ) as error:  # torch's unpickler: KeyError, struct.error and more for bytes that are no pickle
+    except Exception as error:
+        # Whatever it is: for bytes that are no pickle, torch's unpickler raises KeyError, struct.error and more.
         raise DataError(
             what=f"cannot be read as tensors and plain values: {_first_line(error)}",
             where=str(path),
@@ -39,7 +38,7 @@ def load_torch(path: Path, mend: str) -> dict[str, Any]:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
 @contextmanager

@@ -74,7 +74,7 @@ def _built(
         graph, score = graphs[number], scores[number]
         if score.shape != graph.labels.shape or not _probabilities(score):
             edges = graph.labels.shape[0]
-            what = f"sample {graph.sample_id}: no scores from 0 to 1 for its {edges} edges"
+            what = f"sample {graph.sample_id}: no scores in (0, 1] for its {edges} edges"
             raise _unfit(context, split, what)
         built = builder.build(graph, score, keep_gt)
         if isinstance(built, Dropped):

@@ -1,4 +1,4 @@
-"""From scored retrieval graphs to agent graphs: what is kept and dropped of each split, and that a stop changes nothing."""
+"""From scored retrieval graphs to agent graphs: what each split keeps and drops, and that a stop changes nothing."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_scores_of_other_graphs_are_named(folder: Path):
     with pytest.raises(DataError, match=f"{len(scores)} validation graphs, but scores of {len(scores) - 1}"):
         build(folder)
     rewrite_scores(folder, [*scores[:-2], scores[-1], scores[-2][:-1]])
-    with pytest.raises(DataError, match="no scores from 0 to 1 for its"):
+    with pytest.raises(DataError, match=r"no scores in \(0, 1\] for its"):
         build(folder)
     assert layout.agent_graphs(folder, "train").is_file(), "what was finished stays"
 
@@ -184,7 +184,7 @@ def test_scores_that_are_no_probabilities_are_named(folder: Path, value: float):
     scores[3] = scores[3].clone()
     scores[3][5] = value
     rewrite_scores(folder, scores)
-    with pytest.raises(DataError, match="no scores from 0 to 1") as raised:
+    with pytest.raises(DataError, match=r"no scores in \(0, 1\]") as raised:
         build(folder)
     assert raised.value.where.endswith("validation.safetensors")
 
