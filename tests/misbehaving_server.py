@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 
@@ -14,10 +16,11 @@ Answer = Callable[[dict[str, Any]], str]
 """(request body) -> text of the reply."""
 
 FAULTS = (
-    "429", "429 with Retry-After", "500", "hang", "torn body", "connection cut", "no JSON", "no completion", "401",
-    "text is no JSON", "missing cluster", "extra cluster", "NaN", "wrong types", "refusal", "truncated",
+    "408", "409", "429", "429 with Retry-After", "500", "503 with a date", "hang", "drip", "torn body",
+    "connection cut", "no JSON", "no completion", "401", "text is no JSON", "missing cluster", "extra cluster", "NaN",
+    "wrong types", "refusal", "truncated",
 )  # fmt: skip
-PASSING = frozenset(FAULTS[:8])
+PASSING = frozenset(FAULTS[: FAULTS.index("401")])
 """Faults of the transport, which are tried again; the others are the reply's."""
 
 
@@ -73,13 +76,20 @@ class _Handler(BaseHTTPRequestHandler):
             self.mine.headers.append({name.lower(): value for name, value in self.headers.items()})
             fault = self.mine.script.pop(0) if self.mine.script else ""
         match fault:
-            case "429" | "429 with Retry-After" | "500" | "401":
+            case "400 max_tokens":
+                self._refuse(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
+            case "400 temperature":
+                self._refuse(400, "Unsupported value: 'temperature' does not support 0 with this model.")
+            case _ if fault[:3].isdigit():
                 key = self.headers.get("Authorization", "")
-                error = {"error": {"message": f"{fault} for {key}", "type": "on purpose"}}
                 headers = {"Retry-After": "0.05"} if "Retry" in fault else {}
-                self._send(json.dumps(error).encode(), int(fault[:3]), headers)
+                if "date" in fault:
+                    headers["Retry-After"] = formatdate(time.time() + 7, usegmt=True)
+                self._refuse(int(fault[:3]), f"{fault} for {key} at {self.path}", headers)
             case "hang":
                 self.mine.released.wait(30)
+            case "drip":
+                self._drip(self._completion(self.mine.answer(body)))
             case "torn body":
                 whole = self._completion(self.mine.answer(body))
                 self._send(whole, declared=len(whole) + 500)
@@ -123,6 +133,20 @@ class _Handler(BaseHTTPRequestHandler):
         return json.dumps(
             {"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage}
         ).encode()
+
+    def _refuse(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
+        error = {"error": {"message": message, "type": "on purpose"}}
+        self._send(json.dumps(error).encode(), status, headers)
+
+    def _drip(self, body: bytes) -> None:
+        """A byte every tenth of a second: no single read waits long, the whole takes half a minute."""
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        for byte in body:
+            if self.mine.released.wait(0.1):
+                return
+            self.wfile.write(bytes([byte]))
 
     def _send(
         self,

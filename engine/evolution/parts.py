@@ -10,6 +10,7 @@ from engine.evolution.reflector import Reflector
 from engine.evolution.statistical_reflector import StatisticalReflector
 from engine.lm.load import model_path
 from engine.lm.openai_client import OpenAIClient
+from engine.lm.openai_section import OpenAISection
 from engine.lm.server import InProcessServer, ModelServer
 from engine.lm.sglang_server import SGLangServer
 from engine.lm.vocabulary import load_vocabulary
@@ -22,7 +23,7 @@ def make_judge(context: StageContext) -> Judge:
     if section.kind == "openai":
         from engine.evolution.openai_judge import OpenAIJudge
 
-        client = OpenAIClient(section.openai, "evolution.judge.openai")
+        client = _client(context, section.openai, "evolution.judge.openai")
         return OpenAIJudge(client, section.openai.model, section.tolerance)
     return NumericJudge(section.tolerance)
 
@@ -33,10 +34,14 @@ def make_reflector(context: StageContext) -> Reflector:
     if section.kind == "openai":
         from engine.evolution.openai_reflector import OpenAIReflector
 
-        return OpenAIReflector(
-            OpenAIClient(section.openai, "evolution.reflector.openai"), section.openai.model
-        )
+        client = _client(context, section.openai, "evolution.reflector.openai")
+        return OpenAIReflector(client, section.openai.model)
     return StatisticalReflector(section.step, section.limit)
+
+
+def _client(context: StageContext, section: OpenAISection, where: str) -> OpenAIClient:
+    """One whose waiting a pause holds and a stop ends."""
+    return OpenAIClient(section, where, checkpoint=context.checkpoint, notice=context.notice)
 
 
 def make_server(context: StageContext) -> ModelServer:

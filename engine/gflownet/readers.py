@@ -134,7 +134,10 @@ def make_reader(context: StageContext, embedder: Callable[[], SentenceEmbedder])
     """As `answer.reader` names it. Raises ConfigError for a key that is not there, ModelError for a model."""
     section = context.config.answer
     if section.reader == "openai":
-        return OpenAIReader(OpenAIClient(section.openai, "answer.openai"), section.openai.model)
+        client = OpenAIClient(
+            section.openai, "answer.openai", checkpoint=context.checkpoint, notice=context.notice
+        )
+        return OpenAIReader(client, section.openai.model)
     if section.reader == "model":
         return ModelReader(context.load_model(section.model or context.config.model), section.max_new_tokens)
     return PathReader(embedder())

@@ -16,13 +16,17 @@ class OpenAISection(Section):
     """A model behind an OpenAI-compatible server."""
 
     model: str = Field(default="gpt-4o", min_length=1, description="Name of the model on the server.")
-    base_url: str | None = Field(default=None, description="Address of the server; none: OpenAI's own.")
-    api_key_env: str = Field(
-        default="OPENAI_API_KEY", min_length=1, description="Environment variable that holds the key."
+    base_url: str | None = Field(
+        default=None, description="Address of the server, without password; none: OpenAI's own."
     )
-    timeout: Positive = Field(default=120.0, description="Seconds for one request.")
+    api_key_env: str = Field(
+        default="OPENAI_API_KEY",
+        min_length=1,
+        description="Environment variable that holds the key; `none`: the server wants no key.",
+    )
+    timeout: Positive = Field(default=120.0, description="Seconds for one request, to its last byte.")
     retries: NonNegativeInt = Field(
-        default=4, description="Further attempts after 429, 5xx and broken connections."
+        default=4, description="Further attempts after 408, 409, 429, 5xx and broken connections."
     )
     max_tokens: PositiveInt = Field(default=2000, description="Longest reply, in tokens.")
     temperature: Annotated[float, Field(ge=0, le=2)] = Field(default=0.0, description="Sampling temperature.")

@@ -1,0 +1,51 @@
+"""A server's address: what of it may be shown, what of it is a secret, whether it is this machine."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
+
+_SHORTEST_SECRET = 4
+"""Shorter pieces would be struck out of words that have nothing to do with them."""
+
+
+def shown_address(url: str) -> str:
+    """Scheme, host, port and path: neither user nor password nor query."""
+    parts = _split(url)
+    if parts is None:
+        return "an address that cannot be read"
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+def address_secrets(url: str) -> list[str]:
+    """Texts of the address that must not be repeated, longest first."""
+    parts = _split(url)
+    if parts is None:
+        return [url]
+    user = parts.netloc.rpartition("@")[0]
+    password = user.partition(":")[2]
+    found = {parts.query, user, password, unquote(user), unquote(password)}
+    found |= {base64.b64encode(unquote(user).encode()).decode()} if user else set()
+    found |= {value for _, value in parse_qsl(parts.query)}
+    return sorted((text for text in found if len(text) >= _SHORTEST_SECRET), key=len, reverse=True)
+
+
+def is_local(url: str) -> bool:
+    """Whether the server is on this machine: nobody else reads what is sent there."""
+    parts = _split(url)
+    host = "" if parts is None else (parts.hostname or "")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _split(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # a port that is none is found only here
+    except ValueError:
+        return None
+    return parts
