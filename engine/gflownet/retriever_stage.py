@@ -76,12 +76,13 @@ class _Run:
             # Where no question can tell epochs apart, the last one is kept.
             judged = any(bool(label.any()) for label in labels)
             best = training.keep_best(sum(recall.values()) if judged else float(training.epoch))
-            training.save()
+            # Before the checkpoint: a kill in between tells an epoch twice, never not at all.
             context.emit(
                 RetrieverEpoch(
                     epoch=training.epoch, epochs=section.epochs, loss=loss, recall=recall, best=best
                 )
             )
+            training.save()
             context.progress(training.epoch, section.epochs, note=f"loss {loss:.3f}")
         training.model.load_state_dict(training.best)
         return {
