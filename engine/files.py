@@ -15,12 +15,21 @@ from typing import Any
 from engine.errors import DataError, disk_errors
 
 
+_UNFINISHED = ".unfinished"
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what a killed `write_atomic` left below `folder`. Only for who knows that nobody writes there."""
+    for path in folder.rglob(f".*{_UNFINISHED}"):
+        path.unlink(missing_ok=True)
+
+
 def write_atomic(path: Path, data: bytes | str) -> None:
     """Write to a temporary name beside `path`, fsync, rename. A reader sees the old file or the new one."""
     payload = data.encode() if isinstance(data, str) else data
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_UNFINISHED)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(payload)

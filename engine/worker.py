@@ -37,6 +37,7 @@ from engine.events import (
     WorkerStarted,
     WorkerStopped,
 )
+from engine.files import remove_unfinished
 from engine.gate import Gate
 from engine.lm.protocol import LanguageModel
 from engine.registry import resolve_stage
@@ -186,6 +187,7 @@ class Worker:
         self._log = EventLog(self._directory.events, header)
 
     def _begin(self, config: Config) -> None:
+        remove_unfinished(self._directory.path)
         record = self._record
         record.status, record.failure = "running", ""
         record.attempts += 1

@@ -26,7 +26,7 @@ from screens.widgets.tab_line import Tab
 TABS = [
     Tab("evidence-pane", "Data"),
     Tab("steps-pane", "Training"),
-    Tab("questions-pane", "Questions"),
+    Tab("questions-pane", "Paths"),
     Tab("methods-pane", "Figures"),
     Tab("evidence-answers-pane", "Answers"),
     Tab("gflownet-files-pane", "Files"),
@@ -51,7 +51,7 @@ A sampler walks from the question's entities along edges of its graph and may st
 that a path comes up in proportion to its reward R: 1 where it meets an answer, a thousandth where not. On every
 path log Z + log P_F − log P_B − log R = δ should be zero; *Training* shows what is left of it.
 
-*Questions* lists the held-out ones with the paths that were sampled: how often, at which probability P_F, which
+*Paths* lists the held-out questions with the paths that were sampled: how often, at which probability P_F, which
 answers they meet; thick lines lie on a shortest path. `r` samples a question again with another temperature,
 prior or draw; `escape` goes back to the samples of the run. Below the paths stands the prompt they make.
 *Data* counts what each stage kept and left out. *Answers* compares what a reader makes of the sampled paths with what

@@ -188,13 +188,14 @@ class _Build:
         )
 
     def _table(self, path: Path, texts: list[str], total: int, zero: bool) -> None:
+        unfinished = path.with_name(f"{path.stem}.texts.npy")
         if path.exists():
+            unfinished.unlink(missing_ok=True)  # killed between the two
             return
         if not texts:
             raise DataError(
                 what="no text to embed is left", where="graphs", mend="see dropped.json for what was wrong"
             )
-        unfinished = path.with_name(f"{path.stem}.texts.npy")
 
         def told(done: int) -> None:
             self.context.progress(total, total, note=f"embedding {done:,} of {len(texts):,} texts")

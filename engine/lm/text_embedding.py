@@ -31,10 +31,11 @@ def embed_texts(
 ) -> NDArray[np.float32]:
     """One row a text, (len(texts), dimension), also written to `file`. `load` is called only when something is left
     to embed; `progress` is told how many distinct texts are done."""
+    folder = file.with_suffix(".parts")
     if file.exists():
+        shutil.rmtree(folder, ignore_errors=True)
         return np.load(file, allow_pickle=False)
     distinct = distinct_texts(texts)
-    folder = file.with_suffix(".parts")
     embedder: SentenceEmbedder | None = None
     parts: list[NDArray[np.float32]] = []
     for start in range(0, len(distinct), PART):
