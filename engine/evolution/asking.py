@@ -11,7 +11,7 @@ from engine.evolution.answers import BASELINE, MINIBATCH, VALIDATION, AnswerReco
 from engine.evolution.deltas import Deltas
 from engine.evolution.events_of import scored_event
 from engine.evolution.history import Usage
-from engine.evolution.judge import Verdict, judge_retrying
+from engine.evolution.judge import Unjudged, Verdict, judge_retrying
 from engine.evolution.processor import generate_processor
 from engine.evolution.questions import ask
 from engine.evolution.score import Score, score
@@ -87,7 +87,7 @@ class Asking:
         def one(pair: tuple[TaskExample, Answer]) -> AnswerRecord:
             example, answer = pair
             verdict = self.verdict(example, answer.text)
-            failed = isinstance(verdict, str)
+            failed = isinstance(verdict, Unjudged)
             return AnswerRecord(
                 iteration=iteration,
                 split=split,
@@ -95,14 +95,14 @@ class Asking:
                 answer=answer.text,
                 token_ids=answer.tokens,
                 correct=None if failed else verdict.correct,
-                reasoning=verdict if failed else verdict.reasoning,
-                usage=Usage() if failed else verdict.usage,
+                reasoning=verdict.reason if failed else verdict.reasoning,
+                usage=verdict.usage,
             )
 
         with ThreadPoolExecutor(len(answers) or 1) as pool:
             return list(pool.map(one, zip(examples, answers, strict=True)))
 
-    def verdict(self, example: TaskExample, text: str) -> Verdict | str:
+    def verdict(self, example: TaskExample, text: str) -> Verdict | Unjudged:
         """What the judge says of an answer; why it failed, if it did as often as it may."""
         attempts = self.context.config.evolution.judge.attempts
         golds = example.meta["answers"]
@@ -112,7 +112,7 @@ class Asking:
         """The same for the beginning of an answer."""
         text = self.setup.vocabulary.tokenizer.decode(list(tokens))
         verdict = self.verdict(self._examples[record.example_id], text)
-        return None if isinstance(verdict, str) else verdict.correct
+        return None if isinstance(verdict, Unjudged) else verdict.correct
 
     def clusters_of(self, record: AnswerRecord) -> list[int]:
         """The cluster of each token."""

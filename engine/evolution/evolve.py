@@ -179,6 +179,8 @@ class _Loop:
             return f"the target {section.target:g} is reached"
         if section.max_calls is not None and usage.calls >= section.max_calls:
             return f"{usage.calls} calls are spent"
+        if section.max_tokens is not None and usage.tokens >= section.max_tokens:
+            return f"{usage.tokens} tokens are spent"
         if section.max_cost is not None and usage.cost >= section.max_cost:
             return f"{usage.cost:g} is spent"
         return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from engine.errors import SteerError
@@ -22,7 +22,19 @@ class Verdict:
 
 
 class JudgeFailed(SteerError):
-    """No verdict could be had. This is no wrong answer."""
+    """No verdict could be had. This is no wrong answer. `usage`: it cost, too."""
+
+    def __init__(self, *, what: str, where: str = "", mend: str = "", usage: Usage | None = None) -> None:
+        super().__init__(what=what, where=where, mend=mend)
+        self.usage = usage or Usage()
+
+
+@dataclass(frozen=True)
+class Unjudged:
+    """Why there is no verdict after all attempts, and what they cost."""
+
+    reason: str
+    usage: Usage
 
 
 class Judge(Protocol):
@@ -42,16 +54,18 @@ def judge_retrying(
     answer: str,
     attempts: int,
     checkpoint: Callable[[], None],
-) -> Verdict | str:
-    """A verdict, or after `attempts` failures why there is none."""
-    reason = ""
+) -> Verdict | Unjudged:
+    """A verdict, or after `attempts` failures why there is none; what failed before is charged to either."""
+    reason, usage = "", Usage()
     for _ in range(attempts):
         checkpoint()
         try:
-            return judge.judge(question, golds, answer)
+            verdict = judge.judge(question, golds, answer)
         except JudgeFailed as error:
-            reason = str(error)
-    return reason
+            reason, usage = str(error), usage + error.usage
+        else:
+            return replace(verdict, usage=usage + verdict.usage)
+    return Unjudged(reason, usage)
 
 
 _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "k": 1e3, "m": 1e6, "mm": 1e6,

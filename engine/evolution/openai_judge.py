@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from engine.evolution.history import Usage
 from engine.evolution.judge import JudgeFailed, Verdict
 from engine.evolution.openai_reflector import used
 from engine.lm.openai_client import Message, OpenAIClient, Reply, Schema, ServerFailed
@@ -49,7 +50,8 @@ class OpenAIJudge:
         try:
             reply = self._client.complete(self.messages(question, golds, answer), SCHEMA)
         except ServerFailed as error:
-            raise JudgeFailed(what=error.what, where=error.where, mend=error.mend) from None
+            usage = Usage(calls=error.calls)
+            raise JudgeFailed(what=error.what, where=error.where, mend=error.mend, usage=usage) from None
         return _read(reply, self.name)
 
     def messages(self, question: str, golds: Sequence[str], answer: str) -> list[Message]:
@@ -82,4 +84,5 @@ def _read(reply: Reply, name: str) -> Verdict:
         what=problem or "the verdict is not an object with `reasoning` and `correct`",
         where=f"evolution.judge: {name}",
         mend="the answer is judged again, and left out if that fails as often as evolution.judge.attempts",
+        usage=used(reply.spent),
     )

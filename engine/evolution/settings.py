@@ -102,6 +102,9 @@ class EvolutionSection(Section):
     max_calls: PositiveInt | None = Field(
         default=None, description="Stop after so many calls of judge and reflector."
     )
+    max_tokens: PositiveInt | None = Field(
+        default=None, description="Stop after so many tokens of judge and reflector, prompts and completions."
+    )
     max_cost: Positive | None = Field(
         default=None, description="Stop when judge and reflector have cost this."
     )

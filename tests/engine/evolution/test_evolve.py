@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ from engine.evolution.cluster_map import load_cluster_map
 from engine.evolution.clusters_stage import BuildClusters
 from engine.evolution.deltas import read_deltas
 from engine.evolution.evolve import Evolve
-from engine.evolution.history import read_history
+from engine.evolution.history import Usage, read_history
+from engine.evolution.judge import JudgeFailed, Verdict
 from engine.evolution.layout import EvolutionLayout
 from engine.evolution.processor import expected_row
 from engine.evolution.processor_check import check_processor
@@ -28,7 +30,7 @@ from engine.evolution.settings import ClustersSection, EvolutionSection
 from engine.files import read_jsonl
 from engine.lm.load import load_model
 from engine.lm.protocol import LanguageModel
-from engine.stage import StageContext, StopRequested
+from engine.stage import StageContext, StageResult, StopRequested
 from tests.engine.lm.test_sglang_server import section as stand_in_for_sglang
 from tests.run_stage import run_stage
 
@@ -50,6 +52,12 @@ def configured(**changes: object) -> Config:
         clusters=ClustersSection(embedder="hashed", k=6, frequency_texts=8),
         evolution=EvolutionSection(**{**fields, **changes}),  # type: ignore[arg-type]
     )
+
+
+def finish_stage(folder: Path, config: Config, model: LanguageModel) -> StageResult:
+    """What the stage itself says came of it."""
+    context = StageContext("evolve", config, folder, lambda event: None, lambda: None, lambda section: model)
+    return Evolve().run(context)
 
 
 @pytest.fixture(scope="module")
@@ -257,6 +265,51 @@ def test_ends_early(
     run_stage(Evolve(), configured(**changes), run, model)
     history = read_history(EvolutionLayout(run).history)
     assert len(history.iterations) == iterations if iterations else history.since_best <= 1
+
+
+class Priced:
+    """A judge that costs, and fails at every answer it is told to."""
+
+    name = "priced"
+
+    def __init__(self, fails: set[int] | None = None) -> None:
+        self.asked, self.fails = 0, fails or set()
+
+    def judge(self, question: str, golds: Sequence[str], answer: str) -> Verdict:
+        self.asked += 1
+        usage = Usage(calls=1, tokens=10, cost=0.5)
+        if self.asked in self.fails:
+            raise JudgeFailed(what="no verdict", where="the judge", mend="ask another", usage=usage)
+        return Verdict(True, "fine", usage)
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        ({"max_calls": 20}, "22 calls are"),
+        ({"max_tokens": 200}, "220 tokens are"),
+        ({"max_cost": 10}, "11 is"),
+    ],
+)
+def test_a_budget_ends_it(
+    run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch, budget: dict[str, object], words: str
+) -> None:
+    """The first iteration takes 8 + 6 + 8 verdicts; no second one is begun."""
+    monkeypatch.setattr("engine.evolution.setup.make_judge", lambda context: Priced())
+    result = finish_stage(run, configured(iterations=9, **budget), model)
+    assert len(read_history(EvolutionLayout(run).history).iterations) == 1
+    assert str(result.summary["ended"]) == f"{words} spent"
+
+
+def test_verdicts_that_failed_are_charged(
+    run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answer 3 gets its verdict at the second attempt, and of the rest none fails: one call more than answers."""
+    judge = Priced({3})
+    monkeypatch.setattr("engine.evolution.setup.make_judge", lambda context: judge)
+    run_stage(Evolve(), configured(iterations=1), run, model)
+    usage = read_history(EvolutionLayout(run).history).usage
+    assert (usage.calls, usage.tokens, usage.cost) == (23, 230, 11.5)
 
 
 def test_bad_input(run: Path, model: LanguageModel, tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.evolution.judge import JudgeFailed, NumericJudge, Verdict, judge_retrying, quantities
+from engine.evolution.history import Usage
+from engine.evolution.judge import JudgeFailed, NumericJudge, Unjudged, Verdict, judge_retrying, quantities
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,8 @@ def test_what_stands_in_a_text() -> None:
 
 def test_failures_are_retried_then_told() -> None:
     class Flaky:
+        """Every call takes a token."""
+
         name = "flaky"
 
         def __init__(self, failures: int) -> None:
@@ -66,8 +69,11 @@ def test_failures_are_retried_then_told() -> None:
         def judge(self, question: str, golds: object, answer: str) -> Verdict:
             self.left -= 1
             if self.left >= 0:
-                raise JudgeFailed(what="no verdict", where="here", mend="try again")
-            return Verdict(True, "fine")
+                raise JudgeFailed(what="no verdict", where="here", mend="try again", usage=once)
+            return Verdict(True, "fine", once)
 
-    assert judge_retrying(Flaky(2), "?", ["1"], "1", 3, lambda: None) == Verdict(True, "fine")
-    assert "no verdict" in str(judge_retrying(Flaky(3), "?", ["1"], "1", 3, lambda: None))
+    once = Usage(calls=1, tokens=7)
+    thrice = Usage(calls=3, tokens=21)
+    assert judge_retrying(Flaky(2), "?", ["1"], "1", 3, lambda: None) == Verdict(True, "fine", thrice)
+    failed = judge_retrying(Flaky(3), "?", ["1"], "1", 3, lambda: None)
+    assert isinstance(failed, Unjudged) and "no verdict" in failed.reason and failed.usage == thrice

@@ -133,8 +133,15 @@ def test_the_judge_is_told_tolerance_and_all_gold_answers() -> None:
 
 @pytest.mark.parametrize("fault", ["text is no JSON", "refusal", "truncated"])
 def test_a_verdict_that_is_none_is_a_failure_and_no_wrong_answer(fault: str) -> None:
-    with misbehaving_server(verdict, [fault]) as server, pytest.raises(JudgeFailed):
+    with misbehaving_server(verdict, [fault]) as server, pytest.raises(JudgeFailed) as caught:
         OpenAIJudge(client(server.url), "m", 0.01).judge("What?", ["41"], "It is 41.")
+    assert (caught.value.usage.calls, caught.value.usage.tokens) == (1, 120)
+
+
+def test_verdicts_that_never_came_count_as_calls() -> None:
+    with misbehaving_server(verdict, ["500"] * 3) as server, pytest.raises(JudgeFailed) as caught:
+        OpenAIJudge(client(server.url), "m", 0.01).judge("What?", ["41"], "It is 41.")
+    assert (caught.value.usage.calls, caught.value.usage.tokens) == (3, 0)
 
 
 def test_a_verdict_of_another_shape() -> None:
