@@ -14,7 +14,6 @@ from typing import Any
 
 from engine.errors import DataError, disk_errors
 
-
 _UNFINISHED = ".unfinished"
 
 

@@ -33,9 +33,13 @@ def main(runs: int, small: Sequence[str]) -> None:
             run = prepared(Path(folder), f"killed{index}", small)
             hits = run_killed(run, seconds, random.Random(index))
             kills += hits
-            equal = artefacts(run) == expected
-            same += equal
-            print(f"run {index}: killed {hits} times, {'equal' if equal else 'DIFFERENT'}", flush=True)
+            found = artefacts(run)
+            same += found == expected
+            differing = sorted(
+                name for name in found.keys() | expected if found.get(name) != expected.get(name)
+            )
+            told = f"DIFFERENT: {', '.join(differing)}" if differing else "equal"
+            print(f"run {index}: killed {hits} times, {told}", flush=True)
         print(f"{same} of {runs} equal ({len(expected)} files each), {kills} kills")
 
 
