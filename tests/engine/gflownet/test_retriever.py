@@ -24,6 +24,7 @@ from engine.gflownet.retrieval_dataset import GRetrievalDataset
 from engine.gflownet.retrieval_store import RetrievalRecord, RetrievalStore
 from engine.gflownet.retriever import Retriever, recall_at_k
 from engine.gflownet.retriever_stage import TrainRetriever, read_scores
+from engine.gflownet.retriever_training import RetrieverTraining
 from engine.gflownet.tables import EmbeddingTables
 from engine.stage import StageContext, StopRequested
 from tests.engine.gflownet.random_graphs import scored_graphs
@@ -220,6 +221,36 @@ def test_a_stop_anywhere_changes_nothing(graphs: Path, tmp_path: Path):
     assert files(stopped) == files(whole)
     curve = [[event for event in found if isinstance(event, RetrieverEpoch)] for found in (again, events)]
     assert curve[0] == curve[1]
+
+
+class Recording(GRetrievalDataset):
+    """Notes which graphs are asked for."""
+
+    def __init__(self, store: RetrievalStore, split: str) -> None:
+        super().__init__(store, split)
+        self.asked: list[int] = []
+
+    def __getitem__(self, number: int) -> Any:
+        self.asked.append(number)
+        return super().__getitem__(number)
+
+
+def test_every_epoch_sees_every_question_once_in_an_order_of_its_own(graphs: Path, tmp_path: Path):
+    tables = EmbeddingTables.load(graphs)
+    orders: list[list[list[int]]] = []
+    for seed in (0, 0, 1):
+        section = small_config().retriever
+        training = RetrieverTraining(tables.width, section, seed, tmp_path / "retriever.pt", seed=5)
+        orders.append([])
+        for _ in range(3):
+            with RetrievalStore(layout.retrieval_store(graphs)) as store:
+                data = Recording(store, "train")
+                training.run_epoch(data, tables, lambda: None)
+            assert sorted(data.asked) == list(range(len(data)))
+            orders[-1].append(data.asked)
+    first, same, other = orders
+    assert first == same, "drawn by run seed and epoch alone"
+    assert len({tuple(order) for order in [*first, *other]}) == 6
 
 
 def test_without_a_question_to_choose_by_the_last_epoch_is_kept(folder: Path):
