@@ -36,6 +36,15 @@ class Evolve:
             setup.server.close()
 
 
+def _gave_up(failures: int, aborted: str) -> ReflectorGaveUp:
+    return ReflectorGaveUp(
+        what=f"the reflector gave no valid reply in {failures} iterations in a row: {aborted}",
+        where="evolution.reflector",
+        mend="mend what it says and resume, with more `evolution.iterations` where all are done: every finished "
+        "iteration is kept",
+    )
+
+
 class _Loop:
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -55,12 +64,11 @@ class _Loop:
             aborted = self._iterate(len(self.history.iterations))
             failures = failures + 1 if aborted else 0
             if failures >= section.failures:
-                raise ReflectorGaveUp(
-                    what=f"the reflector gave no valid reply in {failures} iterations in a row: {aborted}",
-                    where="evolution.reflector",
-                    mend="mend what it says and resume: every finished iteration is kept",
-                )
+                raise _gave_up(failures, aborted)
             self.context.boundary()
+        failures = self.history.aborted_in_a_row()
+        if failures >= section.failures:  # an earlier attempt gave up at the last iteration
+            raise _gave_up(failures, self.history.iterations[-1].aborted)
         return write_report(setup, self.asking, reason)
 
     # ------------------------------------------------------------ before the first iteration

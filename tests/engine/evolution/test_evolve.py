@@ -256,6 +256,21 @@ def test_a_reflector_that_always_fails_ends_the_stage_and_loses_nothing(
     assert len(read_history(EvolutionLayout(run).history).iterations) == 5
 
 
+def test_a_reflector_that_gave_up_at_the_end_is_told_again(
+    run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is left to iterate then, and still this is no end like any other."""
+    monkeypatch.setattr("engine.evolution.setup.make_reflector", lambda context: Failing({1, 2}))
+    told = []
+    for _ in range(2):
+        with pytest.raises(SteerError, match="2 iterations in a row: it refused") as caught:
+            run_stage(Evolve(), configured(failures=2), run, model)
+        told.append(str(caught.value))
+    assert told[0] == told[1]
+    run_stage(Evolve(), configured(failures=2, iterations=4), run, model)
+    assert len(read_history(EvolutionLayout(run).history).iterations) == 4
+
+
 @pytest.mark.parametrize(
     ("changes", "iterations"), [({"target": 0.01}, 1), ({"patience": 1, "iterations": 9}, None)]
 )
