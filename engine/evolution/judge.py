@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from engine.errors import SteerError
 from engine.evolution.history import Usage
+from engine.evolution.quantities import quantities, same, stated
+from engine.evolution.words import agreement, words
 
 
 @dataclass(frozen=True)
@@ -68,48 +69,25 @@ def judge_retrying(
     return Unjudged(reason, usage)
 
 
-_SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "k": 1e3, "m": 1e6, "mm": 1e6,
-           "bn": 1e9, "b": 1e9}  # fmt: skip
-_NUMBER = re.compile(
-    r"(?P<open>\()?(?<!\w)(?P<sign>[-\u2212])?\s?(?P<unit>[$€£])?\s?(?P<sign2>[-\u2212])?"
-    r"(?<![\w.])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
-    r"\s?(?P<percent>%|percent\b)?(?P<close>\))?"
-    r"(?:\s?(?P<scale>thousand|million|billion|trillion|bn|mm|[kmb])\b)?",
-    re.IGNORECASE,
-)
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """A number in a text. `value` with its scale word; `plain` without: tables often leave it out."""
-
-    value: float
-    plain: float
-    percent: bool
-    scaled: bool
-    text: str
-
-
-def quantities(text: str) -> list[Quantity]:
-    """Every number in `text`: thousands separators, currency, percent, scale words, (accounting negatives)."""
-    found = []
-    for match in _NUMBER.finditer(text):
-        plain = float(match["digits"].replace(",", ""))
-        if match["sign"] or match["sign2"] or (match["open"] and match["close"]):
-            plain = -plain
-        scale = _SCALES[match["scale"].lower()] if match["scale"] else 1.0
-        found.append(Quantity(plain * scale, plain, bool(match["percent"]), scale != 1.0, match[0].strip()))
-    return found
+_LONGEST_NUMERIC = 12
+"""Words besides its numbers with which a gold answer still is a figure; a longer one is a text that has some."""
 
 
 class NumericJudge:
-    """Offline. A gold answer with a number is met by the same number within `tolerance` (relative), any other one
-    by its words. It reads figures and words, not meaning."""
+    """Offline. It reads figures and words, not meaning.
+
+    A gold answer with a number is met by the same number within `tolerance` (relative; absolute where it is 0). An
+    answer that lists several different numbers is judged by what it comes to: the number after "answer is" and the
+    like, else the last one that is no year (as many as the gold answer has); that another one happens to match does
+    not help. A gold answer without a number, or a long one, is a text: it is met from a token F1 of `text_threshold`
+    on.
+    """
 
     name = "numeric (offline)"
 
-    def __init__(self, tolerance: float) -> None:
+    def __init__(self, tolerance: float, text_threshold: float = 0.7) -> None:
         self.tolerance = tolerance
+        self.text_threshold = text_threshold
 
     def judge(self, question: str, golds: Sequence[str], answer: str) -> Verdict:
         """Right if the answer meets any gold answer."""
@@ -118,32 +96,20 @@ class NumericJudge:
 
     def _against(self, gold: str, answer: str) -> Verdict:
         wanted = quantities(gold)
-        if not wanted:
-            return _words(gold, answer)
-        given = quantities(answer)
-        missing = [want for want in wanted if not any(self._same(want, found) for found in given)]
+        figures = [want for want in wanted if not want.year] or wanted
+        if not figures or len(words(gold)) - len(figures) > _LONGEST_NUMERIC:
+            return self._text(gold, answer)
+        given = stated(answer, figures)
+        missing = [want for want in figures if not any(same(want, found, self.tolerance) for found in given)]
         if missing:
-            shown = ", ".join(dict.fromkeys(found.text for found in given)) or "no number"
-            return Verdict(False, f"{missing[0].text} is not among what was answered: {shown}")
+            shown = ", ".join(found.text for found in given) or "no number"
+            return Verdict(False, f"{missing[0].text} is not what was answered: {shown}")
         return Verdict(
-            True, f"answered {', '.join(want.text for want in wanted)} within {self.tolerance:.2%}"
+            True, f"answered {', '.join(want.text for want in figures)} within {self.tolerance:.2%}"
         )
 
-    def _same(self, want: Quantity, found: Quantity) -> bool:
-        if want.percent and found.percent != want.percent and want.plain != found.plain:
-            return False
-        both = want.scaled == found.scaled
-        a, b = (want.value, found.value) if both else (want.plain, found.plain)
-        return abs(a - b) <= self.tolerance * max(abs(a), 1e-12)
-
-
-def _words(gold: str, answer: str) -> Verdict:
-    """The gold answer's words, in order and next to each other."""
-    want, said = _tokens(gold), _tokens(answer)
-    inside = bool(want) and any(said[i : i + len(want)] == want for i in range(len(said) - len(want) + 1))
-    told = "is in the answer" if inside else "is not in the answer"
-    return Verdict(inside, f"`{gold}` {told}")
-
-
-def _tokens(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
+    def _text(self, gold: str, answer: str) -> Verdict:
+        found = agreement(gold, answer)
+        right = found >= self.text_threshold
+        sign = "at least" if right else "less than"
+        return Verdict(right, f"`{gold}` agrees by {found:.2f}, {sign} {self.text_threshold:g}")

@@ -25,7 +25,7 @@ def make_judge(context: StageContext) -> Judge:
 
         client = _client(context, section.openai, "evolution.judge.openai")
         return OpenAIJudge(client, section.openai.model, section.tolerance)
-    return NumericJudge(section.tolerance)
+    return NumericJudge(section.tolerance, section.text_threshold)
 
 
 def make_reflector(context: StageContext) -> Reflector:
@@ -57,5 +57,7 @@ def make_server(context: StageContext) -> ModelServer:
     def tell(state: str) -> None:
         context.emit(ServerChanged(state=state, server=server.name, log=server.log_tail()))
 
-    server = SGLangServer(section, model, tokenizer, sglang_processor_string, log, tell)
+    evolution = config.evolution
+    keys = [evolution.judge.openai.api_key_env, evolution.reflector.openai.api_key_env]
+    server = SGLangServer(section, model, tokenizer, sglang_processor_string, log, tell, hidden=keys)
     return server

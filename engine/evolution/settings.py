@@ -65,7 +65,10 @@ class JudgeSection(Section):
         description="`numeric`: compares numbers and words, offline; `openai`: a language model.",
     )
     tolerance: Annotated[float, Field(ge=0, le=1)] = Field(
-        default=0.01, description="Relative difference at which numbers are still the same."
+        default=0.01, description="Relative difference at which numbers are still the same; absolute from 0."
+    )
+    text_threshold: Annotated[float, Field(gt=0, le=1)] = Field(
+        default=0.7, description="Token F1 from which on a text agrees with a gold answer (numeric)."
     )
     attempts: PositiveInt = Field(default=3, description="Attempts before an answer is left out and counted.")
     openai: OpenAISection = OpenAISection()
