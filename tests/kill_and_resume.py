@@ -10,6 +10,9 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import torch
 
 from app.client import prepare_resume, prepare_run, start_worker
 from engine.run_directory import RunDirectory
@@ -85,6 +88,28 @@ def artefacts(run: RunDirectory) -> dict[str, str]:
         for path in root.rglob("*")
         if path.is_file() and path.suffix not in (".svg", ".mdb") and path.name != "training.jsonl"
     )
-    return {
-        path.relative_to(run.path).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
-    }
+    return {path.relative_to(run.path).as_posix(): _digest(path) for path in files}
+
+
+def _digest(path: Path) -> str:
+    """Of a training state its content: the bytes tell which of its equal strings were one object."""
+    if path.suffix != ".pt":
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = hashlib.sha256()
+
+    def add(value: Any) -> None:
+        if isinstance(value, torch.Tensor):
+            digest.update(f"{value.dtype}{tuple(value.shape)}".encode() + value.numpy().tobytes())
+        elif isinstance(value, dict):
+            for key, inner in value.items():
+                digest.update(repr(key).encode())
+                add(inner)
+        elif isinstance(value, (list, tuple)):
+            digest.update(f"{len(value)} items".encode())
+            for inner in value:
+                add(inner)
+        else:
+            digest.update(repr(value).encode())
+
+    add(torch.load(path, weights_only=True))
+    return digest.hexdigest()
