@@ -62,6 +62,13 @@ class _Run:
                 where=str(path),
                 mend="see dropped.json; a larger agent_graphs.anchor_top_k keeps more",
             )
+        width = questions.data[0].question_emb.shape[1]
+        if width != self.tables.width:
+            raise DataError(
+                what=f"questions are embedded in {width} dimensions, entities in {self.tables.width}",
+                where=str(path),
+                mend="embed both with the same model: run the stages from graphs on again",
+            )
         return questions
 
     # ------------------------------------------------------------ training

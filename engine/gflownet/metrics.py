@@ -20,6 +20,7 @@ Figures = dict[str, torch.Tensor]
 def trajectory_figures(batch: GraphBatch, walks: Walks, reward: RewardOutput) -> Figures:
     """Figures [J] of single trajectories (spec 9.1)."""
     precision, recall, path_f1 = path_hit(batch, walks)
+    gt_precision, gt_recall, gt_f1 = _gt_path(batch, walks)
     exists = batch.gt_paths[walks.graph, 0] >= 0
     return {
         "rollout_reward": reward.reward,
@@ -31,6 +32,9 @@ def trajectory_figures(batch: GraphBatch, walks: Walks, reward: RewardOutput) ->
         "path_hit_precision": precision,
         "path_hit_recall": recall,
         "path_hit_f1": path_f1,
+        "gt_path_precision": gt_precision,
+        "gt_path_recall": gt_recall,
+        "gt_path_f1": gt_f1,
         "gt_path_full_hit": (_full_hit(batch, walks) & exists).to(reward.reward),
         "length_mean": walks.length.to(reward.reward),
     }
@@ -78,12 +82,21 @@ def question_figures(
 def path_hit(
     batch: GraphBatch, walks: Walks, window: int | None = None
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Precision, recall and F1 [J] of the first `window` walked edges against the ground-truth edges."""
+    """Precision, recall and F1 [J] of the first `window` walked edges against the edges of all shortest paths."""
     edges = walks.edges[:, :window]
     walked = edges >= 0
     hits = (batch.is_gt_edge[edges.clamp(min=0)] & walked).sum(1).to(batch.edge_scores)
     truth = batch.gt_edge_count[walks.graph]
     precision, recall = hits / walked.sum(1).clamp(min=1), hits / truth.clamp(min=1)
+    return precision, recall, f1(precision, recall)
+
+
+def _gt_path(batch: GraphBatch, walks: Walks) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The same against the one path that is taught."""
+    truth = batch.gt_paths[walks.graph]
+    walked, taught = walks.edges >= 0, truth >= 0
+    hits = ((walks.edges[:, :, None] == truth[:, None, :]).any(2) & walked).sum(1).to(batch.edge_scores)
+    precision, recall = hits / walked.sum(1).clamp(min=1), hits / taught.sum(1).clamp(min=1)
     return precision, recall, f1(precision, recall)
 
 

@@ -56,6 +56,7 @@ class StepsPane(ListPane):
 
     def charts(self) -> Sequence[Chart]:
         return (
+            Chart("loss, log Z", "step", "", id="loss-chart"),
             Chart("TB residual δ: median, 5% and 95%", "step", "", id="residual-chart"),
             Chart("success, path F1", "step", "", id="success-chart"),
         )
@@ -66,6 +67,11 @@ class StepsPane(ListPane):
     def show(self) -> None:
         super().show()
         steps = self.session.state.gflownet.steps[:]
+        loss = [
+            _series("loss", steps, lambda s: s.loss, "braille"),
+            _series("log Z", steps, lambda s: s.log_z, "dot"),
+        ]
+        self.query_one("#loss-chart", Chart).show_series(loss)
         with_spread = [step for step in steps if step.quantiles]
         self.query_one("#residual-chart", Chart).show_series(
             [

@@ -8,6 +8,7 @@ import json
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -122,6 +123,15 @@ def test_a_checkpoint_of_another_shape_is_named(folder: Path, changes: dict[str,
     run_stages(folder, ("gflownet",), small_config(gflownet={"steps": 10}))
     with pytest.raises(DataError, match=f"another {named}"):
         run_stages(folder, ("gflownet",), small_config(gflownet={"steps": 10, **changes}))
+
+
+def test_embeddings_of_another_width_are_named(folder: Path):
+    for path in (layout.entity_embeddings(folder), layout.relation_embeddings(folder)):
+        table = np.load(path)
+        path.unlink()
+        np.save(path, np.ascontiguousarray(table[:, :100]))
+    with pytest.raises(DataError, match="questions are embedded in 256 dimensions, entities in 100"):
+        run_stages(folder, ("gflownet",))
 
 
 def test_a_broken_checkpoint_is_named(folder: Path):

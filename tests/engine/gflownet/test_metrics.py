@@ -44,6 +44,9 @@ def test_figures_of_single_trajectories():
     assert figures["path_hit_precision"] == pytest.approx([1, 0, 1, 0])
     assert figures["path_hit_recall"] == pytest.approx([1, 0, 0.5, 0])
     assert figures["path_hit_f1"] == pytest.approx([1, 0, 2 / 3, 0])
+    assert figures["gt_path_precision"] == pytest.approx([1, 0, 1, 0])
+    assert figures["gt_path_recall"] == pytest.approx([1, 0, 0.5, 0])
+    assert figures["gt_path_f1"] == pytest.approx([1, 0, 2 / 3, 0])
     assert figures["gt_path_full_hit"] == [1, 0, 0, 0]
     assert figures["length_mean"] == [2, 2, 1, 0]
 
