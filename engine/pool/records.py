@@ -1,0 +1,284 @@
+"""RL data: for every query a pool of demonstrations and trajectories that point into it (spec Pool, Data Models)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from engine.errors import DataError
+from engine.files import write_atomic
+
+POOL_SIZE = 64
+"""Candidates of a query after normalisation."""
+SHOTS = 2
+"""Demonstrations a trajectory points to, in the order they stand in the prompt."""
+POOL_NAMES = ("candidate_pool_indices", "candidate_pool_ids")
+
+_MEND = "correct the file, or leave the query out"
+_OWN = frozenset({"pointer", "pointer_global", "vqa_correct", "vqa_acc_score", "gen_method"})
+
+
+class TrajectoryData(msgspec.Struct, frozen=True, kw_only=True):
+    """Two demonstrations and how well the model answered with them.
+
+    `pointer`: their places in the pool; `pointer_global`: their rows in the embedding table; `vqa_acc_score` in
+    [0, 1]; `extra`: fields of the file that are none of these, as they stood there.
+    """
+
+    pointer: list[int]
+    vqa_correct: int
+    vqa_acc_score: float
+    gen_method: str
+    pointer_global: list[int] | None = None
+    extra: dict[str, Any] = {}
+
+    @property
+    def failed(self) -> bool:
+        """Whether it was never scored: its score says nothing."""
+        return bool(self.extra.get("eval_failed", False))
+
+
+class RLQueryData(msgspec.Struct, frozen=True, kw_only=True):
+    """A query: `candidate_pool_indices` are rows of the embedding table, in an order that positions depend on."""
+
+    query_id: str
+    candidate_pool_indices: list[int]
+    pointer_candidates: list[TrajectoryData]
+    extra: dict[str, Any] = {}
+
+    def pair(self, trajectory: TrajectoryData) -> tuple[int, int]:
+        """The rows a trajectory of this query points to."""
+        first, second = trajectory.pointer
+        pool = self.candidate_pool_indices
+        return local_to_global(first, pool), local_to_global(second, pool)
+
+
+class RLData(dict[str, RLQueryData]):
+    """Queries by id. `notes`: entries of the file whose keys begin with `_`, which are no queries."""
+
+    def __init__(self, queries: Mapping[str, RLQueryData], notes: Mapping[str, Any] | None = None) -> None:
+        super().__init__(queries)
+        self.notes: dict[str, Any] = dict(notes or {})
+
+
+def local_to_global(local: int, pool: Sequence[int]) -> int:
+    """Row of the demonstration at place `local`. Raises DataError for a place that the pool does not have."""
+    if not 0 <= local < len(pool):
+        raise DataError(what=f"place {local} is not in a pool of {len(pool)}", mend=_MEND)
+    return pool[local]
+
+
+def global_to_local(row: int, pool: Sequence[int]) -> int:
+    """First place of row `row`. Raises DataError for a row that is not in the pool."""
+    try:
+        return pool.index(row)
+    except ValueError:
+        raise DataError(what=f"row {row} is not in the pool", mend=_MEND) from None
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_rl_data(path: Path, table_size: int | None = None) -> RLData:
+    """Queries of a JSON file: an object of queries by id, or a list of queries with `query_id`.
+
+    Pools may have any size and hold a row twice: normalisation mends that. Raises DataError, naming query,
+    trajectory and value, for what cannot be meant: pointers out of the pool, rows that `table_size` does not reach,
+    a `pointer_global` that contradicts `pointer`, scores that are none, ids that stand there twice.
+    """
+    try:
+        found = json.loads(path.read_bytes(), object_pairs_hook=_object)
+    except OSError as error:
+        raise DataError(
+            what=f"no RL data: {error.strerror}", where=str(path), mend="name a JSON file"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(what=f"no JSON: {error}", where=str(path), mend="restore the file") from error
+    notes: dict[str, Any] = {}
+    queries: dict[str, RLQueryData] = {}
+    for key, record in _entries(found, path):
+        if key is not None and key.startswith("_"):
+            notes[key] = record
+            continue
+        query = parse_query(key, record, str(path), table_size)
+        if query.query_id in queries:
+            raise _bad(str(path), f"query {query.query_id}", "this id stands there twice")
+        queries[query.query_id] = query
+    return RLData(queries, notes)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r} stands twice in one object")
+    return found
+
+
+def _entries(found: Any, path: Path) -> Iterable[tuple[str | None, Any]]:
+    if isinstance(found, dict):
+        return found.items()
+    if isinstance(found, list):
+        return ((None, record) for record in found)
+    raise DataError(
+        what="neither an object of queries by id nor a list of queries",
+        where=str(path),
+        mend="see the README",
+    )
+
+
+def parse_query(key: str | None, record: Any, source: str, table_size: int | None = None) -> RLQueryData:
+    """One query. `key`: its id where the file is an object; `source` names the file in errors."""
+    where = f"query {key}" if key is not None else "a query of the list"
+    if not isinstance(record, dict):
+        raise _bad(source, where, f"found {_shown(record)}, expected an object")
+    query_id = _query_id(key, record, source, where)
+    where = f"query {query_id}"
+    pool = _pool(record, source, where, table_size)
+    trajectories = record.get("pointer_candidates")
+    if not isinstance(trajectories, list):
+        raise _bad(source, where, f"pointer_candidates is {_shown(trajectories)}, expected a list")
+    own = {"query_id", "pointer_candidates", *POOL_NAMES}
+    return RLQueryData(
+        query_id=query_id,
+        candidate_pool_indices=pool,
+        pointer_candidates=[
+            _trajectory(one, pool, source, f"{where}, trajectory {number}")
+            for number, one in enumerate(trajectories)
+        ],
+        extra={name: _plain(value) for name, value in record.items() if name not in own},
+    )
+
+
+def _query_id(key: str | None, record: dict[str, Any], source: str, where: str) -> str:
+    stated = record.get("query_id", key)
+    if isinstance(stated, bool) or not isinstance(stated, (str, int)) or stated == "":
+        raise _bad(source, where, f"query_id is {_shown(stated)}, expected a number or a text")
+    if key is not None and str(stated) != key:
+        raise _bad(source, where, f"query_id is {_shown(stated)}, its key is {key!r}")
+    return str(stated)
+
+
+def _pool(record: dict[str, Any], source: str, where: str, table_size: int | None) -> list[int]:
+    given = [(name, record[name]) for name in POOL_NAMES if name in record]
+    if not given:
+        raise _bad(source, where, f"has neither {' nor '.join(POOL_NAMES)}")
+    name, pool = given[0]
+    if any(other != pool for _, other in given):
+        raise _bad(source, where, f"{' and '.join(POOL_NAMES)} are not the same")
+    if not isinstance(pool, list):
+        raise _bad(source, where, f"{name} is {_shown(pool)}, expected a list of rows")
+    for place, row in enumerate(pool):
+        if not _is_int(row) or row < 0:
+            raise _bad(source, where, f"{name}[{place}] is {_shown(row)}, expected a row from 0")
+        if table_size is not None and row >= table_size:
+            what = f"{name}[{place}] is {row}, but the embedding table has {table_size} rows"
+            raise _bad(source, where, what, "give the embeddings this file was made with")
+    return pool
+
+
+def _trajectory(record: Any, pool: list[int], source: str, where: str) -> TrajectoryData:
+    if not isinstance(record, dict):
+        raise _bad(source, where, f"found {_shown(record)}, expected an object")
+    pointer = _ints(record.get("pointer"), "pointer", source, where)
+    for place in pointer:
+        if not 0 <= place < len(pool):
+            raise _bad(source, where, f"pointer {pointer} leaves the pool of {len(pool)}")
+    pointer_global: list[int] | None = None
+    if record.get("pointer_global") is not None:
+        pointer_global = _ints(record["pointer_global"], "pointer_global", source, where)
+        mapped = [pool[place] for place in pointer]
+        if pointer_global != mapped:
+            what = f"pointer {pointer} leads to rows {mapped}, but pointer_global is {pointer_global}"
+            raise _bad(source, where, what)
+    extra = {name: _plain(value) for name, value in record.items() if name not in _OWN}
+    correct, score = _scores(record, bool(extra.get("eval_failed", False)), source, where)
+    method = record.get("gen_method")
+    if not isinstance(method, str):
+        raise _bad(source, where, f"gen_method is {_shown(method)}, expected a text")
+    return TrajectoryData(
+        pointer=pointer,
+        pointer_global=pointer_global,
+        vqa_correct=correct,
+        vqa_acc_score=score,
+        gen_method=method,
+        extra=extra,
+    )
+
+
+def _ints(value: Any, name: str, source: str, where: str) -> list[int]:
+    if not isinstance(value, list) or len(value) != SHOTS or not all(map(_is_int, value)):
+        raise _bad(source, where, f"{name} is {_shown(value)}, expected {SHOTS} whole numbers")
+    return value
+
+
+def _scores(record: dict[str, Any], failed: bool, source: str, where: str) -> tuple[int, float]:
+    """(vqa_correct, vqa_acc_score); a trajectory whose evaluation failed may do without them."""
+    correct, score = record.get("vqa_correct"), record.get("vqa_acc_score")
+    if failed:
+        correct, score = correct or 0, score or 0.0
+    if not isinstance(correct, (bool, int)) or correct not in (0, 1):
+        raise _bad(source, where, f"vqa_correct is {_shown(correct)}, expected 0 or 1")
+    if isinstance(score, bool) or not isinstance(score, (int, float)) or not 0 <= score <= 1:
+        raise _bad(source, where, f"vqa_acc_score is {_shown(score)}, expected a number from 0 to 1")
+    return int(correct), float(score)
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _plain(value: Any) -> Any:
+    """Python writes NaN and infinities into JSON, which has none: null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _bad(source: str, where: str, what: str, mend: str = _MEND) -> DataError:
+    return DataError(what=what, where=f"{source}: {where}", mend=mend)
+
+
+# ---------------------------------------------------------------- writing
+
+
+def write_rl_data(path: Path, data: Mapping[str, RLQueryData]) -> None:
+    """Write what `read_rl_data` reads, atomically, with the spec's names, unknown fields and notes."""
+    notes = data.notes if isinstance(data, RLData) else {}
+    whole = {**notes, **{key: query_record(query) for key, query in data.items()}}
+    write_atomic(path, json.dumps(_plain(whole), ensure_ascii=False, indent=1) + "\n")
+
+
+def query_record(query: RLQueryData) -> dict[str, Any]:
+    """A query as it stands in the file."""
+    return {
+        "query_id": query.query_id,
+        "candidate_pool_indices": query.candidate_pool_indices,
+        "pointer_candidates": [_record(trajectory) for trajectory in query.pointer_candidates],
+        **query.extra,
+    }
+
+
+def _record(trajectory: TrajectoryData) -> dict[str, Any]:
+    pointed = {} if trajectory.pointer_global is None else {"pointer_global": trajectory.pointer_global}
+    return {
+        "pointer": trajectory.pointer,
+        **pointed,
+        "vqa_correct": trajectory.vqa_correct,
+        "vqa_acc_score": trajectory.vqa_acc_score,
+        "gen_method": trajectory.gen_method,
+        **trajectory.extra,
+    }
