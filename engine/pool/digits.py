@@ -1,0 +1,207 @@
+"""Offline data of the demonstration pool: questions about scikit-learn's handwritten digits (DESIGN 6).
+
+1,797 pictures of 8x8 pixels come with scikit-learn. Each is photographed here under a light of its own: brightness,
+contrast and a slanting shade differ, so that photos which are alike as pixels need not show the same digit. Four
+questions are asked about the same picture, and have different answers. Demonstrations, training queries and held-out
+queries show different pictures.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.lm.hashed_embedder import HashedEmbedder
+from engine.seeds import generator
+
+QUESTIONS = (
+    "Which digit is this?",
+    "Which digit comes after this one?",
+    "Is this digit even?",
+    "Is this digit larger than four?",
+)
+ANNOTATORS = 10
+SIDE = 8
+QUESTION_WIDTH = 32
+PICTURES = {"demonstration": range(900), "train": range(900, 1500), "heldout": range(1500, 1797)}
+"""Places in the seed's order of the pictures."""
+MOST_DEMONSTRATIONS = len(PICTURES["demonstration"]) * len(QUESTIONS)
+_CARELESS = 0.2
+"""Share of an annotator's readings without a second look."""
+_LOOKS_ALIKE = 1.6
+"""Squared distance over which the chance of a careless reading falls by e."""
+_LIGHT = 0.2
+"""Largest change of brightness by the lamp, and from edge to middle by its shade."""
+
+Floats = NDArray[np.float64]
+Photo = NDArray[np.uint8]
+
+
+def answer_of(digit: int, question: int) -> str:
+    """The right answer to question number `question` about `digit`."""
+    match question:
+        case 0:
+            return str(digit)
+        case 1:
+            return str(digit + 1)
+        case 2:
+            return "yes" if digit % 2 == 0 else "no"
+        case _:
+            return "yes" if digit > 4 else "no"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question (its number) about a photo [8, 8], and what ten people answered."""
+
+    photo: Photo
+    question: int
+    annotations: tuple[str, ...]
+
+    @property
+    def majority(self) -> str:
+        """The most frequent answer; of equals the first in order."""
+        counts = Counter(self.annotations)
+        return min(counts, key=lambda answer: (-counts[answer], answer))
+
+
+class DigitsDataset:
+    """Demonstrations by row of `embeddings`, queries by id.
+
+    `embeddings` is float32 [N, 96]: pixels, then question words, each scaled to length 1/sqrt(2), so that the dot
+    product of two rows is the mean of both similarities. Row 4 i + q is picture i under question q.
+    """
+
+    def __init__(
+        self, seed: int, demonstrations: int = MOST_DEMONSTRATIONS, train: int = 600, heldout: int = 300
+    ) -> None:
+        """Counts of questions, at most 3,600 demonstrations. A query is the same whatever the counts are."""
+        if not 2 <= demonstrations <= MOST_DEMONSTRATIONS:
+            raise ValueError(f"from 2 to {MOST_DEMONSTRATIONS} demonstrations")
+        pictures = _Pictures(seed)
+        self._rows = [pictures.demonstration(row) for row in range(demonstrations)]
+        self.splits = {
+            split: [f"{split}-{number:04d}" for number in range(count)]
+            for split, count in (("train", train), ("heldout", heldout))
+        }
+        self._queries = {
+            name: pictures.query(name, split) for split, names in self.splits.items() for name in names
+        }
+        self.embeddings = _embed(self._rows)
+        self._query_embeddings = dict(zip(self._queries, _embed(list(self._queries.values())), strict=True))
+
+    @property
+    def query_ids(self) -> list[str]:
+        """Training queries, then held-out ones."""
+        return list(self._queries)
+
+    def asked(self, query_id: str) -> Asked:
+        """Everything about a query."""
+        return self._queries[query_id]
+
+    def shown(self, row: int) -> Asked:
+        """Everything about a demonstration."""
+        return self._rows[row]
+
+    def question(self, query_id: str) -> str:
+        """In words."""
+        return QUESTIONS[self._queries[query_id].question]
+
+    def annotations(self, query_id: str) -> list[str]:
+        """Ten answers."""
+        return list(self._queries[query_id].annotations)
+
+    def query_embedding(self, query_id: str) -> NDArray[np.float32]:
+        """[96], of length 1, in the space of `embeddings`."""
+        return self._query_embeddings[query_id]
+
+    def query_image(self, query_id: str) -> Photo:
+        """[8, 8] greyscale."""
+        return self._queries[query_id].photo
+
+    def image(self, row: int) -> Photo:
+        """[8, 8] greyscale."""
+        return self._rows[row].photo
+
+    def demonstration(self, row: int) -> tuple[str, str]:
+        """Question and answer: what most of its annotators said."""
+        shown = self._rows[row]
+        return QUESTIONS[shown.question], shown.majority
+
+
+# ---------------------------------------------------------------- pictures and people
+
+
+class _Pictures:
+    """Draws photos and annotations; every draw depends on the seed and on what is drawn alone."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._images, self._digits, self._readings = _source()
+        self._order = self._draws("order").permutation(len(self._digits))
+
+    def _draws(self, item: str) -> np.random.Generator:
+        return generator(self._seed, "digits", item)
+
+    def demonstration(self, row: int) -> Asked:
+        place, question = divmod(row, len(QUESTIONS))
+        photo = photographed(self._image(place), self._draws(f"photo {place}"))
+        return self._ask(place, photo, question, self._draws(f"demonstration {row}"))
+
+    def query(self, name: str, split: str) -> Asked:
+        draws = self._draws(f"query {name}")
+        place, question = int(draws.choice(PICTURES[split])), int(draws.integers(len(QUESTIONS)))
+        return self._ask(place, photographed(self._image(place), draws), question, draws)
+
+    def _image(self, place: int) -> Floats:
+        return self._images[self._order[place]]
+
+    def _ask(self, place: int, photo: Photo, question: int, draws: np.random.Generator) -> Asked:
+        read = draws.choice(10, ANNOTATORS, p=self._readings[self._order[place]])
+        return Asked(photo, question, tuple(answer_of(int(digit), question) for digit in read))
+
+
+def photographed(image: Floats, draws: np.random.Generator) -> Photo:
+    """`image` [8, 8] in [0, 1] under a lamp of its own: contrast, brightness, a shade both ways, a little noise."""
+    contrast = draws.uniform(0.3, 0.6)
+    brightness, down, across = draws.uniform(-_LIGHT, _LIGHT, 3)
+    slope = np.linspace(-1, 1, SIDE)
+    light = 0.3 + brightness + down * slope[:, None] + across * slope
+    seen = np.clip(contrast * image + light + draws.normal(0, 0.03, image.shape), 0, 1)
+    return np.round(255 * seen).astype(np.uint8)
+
+
+@cache
+def _source() -> tuple[Floats, NDArray[np.int64], Floats]:
+    """Pictures [1797, 8, 8] in [0, 1], their digits, and the chance [1797, 10] that somebody reads each digit."""
+    from sklearn.datasets import load_digits
+
+    images, digits = load_digits(return_X_y=True)
+    flat = np.asarray(images, dtype=np.float64) / 16
+    digits = np.asarray(digits, dtype=np.int64)
+    means = np.stack([flat[digits == digit].mean(axis=0) for digit in range(10)])
+    alike = np.exp(-np.square(flat[:, None] - means).sum(axis=2) / _LOOKS_ALIKE)
+    careless = alike / alike.sum(axis=1, keepdims=True)
+    return flat.reshape(-1, SIDE, SIDE), digits, (1 - _CARELESS) * np.eye(10)[digits] + _CARELESS * careless
+
+
+# ---------------------------------------------------------------- embeddings
+
+
+def _embed(asked: Sequence[Asked]) -> NDArray[np.float32]:
+    if not asked:
+        return np.empty((0, SIDE * SIDE + QUESTION_WIDTH), dtype=np.float32)
+    pixels = np.stack([one.photo.ravel() for one in asked]).astype(np.float64)
+    pixels /= np.maximum(np.linalg.norm(pixels, axis=1, keepdims=True), 1)
+    words = _question_words()[[one.question for one in asked]]
+    return (np.concatenate([pixels, words], axis=1) / np.sqrt(2)).astype(np.float32)
+
+
+@cache
+def _question_words() -> NDArray[np.float32]:
+    return HashedEmbedder(QUESTION_WIDTH).embed(QUESTIONS)
