@@ -19,6 +19,7 @@ from engine.gflownet.settings import (
     GraphsSection,
     RetrieverSection,
 )
+from engine.pool.settings import PoolSection
 
 
 class RunSection(Section):
@@ -189,6 +190,7 @@ class Config(Section):
     agent_graphs: AgentGraphsSection = AgentGraphsSection()
     gflownet: GFlowNetSection = GFlowNetSection()
     answer: AnswerSection = AnswerSection()
+    pool: PoolSection = PoolSection()
 
     @property
     def evolution_model(self) -> ModelSection:

@@ -1,0 +1,104 @@
+"""Configuration of the stages pool and selector (spec Pool)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from engine.config_section import NonNegativeInt, PositiveInt, Section
+from engine.lm.openai_section import OpenAISection
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class QuestionFiles(Section):
+    """Questions in the JSON files of VQAv2 and OK-VQA, with an embedding each."""
+
+    questions: str = Field(
+        min_length=1, description="JSON with `questions`: `question_id`, `image_id`, `question`."
+    )
+    annotations: str = Field(min_length=1, description="JSON with `annotations`: `question_id`, `answers`.")
+    embeddings: str = Field(
+        min_length=1,
+        description=".npy (memory-mapped) or .pt, [n, d]: row i belongs to question i of the file.",
+    )
+    images: str | None = Field(
+        default=None,
+        description="Where the images are, as `folder/COCO_train2014_{image_id:012d}.jpg`; none: they are not shown.",
+    )
+
+
+class PoolFilesSection(Section):
+    """dataset files: demonstrations are the rows of one embedding table."""
+
+    demonstrations: QuestionFiles | None = Field(
+        default=None, description="Every question with its answer may be shown as a demonstration."
+    )
+    queries: QuestionFiles | None = Field(
+        default=None, description="Questions that RL data is about; none: the demonstrations ask each other."
+    )
+    heldout: QuestionFiles | None = Field(
+        default=None, description="Questions to compare selectors on; none: `heldout_share` of the queries."
+    )
+    heldout_share: Share = Field(default=0.2, description="Share of the queries that nothing is trained on.")
+    query_id: Literal["question_id", "row"] = Field(
+        default="question_id", description="What names a query in RL data: its id, or its place in its file."
+    )
+
+
+class VQASection(Section):
+    """The model that answers with two demonstrations."""
+
+    kind: Literal["digits", "openai"] = Field(
+        default="digits",
+        description="`digits`: offline, votes with its demonstrations; `openai`: a vision model behind a server.",
+    )
+    openai: OpenAISection = OpenAISection()
+
+
+class PoolSection(Section):
+    """The stage `pool`."""
+
+    dataset: Literal["digits", "files"] = Field(
+        default="digits", description="scikit-learn's handwritten digits, or files of one's own."
+    )
+    files: PoolFilesSection = PoolFilesSection()
+    rl_data: str | None = Field(
+        default=None,
+        description="JSON of queries with pools and trajectories; digits: none, they are generated.",
+    )
+    train_queries: PositiveInt = Field(default=300, description="Queries to train on (digits).")
+    heldout_queries: PositiveInt = Field(default=150, description="Held-out queries (digits).")
+    vqa: VQASection = VQASection()
+    search_top_k: Annotated[int, Field(ge=2)] = Field(
+        default=300, description="Rows nearest to a query that pairs are made of."
+    )
+    max_eval_pairs: NonNegativeInt = Field(default=50, description="Most pairs a query is asked with.")
+    enough_positives: NonNegativeInt = Field(
+        default=0, description="Ask no further once so many pairs were fully right; 0: ask all."
+    )
+    batch_size: PositiveInt = Field(default=50, description="Pairs handed to the model at once.")
+    max_inject_per_query: NonNegativeInt = Field(default=8, description="Most candidates replaced a query.")
+    target_trajectory_count: PositiveInt = Field(default=12, description="Trajectories a query ends with.")
+    positive_quota: NonNegativeInt = Field(
+        default=4, description="Of them fully right, if there are so many."
+    )
+    partial_quota: NonNegativeInt = Field(
+        default=2, description="Of them partly right, if there are so many."
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> PoolSection:
+        if self.dataset == "files":
+            if self.files.demonstrations is None:
+                raise ValueError("dataset `files` needs `files.demonstrations`")
+            if self.rl_data is None:
+                raise ValueError("dataset `files` needs `rl_data`")
+            if self.vqa.kind == "digits":
+                raise ValueError("vqa.kind `digits` answers about digits alone: choose `openai`")
+        if self.positive_quota + self.partial_quota > self.target_trajectory_count:
+            raise ValueError(
+                "positive_quota and partial_quota are more than target_trajectory_count together"
+            )
+        return self
