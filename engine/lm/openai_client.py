@@ -18,11 +18,12 @@ from typing import Any, Protocol
 
 from engine.errors import ConfigError, Problem, SteerError
 from engine.lm.background import LOOK_EVERY, finish
+from engine.lm.request_rate import RequestRate
 from engine.lm.retry_after import LONGEST_WAIT, retry_after
 from engine.lm.server_address import address_secrets, is_local, shown_address
 
-Message = dict[str, str]
-"""`role` and `content`."""
+Message = dict[str, Any]
+"""`role` and `content`: a text, or a list of parts (text, image_url) as vision models take them."""
 Schema = dict[str, Any]
 """`name` and `schema`, as `response_format` takes them."""
 
@@ -112,8 +113,9 @@ class OpenAIClient:
         sleep: Callable[[float], None] | None = None,
         checkpoint: Callable[[], None] = lambda: None,
         notice: Callable[[str], None] = lambda text: None,
+        requests_per_minute: float = 0,
     ) -> None:
-        """`where` names the configuration's section in errors.
+        """`where` names the configuration's section in errors; 0 `requests_per_minute` are as many as there are.
 
         `checkpoint` may block or raise and is called all the while a reply or the next attempt is waited for, by
         one thread at a time. `notice` is told of a server on this machine that is asked without a key. Raises
@@ -131,6 +133,7 @@ class OpenAIClient:
         self._one_at_a_time = threading.Lock()
         self._secrets = [key] * bool(key) + address_secrets(config.base_url or "")
         self._form = _Form()
+        self._rate = RequestRate(requests_per_minute)
         self._client = AsyncOpenAI(
             api_key=key or "none", base_url=config.base_url, timeout=config.timeout, max_retries=0
         )
@@ -149,6 +152,8 @@ class OpenAIClient:
         calls, tries, wait = 0, 0, _FIRST_WAIT
         while True:
             self._look()
+            if ahead := self._rate.next_wait(time.monotonic()):
+                self._sleep(ahead)
             found = self._once(messages, schema)
             calls += 1
             if isinstance(found, Reply):

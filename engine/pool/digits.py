@@ -124,6 +124,10 @@ class DigitsDataset:
         """[8, 8] greyscale."""
         return self._queries[query_id].photo
 
+    def own_rows(self, query_id: str) -> Sequence[int]:
+        """None: no query's picture is a demonstration's."""
+        return ()
+
     def image(self, row: int) -> Photo:
         """[8, 8] greyscale."""
         return self._rows[row].photo

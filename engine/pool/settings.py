@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from engine.config_section import NonNegativeInt, PositiveInt, Section
-from engine.lm.openai_section import OpenAISection
+from engine.lm.openai_section import NonNegative, OpenAISection
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -47,6 +47,34 @@ class PoolFilesSection(Section):
     )
 
 
+class VisionSection(OpenAISection):
+    """A vision model behind an OpenAI-compatible server. Demonstrations are earlier turns of the conversation."""
+
+    max_tokens: PositiveInt = Field(default=500, description="Longest reply, in tokens.")
+    system: str = Field(
+        default="Answer questions about images with a word, a number or a short phrase, as in the examples.",
+        description="System message; empty: none.",
+    )
+    template: str = Field(
+        default="Question: {question}\nShort answer:",
+        description="Text beside an image, with `{question}`, the same for demonstrations and query.",
+    )
+    detail: Literal["low", "high", "auto"] = Field(
+        default="auto",
+        description="How closely the model is to look at an image, where its server knows that.",
+    )
+    workers: PositiveInt = Field(default=8, description="Requests under way at once.")
+    requests_per_minute: NonNegative = Field(
+        default=0.0, description="Most requests begun in a minute, further attempts included; 0: no limit."
+    )
+
+    @model_validator(mode="after")
+    def _asks(self) -> VisionSection:
+        if "{question}" not in self.template:
+            raise ValueError("`template` needs {question}")
+        return self
+
+
 class VQASection(Section):
     """The model that answers with two demonstrations."""
 
@@ -54,7 +82,7 @@ class VQASection(Section):
         default="digits",
         description="`digits`: offline, votes with its demonstrations; `openai`: a vision model behind a server.",
     )
-    openai: OpenAISection = OpenAISection()
+    openai: VisionSection = VisionSection()
 
 
 class PoolSection(Section):

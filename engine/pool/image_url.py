@@ -1,0 +1,74 @@
+"""Images as data URLs, as vision models take them."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import DataError
+
+SMALLEST_SIDE = 128
+"""Smaller pictures are enlarged, each pixel to a square: the patches of a vision model have 14 pixels and more."""
+_SIGNATURES = {
+    b"\xff\xd8\xff": "image/jpeg",
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"GIF8": "image/gif",
+    b"RIFF": "image/webp",
+}
+
+
+def image_url(image: NDArray[np.uint8] | Path) -> str:
+    """Data URL of greyscale [h, w], as PNG, or of a JPEG, PNG, GIF or WebP file as it is. Raises DataError."""
+    if isinstance(image, Path):
+        data = _read(image)
+        return _url(_kind(data, image), data)
+    return _url("image/png", png(enlarged(image)))
+
+
+def enlarged(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """`image` with whole-numbered magnification, so that its shorter side has at least SMALLEST_SIDE pixels."""
+    if image.ndim != 2 or image.dtype != np.uint8 or not image.size:
+        raise DataError(
+            what=f"an image of shape {list(image.shape)} and type {image.dtype}",
+            mend="give greyscale [h, w] of type uint8",
+        )
+    times = -(-SMALLEST_SIDE // min(image.shape))
+    return image.repeat(times, axis=0).repeat(times, axis=1)
+
+
+def png(image: NDArray[np.uint8]) -> bytes:
+    """A PNG file of 8-bit greyscale [h, w] (ISO/IEC 15948): header, one stream of unfiltered lines, end."""
+    height, width = image.shape
+    lines = np.concatenate([np.zeros((height, 1), np.uint8), image], axis=1).tobytes()
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    chunks = (_chunk(b"IHDR", header), _chunk(b"IDAT", zlib.compress(lines)), _chunk(b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+def _chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(
+            what=f"no image: {error.strerror}", where=str(path), mend="check the folder and pattern of images"
+        ) from error
+
+
+def _kind(data: bytes, path: Path) -> str:
+    for signature, kind in _SIGNATURES.items():
+        if data.startswith(signature):
+            return kind
+    raise DataError(what="neither JPEG, PNG, GIF nor WebP", where=str(path), mend="convert the image")
+
+
+def _url(kind: str, data: bytes) -> str:
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}"

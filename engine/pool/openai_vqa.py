@@ -1,0 +1,90 @@
+"""A vision model behind an OpenAI-compatible server: demonstrations as earlier turns, images as data URLs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from engine.errors import DataError
+from engine.lm.openai_client import Message, OpenAIClient, Reply, ServerFailed
+from engine.pool.dataset import Image, PoolDataset
+from engine.pool.image_url import image_url
+from engine.pool.settings import VisionSection
+from engine.pool.vqa import VQAAsk, VQAReply
+
+
+class OpenAIVQA:
+    """Asks side by side. What fails for one ask is that ask's error; a batch that fails whole is the server's."""
+
+    def __init__(self, dataset: PoolDataset, client: OpenAIClient, section: VisionSection) -> None:
+        """`client` stops, pauses, retries and keeps the rate."""
+        self.name = section.model
+        self._dataset = dataset
+        self._client = client
+        self._section = section
+
+    def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> list[VQAReply]:
+        """A reply each, in order. Raises ServerFailed where several are asked and the server answers none."""
+        checkpoint()
+        with ThreadPoolExecutor(self._section.workers) as pool:
+            found = list(pool.map(self._one, asks))
+        failures = [one for one in found if isinstance(one, ServerFailed)]
+        if len(failures) == len(asks) > 1:
+            raise failures[0]
+        return [_failed(one) if isinstance(one, ServerFailed) else one for one in found]
+
+    def messages(self, ask: VQAAsk) -> list[Message]:
+        """What is sent: for each demonstration a turn with its answer, then the query. Raises DataError for an image
+        that cannot be read."""
+        dataset, section = self._dataset, self._section
+        found: list[Message] = [{"role": "system", "content": section.system}] if section.system else []
+        for row in ask.demonstrations:
+            question, answer = dataset.demonstration(row)
+            found.append(self._turn(dataset.image(row), question))
+            found.append({"role": "assistant", "content": answer})
+        found.append(self._turn(dataset.query_image(ask.query_id), dataset.question(ask.query_id)))
+        return found
+
+    def _turn(self, image: Image, question: str) -> Message:
+        # Not `format`: questions hold braces, too.
+        text = self._section.template.replace("{question}", question)
+        parts: list[dict[str, Any]] = [{"type": "text", "text": text}]
+        if image is not None:
+            shown = {"url": image_url(image), "detail": self._section.detail}
+            parts.insert(0, {"type": "image_url", "image_url": shown})
+        return {"role": "user", "content": parts}
+
+    def _one(self, ask: VQAAsk) -> VQAReply | ServerFailed:
+        try:
+            return _read(self._client.complete(self.messages(ask)))
+        except DataError as error:
+            return VQAReply(answer=None, error=str(error))
+        except ServerFailed as error:
+            return error
+
+
+def _failed(error: ServerFailed) -> VQAReply:
+    return VQAReply(answer=None, error=str(error), calls=error.calls)
+
+
+def _read(reply: Reply) -> VQAReply:
+    """The first line that says something, without the full stop of a sentence."""
+    said = next((line.strip() for line in reply.text.splitlines() if line.strip()), "")
+    problem = None
+    if reply.refusal:
+        problem = f"the model refused: {reply.refusal[:200]}"
+    elif reply.finish_reason == "length" and "\n" not in reply.text.strip():
+        problem = "the answer was cut off at the token limit"
+    elif reply.finish_reason == "content_filter":
+        problem = "the answer was held back by the server's content filter"
+    elif not said:
+        problem = "the answer is empty"
+    spent = reply.spent
+    return VQAReply(
+        answer=None if problem else said.rstrip("."),
+        error=problem,
+        calls=spent.calls,
+        tokens=spent.tokens,
+        cost=spent.cost,
+    )
