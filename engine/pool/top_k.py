@@ -86,6 +86,12 @@ def _forget(table: NDArray[Any]) -> None:
         table.base.madvise(mmap.MADV_DONTNEED)
 
 
+def usable_rows(table: NDArray[Any], rows: Sequence[int]) -> NDArray[np.bool_]:
+    """[len(rows)]: whether a row can be anybody's neighbour."""
+    directions = _directions(table[np.asarray(rows, dtype=np.int64)])
+    return np.array([bool(np.isfinite(one).all()) for one in directions], dtype=np.bool_)
+
+
 def similarities(table: NDArray[Any], rows: Sequence[int], query: NDArray[Any]) -> Floats:
     """[len(rows)]: cosine of each row to the query [d]; minus infinity for a row that is not finite."""
     found = _directions(table[np.asarray(rows, dtype=np.int64)]) @ _directions(query[None])[0]

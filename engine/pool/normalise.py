@@ -1,0 +1,119 @@
+"""Pools of any size become pools of 64 different, usable candidates (spec Pool, properties 1 to 3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from numpy.typing import NDArray
+
+from engine.errors import DataError
+from engine.pool.candidate_pool_injector import remapped
+from engine.pool.records import POOL_SIZE, RLQueryData, TrajectoryData
+from engine.pool.top_k import similarities, usable_rows
+
+Ranking = Callable[[Sequence[TrajectoryData]], Sequence[TrajectoryData]]
+"""Trajectories in the order in which their rows are worth keeping."""
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """`query` with its pool of 64. `cut` and `filled`: rows taken out for size, or put in. `dropped`: rows and
+    trajectories left out, by reason."""
+
+    query: RLQueryData
+    cut: tuple[int, ...] = ()
+    filled: tuple[int, ...] = ()
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
+def normalise(
+    query: RLQueryData,
+    table: NDArray[Any],
+    query_embedding: NDArray[Any],
+    nearest: Sequence[int],
+    ranking: Ranking,
+    own_rows: Sequence[int] = (),
+    size: int = POOL_SIZE,
+) -> Normalised:
+    """A pool of exactly `size` rows, each once, none the query's own, all finite in `table`.
+
+    What stays keeps its order, which carries a prior. Too many: rows that the best trajectories point to stay, then
+    the most similar. Too few: the `nearest` rows of the table follow, best first. A trajectory goes with a row it
+    points to, or if it points to one row twice, or repeats another one's rows in order. Raises DataError where the
+    table has too few usable rows.
+    """
+    dropped: Counter[str] = Counter()
+    pool = _usable(query.candidate_pool_indices, table, set(own_rows), dropped)
+    trajectories = _distinct(query, set(pool), dropped)
+    kept = _fitting(query, pool, ranking(trajectories), table, query_embedding, size)
+    surviving = [one for one in trajectories if kept.issuperset(query.pair(one))]
+    if len(surviving) < len(trajectories):
+        dropped["trajectory: its candidate was cut"] += len(trajectories) - len(surviving)
+    cut = tuple(row for row in pool if row not in kept)
+    own = {*pool, *own_rows}
+    filled = tuple(row for row in nearest if row not in own)[: size - len(kept)]
+    if len(kept) + len(filled) < size:
+        raise DataError(
+            what=f"a pool of {size} needs as many usable rows, the table has {len(kept) + len(filled)}",
+            where=f"query {query.query_id}",
+            mend="give a larger embedding table, without NaN",
+        )
+    whole = [row for row in pool if row in kept] + list(filled)
+    thinned = msgspec.structs.replace(query, pointer_candidates=surviving)
+    return Normalised(remapped(thinned, whole), cut, filled, dropped)
+
+
+def _usable(pool: Sequence[int], table: NDArray[Any], own_rows: set[int], dropped: Counter[str]) -> list[int]:
+    """Rows in order, each once, without the query's own and those that are not finite."""
+    once = list(dict.fromkeys(pool))
+    others = [row for row in once if row not in own_rows]
+    usable = [row for row, good in zip(others, usable_rows(table, others), strict=True) if good]
+    counts = {
+        "candidate: twice in the pool": len(pool) - len(once),
+        "candidate: the query itself": len(once) - len(others),
+        "candidate: embedding not finite": len(others) - len(usable),
+    }
+    dropped.update({reason: count for reason, count in counts.items() if count})
+    return usable
+
+
+def _distinct(query: RLQueryData, pool: set[int], dropped: Counter[str]) -> list[TrajectoryData]:
+    """Trajectories that point to two different rows of the pool; of several to the same rows the first scored."""
+    found: dict[tuple[int, int], TrajectoryData] = {}
+    for one in query.pointer_candidates:
+        pair = query.pair(one)
+        if not pool.issuperset(pair):
+            dropped["trajectory: its candidate cannot be used"] += 1
+        elif pair[0] == pair[1]:
+            dropped["trajectory: one candidate twice"] += 1
+        elif pair in found and not found[pair].failed:
+            dropped["trajectory: another points to the same"] += 1
+        else:
+            dropped.update(["trajectory: another points to the same"] if pair in found else [])
+            found[pair] = one
+    return list(found.values())
+
+
+def _fitting(
+    query: RLQueryData,
+    pool: Sequence[int],
+    ranked: Sequence[TrajectoryData],
+    table: NDArray[Any],
+    query_embedding: NDArray[Any],
+    size: int,
+) -> set[int]:
+    """Rows that stay, at most `size`."""
+    if len(pool) <= size:
+        return set(pool)
+    kept: set[int] = set()
+    for one in ranked:
+        if len(kept.union(query.pair(one))) <= size:
+            kept.update(query.pair(one))
+    similarity = similarities(table, pool, query_embedding)
+    order = sorted(range(len(pool)), key=lambda place: (-similarity[place], place))
+    rest = [pool[place] for place in order if pool[place] not in kept]
+    return kept.union(rest[: size - len(kept)])

@@ -1,0 +1,120 @@
+"""Pools of any size become 64 different usable rows (spec Pool, properties 1 to 3), hostile files included."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import DataError
+from engine.pool.normalise import Normalised, normalise
+from engine.pool.records import POOL_SIZE, RLQueryData, TrajectoryData
+from engine.pool.top_k import similarities, top_k
+from engine.pool.trajectory_quality_controller import TrajectoryQualityController
+from tests.engine.pool.rl_data import queries
+
+ROWS = 700
+TABLE = np.random.default_rng(0).normal(size=(ROWS, 8)).astype(np.float32)
+HOSTILE = TABLE.copy()
+HOSTILE[::7] = np.nan
+QUERY = np.random.default_rng(1).normal(size=8).astype(np.float32)
+
+
+def normalised(query: RLQueryData, table: np.ndarray = TABLE, own: tuple[int, ...] = ()) -> Normalised:
+    nearest = top_k(table, QUERY[None], POOL_SIZE + len(own)).of(0)
+    return normalise(query, table, QUERY, nearest, TrajectoryQualityController().ranked, own)
+
+
+def plain(pool: list[int], *pointers: tuple[int, int], scores: tuple[float, ...] = ()) -> RLQueryData:
+    scores = scores or (1.0,) * len(pointers)
+    return RLQueryData(
+        query_id="7",
+        candidate_pool_indices=pool,
+        pointer_candidates=[
+            TrajectoryData(
+                pointer=list(pointer), vqa_correct=int(score == 1), vqa_acc_score=score, gen_method="beam"
+            )
+            for pointer, score in zip(pointers, scores, strict=True)
+        ],
+    )
+
+
+def by_similarity(rows: list[int]) -> list[int]:
+    cosine = similarities(TABLE, rows, QUERY)
+    return [rows[place] for place in np.argsort(-cosine, kind="stable")]
+
+
+@given(
+    query=st.sampled_from([(1, 10), (60, 70), (400, 500)]).flatmap(lambda sizes: queries(rows=ROWS, sizes=sizes)),
+    own=st.lists(st.integers(0, ROWS - 1), max_size=3, unique=True).map(tuple),
+    table=st.sampled_from([TABLE, HOSTILE]),
+)  # fmt: skip
+def test_properties_1_to_3_hold_for_any_file(query: RLQueryData, own: tuple[int, ...], table: np.ndarray):
+    found = normalised(query, table, own)
+    pool = found.query.candidate_pool_indices
+    assert len(pool) == len(set(pool)) == POOL_SIZE
+    assert not set(pool) & set(own)
+    assert np.isfinite(table[pool]).all()
+    pairs = [query.pair(one) for one in query.pointer_candidates]
+    for one in found.query.pointer_candidates:
+        assert all(0 <= place < POOL_SIZE for place in one.pointer)
+        assert found.query.pair(one) == tuple(one.pointer_global or ())
+        assert found.query.pair(one) in pairs, "a trajectory points to other rows than it did"
+    stayed = [
+        row
+        for row in dict.fromkeys(query.candidate_pool_indices)
+        if row in pool[: POOL_SIZE - len(found.filled)]
+    ]
+    assert pool == stayed + list(found.filled), "order carries a prior"
+    gone = len(query.pointer_candidates) - len(found.query.pointer_candidates)
+    assert gone == sum(count for reason, count in found.dropped.items() if reason.startswith("trajectory"))
+
+
+def test_a_small_pool_is_filled_with_the_nearest_rows():
+    found = normalised(plain([5, 6, 7], (2, 0)))
+    nearest = [row for row in by_similarity(list(range(ROWS))) if row not in (5, 6, 7)]
+    assert found.query.candidate_pool_indices == [5, 6, 7, *nearest[:61]]
+    assert found.query.pointer_candidates[0].pointer == [2, 0]
+
+
+def test_of_a_large_pool_what_is_pointed_to_stays_then_the_most_similar():
+    pool = list(range(499, -1, -1))
+    far = by_similarity(list(range(500)))[-4:]
+    pointers = [(pool.index(far[0]), pool.index(far[1])), (pool.index(far[2]), pool.index(far[3]))]
+    found = normalised(plain(pool, *pointers, scores=(0.0, 1.0)))
+    others = [row for row in by_similarity(list(range(500))) if row not in far]
+    assert sorted(found.query.candidate_pool_indices) == sorted([*far, *others[:60]])
+    assert found.query.candidate_pool_indices == sorted(found.query.candidate_pool_indices, reverse=True)
+    assert [found.query.pair(one) for one in found.query.pointer_candidates] == [
+        (far[0], far[1]),
+        (far[2], far[3]),
+    ]
+    assert len(found.cut) == 436
+
+
+def test_where_not_everything_pointed_to_fits_the_best_stays():
+    pointers = [(2 * number, 2 * number + 1) for number in range(100)]
+    found = normalised(plain(list(range(200)), *pointers, scores=(*(0.0,) * 99, 1.0)))
+    assert found.query.pair(found.query.pointer_candidates[-1]) == (198, 199)
+    assert len(found.query.pointer_candidates) == 32
+    assert found.dropped["trajectory: its candidate was cut"] == 68
+
+
+def test_what_cannot_be_used_is_counted_by_reason():
+    found = normalised(plain([1, 2, 1, 0, 9], (0, 2), (0, 1), (2, 1), (3, 1), (4, 1)), HOSTILE, own=(9,))
+    assert found.query.candidate_pool_indices[:2] == [1, 2]
+    assert [found.query.pair(one) for one in found.query.pointer_candidates] == [(1, 2)]
+    assert found.dropped == {
+        "candidate: twice in the pool": 1,
+        "candidate: the query itself": 1,
+        "candidate: embedding not finite": 1,
+        "trajectory: one candidate twice": 1,
+        "trajectory: another points to the same": 1,
+        "trajectory: its candidate cannot be used": 2,
+    }
+
+
+def test_a_table_that_is_too_small_is_named():
+    with pytest.raises(DataError, match="pool of 64 needs as many usable rows, the table has 54"):
+        normalised(plain([1, 2]), HOSTILE[:63])
