@@ -2,8 +2,9 @@
 
 `python -m tests.sglang_stand_in --model-path M --host H --port P [--enable-custom-logit-processor] [--fault F]`. The
 custom processor is decoded from the request as SGLang decodes it, and applied. Faults: crash-at-start, never-healthy,
-slow-start, ignore-sigterm, crash-once=FILE (dies after two answers; the file remembers that it has), refuse, garbage,
-leave-a-child=FILE (starts a process and writes its pid).
+hang-on-health, slow-start, ignore-sigterm, crash-once=FILE (dies after two answers; the file remembers that it has),
+hang-once=FILE (the same, but it stays and is silent), always-500, abort, refuse, garbage, leave-a-child=FILE and
+leave-a-daemon=FILE (start a process, the second in a session of its own, and write its pid), tell-environment.
 """
 
 from __future__ import annotations
@@ -40,9 +41,12 @@ if fault == "crash-at-start":
     sys.exit(3)
 if fault == "ignore-sigterm":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-if fault == "leave-a-child":
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+if fault in ("leave-a-child", "leave-a-daemon"):
+    sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+    child = subprocess.Popen(sleep, start_new_session=fault == "leave-a-daemon")
     Path(fault_file).write_text(str(child.pid))
+if fault == "tell-environment":
+    print("environment:", *sorted(os.environ), flush=True)
 
 
 @lru_cache(maxsize=1)
@@ -60,6 +64,8 @@ def processor(string: str) -> Any:
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
+        if fault == "hang-on-health":
+            time.sleep(600)
         healthy = fault != "never-healthy" and time.monotonic() >= ready_at
         self.reply(200 if healthy else 503, {})
 
@@ -71,6 +77,16 @@ class Handler(BaseHTTPRequestHandler):
                 Path(fault_file).touch()
                 print("CUDA error: device-side assert triggered", flush=True)
                 os._exit(1)
+            if fault == "hang-once" and answered == 2 and not Path(fault_file).exists():
+                Path(fault_file).touch()
+                time.sleep(600)
+            if fault == "always-500":
+                self.reply(500, {"error": "out of memory"})
+                return
+            if fault == "abort":
+                finish = {"type": "abort", "message": "scheduler gave up"}
+                self.reply(200, {"text": "", "output_ids": [5], "meta_info": {"finish_reason": finish}})
+                return
             if fault == "refuse":
                 self.reply(400, {"error": {"message": "custom logit processor is not enabled"}})
                 return
@@ -88,6 +104,7 @@ class Handler(BaseHTTPRequestHandler):
         string = body.get("custom_logit_processor")
         if string and not chosen.enable_custom_logit_processor:
             raise ValueError("custom logit processor is not enabled")
+        assert set(sampling["stop_token_ids"]) == set(model().tokenizer.eos_token_ids)
         found = model().generate([request], logits_processor=processor(string) if string else None)[0]
         print(f"answered {len(found.tokens)} tokens", flush=True)
         kind = "length" if found.ended == "length" else "stop"

@@ -1,8 +1,10 @@
 """Runs a command that must not outlive who started it.
 
-`python -m engine.lm.guardian GRACE COMMAND ...` starts the command in the guardian's own process group and waits. When
-the command ends, so does the guardian, with its exit code. When standard input ends, because the starter closed it or
-was killed, the whole group is asked to end, and after GRACE seconds made to.
+`python guardian.py GRACE COMMAND ...` starts the command in the guardian's own process group and waits. When the
+command ends, the guardian ends what it left behind, then itself, with the command's exit code (128 + n for signal n).
+When standard input ends, because the starter closed it or was killed, the whole group is asked to end, and after
+GRACE seconds made to. On Linux the guardian adopts what loses its parent, so that a process in a session of its own is
+reached too.
 """
 
 from __future__ import annotations
@@ -14,8 +16,10 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from pathlib import Path
 
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_LINUX = sys.platform == "linux"
 
 
 def main(arguments: list[str]) -> int:
@@ -24,31 +28,67 @@ def main(arguments: list[str]) -> int:
     # The group is asked as a whole; the guardian is to see it through.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if _LINUX:
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     try:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_die_with_guardian)
-    except OSError:
+    except OSError as error:
+        _say(f"cannot start {command[0]}: {error.strerror}")
         return 127
     threading.Thread(target=_watch, args=(child, grace), daemon=True).start()
-    return child.wait()
+    code = child.wait()
+    if code < 0:
+        _say(f"ended by {signal.Signals(-code).name}")
+        code = 128 - code
+    _end_what_is_left()
+    return code
 
 
 def _watch(child: subprocess.Popen[bytes], grace: float) -> None:
-    """Wait for the end of standard input, then end the group."""
+    """Wait for the end of standard input, then end the command."""
     while os.read(0, 4096):
         pass
-    with suppress(ProcessLookupError):
-        os.killpg(0, signal.SIGTERM)
-    with suppress(subprocess.TimeoutExpired):
+    os.killpg(0, signal.SIGTERM)
+    try:
         child.wait(grace)
-    os.killpg(0, signal.SIGKILL)  # what the command left behind, and the guardian itself
+    except subprocess.TimeoutExpired:
+        child.kill()
+
+
+def _end_what_is_left() -> None:
+    """Kill what the command started and left running, generation after generation."""
+    if not _LINUX:
+        os.killpg(0, signal.SIGKILL)  # the guardian too: the exit code is lost
+    while True:
+        for pid in _children():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+def _children() -> list[int]:
+    found: list[int] = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it may end while it is looked at
+            if int(stat.read_text(errors="replace").rpartition(")")[2].split()[1]) == os.getpid():
+                found.append(int(stat.parent.name))
+    return found
 
 
 def _die_with_guardian() -> None:
     """In the child: the guardian's death is its own (Linux); signals are as they were."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if sys.platform == "linux":
+    if _LINUX:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _say(line: str) -> None:
+    """Into the log."""
+    os.write(2, f"{line}\n".encode(errors="replace"))
 
 
 if __name__ == "__main__":

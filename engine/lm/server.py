@@ -38,9 +38,9 @@ class ModelServer(Protocol):
         """Free the device. A server that does not run stays as it is."""
         ...
 
-    def start(self, processor: Path | None) -> None:
+    def start(self, processor: Path | None, checkpoint: Callable[[], None]) -> None:
         """Serve with the generated file `processor`, or without any. Returns when answers can be had; raises
-        ModelError with the last lines of the log where they cannot."""
+        ModelError with the last lines of the log where they cannot. `checkpoint` may block or raise meanwhile."""
         ...
 
     def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None]) -> list[Answer]:
@@ -74,7 +74,7 @@ class InProcessServer:
         """Nothing to free: processor and model are small beside what embeds the vocabulary."""
         self._processor = None
 
-    def start(self, processor: Path | None) -> None:
+    def start(self, processor: Path | None, checkpoint: Callable[[], None]) -> None:
         self._processor = None if processor is None else self._load_processor(processor)
         self._log = [
             f"serving {self._load().info.name} with {processor.name if processor else 'no processor'}"
