@@ -12,6 +12,8 @@ from app.decisions import Place
 from engine import events as ev
 
 MINIBATCH, VALIDATION, BASELINE = "minibatch", "validation", "baseline"
+TEST, TEST_PLAIN = "test", "test_plain"
+WITHOUT_PROCESSOR = (BASELINE, TEST_PLAIN)
 
 
 class AnswerRow(NamedTuple):
@@ -47,6 +49,11 @@ class IterationState:
     def validation(self) -> ev.AnswersScored | None:
         """Its score on the validation set, if it was asked."""
         return self.scores.get(VALIDATION)
+
+    @property
+    def test(self) -> ev.AnswersScored | None:
+        """Its score on the test set: the best one's, at the end."""
+        return self.scores.get(TEST)
 
     @property
     def best(self) -> bool:
@@ -117,8 +124,9 @@ def _answer(state: EvolutionState, event: ev.AnswerJudged, place: Place) -> None
 
 
 def _scored(state: EvolutionState, event: ev.AnswersScored, place: Place) -> None:
-    if event.split == BASELINE:
-        state.baseline = event
+    if event.split in WITHOUT_PROCESSOR:
+        if event.split == BASELINE:
+            state.baseline = event
         return
     item = state.iterations.get(event.iteration) or IterationState(event.iteration, {})
     state.change(event.iteration, scores={**item.scores, event.split: event})

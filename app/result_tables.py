@@ -64,7 +64,7 @@ def _cells(method: MethodEvaluated) -> list[str]:
 
 
 def _compared_table(rows: list[MethodCompared]) -> Table:
-    table = Table(box=box.SIMPLE, title="Deltas, on the validation set", title_justify="left")
+    table = Table(box=box.SIMPLE, title="Deltas, on the test set", title_justify="left")
     table.add_column("", no_wrap=True)
     for heading in ("n", "correct", "95% interval", "difference", "tokens", "composite"):
         table.add_column(heading, justify="right", no_wrap=True)

@@ -49,7 +49,8 @@ class EvolutionScreen(TabbedScreen):
 Every token of the vocabulary belongs to a cluster; a delta is added to the logits of all tokens of a cluster. Each
 iteration answers a minibatch under the current deltas, judges it, and shows it to the reflector, which proposes
 new ones. *Composite* is 0.4 · shortness + 0.6 · correctness. What looks better than the best so far is asked the
-fixed validation set, and only that decides what is kept (★).
+fixed validation set, and only that decides what is kept (★). At the end the best is compared with no processor and
+with a length cap on a test set that decided nothing.
 
 In *Iterations* `enter` opens the one under the cursor with the reflector's reply and what it changed. `b` begins a
 new run that goes back to that iteration's deltas; this run is not touched. `A` stops after the iteration at work,

@@ -32,6 +32,7 @@ SMALL_EVOLUTION = (
     "evolution.iterations=3",
     "evolution.minibatch_size=8",
     "evolution.validation_size=16",
+    "evolution.test_size=12",
     "evolution.pool_size=60",
     "evolution.batch_size=4",
 )

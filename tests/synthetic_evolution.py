@@ -61,6 +61,8 @@ def _events(iterations: int, finish: bool, rng: random.Random) -> Iterator[ev.Ev
         yield ev.IterationFinished(iteration=iteration, best_iteration=iteration // 2 * 2)
         yield ev.StageProgress(done=iteration + 1, total=iterations, tokens=100, elapsed=1.0 + iteration)
     if finish:
+        yield from _split(0, "test_plain", 4, 0.0, rng)
+        yield from _split((iterations - 1) // 2 * 2, "test", 4, -deltas["3"], rng)
         yield ev.MethodCompared(
             method="no_processor", n=6, correctness=0.9, wilson_low=0.8, wilson_high=0.95, mean_tokens=40.0,
             shortness=0.5, composite=0.74,

@@ -46,6 +46,7 @@ class EvolutionBegan(Event, tag=True, kw_only=True, frozen=True):
     iterations: int
     minibatch: int
     validation: int
+    test: int = 0
     scale: float
     weights: list[float]
     server: str
@@ -64,8 +65,9 @@ class IterationBegan(Event, tag=True, kw_only=True, frozen=True):
 
 
 class AnswerJudged(Event, tag=True, kw_only=True, frozen=True):
-    """One answer. `split`: minibatch, validation or baseline; `correct` None: the judge failed, `reasoning` says
-    why. `pieces` are the answer's tokens as text, `clusters` the cluster of each (255: none)."""
+    """One answer. `split`: minibatch, validation, baseline (validation without processor), test or test_plain
+    (test without processor); `correct` None: the judge failed, `reasoning` says why. `pieces` are the answer's
+    tokens as text, `clusters` the cluster of each (255: none)."""
 
     iteration: int
     split: str
@@ -109,7 +111,7 @@ class ReflectorReplied(Event, tag=True, kw_only=True, frozen=True):
 
 
 class MethodCompared(Event, tag=True, kw_only=True, frozen=True):
-    """A line of `tables/validation.csv`: no_processor, length_cap or best, on the validation set. `difference`:
+    """A line of `tables/test.csv`: no_processor, length_cap or best, on the test set. `difference`:
     correctness minus that of no_processor, with its paired bootstrap 95% interval and McNemar's exact p."""
 
     method: str

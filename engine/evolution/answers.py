@@ -13,6 +13,8 @@ from engine.evolution.score import Outcome
 from engine.files import append_jsonl, recover_jsonl
 
 MINIBATCH, VALIDATION, BASELINE = "minibatch", "validation", "baseline"
+TEST, TEST_PLAIN = "test", "test_plain"
+"""The test set under the best deltas, and without any processor: asked once, at the end."""
 
 
 class AnswerRecord(msgspec.Struct, frozen=True, kw_only=True):

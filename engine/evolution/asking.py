@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from engine.errors import SteerError
 from engine.events import AnswerJudged, ServerChanged
-from engine.evolution.answers import BASELINE, MINIBATCH, VALIDATION, AnswerRecord
+from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION, AnswerRecord
 from engine.evolution.deltas import Deltas
 from engine.evolution.events_of import scored_event
 from engine.evolution.history import Usage
@@ -26,12 +27,16 @@ class Asking:
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.context = setup.context
-        self._examples = {e.id: e for e in (*setup.questions.pool, *setup.questions.validation)}
+        self.spent_on_caps = Usage()
+        questions = setup.questions
+        self._examples = {e.id: e for e in (*questions.pool, *questions.validation, *questions.test)}
 
     def examples(self, iteration: int, split: str) -> list[TaskExample]:
         """The questions of a split, in order."""
         questions = self.setup.questions
-        return questions.minibatch(iteration) if split == MINIBATCH else list(questions.validation)
+        if split == MINIBATCH:
+            return questions.minibatch(iteration)
+        return list(questions.test if split in (TEST, TEST_PLAIN) else questions.validation)
 
     def complete(self, iteration: int, split: str) -> bool:
         """Whether every answer is there."""
@@ -39,17 +44,20 @@ class Asking:
 
     # ------------------------------------------------------------ the server
 
-    def serve(self, deltas: Deltas | None) -> None:
-        """Stop, generate the processor, start (spec Evolution 1, steps 1 to 3)."""
+    def serve(self, deltas: Deltas | None, file: Path | None = None) -> None:
+        """Stop, generate the processor, start (spec Evolution 1, steps 1 to 3). `file`: the processor's, if it is
+        not the current one."""
         setup = self.setup
+        file = file or setup.layout.processor
         self._tell("stopping")
         setup.server.stop()
         self.context.checkpoint()
         if deltas is not None:
-            generate_processor(setup.layout.processor, setup.clusters, deltas)
+            generate_processor(file, setup.clusters, deltas)
         self._tell("starting")
         try:
-            setup.server.start(None if deltas is None else setup.layout.processor)
+            processor = None if deltas is None else file
+            setup.server.start(processor, self.context.checkpoint)
         except SteerError:
             self._tell("failed")
             raise
@@ -112,6 +120,7 @@ class Asking:
         """The same for the beginning of an answer."""
         text = self.setup.vocabulary.tokenizer.decode(list(tokens))
         verdict = self.verdict(self._examples[record.example_id], text)
+        self.spent_on_caps += verdict.usage
         return None if isinstance(verdict, Unjudged) else verdict.correct
 
     def clusters_of(self, record: AnswerRecord) -> list[int]:
@@ -138,10 +147,14 @@ class Asking:
 
     def usage(self, iteration: int) -> Usage:
         """What judging this iteration cost."""
-        total = Usage()
         splits = (MINIBATCH, VALIDATION) if iteration else (MINIBATCH, VALIDATION, BASELINE)
-        for split in splits:
-            for record in self.setup.book.given(iteration, split):
+        return self.usage_of(*((iteration, split) for split in splits))
+
+    def usage_of(self, *keys: tuple[int, str]) -> Usage:
+        """What judging these splits of these iterations cost."""
+        total = Usage()
+        for key in keys:
+            for record in self.setup.book.given(*key):
                 total += record.usage
         return total
 
@@ -168,4 +181,5 @@ class Asking:
     def _progress(self, split: str, done: int, total: int, tokens: int) -> None:
         iterations = self.context.config.evolution.iterations
         finished = len(self.setup.history.iterations)
-        self.context.progress(finished, iterations, tokens, f"iteration {finished}: {split} {done}/{total}")
+        place = "" if split in (TEST, TEST_PLAIN) else f"iteration {finished}: "
+        self.context.progress(finished, iterations, tokens, f"{place}{split} {done}/{total}")

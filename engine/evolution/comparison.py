@@ -1,4 +1,4 @@
-"""The best deltas against no processor, and against a length cap of the same mean length, on the validation set.
+"""The best deltas against no processor, and against a length cap of the same mean length, on the test set.
 
 A cap costs nothing and shortens too: deltas that do no better than it have learnt nothing.
 """

@@ -81,6 +81,7 @@ class _Loop:
                 iterations=section.iterations,
                 minibatch=section.minibatch_size,
                 validation=section.validation_size,
+                test=section.test_size,
                 scale=section.SHORTNESS_SCALE,
                 weights=[0.4, 0.6],
                 server=setup.server.name,
@@ -102,7 +103,7 @@ class _Loop:
         write_atomic(layout.processor_best, processor_source(self.setup.clusters, deltas))
 
     def _baseline(self) -> None:
-        """The validation set without any processor: what all is compared with."""
+        """The validation set without any processor: what the iterations are seen beside."""
         if not self.asking.complete(0, BASELINE):
             self.asking.serve(None)
         self.asking.ask(0, BASELINE)

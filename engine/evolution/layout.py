@@ -84,8 +84,8 @@ class EvolutionLayout:
 
     @property
     def comparison(self) -> Path:
-        """The best deltas against no processor and a length cap."""
-        return self.root / "tables" / "validation.csv"
+        """The best deltas against no processor and a length cap, on the test set."""
+        return self.root / "tables" / "test.csv"
 
     def reflector_message(self, iteration: int) -> Path:
         """What the reflector was sent."""

@@ -1,4 +1,5 @@
-"""Which questions an iteration asks, and which confirm a new best (spec Evolution 3; DESIGN 7)."""
+"""Which questions an iteration asks, which confirm a new best, and which are kept for the end (spec Evolution 3;
+DESIGN 7)."""
 
 from __future__ import annotations
 
@@ -12,10 +13,12 @@ from engine.tasks.example import TaskExample
 
 @dataclass(frozen=True)
 class Questions:
-    """`validation` is fixed and never among `pool`, from which minibatches are drawn."""
+    """Three sets without a question in common. Minibatches are drawn from `pool`; `validation` confirms a new best;
+    `test` decides nothing: what is reported at the end is measured on it."""
 
     pool: Sequence[TaskExample]
     validation: Sequence[TaskExample]
+    test: Sequence[TaskExample]
     minibatch_size: int
     seed: int
 
@@ -26,20 +29,24 @@ class Questions:
 
 
 def split_questions(
-    examples: Sequence[TaskExample], minibatch_size: int, validation_size: int, seed: int
+    examples: Sequence[TaskExample], minibatch_size: int, validation_size: int, test_size: int, seed: int
 ) -> Questions:
-    """Set `validation_size` examples aside. Raises ConfigError where too few are left for a minibatch."""
-    if len(examples) < minibatch_size + validation_size:
+    """Set `validation_size` and `test_size` examples aside. Raises ConfigError where too few are left for a
+    minibatch."""
+    aside = validation_size + test_size
+    if len(examples) < minibatch_size + aside:
         raise ConfigError(
             [
                 Problem(
-                    "evolution.validation_size",
-                    f"{validation_size}, and a minibatch of {minibatch_size}",
-                    f"together at most the {len(examples)} questions of the pool: validation is set aside",
+                    "evolution.validation_size, evolution.test_size",
+                    f"{validation_size} and {test_size}, and a minibatch of {minibatch_size}",
+                    f"together at most the {len(examples)} questions of the pool: both are set aside",
                 )
             ]
         )
-    order = generator(seed, "evolve", "validation").permutation(len(examples))
-    validation = [examples[i] for i in sorted(order[:validation_size].tolist())]
-    pool = [examples[i] for i in sorted(order[validation_size:].tolist())]
-    return Questions(pool, validation, minibatch_size, seed)
+    order = generator(seed, "evolve", "validation").permutation(len(examples)).tolist()
+    validation, test, pool = (
+        [examples[i] for i in sorted(part)]
+        for part in (order[:validation_size], order[validation_size:aside], order[aside:])
+    )
+    return Questions(pool, validation, test, minibatch_size, seed)

@@ -93,7 +93,10 @@ class EvolutionSection(Section):
     pool_size: PositiveInt = Field(default=400, description="Questions to generate (without a file).")
     minibatch_size: PositiveInt = Field(default=24, description="Questions an iteration.")
     validation_size: PositiveInt = Field(
-        default=100, description="Questions set aside; they confirm a new best before it is kept."
+        default=50, description="Questions set aside; they confirm a new best before it is kept."
+    )
+    test_size: PositiveInt = Field(
+        default=50, description="Questions set aside for the end: the reported figures are measured on them."
     )
     iterations: PositiveInt = Field(default=10, description="Most iterations.")
     patience: NonNegativeInt = Field(
@@ -103,13 +106,14 @@ class EvolutionSection(Section):
         default=None, description="Stop when the validated composite reaches this."
     )
     max_calls: PositiveInt | None = Field(
-        default=None, description="Stop after so many calls of judge and reflector."
+        default=None, description="No further iteration after so many calls of judge and reflector."
     )
     max_tokens: PositiveInt | None = Field(
-        default=None, description="Stop after so many tokens of judge and reflector, prompts and completions."
+        default=None,
+        description="No further iteration after so many tokens of both, prompts and completions.",
     )
     max_cost: Positive | None = Field(
-        default=None, description="Stop when judge and reflector have cost this."
+        default=None, description="No further iteration when both have cost this."
     )
     SHORTNESS_SCALE: Positive = Field(default=100.0, description="Tokens at which shortness is one half.")
     initial_deltas: str | None = Field(default=None, description="JSON of deltas to begin with; none: zeros.")

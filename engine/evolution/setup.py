@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from engine.errors import DataError
-from engine.evolution.answers import BASELINE, MINIBATCH, VALIDATION, AnswerBook
+from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION, AnswerBook
 from engine.evolution.cluster_map import ABOUT_FILE, IDS_FILE, ClusterMap, load_cluster_map
 from engine.evolution.deltas import Deltas, read_deltas, zero_deltas
 from engine.evolution.descriptions import Descriptions, read_descriptions
@@ -71,6 +71,8 @@ class Setup:
             MINIBATCH: section.minibatch_size,
             VALIDATION: section.validation_size,
             BASELINE: section.validation_size,
+            TEST: section.test_size,
+            TEST_PLAIN: section.test_size,
         }
         return cls(
             context=context,
@@ -79,7 +81,11 @@ class Setup:
             descriptions=read_descriptions(layout.descriptions, names),
             vocabulary=vocabulary,
             questions=split_questions(
-                load_questions(config), section.minibatch_size, section.validation_size, config.run.seed
+                load_questions(config),
+                section.minibatch_size,
+                section.validation_size,
+                section.test_size,
+                config.run.seed,
             ),
             initial=initial,
             history=read_history(layout.history),
@@ -116,7 +122,11 @@ def _take_over(parent: EvolutionLayout, own: EvolutionLayout, iteration: int) ->
         for item in history.iterations[: iteration + 1]
     ]
     kept[-1] = msgspec.structs.replace(kept[-1], new_deltas=None)
-    records = [line for line in read_jsonl(parent.answers) if line["iteration"] <= iteration]
+    records = [
+        line
+        for line in read_jsonl(parent.answers)
+        if line["iteration"] <= iteration and line["split"] not in (TEST, TEST_PLAIN)
+    ]
     own.answers.unlink(missing_ok=True)
     append_jsonl(own.answers, records)
     write_history(own.history, History(iterations=kept))

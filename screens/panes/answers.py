@@ -9,7 +9,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from app.evolution import AnswerRow, EvolutionState
+from app.evolution import WITHOUT_PROCESSOR, AnswerRow, EvolutionState
 from app.state import RunState
 from engine.errors import SteerError
 from engine.events import AnswerJudged
@@ -39,7 +39,12 @@ def _correct(correct: bool | None) -> Cell:
 COLUMNS: Sequence[ListColumn[AnswerRow]] = (
     ListColumn("iteration", "#", 3, "right", 1, help="iteration", value=lambda a: a.iteration),
     ListColumn(
-        "split", "split", 10, priority=2, help="minibatch, validation or baseline", value=lambda a: a.split
+        "split",
+        "split",
+        10,
+        priority=2,
+        help="minibatch, validation, test; baseline and test_plain: no processor",
+        value=lambda a: a.split,
     ),
     ListColumn("tokens", "tokens", 6, "right", 0, help="length of the answer", value=lambda a: a.tokens),
     ListColumn(
@@ -114,7 +119,7 @@ def _style(cluster: int) -> Style:
 def _by_cluster(event: AnswerJudged, state: EvolutionState, palette: dict[str, Style]) -> RenderableType:
     """How many of the tokens lie in each cluster, and what is added to them now."""
     item = state.iterations.get(event.iteration)
-    deltas = item.deltas if item is not None and event.split != "baseline" else {}
+    deltas = item.deltas if item is not None and event.split not in WITHOUT_PROCESSOR else {}
     counts: dict[int, int] = {}
     for cluster in event.clusters:
         counts[cluster] = counts.get(cluster, 0) + 1

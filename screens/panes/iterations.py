@@ -206,6 +206,8 @@ def draw_iteration(
             "not asked the validation set: the minibatch was no better than the best, give or take its error"
         )
         parts.append(Text(text, palette["dim"]))
+    if item.test is not None:
+        parts.append(_figures("test", item.test, palette))
     if item.reply is not None:
         parts += [Text(), *_reply(state, item, palette)]
     return Group(*parts)
@@ -266,7 +268,7 @@ def cluster_words(state: EvolutionState, name: str, most: int = 8) -> str:
 def _compared(rows: Sequence[MethodCompared], palette: dict[str, Style]) -> RenderableType:
     """The end of it: best deltas against none and against a length cap."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
-    table.add_column("validation", no_wrap=True, min_width=13)
+    table.add_column("test set", no_wrap=True, min_width=13)
     for name, least in (
         ("correct", 7),
         ("tokens", 6),

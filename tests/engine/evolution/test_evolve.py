@@ -14,7 +14,7 @@ from engine.config import Config, ModelSection, RunSection
 from engine.errors import DataError, SteerError
 from engine.events import AnswerJudged, AnswersScored, MethodCompared, ReflectorReplied, ServerChanged
 from engine.evolution import parts
-from engine.evolution.answers import VALIDATION
+from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION
 from engine.evolution.cluster_map import load_cluster_map
 from engine.evolution.clusters_stage import BuildClusters
 from engine.evolution.deltas import read_deltas
@@ -34,6 +34,7 @@ from engine.stage import StageContext, StageResult, StopRequested
 from tests.engine.lm.test_sglang_server import section as stand_in_for_sglang
 from tests.run_stage import run_stage
 
+SPLITS = (MINIBATCH, VALIDATION, BASELINE, TEST, TEST_PLAIN)
 MODEL = ModelSection(device="cpu", path="statements")
 
 
@@ -42,6 +43,7 @@ def configured(**changes: object) -> Config:
         "iterations": 3,
         "minibatch_size": 6,
         "validation_size": 8,
+        "test_size": 5,
         "pool_size": 30,
         "batch_size": 3,
         "max_new_tokens": 60,
@@ -120,25 +122,37 @@ def test_files_follow_from_the_answers(run: Path, model: LanguageModel) -> None:
     assert layout.plot.stat().st_size > 1000 and layout.plot.with_suffix(".svg").is_file()
     compared = [event for event in events if isinstance(event, MethodCompared)]
     assert [event.method for event in compared] == ["no_processor", "length_cap", "best"]
-    assert compared[2].composite == pytest.approx(best.validation.composite)
+    for row, iteration, split in ((compared[0], 0, TEST_PLAIN), (compared[2], best.iteration, TEST)):
+        own = [a for a in answers if (a["iteration"], a["split"]) == (iteration, split)]
+        found = score([Outcome(len(a["token_ids"]), a["correct"]) for a in own], 100.0)
+        assert len(own) == row.n == 5 and row.composite == pytest.approx(found.composite)
+    assert (layout.root / "tables" / "test.csv").read_text().count("\n") == 4
 
 
 def test_answers_carry_their_tokens_clusters(run: Path, model: LanguageModel) -> None:
     events = run_stage(Evolve(), configured(iterations=1), run, model)
     clusters = load_cluster_map(run / "evolution")
     told = [event for event in events if isinstance(event, AnswerJudged)]
-    assert len(told) == 8 + 6 + 8
+    assert len(told) == 8 + 6 + 8 + 5 + 5
     for event in told:
         assert "".join(event.pieces) == event.answer
         assert len(event.pieces) == len(event.clusters) == event.tokens
         assert set(event.clusters) <= set(range(clusters.count))
 
 
-def test_validation_is_never_in_a_minibatch(whole: Path) -> None:
+def test_no_question_is_in_two_sets(whole: Path) -> None:
     answers = read_jsonl(EvolutionLayout(whole).answers)
-    validation = {a["example_id"] for a in answers if a["split"] == VALIDATION}
-    assert len(validation) == 8
-    assert not validation & {a["example_id"] for a in answers if a["split"] == "minibatch"}
+    sets = {split: {a["example_id"] for a in answers if a["split"] == split} for split in SPLITS}
+    assert (len(sets[VALIDATION]), len(sets[TEST])) == (8, 5)
+    assert sets[VALIDATION] == sets["baseline"] and sets[TEST] == sets[TEST_PLAIN]
+    assert not sets[VALIDATION] & sets["minibatch"]
+    assert not sets[TEST] & (sets["minibatch"] | sets[VALIDATION])
+
+
+def test_the_test_set_is_asked_last_and_once(whole: Path) -> None:
+    splits = [a["split"] for a in read_jsonl(EvolutionLayout(whole).answers)]
+    assert splits[-10:] == [TEST_PLAIN] * 5 + [TEST] * 5
+    assert not {TEST, TEST_PLAIN} & set(splits[:-10])
 
 
 def test_deltas_steer(run: Path, model: LanguageModel) -> None:
@@ -214,6 +228,8 @@ def test_a_branch_goes_back_and_leaves_its_parent_alone(
     assert not branch.iterations[2].inherited
     assert {e.iteration for e in events if isinstance(e, AnswerJudged) and e.split == "minibatch"} == {2}
     assert artefacts(whole) == before
+    asked = [a for a in read_jsonl(EvolutionLayout(tmp_path / "branch").answers) if a["split"] == TEST_PLAIN]
+    assert len(asked) == 5  # its own, not its parent's
     with pytest.raises(DataError, match="no finished iteration 9"):
         run_stage(Evolve(), configured(branch_of=str(whole), branch_iteration=9), tmp_path / "other", model)
 
@@ -325,6 +341,17 @@ def test_verdicts_that_failed_are_charged(
     run_stage(Evolve(), configured(iterations=1), run, model)
     usage = read_history(EvolutionLayout(run).history).usage
     assert (usage.calls, usage.tokens, usage.cost) == (23, 230, 11.5)
+
+
+def test_the_summary_tells_of_every_call(
+    run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of those for the test set, and for its answers that were cut to a length cap."""
+    judge = Priced()
+    monkeypatch.setattr("engine.evolution.setup.make_judge", lambda context: judge)
+    summary = finish_stage(run, configured(iterations=1), model).summary
+    assert summary["spent_calls"] == judge.asked >= 22 + 5 + 5
+    assert summary["spent_tokens"] == 10 * judge.asked and summary["spent_cost"] == judge.asked / 2
 
 
 def test_bad_input(run: Path, model: LanguageModel, tmp_path: Path) -> None:
