@@ -63,9 +63,10 @@ class GFlowNetActor:
                 return argmax_with_stop(log_p, frontier.owner, stop)
             log_p, stop = _explore(log_p, stop, frontier.owner, sampling.random_action_prob)
             seed = seeds[state.live]
-            edge_noise = gumbel(seed[frontier.owner], state.step, batch.edge_local[frontier.edge])
-            stop_noise = gumbel(seed, state.step, torch.full_like(seed, STOP))
-            return argmax_with_stop(log_p + edge_noise.to(log_p), frontier.owner, stop + stop_noise.to(stop))
+            item = torch.cat([batch.edge_local[frontier.edge], torch.full_like(seed, STOP)])
+            noise = gumbel(torch.cat([seed[frontier.owner], seed]), state.step, item).to(log_p)
+            edges = log_p.shape[0]
+            return argmax_with_stop(log_p + noise[:edges], frontier.owner, stop + noise[edges:])
 
         return self._walk(batch, tokens, graph, sampling, keys, choose)
 
@@ -122,7 +123,8 @@ class GFlowNetActor:
             action = torch.full_like(chosen, STOP)
             action[moving] = edge
             state = self.env.step(batch, state, action)
-            memory = self.policy.advance(keys, memory[moving], edge)
+            if state.step < self.env.max_steps:
+                memory = self.policy.advance(keys, memory[moving], edge)
         return Rollout(state.walks, log_pf.masked_fill(refused, -torch.inf), refused)
 
 
