@@ -34,9 +34,8 @@ class CandidatePoolInjector:
 
     def fits(self, pool: Sequence[int], referenced: Iterable[int], new: Iterable[int]) -> bool:
         """Whether rows `new` may come in while rows `referenced` stay."""
-        coming = set(new) - set(pool)
-        free = sum(row not in set(referenced) for row in pool)
-        return len(coming) <= min(self.max_inject_per_query, free)
+        coming, free = set(new) - set(pool), set(pool) - set(referenced)
+        return len(coming) <= min(self.max_inject_per_query, len(free))
 
     def inject_positives(
         self,

@@ -1,0 +1,101 @@
+"""`evaluated.jsonl`: every pair a query was asked with, kept as soon as its reply is there: none is asked twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from engine.errors import DataError
+from engine.files import append_jsonl, recover_jsonl
+from engine.pool.vqa import VQAAsk, VQAModel, official_vqa_accuracy
+
+Pair = tuple[int, int]
+"""Rows of the embedding table, in the prompt's order."""
+
+
+class EvaluatedPair(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply and its VQA accuracy; `score` is None where the model failed, and `error` says how. `model`: who was
+    asked. Cost as in `VQAReply`."""
+
+    query_id: str
+    pair: Pair
+    model: str
+    answer: str | None
+    score: float | None
+    error: str | None = None
+    calls: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+
+class PairEvaluator:
+    """Asks the model for what is not in the file yet.
+
+    `annotations` gives a query's answers by people. A batch is one call and one write: a kill loses at most the
+    replies under way.
+    """
+
+    def __init__(self, path: Path, model: VQAModel, annotations: Callable[[str], Sequence[str]]) -> None:
+        """Raises DataError for a file that holds something else, or replies of another model."""
+        self._path = path
+        self._model = model
+        self._annotations = annotations
+        self._known: dict[str, dict[Pair, EvaluatedPair]] = {}
+        for number, line in enumerate(recover_jsonl(path), 1):
+            self._remember(_parsed(line, f"{path}:{number}", model.name))
+
+    def known(self, query_id: str) -> Mapping[Pair, EvaluatedPair]:
+        """What a query was asked with so far."""
+        return self._known.get(query_id, {})
+
+    def all(self) -> Iterable[EvaluatedPair]:
+        """Everything in the file."""
+        return (one for found in self._known.values() for one in found.values())
+
+    def evaluate(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> list[EvaluatedPair]:
+        """One each, in order; the model is asked with all unknown ones at once.
+
+        Raises whatever `checkpoint` or the model raises; then none of them is in the file.
+        """
+        unknown = [ask for ask in dict.fromkeys(asks) if ask.demonstrations not in self.known(ask.query_id)]
+        if unknown:
+            replies = self._model.answer(unknown, checkpoint)
+            found = [
+                EvaluatedPair(
+                    query_id=ask.query_id,
+                    pair=ask.demonstrations,
+                    model=self._model.name,
+                    answer=reply.answer,
+                    score=None if reply.answer is None else self._score(ask.query_id, reply.answer),
+                    error=reply.error,
+                    calls=reply.calls,
+                    tokens=reply.tokens,
+                    cost=reply.cost,
+                )
+                for ask, reply in zip(unknown, replies, strict=True)
+            ]
+            append_jsonl(self._path, map(msgspec.to_builtins, found))
+            for one in found:
+                self._remember(one)
+        return [self._known[ask.query_id][ask.demonstrations] for ask in asks]
+
+    def _score(self, query_id: str, answer: str) -> float:
+        return official_vqa_accuracy(answer, self._annotations(query_id))
+
+    def _remember(self, one: EvaluatedPair) -> None:
+        self._known.setdefault(one.query_id, {})[one.pair] = one
+
+
+def _parsed(line: dict[str, object], where: str, model: str) -> EvaluatedPair:
+    mend = "remove the file (its pairs are asked again), or start a new run"
+    try:
+        found = msgspec.convert(line, EvaluatedPair)
+    except msgspec.ValidationError as error:
+        raise DataError(what=f"no evaluated pair: {error}", where=where, mend=mend) from error
+    if found.model != model:
+        raise DataError(
+            what=f"this pair was answered by {found.model!r}, this run asks {model!r}", where=where, mend=mend
+        )
+    return found

@@ -1,0 +1,137 @@
+"""Mining: pairs by similarity, each asked once, whatever happens in between."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import DataError
+from engine.pool.evaluated import PairEvaluator
+from engine.pool.global_positive_miner import GlobalPositiveMiner, ranked_pairs
+from engine.pool.vqa import VQAAsk
+from engine.stage import StopRequested
+from tests.engine.pool.vqa_models import ANNOTATIONS, TableModel
+
+TABLE = np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32)
+QUERY = np.ones(4, dtype=np.float32)
+NEAREST = np.argsort(-(TABLE @ QUERY) / np.linalg.norm(TABLE, axis=1), kind="stable").tolist()
+
+
+def evaluator(path: Path, model: TableModel) -> PairEvaluator:
+    return PairEvaluator(path / "evaluated.jsonl", model, lambda query_id: ANNOTATIONS)
+
+
+def nothing() -> None:
+    pass
+
+
+@given(
+    st.lists(st.integers(0, 6), min_size=0, max_size=14),
+    st.integers(0, 40),
+    st.sets(st.tuples(st.integers(0, 13), st.integers(0, 13)), max_size=10),
+)
+def test_pairs_are_those_of_a_full_sort(scores: list[int], most: int, known: set[tuple[int, int]]):
+    """Among all pairs, not only of the rows that the short cut looks at."""
+    similarity = sorted((score / 10 for score in scores), reverse=True)
+    rows = list(range(len(scores)))
+    pairs = sorted(
+        combinations(rows, 2), key=lambda pair: (-(similarity[pair[0]] + similarity[pair[1]]), pair)
+    )
+    expected = [(last, first) for first, last in pairs if (last, first) not in known][:most]
+    assert ranked_pairs(rows, similarity, most, frozenset(known)) == expected
+
+
+def test_the_table_is_searched_as_far_as_wanted_and_no_further(tmp_path: Path):
+    model = TableModel(lambda query_id, pair: "wrong")
+    miner = GlobalPositiveMiner(
+        TABLE, evaluator(tmp_path, model), search_top_k=5, max_eval_pairs=50, batch_size=4
+    )
+    found = miner.mine_positives_for_query(
+        "7", QUERY, NEAREST, frozenset({(NEAREST[1], NEAREST[0])}), nothing
+    )
+    assert {frozenset(one.pair) for one in found} == set(map(frozenset, combinations(NEAREST[:5], 2))) - {
+        frozenset(NEAREST[:2])
+    }
+    assert [len(batch) for batch in model.batches] == [4, 4, 1]
+    few = GlobalPositiveMiner(TABLE, evaluator(tmp_path, model), search_top_k=5, max_eval_pairs=3)
+    assert few.mine_positives_for_query("8", QUERY, NEAREST, frozenset(), nothing)[0].pair == (
+        NEAREST[1],
+        NEAREST[0],
+    )
+    assert len(model.batches[-1]) == 3
+
+
+def test_it_stops_after_the_batch_that_brought_enough(tmp_path: Path):
+    model = TableModel(lambda query_id, pair: "right" if NEAREST[0] in pair else "wrong")
+    miner = GlobalPositiveMiner(TABLE, evaluator(tmp_path, model), batch_size=3, enough_positives=2)
+    found = miner.mine_positives_for_query("7", QUERY, NEAREST, frozenset(), nothing)
+    assert len(found) == 3 * len(model.batches) < 50
+    assert sum(one.score == 1 for one in found) >= 2 > sum(one.score == 1 for one in found[:-3])
+
+
+def test_no_pair_is_asked_twice_however_often_it_is_stopped(tmp_path: Path):
+    model = TableModel(lambda query_id, pair: "nearly" if sum(pair) % 3 else None)
+    whole = GlobalPositiveMiner(TABLE, evaluator(tmp_path / "whole", model), batch_size=7)
+    expected = whole.mine_positives_for_query("7", QUERY, NEAREST, frozenset(), nothing)
+    stopped = TableModel(lambda query_id, pair: "nearly" if sum(pair) % 3 else None)
+    for allowed in range(0, 20, 2):
+        left = iter(range(allowed))
+
+        def checkpoint(left: object = left) -> None:
+            if next(left, None) is None:  # type: ignore[call-overload]
+                raise StopRequested
+
+        miner = GlobalPositiveMiner(TABLE, evaluator(tmp_path, stopped), batch_size=7)
+        try:
+            found = miner.mine_positives_for_query("7", QUERY, NEAREST, frozenset(), checkpoint)
+        except StopRequested:
+            continue
+        assert found == expected
+    assert len(stopped.asked) == len(set(stopped.asked)) == 50
+    lines = (tmp_path / "evaluated.jsonl").read_text().splitlines()
+    assert [json.loads(line)["pair"] for line in lines] == [list(one.pair) for one in expected]
+
+
+def test_a_torn_line_is_asked_again_and_the_others_are_not(tmp_path: Path):
+    asks = [VQAAsk("7", (0, number)) for number in range(1, 5)]
+    first = TableModel(lambda query_id, pair: "right")
+    evaluator(tmp_path, first).evaluate(asks, nothing)
+    path = tmp_path / "evaluated.jsonl"
+    path.write_bytes(path.read_bytes()[:-9])
+    again = TableModel(lambda query_id, pair: "right")
+    found = evaluator(tmp_path, again).evaluate(asks, nothing)
+    assert [ask.demonstrations for ask in again.asked] == [(0, 4)]
+    assert [one.pair for one in found] == [(0, 1), (0, 2), (0, 3), (0, 4)]
+
+
+def test_the_order_within_a_pair_is_another_pair(tmp_path: Path):
+    model = TableModel(lambda query_id, pair: "right" if pair == (1, 2) else "wrong")
+    asked = evaluator(tmp_path, model)
+    found = asked.evaluate([VQAAsk("7", (1, 2)), VQAAsk("7", (2, 1)), VQAAsk("7", (1, 2))], nothing)
+    assert [one.score for one in found] == [1.0, 0.0, 1.0]
+    assert len(model.asked) == 2
+    assert set(asked.known("7")) == {(1, 2), (2, 1)} and asked.known("8") == {}
+
+
+def test_a_failed_ask_is_kept_as_failed_not_as_wrong(tmp_path: Path):
+    (found,) = evaluator(tmp_path, TableModel(lambda query_id, pair: None)).evaluate(
+        [VQAAsk("7", (1, 2))], nothing
+    )
+    assert found.score is None and found.error == "no answer" and found.cost == 0.5
+
+
+def test_replies_of_another_model_are_named(tmp_path: Path):
+    evaluator(tmp_path, TableModel(lambda query_id, pair: "right", "one")).evaluate(
+        [VQAAsk("7", (1, 2))], nothing
+    )
+    with pytest.raises(DataError, match="answered by 'one', this run asks 'other'"):
+        evaluator(tmp_path, TableModel(lambda query_id, pair: "right", "other"))
+    (tmp_path / "evaluated.jsonl").write_text('{"pair": [1]}\n')
+    with pytest.raises(DataError, match="no evaluated pair"):
+        evaluator(tmp_path, TableModel(lambda query_id, pair: "right"))
