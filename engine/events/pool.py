@@ -1,0 +1,90 @@
+"""Events of the stages pool and selector."""
+
+from __future__ import annotations
+
+import msgspec
+
+from engine.events.base import Event
+
+
+class PoolTrajectory(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """A pair of demonstrations a query was asked with. `pair`: rows of the table, in the prompt's order; `score`: VQA
+    accuracy, None where the model failed; `origin`: gen_method; `verdict`: given, committed or refused, by `rule`;
+    `kept`: how often it stands in the final data; `answer`: the model's, of what was asked in this run."""
+
+    pair: tuple[int, int]
+    score: float | None
+    origin: str
+    verdict: str
+    rule: str = ""
+    kept: int = 0
+    answer: str = ""
+
+
+class PoolThumbnails(Event, tag=True, kw_only=True, frozen=True):
+    """Pictures of rows that later events name: by row, one hexadecimal digit a pixel, line by line, 0 black."""
+
+    height: int
+    width: int
+    pixels: dict[str, str]
+
+
+class PoolQueryDone(Event, tag=True, kw_only=True, frozen=True):
+    """A training query has its final pool and trajectories (a line of `pool/decisions.jsonl`).
+
+    `answers`: what people said, with how many said it. `given_pool`: size of the pool as it came. `pool_before`: its
+    64 rows before injection, of which `filled` were added to make 64 and `cut` rows were taken out; `pool_after`:
+    after; both by place. `injected`: places with new rows; `referenced`: places that the final trajectories point to;
+    `similarity`: of `pool_after`. Oracles: best score known of a pair in the pool, of those that came with the data,
+    of all before injection, of all after. `dropped`: candidates and trajectories by reason. `asked`, `failed`: pairs
+    the model was asked with. `picture`: as in `PoolThumbnails`.
+    """
+
+    query_id: str
+    question: str
+    answers: dict[str, int]
+    given_pool: int
+    pool_before: list[int]
+    pool_after: list[int]
+    similarity: list[float]
+    injected: list[int]
+    referenced: list[int]
+    oracle_before: float
+    oracle_inside: float
+    oracle_after: float
+    trajectories: list[PoolTrajectory]
+    filled: int = 0
+    cut: int = 0
+    dropped: dict[str, int] = {}
+    asked: int = 0
+    failed: int = 0
+    warning: str = ""
+    picture: str = ""
+
+
+class PoolTotals(Event, tag=True, kw_only=True, frozen=True):
+    """All training queries together (`pool/report.json`). `positive_*`: queries with a fully right pair, `interval_*`
+    the 95% Wilson interval of their share; `oracle_*`: means; `rules`: mined trajectories by verdict and rule."""
+
+    queries: int
+    left_out: dict[str, int] = {}
+    heldout: int = 0
+    oracle_before: float = 0.0
+    oracle_inside: float = 0.0
+    oracle_after: float = 0.0
+    positive_before: int = 0
+    positive_inside: int = 0
+    positive_after: int = 0
+    interval_before: tuple[float, float] = (0.0, 1.0)
+    interval_inside: tuple[float, float] = (0.0, 1.0)
+    interval_after: tuple[float, float] = (0.0, 1.0)
+    injected: int = 0
+    warnings: int = 0
+    dropped: dict[str, int] = {}
+    rules: dict[str, int] = {}
+    asked: int = 0
+    failed: int = 0
+    calls: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    model: str = ""
