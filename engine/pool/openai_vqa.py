@@ -17,12 +17,21 @@ from engine.pool.vqa import VQAAsk, VQAReply
 class OpenAIVQA:
     """Asks side by side. What fails for one ask is that ask's error; a batch that fails whole is the server's."""
 
-    def __init__(self, dataset: PoolDataset, client: OpenAIClient, section: VisionSection) -> None:
-        """`client` stops, pauses, retries and keeps the rate."""
+    def __init__(
+        self,
+        section: VisionSection,
+        dataset: PoolDataset,
+        checkpoint: Callable[[], None] = lambda: None,
+        notice: Callable[[str], None] = lambda text: None,
+        sleep: Callable[[float], None] | None = None,
+    ) -> None:
+        """`checkpoint`, `notice` and `sleep` as `OpenAIClient` takes them. Raises ConfigError without a key."""
         self.name = section.model
         self._dataset = dataset
-        self._client = client
         self._section = section
+        self._client = OpenAIClient(
+            section, "pool.vqa.openai", sleep, checkpoint, notice, section.requests_per_minute
+        )
 
     def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> list[VQAReply]:
         """A reply each, in order. Raises ServerFailed where several are asked and the server answers none."""

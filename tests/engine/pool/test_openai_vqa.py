@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image as Pillow
 
 from engine.errors import DataError
-from engine.lm.openai_client import OpenAIClient, ServerFailed
+from engine.lm.openai_client import ServerFailed
 from engine.pool.dataset import Image
 from engine.pool.digits import DigitsDataset
 from engine.pool.image_url import image_url, png
@@ -41,9 +41,8 @@ def model(
     dataset: DigitsDataset, server: MisbehavingServer, waits: list[float] | None = None, **changes: Any
 ) -> OpenAIVQA:
     fields = {"base_url": server.url, "api_key_env": "TEST_KEY", "timeout": 5.0, "retries": 1}
-    section = VisionSection(**{**fields, **changes})
     sleep = [].append if waits is None else waits.append
-    return OpenAIVQA(dataset, OpenAIClient(section, "pool.vqa.openai", sleep=sleep), section)
+    return OpenAIVQA(VisionSection(**{**fields, **changes}), dataset, sleep=sleep)
 
 
 def go_on() -> None:
@@ -171,10 +170,18 @@ def test_a_stop_ends_the_waiting_of_all_requests(dataset: DigitsDataset) -> None
                 raise StopRequested
 
         section = VisionSection(base_url=server.url, api_key_env="TEST_KEY", timeout=60, workers=3)
-        client = OpenAIClient(section, "pool.vqa.openai", checkpoint=checkpoint)
         with pytest.raises(StopRequested):
-            OpenAIVQA(dataset, client, section).answer(asks, go_on)
+            OpenAIVQA(section, dataset, checkpoint).answer(asks, go_on)
         assert len(server.requests) < 6
+
+
+def test_the_configured_rate_is_kept(dataset: DigitsDataset) -> None:
+    """Whatever the number of workers: the first at once, the others a second apart."""
+    waits: list[float] = []
+    asks = [VQAAsk(name, (0, 1)) for name in dataset.splits["train"][:4]]
+    with misbehaving_server(nearest_neighbour) as server:
+        model(dataset, server, waits, requests_per_minute=60).answer(asks, go_on)
+    assert sorted(round(wait) for wait in waits) == [1, 2, 3]
 
 
 # ---------------------------------------------------------------- images
