@@ -45,6 +45,8 @@ SMALL_GFLOWNET = (
     "checkpoint_every: 10, policy: {hidden: 16}}",
     "answer={token_budget: 40}",
 )
+SMALL_POOL = ("run.stages=[pool]", "pool={train_queries: 30, heldout_queries: 8, batch_size: 20}")
+SYSTEMS = ("esm", "evolution", "gflownet", "pool", "selector")
 DEMO = Path(__file__).resolve().parent.parent / "configs" / "demo.yaml"
 
 
@@ -82,7 +84,7 @@ def run_killed(run: RunDirectory, within: float, rng: random.Random, kills: int 
 def artefacts(run: RunDirectory) -> dict[str, str]:
     """Digest of every file of the systems, by path. Left out: vector pictures, which hold ids drawn at random, LMDB's
     own files, whose free pages tell of every commit, and the sampler's log, which has its speed."""
-    roots = [path for name in ("esm", "evolution", "gflownet") if (path := run.path / name).is_dir()]
+    roots = [path for name in SYSTEMS if (path := run.path / name).is_dir()]
     files = sorted(
         path
         for root in roots

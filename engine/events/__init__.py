@@ -48,7 +48,7 @@ from engine.events.gflownet import (
     SamplerEvaluated,
     SamplerStep,
 )
-from engine.events.pool import PoolQueryDone, PoolThumbnails, PoolTotals, PoolTrajectory
+from engine.events.pool import OracleTotal, PoolQueryDone, PoolThumbnails, PoolTotals, PoolTrajectory
 from engine.events.run import (
     Header,
     ModelLoaded,

@@ -62,22 +62,26 @@ class PoolQueryDone(Event, tag=True, kw_only=True, frozen=True):
     picture: str = ""
 
 
+class OracleTotal(msgspec.Struct, kw_only=True, frozen=True):
+    """oracle@64 over queries: its `mean`, and how many are `positive`, that is have a fully right pair. `low`, `high`:
+    95% Wilson interval of the share of those."""
+
+    mean: float
+    positive: int
+    low: float
+    high: float
+
+
 class PoolTotals(Event, tag=True, kw_only=True, frozen=True):
-    """All training queries together (`pool/report.json`). `positive_*`: queries with a fully right pair, `interval_*`
-    the 95% Wilson interval of their share; `oracle_*`: means; `rules`: mined trajectories by verdict and rule."""
+    """All training queries together (`pool/report.json`). `before`, `inside`, `after`: as the oracles of
+    `PoolQueryDone`; `rules`: mined trajectories by verdict and rule."""
 
     queries: int
+    before: OracleTotal
+    inside: OracleTotal
+    after: OracleTotal
     left_out: dict[str, int] = {}
     heldout: int = 0
-    oracle_before: float = 0.0
-    oracle_inside: float = 0.0
-    oracle_after: float = 0.0
-    positive_before: int = 0
-    positive_inside: int = 0
-    positive_after: int = 0
-    interval_before: tuple[float, float] = (0.0, 1.0)
-    interval_inside: tuple[float, float] = (0.0, 1.0)
-    interval_after: tuple[float, float] = (0.0, 1.0)
     injected: int = 0
     warnings: int = 0
     dropped: dict[str, int] = {}

@@ -1,0 +1,117 @@
+"""`oracle.csv` and `report.json`: every query's oracle, and the totals."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from engine.events import OracleTotal, PoolTotals
+from engine.files import csv_text, write_atomic
+from engine.pool import layout
+from engine.pool.evaluated import EvaluatedPair
+from engine.pool.improve import GIVEN
+from engine.pool.trajectory_quality_controller import is_positive
+from engine.stage import StageContext, StageResult
+from engine.wilson import wilson
+
+_COLUMNS = (
+    "query_id", "given_pool", "oracle_before", "oracle_inside", "oracle_after", "injected", "asked", "failed",
+    "committed", "warning",
+)  # fmt: skip
+
+
+def write_report(
+    context: StageContext,
+    lines: Sequence[dict[str, Any]],
+    heldout: int,
+    evaluated: Iterable[EvaluatedPair],
+    model: str,
+) -> StageResult:
+    """From the lines of decisions.jsonl and all that was asked; also tells the totals."""
+    decisions = [line["decision"] for line in lines if "decision" in line]
+    left_out = Counter(line["left_out"] for line in lines if "left_out" in line)
+    totals = _totals(decisions, dict(left_out), heldout, list(evaluated), model)
+    run_dir = context.run_dir
+    write_atomic(layout.oracle(run_dir), csv_text([_row(one) for one in decisions], _COLUMNS))
+    fields = msgspec.to_builtins(totals)
+    for name in ("type", "seq", "time", "stage"):
+        fields.pop(name, None)
+    write_atomic(layout.report(run_dir), json.dumps(fields, indent=2, ensure_ascii=False) + "\n")
+    context.emit(totals)
+    for reason, count in left_out.items():
+        context.notice(f"{count} of {len(lines)} queries were left out: {reason}", level="warning")
+    for text, count in Counter(one.get("warning", "") for one in decisions).items():
+        if text:
+            context.notice(
+                f"{count} of {len(decisions)} queries: {text} (see pool/oracle.csv)", level="warning"
+            )
+    paths = (
+        layout.rl_data(run_dir), layout.heldout(run_dir), layout.evaluated(run_dir), layout.decisions(run_dir),
+        layout.oracle(run_dir), layout.report(run_dir),
+    )  # fmt: skip
+    summary: dict[str, float | int | str] = {
+        "queries": totals.queries,
+        "oracle_before": round(totals.before.mean, 4),
+        "oracle_after": round(totals.after.mean, 4),
+        "positive_before": totals.before.positive,
+        "positive_after": totals.after.positive,
+        "injected": totals.injected,
+        "asked": totals.asked,
+    }
+    if left_out:
+        summary["left_out"] = sum(left_out.values())
+    return StageResult(summary, [str(path.relative_to(run_dir)) for path in paths if path.exists()])
+
+
+def _totals(
+    decisions: Sequence[dict[str, Any]],
+    left_out: dict[str, int],
+    heldout: int,
+    evaluated: Sequence[EvaluatedPair],
+    model: str,
+) -> PoolTotals:
+    dropped: Counter[str] = Counter()
+    rules: Counter[str] = Counter()
+    for one in decisions:
+        dropped.update(one.get("dropped", {}))
+        rules.update(f"{t['verdict']}: {t['rule']}" for t in one["trajectories"] if t["verdict"] != GIVEN)
+    return PoolTotals(
+        queries=len(decisions),
+        before=_oracle([one["oracle_before"] for one in decisions]),
+        inside=_oracle([one["oracle_inside"] for one in decisions]),
+        after=_oracle([one["oracle_after"] for one in decisions]),
+        left_out=left_out,
+        heldout=heldout,
+        injected=sum(len(one["injected"]) for one in decisions),
+        warnings=sum(bool(one.get("warning")) for one in decisions),
+        dropped=dict(dropped),
+        rules=dict(rules),
+        asked=len(evaluated),
+        failed=sum(one.score is None for one in evaluated),
+        calls=sum(one.calls for one in evaluated),
+        tokens=sum(one.tokens for one in evaluated),
+        cost=sum(one.cost for one in evaluated),
+        model=model,
+    )
+
+
+def _oracle(scores: Sequence[float]) -> OracleTotal:
+    positive = sum(map(is_positive, scores))
+    low, high = wilson(positive, len(scores))
+    return OracleTotal(mean=sum(scores) / len(scores), positive=positive, low=low, high=high)
+
+
+def _row(one: dict[str, Any]) -> dict[str, Any]:
+    committed = sum(t["verdict"] == "committed" for t in one["trajectories"])
+    return {
+        "asked": 0,
+        "failed": 0,
+        "warning": "",
+        **one,
+        "injected": len(one["injected"]),
+        "committed": committed,
+    }

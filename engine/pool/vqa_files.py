@@ -1,0 +1,102 @@
+"""Questions and people's answers from the JSON files of VQAv2 and OK-VQA (visualqa.org, okvqa.allenai.org)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from sys import intern
+from typing import TypeVar
+
+import msgspec
+
+from engine.errors import DataError
+
+_T = TypeVar("_T")
+
+FEWEST_ANNOTATORS = 4
+"""With fewer, no answer can be fully right (`official_vqa_accuracy`)."""
+
+
+class _Question(msgspec.Struct):
+    question_id: int | str
+    image_id: int | str
+    question: str
+
+
+class _Answer(msgspec.Struct):
+    answer: str
+
+
+class _Annotation(msgspec.Struct):
+    question_id: int | str
+    answers: list[_Answer]
+
+
+class _Questions(msgspec.Struct):
+    questions: list[_Question]
+
+
+class _Annotations(msgspec.Struct):
+    annotations: list[_Annotation]
+
+
+class VQAQuestion(msgspec.Struct, frozen=True):
+    """A question with its image's id and what people answered."""
+
+    question_id: str
+    image_id: int | str
+    text: str
+    answers: tuple[str, ...]
+
+    @property
+    def majority(self) -> str:
+        """The most frequent answer; of equals the first in order."""
+        return min(set(self.answers), key=lambda answer: (-self.answers.count(answer), answer))
+
+
+def read_vqa(questions: Path, annotations: Path) -> list[VQAQuestion]:
+    """The questions, in the file's order. Raises DataError for a file that is none, a question without annotation or
+    with fewer than four answers, and an id that stands there twice."""
+    asked = _decoded(questions, _Questions).questions
+    answers: dict[str, tuple[str, ...]] = {}
+    for one in _decoded(annotations, _Annotations).annotations:
+        # The same few answers come again and again.
+        answers[str(one.question_id)] = tuple(intern(answer.answer) for answer in one.answers)
+    found = list(_joined(asked, answers, questions, annotations))
+    if not found:
+        raise DataError(what="no questions", where=str(questions), mend="give a file with questions")
+    return found
+
+
+def _joined(
+    asked: list[_Question], answers: dict[str, tuple[str, ...]], questions: Path, annotations: Path
+) -> Iterator[VQAQuestion]:
+    seen: set[str] = set()
+    for one in asked:
+        name = str(one.question_id)
+        given = answers.get(name, ())
+        if name in seen:
+            raise DataError(
+                what=f"question_id {name} stands there twice", where=str(questions), mend="remove one of them"
+            )
+        if len(given) < FEWEST_ANNOTATORS:
+            raise DataError(
+                what=f"question {name} has {len(given)} answers, the VQA accuracy needs {FEWEST_ANNOTATORS} or more",
+                where=str(annotations),
+                mend="give the annotations that belong to these questions",
+            )
+        seen.add(name)
+        yield VQAQuestion(name, one.image_id, one.question, given)
+
+
+def _decoded(path: Path, kind: type[_T]) -> _T:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except OSError as error:
+        raise DataError(
+            what=f"cannot be read: {error.strerror}", where=str(path), mend="name a JSON file"
+        ) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(
+            what=f"not what VQA files hold: {error}", where=str(path), mend="give the published JSON file"
+        ) from error

@@ -1,0 +1,232 @@
+"""The stage pool on the digits: files, events, stops, kills, and RL data of every kind."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.errors import DataError
+from engine.events import Event, Notice, PoolQueryDone, PoolThumbnails, PoolTotals
+from engine.pool import layout
+from engine.pool.digits import DigitsDataset
+from engine.pool.pool_stage import BuildPools
+from engine.pool.records import POOL_SIZE, read_rl_data
+from engine.pool.thumbnails import as_text
+from engine.stage import StopRequested
+from tests.engine.pool.small_run import SMALL, context_of, run_pool
+from tests.kill_and_resume import SMALL_POOL, artefacts, prepared, run_killed, run_whole
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event]]:
+    folder = tmp_path_factory.mktemp("whole")
+    return folder, run_pool(folder)
+
+
+def queries(events: list[Event]) -> list[PoolQueryDone]:
+    return [event for event in events if isinstance(event, PoolQueryDone)]
+
+
+def totals(events: list[Event]) -> PoolTotals:
+    (found,) = [event for event in events if isinstance(event, PoolTotals)]
+    return found
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in layout.folder(folder).iterdir()}
+
+
+def dataset() -> DigitsDataset:
+    return DigitsDataset(0, train=SMALL["train_queries"], heldout=SMALL["heldout_queries"])
+
+
+def test_every_query_ends_with_64_candidates_and_12_trajectories(whole: tuple[Path, list[Event]]):
+    folder, _ = whole
+    given, final = read_rl_data(layout.initial(folder)), read_rl_data(layout.rl_data(folder), 3600)
+    assert list(final) == dataset().splits["train"] and final.notes == given.notes
+    sizes = {len(query.candidate_pool_indices) for query in given.values()}
+    assert min(sizes) < POOL_SIZE < max(sizes), "nothing to normalise"
+    for query in final.values():
+        assert len(set(query.candidate_pool_indices)) == POOL_SIZE
+        assert len(query.pointer_candidates) == 12
+
+
+def test_mining_finds_what_the_pools_had_missed(whole: tuple[Path, list[Event]]):
+    found = totals(whole[1])
+    assert found.queries == 30
+    assert found.before.positive < 0.8 * 30
+    assert found.after.positive >= 0.95 * 30
+    assert found.before.positive < found.inside.positive < found.after.positive
+
+
+def test_files_and_events_tell_the_same(whole: tuple[Path, list[Event]]):
+    folder, events = whole
+    done, final = queries(events), read_rl_data(layout.rl_data(folder))
+    lines = [json.loads(line) for line in layout.decisions(folder).read_text().splitlines()]
+    assert [line["query_id"] for line in lines] == [event.query_id for event in done] == list(final)
+    rows = list(csv.DictReader(io.StringIO(layout.oracle(folder).read_text())))
+    report = json.loads(layout.report(folder).read_text())
+    evaluated = [json.loads(line) for line in layout.evaluated(folder).read_text().splitlines()]
+    found = totals(events)
+    assert report["asked"] == found.asked == len(evaluated) == sum(event.asked for event in done)
+    assert report["after"]["mean"] == pytest.approx(np.mean([float(row["oracle_after"]) for row in rows]))
+    assert found.injected == sum(len(event.injected) for event in done) > 0
+    for event, query in zip(done, final.values(), strict=True):
+        assert event.pool_after == query.candidate_pool_indices
+        changed = [place for place in range(64) if event.pool_before[place] != event.pool_after[place]]
+        assert sorted(event.injected) == changed
+        kept = Counter(query.pair(one) for one in query.pointer_candidates)
+        assert kept == {t.pair: t.kept for t in event.trajectories if t.kept}
+        assert event.referenced == sorted(
+            {place for one in query.pointer_candidates for place in one.pointer}
+        )
+        assert event.oracle_after >= event.oracle_before
+
+
+def test_every_score_is_the_official_accuracy_of_the_answer(whole: tuple[Path, list[Event]]):
+    """Counted by hand from the annotators' answers, which digits leave as they are."""
+    data, seen = dataset(), 0
+    for event in queries(whole[1]):
+        people = data.annotations(event.query_id)
+        for one in event.trajectories:
+            if one.answer:
+                k = people.count(one.answer)
+                expected = (k * min((k - 1) / 3, 1) + (10 - k) * min(k / 3, 1)) / 10 if k else 0
+                assert one.score == pytest.approx(expected)
+                seen += 1
+    assert seen == totals(whole[1]).asked
+
+
+def test_pictures_of_all_rows_are_told_before_they_are_needed(whole: tuple[Path, list[Event]]):
+    data, told = dataset(), {}
+    for event in whole[1]:
+        if isinstance(event, PoolThumbnails):
+            assert (event.height, event.width) == (8, 8) and not told.keys() & event.pixels.keys()
+            told |= event.pixels
+        if isinstance(event, PoolQueryDone):
+            assert {str(row) for row in (*event.pool_before, *event.pool_after)} <= told.keys()
+            assert event.picture == as_text(data.query_image(event.query_id))
+    row = next(iter(told))
+    assert [int(digit, 16) for digit in told[row]] == (data.image(int(row)).ravel() >> 4).tolist()
+
+
+def test_heldout_queries_get_a_pool_and_nothing_else(whole: tuple[Path, list[Event]]):
+    folder, _ = whole
+    heldout = read_rl_data(layout.heldout(folder))
+    assert list(heldout) == dataset().splits["heldout"]
+    assert all(len(set(query.candidate_pool_indices)) == POOL_SIZE for query in heldout.values())
+    assert not any(query.pointer_candidates for query in heldout.values())
+    asked = {json.loads(line)["query_id"] for line in layout.evaluated(folder).read_text().splitlines()}
+    assert not asked & set(heldout), "a held-out query was asked"
+
+
+def test_a_run_stopped_anywhere_goes_on_as_if_it_had_not_been(
+    whole: tuple[Path, list[Event]], tmp_path: Path
+):
+    stops, told = 0, set()
+    for allowed in (0, 3, 10, 1, 25, 40, 1000):
+        left = iter(range(allowed))
+
+        def checkpoint(left: Any = left) -> None:
+            if next(left, None) is None:
+                raise StopRequested
+
+        events: list[Event] = []
+        try:
+            BuildPools().run(context_of(tmp_path, events.append, checkpoint))
+        except StopRequested:
+            stops += 1
+        assert not told & {event.query_id for event in queries(events)}, "a finished query was done again"
+        told |= {event.query_id for event in queries(events)}
+    assert stops >= 5
+    assert files(tmp_path) == files(whole[0])
+
+
+def test_a_kill_between_asking_and_deciding_asks_nothing_again(
+    whole: tuple[Path, list[Event]], tmp_path: Path
+):
+    """As a kill leaves it: some decisions gone, one torn, everything asked."""
+    run_pool(tmp_path)
+    path = layout.decisions(tmp_path)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:20])[:-30])
+    before = layout.evaluated(tmp_path).read_bytes()
+    for name in (layout.rl_data, layout.report, layout.oracle, layout.heldout):
+        name(tmp_path).unlink()
+    events = run_pool(tmp_path)
+    assert len(queries(events)) == 11
+    assert layout.evaluated(tmp_path).read_bytes() == before
+    assert files(tmp_path) == files(whole[0])
+
+
+def test_killed_run_equals_whole_run(tmp_path: Path):
+    whole = prepared(tmp_path, "whole", SMALL_POOL)
+    seconds = run_whole(whole)
+    killed = prepared(tmp_path, "killed", SMALL_POOL)
+    assert run_killed(killed, seconds, random.Random(1)) > 0
+    assert artefacts(killed) == artefacts(whole)
+    lines = [json.loads(line) for line in layout.evaluated(killed.path).read_text().splitlines()]
+    pairs = [(line["query_id"], *line["pair"]) for line in lines]
+    assert len(pairs) == len(set(pairs)), "a pair was asked twice"
+
+
+def test_hostile_rl_data(tmp_path: Path):
+    """Pools of 3 and of 500, rows and trajectories twice, a query nobody knows, a held-out one with trajectories."""
+
+    def trajectory(first: int, last: int, score: float = 0.0) -> dict[str, Any]:
+        return {
+            "pointer": [first, last], "vqa_correct": int(score == 1), "vqa_acc_score": score, "gen_method": "beam",
+        }  # fmt: skip
+
+    content = {
+        "_meta": "by hand",
+        "train-0000": {
+            "candidate_pool_ids": [5, 6, 5],
+            "pointer_candidates": [trajectory(0, 1), trajectory(2, 1)],
+        },
+        "train-0001": {
+            "candidate_pool_indices": list(range(500)),
+            "pointer_candidates": [trajectory(n, 499 - n, float(n == 7)) for n in range(200)],
+        },
+        "train-0002": {"candidate_pool_indices": [], "pointer_candidates": []},
+        "stranger": {"candidate_pool_indices": [1, 2], "pointer_candidates": [trajectory(0, 1)]},
+        "heldout-0000": {"candidate_pool_indices": [9, 8], "pointer_candidates": [trajectory(0, 1, 1.0)]},
+    }
+    (tmp_path / "given.json").write_text(json.dumps(content))
+    events = run_pool(tmp_path, rl_data=str(tmp_path / "given.json"))
+    final = read_rl_data(layout.rl_data(tmp_path))
+    assert list(final) == ["train-0000", "train-0001", "train-0002"] and final.notes == {"_meta": "by hand"}
+    assert all(len(query.pointer_candidates) == 12 for query in final.values())
+    assert final["train-0000"].candidate_pool_indices[:2] == [5, 6]
+    assert (7, 492) in {final["train-0001"].pair(one) for one in final["train-0001"].pointer_candidates}
+    found = totals(events)
+    assert found.left_out == {"unknown to the data set": 1}
+    assert found.dropped["candidate: twice in the pool"] == 1
+    assert any("1 of 4 queries were left out" in e.text for e in events if isinstance(e, Notice))
+    heldout = read_rl_data(layout.heldout(tmp_path))
+    assert len(heldout) == 8 and heldout["heldout-0000"].candidate_pool_indices[:2] == [9, 8]
+
+
+def test_rl_data_about_other_queries_is_named(tmp_path: Path):
+    path = tmp_path / "given.json"
+    path.write_text(json.dumps({"x": {"candidate_pool_indices": [], "pointer_candidates": []}}))
+    with pytest.raises(DataError, match=r"every query of the RL data was left out .unknown to the data set"):
+        run_pool(tmp_path, rl_data=str(path))
+    path.write_text("{}")
+    with pytest.raises(DataError, match="no training query"):
+        run_pool(tmp_path, rl_data=str(path))
+    path.write_text(json.dumps({"x": {"candidate_pool_indices": [3600], "pointer_candidates": []}}))
+    with pytest.raises(DataError, match=r"is 3600, but the embedding table has 3600 rows.*query x"):
+        run_pool(tmp_path, rl_data=str(path))
+
+
+def test_without_mining_nothing_is_asked(tmp_path: Path):
+    found = totals(run_pool(tmp_path, max_eval_pairs=0))
+    assert found.asked == found.injected == 0 and found.before == found.inside == found.after
