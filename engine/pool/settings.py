@@ -106,7 +106,9 @@ class PoolSection(Section):
     enough_positives: NonNegativeInt = Field(
         default=0, description="Ask no further once so many pairs were fully right; 0: ask all."
     )
-    batch_size: PositiveInt = Field(default=50, description="Pairs handed to the model at once.")
+    batch_size: PositiveInt = Field(
+        default=16, description="Pairs handed to the model at once: what a kill may lose, and asks for again."
+    )
     max_inject_per_query: NonNegativeInt = Field(default=8, description="Most candidates replaced a query.")
     target_trajectory_count: PositiveInt = Field(default=12, description="Trajectories a query ends with.")
     positive_quota: NonNegativeInt = Field(
