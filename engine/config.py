@@ -19,7 +19,7 @@ from engine.gflownet.settings import (
     GraphsSection,
     RetrieverSection,
 )
-from engine.pool.settings import PoolSection
+from engine.pool.settings import PoolSection, SelectorSection
 
 
 class RunSection(Section):
@@ -191,6 +191,7 @@ class Config(Section):
     gflownet: GFlowNetSection = GFlowNetSection()
     answer: AnswerSection = AnswerSection()
     pool: PoolSection = PoolSection()
+    selector: SelectorSection = SelectorSection()
 
     @property
     def evolution_model(self) -> ModelSection:

@@ -36,6 +36,7 @@ _ENTRIES = (
     StageEntry("gflownet", "engine.gflownet.gflownet_stage:TrainGFlowNet", needs=("agent-graphs",)),
     StageEntry("answer", "engine.gflownet.answer_stage:AnswerQuestions", needs=("gflownet",)),
     StageEntry("pool", "engine.pool.pool_stage:BuildPools"),
+    StageEntry("selector", "engine.pool.selector_stage:TrainSelector", needs=("pool",)),
     StageEntry("train-embedded", "engine.lm.embedded_training.stage:TrainEmbedded"),
 )
 STAGES: dict[str, StageEntry] = {entry.name: entry for entry in _ENTRIES}

@@ -65,6 +65,7 @@ from engine.events.run import (
     WorkerStarted,
     WorkerStopped,
 )
+from engine.events.selector import SelectorCompared, SelectorPick, SelectorPicked, SelectorStep
 
 SCHEMA_VERSION = 1
 

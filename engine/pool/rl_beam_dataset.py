@@ -31,10 +31,11 @@ class BeamBatch:
     """Queries side by side, K candidates and up to T trajectories each.
 
     `query_emb` [B, d]; `cand_emb` [B, K, d]; `beam_labels` [B, T, 2] local places; `beam_scores` [B, T]; `beam_mask`
-    [B, T] is false where a query has fewer trajectories, whose labels are 0 there.
+    [B, T] is false where a query has fewer trajectories, whose labels are 0 there; `pools` [B, K]: rows of the table.
     """
 
     query_ids: list[str]
+    pools: Tensor
     query_emb: Tensor
     cand_emb: Tensor
     beam_labels: Tensor
@@ -63,6 +64,11 @@ class RLBeamDatasetWithEmbedding(Dataset[dict[str, Any]]):
 
     def __len__(self) -> int:
         return len(self._data)
+
+    @property
+    def width(self) -> int:
+        """d."""
+        return int(self._table.shape[1])
 
     @property
     def query_ids(self) -> list[str]:
@@ -98,6 +104,7 @@ def collate(items: Sequence[dict[str, Any]]) -> BeamBatch:
     scores[mask] = torch.cat([item["beam_scores"] for item in items])
     return BeamBatch(
         query_ids=[item["query_id"] for item in items],
+        pools=torch.stack([item["candidate_pool_indices"] for item in items]),
         query_emb=torch.stack([item["query_emb"] for item in items]),
         cand_emb=torch.stack([item["cand_emb"] for item in items]),
         beam_labels=labels,

@@ -20,6 +20,7 @@ class Selector(nn.Module):
     def __init__(self, width: int, hidden: int = 64, inner: int = 256) -> None:
         """`width`: d of the embeddings; `hidden`: of the learned space; `inner`: of the encoder's layer."""
         super().__init__()
+        self.width = width
         self.encoder = nn.Sequential(nn.Linear(width, inner), nn.GELU(), nn.Linear(inner, hidden))
         self.glimpse = nn.MultiheadAttention(hidden, num_heads=4, batch_first=True)
         self.chosen = nn.Linear(hidden, hidden, bias=False)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from engine.config_section import NonNegativeInt, PositiveInt, Section
-from engine.lm.openai_section import NonNegative, OpenAISection
+from engine.lm.openai_section import NonNegative, OpenAISection, Positive
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -131,4 +131,42 @@ class PoolSection(Section):
             raise ValueError(
                 "positive_quota and partial_quota are more than target_trajectory_count together"
             )
+        return self
+
+
+class SelectorSection(Section):
+    """The stage `selector`."""
+
+    hidden: Annotated[int, Field(ge=4, multiple_of=4)] = Field(
+        default=64, description="Width of the learned space; four attention heads share it."
+    )
+    inner: PositiveInt = Field(default=256, description="Width of the encoder's inner layer.")
+    supervised_steps: NonNegativeInt = Field(default=200, description="Steps on the recorded trajectories.")
+    policy_steps: NonNegativeInt = Field(default=200, description="Policy-gradient steps after those.")
+    batch_size: PositiveInt = Field(default=32, description="Queries a step.")
+    learning_rate: Positive = Field(default=2e-3, description="Of AdamW, on recorded trajectories.")
+    policy_learning_rate: Positive = Field(default=1e-3, description="Of AdamW, in policy-gradient steps.")
+    weight_decay: NonNegative = Field(default=1e-2, description="Of AdamW.")
+    grad_clip: Positive = Field(default=1.0, description="Largest gradient norm.")
+    rollouts: Annotated[int, Field(ge=0, le=256)] = Field(
+        default=0,
+        description="Pairs drawn a query and policy-gradient step and asked, beside the recorded trajectories: "
+        "batch_size * rollouts questions to the model a step, but for known ones.",
+    )
+    random_pairs: PositiveInt = Field(
+        default=4, description="Pairs drawn a held-out query for the random baseline."
+    )
+    oracle_pairs: PositiveInt = Field(
+        default=500, description="Most pairs a held-out query is asked with in search of a fully right one."
+    )
+    log_every: PositiveInt = Field(default=10, description="Steps between two log lines.")
+    eval_every: PositiveInt = Field(
+        default=40, description="Steps between two looks at the held-out queries."
+    )
+    checkpoint_every: PositiveInt = Field(default=50, description="Steps between two checkpoints.")
+
+    @model_validator(mode="after")
+    def _trains(self) -> SelectorSection:
+        if not self.supervised_steps + self.policy_steps:
+            raise ValueError("supervised_steps and policy_steps are both 0: nothing is trained")
         return self
