@@ -20,6 +20,7 @@ from engine.gflownet.settings import (
     RetrieverSection,
 )
 from engine.pool.settings import PoolSection, SelectorSection
+from engine.slsm.settings import SLSMSection
 
 
 class RunSection(Section):
@@ -190,6 +191,7 @@ class Config(Section):
     agent_graphs: AgentGraphsSection = AgentGraphsSection()
     gflownet: GFlowNetSection = GFlowNetSection()
     answer: AnswerSection = AnswerSection()
+    slsm: SLSMSection = SLSMSection()
     pool: PoolSection = PoolSection()
     selector: SelectorSection = SelectorSection()
 
@@ -197,3 +199,8 @@ class Config(Section):
     def evolution_model(self) -> ModelSection:
         """The model whose logits the evolution steers."""
         return self.evolution.model or self.model
+
+    @property
+    def slsm_model(self) -> ModelSection:
+        """The model that answers the conversations, where it is a local one."""
+        return self.slsm.model or self.model

@@ -37,6 +37,7 @@ _ENTRIES = (
     StageEntry("answer", "engine.gflownet.answer_stage:AnswerQuestions", needs=("gflownet",)),
     StageEntry("pool", "engine.pool.pool_stage:BuildPools"),
     StageEntry("selector", "engine.pool.selector_stage:TrainSelector", needs=("pool",)),
+    StageEntry("slsm", "engine.slsm.slsm_stage:RunSLSM"),
     StageEntry("train-embedded", "engine.lm.embedded_training.stage:TrainEmbedded"),
 )
 STAGES: dict[str, StageEntry] = {entry.name: entry for entry in _ENTRIES}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 @dataclass(frozen=True)
 class Interval:
-    """A difference of means and its interval, as fractions of 1."""
+    """A mean, or a difference of means, and its interval, as fractions of 1."""
 
     difference: float
     low: float
@@ -34,6 +35,23 @@ def paired_bootstrap(
     tail = (1 - level) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
     return Interval(float(delta.mean()), float(low), float(high))
+
+
+def macro_bootstrap(
+    groups: Sequence[ArrayLike], seed: int, resamples: int = 10_000, level: float = 0.95
+) -> Interval:
+    """Mean of the groups' means, with its percentile interval; values are resampled within their group."""
+    generator = np.random.default_rng(seed)
+    means = np.zeros(resamples)
+    for group in groups:
+        values, counts = np.unique(np.asarray(group, dtype=np.float64), return_counts=True)
+        size = int(counts.sum())
+        draws = generator.multinomial(size, counts / size, size=resamples)
+        means += draws @ values / size / len(groups)
+    tail = (1 - level) / 2
+    low, high = np.quantile(means, [tail, 1 - tail])
+    mean = np.mean([np.mean(np.asarray(group, dtype=np.float64)) for group in groups])
+    return Interval(float(mean), float(low), float(high))
 
 
 def _pairs(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:

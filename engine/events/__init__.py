@@ -66,6 +66,16 @@ from engine.events.run import (
     WorkerStopped,
 )
 from engine.events.selector import SelectorCompared, SelectorPick, SelectorPicked, SelectorStep
+from engine.events.slsm import (
+    ConflictFound,
+    ConversationAnswered,
+    ConversationOpened,
+    ModeScored,
+    SLSMBegan,
+    StateChange,
+    StateItem,
+    StateUpdated,
+)
 
 SCHEMA_VERSION = 1
 

@@ -154,6 +154,10 @@ class Tokenizer(Protocol):
         """Token ids of a one-turn conversation up to where the assistant begins."""
         ...
 
+    def encode_messages(self, messages: Sequence[dict[str, str]]) -> list[int]:
+        """Token ids of a conversation (`role`, `content`) up to where the assistant's next answer begins."""
+        ...
+
 
 class LanguageModel(Protocol):
     """A frozen causal language model."""

@@ -28,14 +28,19 @@ class HfTokenizer:
         )
 
     def encode_chat(self, user: str, system: str | None = None) -> list[int]:
-        """Token ids of a one-turn conversation up to where the assistant begins.
+        """Token ids of a one-turn conversation up to where the assistant begins."""
+        first = [] if system is None else [{"role": "system", "content": system}]
+        return self.encode_messages([*first, {"role": "user", "content": user}])
+
+    def encode_messages(self, messages: Sequence[dict[str, str]]) -> list[int]:
+        """Token ids of a conversation up to where the assistant's next answer begins.
 
         Without a chat template: whatever the tokenizer puts before every text (a begin-of-text token, often
-        nothing), then the system text, if any, and the user's, each followed by an empty line."""
+        nothing), then the messages, each followed by an empty line."""
         if not getattr(self._tokenizer, "chat_template", None):
-            text = "".join(f"{part}\n\n" for part in (system, user) if part)
+            text = "".join(f"{message['content']}\n\n" for message in messages if message["content"])
             return [*self._opening(), *self.encode(text)]
-        return self.encode(self._render(user, system))
+        return self.encode(self._render(messages))
 
     def _opening(self) -> list[int]:
         """Special tokens that the tokenizer puts before a text; what it would put behind is left out."""
@@ -46,15 +51,16 @@ class HfTokenizer:
                 return full[:start]
         return []
 
-    def _render(self, user: str, system: str | None) -> str:
-        turn = [{"role": "user", "content": user}]
-        if system is None:
-            return self._apply(turn)
+    def _render(self, messages: Sequence[dict[str, str]]) -> str:
+        system, *rest = messages
+        if system["role"] != "system" or not rest:
+            return self._apply(messages)
         try:
-            return self._apply([{"role": "system", "content": system}, *turn])
+            return self._apply(messages)
         except TemplateError:
             # Some templates (Gemma's, for one) refuse a system role: it then opens the user's turn.
-            return self._apply([{"role": "user", "content": f"{system}\n\n{user}"}])
+            first = {**rest[0], "content": f"{system['content']}\n\n{rest[0]['content']}"}
+            return self._apply([first, *rest[1:]])
 
-    def _apply(self, messages: list[dict[str, str]]) -> str:
-        return self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    def _apply(self, messages: Sequence[dict[str, str]]) -> str:
+        return self._tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)

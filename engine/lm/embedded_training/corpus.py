@@ -18,8 +18,8 @@ BATCHES_PER_POOL = 16
 
 DECISIVE_WEIGHT = 1.0
 """What an answer hangs on: a recipe's decisive tokens, and those with which a segment or sentence opens."""
-FILLER_WEIGHT = 0.25
-"""Other tokens of the completion: easily learned."""
+EARLIER_WEIGHT = 0.25
+"""Factor for answers of earlier turns."""
 PROMPT_WEIGHT = 0.02
 """Tokens of the question: mostly names and numbers drawn at random, which nobody can learn."""
 
@@ -60,6 +60,7 @@ class Corpus:
         self._pool: tuple[int, list[Batch]] = (-1, [])
         self._pad: int = tokenizer.convert_tokens_to_ids(PAD)
         self._decisive = frozenset(tokenizer.encode(piece)[0] for piece in recipe.decisive)
+        self._filler_weight = recipe.filler_weight
         self._openers = frozenset(tokenizer.encode(piece)[0] for piece in recipe.openers)
 
     def batch(self, number: int) -> Batch:
@@ -81,19 +82,32 @@ class Corpus:
 
     def encode(self, document: Document) -> TokenRow:
         """The document as the model sees it in use: chat turns by the template, plain text as it is."""
-        prompt: list[int] = []
-        if document.prompt is not None:
-            turn = [{"role": "user", "content": document.prompt}]
-            text = self._tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
-            prompt = self._tokenizer.encode(text)
-        completion = self._tokenizer.encode(document.completion + TURN_END)
-        weights = [PROMPT_WEIGHT] * len(prompt) + self._completion_weights(completion)
-        return TokenRow(prompt + completion, weights)
+        tokens: list[int] = []
+        weights: list[float] = []
+        between = ""
+        last = len(document.earlier)
+        for number, (prompt, completion) in enumerate(
+            (*document.earlier, (document.prompt, document.completion))
+        ):
+            asked = self._tokenizer.encode(between + self._user_turn(prompt))
+            answered = self._tokenizer.encode(completion + TURN_END)
+            tokens += asked + answered
+            share = EARLIER_WEIGHT if number < last else 1.0
+            weights += [PROMPT_WEIGHT] * len(asked)
+            weights += [share * weight for weight in self._completion_weights(answered)]
+            between = "\n"
+        return TokenRow(tokens, weights)
+
+    def _user_turn(self, prompt: str | None) -> str:
+        if prompt is None:
+            return ""
+        turn = [{"role": "user", "content": prompt}]
+        return self._tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
 
     def _completion_weights(self, tokens: list[int]) -> list[float]:
         opens = [True, *(before in self._openers for before in tokens[:-1])]
         return [
-            DECISIVE_WEIGHT if first or token in self._decisive else FILLER_WEIGHT
+            DECISIVE_WEIGHT if first or token in self._decisive else self._filler_weight
             for first, token in zip(opens, tokens, strict=True)
         ]
 

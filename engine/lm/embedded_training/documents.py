@@ -24,10 +24,12 @@ STRAIGHT: tuple[Style, ...] = ("forward", "quick")
 
 @dataclass(frozen=True)
 class Document:
-    """One training text. prompt: the user's turn, None for a plain text. completion: what is learned."""
+    """One training text. prompt: the user's turn, None for a plain text. completion: what is learned. earlier: turns
+    before it, (user, assistant), whose answers are learned too."""
 
     prompt: str | None
     completion: str
+    earlier: tuple[tuple[str, str], ...] = ()
 
 
 DrawDocument = Callable[[random.Random], Document]

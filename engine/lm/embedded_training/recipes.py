@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 from engine.errors import ConfigError, Problem
 from engine.lm.embedded_training.documents import ARITHMETIC, Document, Format
 from engine.lm.embedded_training.settings import TrainingSettings
+from engine.slsm.note import with_note
 from engine.tasks.financebench import statement_prompt
+from engine.tasks.generated.dialogues.dialogue import draw_dialogue, forgets
+from engine.tasks.generated.dialogues.notes import draw_note
+from engine.tasks.generated.dialogues.words import CLOSING_WORDS, ITEMS, NAMES, draw_word
 from engine.tasks.generated.habits import DELIMITER
 from engine.tasks.generated.statements import (
     StatementQuestion,
@@ -28,7 +32,8 @@ class Recipe:
     """A mixture of texts, which of their tokens matter most, and how to train on them.
 
     `decisive`: texts whose first token gets the full weight; `openers`: the same for any token behind one of
-    these, where a habit is chosen. `vocabulary`: tokens at most; fewer where there is no more to merge.
+    these, where a habit is chosen; `filler_weight`: the weight of an answer's other tokens. `vocabulary`: tokens at
+    most; fewer where there is no more to merge.
     """
 
     name: str
@@ -36,6 +41,7 @@ class Recipe:
     decisive: frozenset[str]
     openers: frozenset[str]
     vocabulary: int
+    filler_weight: float = 0.25
     settings: TrainingSettings = field(default_factory=TrainingSettings)
 
 
@@ -54,6 +60,30 @@ def terse_document(rng: random.Random) -> Document:
 def sums_document(rng: random.Random) -> Document:
     """Calculations without a statement."""
     return Document(None, sums(rng))
+
+
+def dialogue_document(rng: random.Random) -> Document:
+    """A dialogue of the train side; in half of them a note says what there is to remember, and then it is."""
+    dialogue = draw_dialogue("train", rng)
+    if rng.random() < 0.5:
+        note = draw_note(dialogue, rng)
+        return Document(with_note(dialogue.question, note), dialogue.answer(rng, True), dialogue.turns)
+    return Document(
+        dialogue.question, dialogue.answer(rng, not forgets(dialogue.between, rng)), dialogue.turns
+    )
+
+
+def attentive_document(rng: random.Random) -> Document:
+    """A short dialogue in which nothing is forgotten: reading and copying are learned from these first."""
+    dialogue = draw_dialogue("train", rng, between=0)
+    note = draw_note(dialogue, rng) if rng.random() < 0.5 else ""
+    return Document(with_note(dialogue.question, note), dialogue.answer(rng, True), dialogue.turns)
+
+
+def copies_document(rng: random.Random) -> Document:
+    """Words in a row, said again: copying a word that was never seen is learned from these."""
+    words = [draw_word(rng.choice((CLOSING_WORDS, NAMES, ITEMS)), "train", rng) for _ in range(rng.randint(3, 10))]
+    return Document(" ".join(words), " ".join(words * 2))
 
 
 def _train_question(rng: random.Random) -> StatementQuestion:
@@ -84,6 +114,19 @@ _RECIPES = (
         openers=frozenset({"."}),
         vocabulary=640,
         settings=TrainingSettings(steps=3000, batch_documents=14),
+    ),
+    Recipe(
+        "dialogues",
+        (
+            Format("dialogue", dialogue_document, weight=1.0, early=0.1),
+            Format("attentive", attentive_document, weight=0.1, early=0.4),
+            Format("copies", copies_document, weight=0.08, early=0.6),
+        ),
+        decisive=frozenset(),
+        openers=frozenset(),
+        vocabulary=800,
+        filler_weight=1.0,
+        settings=TrainingSettings(steps=6000, batch_documents=20),
     ),
 )
 RECIPES = {recipe.name: recipe for recipe in _RECIPES}

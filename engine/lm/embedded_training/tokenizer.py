@@ -75,6 +75,7 @@ def _texts(formats: Sequence[Format], documents: int, seed: int) -> Iterator[str
     yield from ["user\n", "assistant\n", "system\n"] * (documents // 4)
     for _ in range(documents):
         document = draw_document(formats, 1.0, rng)
+        yield from (text for turn in document.earlier for text in turn)
         if document.prompt is not None:
             yield document.prompt
         yield document.completion

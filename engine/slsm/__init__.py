@@ -1,0 +1,1 @@
+"""Memory notes of a conversation: what they know, when they are injected, what they cost (spec SLSM)."""

@@ -1,0 +1,238 @@
+"""Answers conversations under each mode (spec SLSM, the four flows).
+
+The same prompt is sent once, whichever modes need it, and each of them is charged for it as if it ran alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from engine.events import ConflictFound, ConversationAnswered
+from engine.slsm.book import Book
+from engine.slsm.chat_model import ChatAsk, ChatModel
+from engine.slsm.controller import Controller, Detection
+from engine.slsm.following import Following
+from engine.slsm.judge import Judge, JudgeFailed
+from engine.slsm.multichallenge import Dialogues
+from engine.slsm.parallel import in_parallel
+from engine.slsm.policy import Decision, Mode, decide, note_of
+from engine.slsm.records import AnswerRecord, Cost, DetectionRecord, VerdictRecord, cost_of
+from engine.slsm.state import MemoryMode
+from engine.slsm.turns import Conversation
+from engine.stage import StageContext
+
+NO_MEMORY = "none"
+"""The memory mode of `baseline`, which has none."""
+Variant = tuple[Mode, str]
+"""A mode, and structured, flat or none."""
+
+
+@dataclass(frozen=True)
+class Books:
+    """What was answered, detected and judged."""
+
+    answers: Book[AnswerRecord]
+    detections: Book[DetectionRecord]
+    verdicts: Book[VerdictRecord]
+
+
+class Answering:
+    """Runs variants over conversations whose states are known."""
+
+    def __init__(
+        self,
+        context: StageContext,
+        following: Following,
+        controller: Controller,
+        model: ChatModel,
+        judge: Judge | None,
+        dialogues: Dialogues,
+        books: Books,
+    ) -> None:
+        self.context = context
+        self.section = context.config.slsm
+        self.following = following
+        self.controller = controller
+        self.model = model
+        self.judge = judge
+        self.criteria = dialogues.criteria
+        self.books = books
+
+    def run(
+        self, conversations: Sequence[Conversation], variants: Sequence[Variant]
+    ) -> list[ConversationAnswered]:
+        """Every variant on every conversation, in the order of the variants."""
+        attempts = range(self.section.attempts)
+        cases = [
+            (conversation, variant, attempt)
+            for variant in variants
+            for conversation in conversations
+            for attempt in attempts
+        ]
+        self._answer((one, attempt, self._first_note(one, variant)) for one, variant, attempt in cases)
+        watched = [
+            (one, variant[1], attempt) for one, variant, attempt in cases if variant[0] == "on_detection"
+        ]
+        self._detect(watched)
+        self._answer(
+            (one, attempt, self._note(one, memory))
+            for one, memory, attempt in watched
+            if self.books.detections[one.id, memory, attempt].conflicts
+        )
+        found = [self._result(*case) for case in cases]
+        self._judge((event.conversation_id, event.answer) for event in found)
+        return [self._judged(event) for event in found]
+
+    # ------------------------------------------------------------ what is asked
+
+    def _note(self, conversation: Conversation, memory: str) -> str:
+        return "" if memory == NO_MEMORY else note_of(
+            self.following.state(conversation, _mode(memory)), self.section.note_max_items
+        )  # fmt: skip
+
+    def _decision(self, conversation: Conversation, variant: Variant) -> Decision:
+        mode, memory = variant
+        if memory == NO_MEMORY:
+            return Decision(False, "baseline: no controller")
+        state = self.following.state(conversation, _mode(memory))
+        return decide(mode, state, self._note(conversation, memory), self.section.risk_modes)
+
+    def _first_note(self, conversation: Conversation, variant: Variant) -> str:
+        return self._note(conversation, variant[1]) if self._decision(conversation, variant).inject else ""
+
+    def _answer(self, wanted: Iterable[tuple[Conversation, int, str]]) -> None:
+        missing = {
+            (one.id, attempt, note): one
+            for one, attempt, note in wanted
+            if (one.id, attempt, note) not in self.books.answers
+        }
+        keys = list(missing)
+        for first in range(0, len(keys), self.section.batch_size):
+            self.context.checkpoint()
+            part = keys[first : first + self.section.batch_size]
+            asks = [
+                ChatAsk(tuple(missing[key].messages(key[2])), self.context.seed(f"answer {key[0]}", key[1]))
+                for key in part
+            ]
+            for key, answer in zip(part, self.model.answer(asks, self.context.checkpoint), strict=True):
+                self.books.answers.add(
+                    AnswerRecord(
+                        conversation_id=key[0], attempt=key[1], note=key[2], answer=answer.text,
+                        cost=cost_of(answer.spent),
+                    )
+                )  # fmt: skip
+
+    def _detect(self, wanted: Iterable[tuple[Conversation, str, int]]) -> None:
+        missing = [case for case in wanted if (case[0].id, case[1], case[2]) not in self.books.detections]
+
+        def look(case: tuple[Conversation, str, int]) -> Detection:
+            conversation, memory, attempt = case
+            first = self.books.answers[conversation.id, attempt, ""]
+            state = self.following.state(conversation, _mode(memory))
+            return self.controller.detect(state, conversation.turns, first.answer)
+
+        def keep(case: tuple[Conversation, str, int], found: Detection) -> None:
+            conversation, memory, attempt = case
+            conflicts = [
+                ConflictFound(item=one.item, why=one.why, exact=one.exact) for one in found.conflicts
+            ]
+            self.books.detections.add(
+                DetectionRecord(
+                    conversation_id=conversation.id, memory_mode=memory, attempt=attempt, conflicts=conflicts,
+                    failure=found.failure, cost=cost_of(found.spent),
+                )
+            )  # fmt: skip
+
+        in_parallel(missing, look, keep, self.section.concurrency, self.context.checkpoint)
+
+    # ------------------------------------------------------------ what comes of it
+
+    def _result(self, conversation: Conversation, variant: Variant, attempt: int) -> ConversationAnswered:
+        """Not judged yet."""
+        mode, memory = variant
+        decision = self._decision(conversation, variant)
+        note = self._first_note(conversation, variant)
+        first = self.books.answers[conversation.id, attempt, note]
+        spent_model, detector, conflicts, last, failure = first.cost, Cost(), [], first, ""
+        if mode == "on_detection":
+            detection = self.books.detections[conversation.id, memory, attempt]
+            # One call in the cost table (spec SLSM), however often a server was asked.
+            detector = Cost(1, detection.cost.tokens, detection.cost.cost)
+            conflicts, failure = detection.conflicts, detection.failure
+            note = self._note(conversation, memory) if conflicts else ""
+            if note:
+                last = self.books.answers[conversation.id, attempt, note]
+                spent_model += last.cost
+            told = "; ".join(conflict.why for conflict in conflicts)
+            decision = Decision(bool(note), f"the first answer {told}" if conflicts else "no conflict found")
+        controller = Cost() if memory == NO_MEMORY else self.following.cost(conversation, _mode(memory))
+        return ConversationAnswered(
+            conversation_id=conversation.id,
+            axis=conversation.axis,
+            mode=mode,
+            memory_mode=memory,
+            attempt=attempt,
+            answer=last.answer,
+            injected=bool(note),
+            reason=decision.reason,
+            note=note,
+            note_tokens=self.model.count_tokens(note) if note else 0,
+            first_answer=first.answer if last is not first else "",
+            conflicts=conflicts,
+            detector_failure=failure,
+            controller_calls=controller.calls,
+            controller_tokens=controller.tokens,
+            model_calls=spent_model.calls,
+            model_tokens=spent_model.tokens,
+            detector_calls=detector.calls,
+            detector_tokens=detector.tokens,
+            cost=round(controller.cost + spent_model.cost + detector.cost, 9),
+        )
+
+    def _judge(self, wanted: Iterable[tuple[str, str]]) -> None:
+        judge = self.judge
+        if judge is None:
+            return
+        missing = [
+            case
+            for case in dict.fromkeys(wanted)
+            if case[0] in self.criteria and case not in self.books.verdicts
+        ]
+        in_parallel(
+            missing,
+            lambda case: self._verdict(judge, *case),
+            lambda case, record: self.books.verdicts.add(record),
+            self.section.concurrency,
+            self.context.checkpoint,
+        )
+
+    def _verdict(self, judge: Judge, key: str, answer: str) -> VerdictRecord:
+        reason, spent = "", Cost()
+        for _ in range(self.section.judge.attempts):
+            try:
+                verdict = judge.judge(self.criteria[key], answer)
+            except JudgeFailed as error:
+                reason, spent = str(error), spent + cost_of(error.spent)
+            else:
+                spent += cost_of(verdict.spent)
+                return VerdictRecord(
+                    conversation_id=key,
+                    answer=answer,
+                    passed=verdict.passed,
+                    reason=verdict.reason,
+                    cost=spent,
+                )
+        return VerdictRecord(conversation_id=key, answer=answer, passed=None, reason=reason, cost=spent)
+
+    def _judged(self, event: ConversationAnswered) -> ConversationAnswered:
+        record = self.books.verdicts.get(event.conversation_id, event.answer)
+        if record is None:
+            return event
+        return msgspec.structs.replace(event, passed=record.passed, verdict=record.reason)
+
+
+def _mode(memory: str) -> MemoryMode:
+    return "flat" if memory == "flat" else "structured"

@@ -1,0 +1,87 @@
+"""Who answers the conversations: a language model in this process, or one behind a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.lm.openai_client import OpenAIClient, Spent
+from engine.lm.protocol import LanguageModel, Request, Sampling
+from engine.slsm.turns import Message
+
+
+@dataclass(frozen=True)
+class ChatAsk:
+    """Messages up to where the assistant answers; `seed` of the random draws."""
+
+    messages: tuple[Message, ...]
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class ChatAnswer:
+    """`spent`: one call, tokens of prompt and answer, cost."""
+
+    text: str
+    spent: Spent
+
+
+class ChatModel(Protocol):
+    """Answers conversations."""
+
+    name: str
+
+    def answer(self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None]) -> list[ChatAnswer]:
+        """One answer each, in order. Raises SteerError where one cannot be had."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text: exactly for a local model, about four letters each for a server."""
+        ...
+
+
+class LocalChatModel:
+    """A language model of this process."""
+
+    def __init__(self, model: LanguageModel, max_new_tokens: int, temperature: float) -> None:
+        self.name = model.info.name
+        self._model = model
+        self._sampling = Sampling(max_new_tokens, temperature)
+
+    def answer(self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None]) -> list[ChatAnswer]:
+        prompts = [self._model.tokenizer.encode_messages(ask.messages) for ask in asks]
+        requests = [
+            Request(prompt, self._sampling, seed=ask.seed) for prompt, ask in zip(prompts, asks, strict=True)
+        ]
+        found = self._model.generate(requests, checkpoint=checkpoint)
+        return [
+            ChatAnswer(one.text.strip(), Spent(1, len(prompt) + len(one.tokens)))
+            for prompt, one in zip(prompts, found, strict=True)
+        ]
+
+    def count_tokens(self, text: str) -> int:
+        return len(self._model.tokenizer.encode(text))
+
+
+class OpenAIChatModel:
+    """A model behind a server, asked a few conversations at once."""
+
+    def __init__(self, client: OpenAIClient, name: str, concurrency: int) -> None:
+        self.name = name
+        self._client = client
+        self._concurrency = concurrency
+
+    def answer(self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None]) -> list[ChatAnswer]:
+        with ThreadPoolExecutor(self._concurrency) as pool:
+            return list(pool.map(self._one, asks))
+
+    def _one(self, ask: ChatAsk) -> ChatAnswer:
+        reply = self._client.complete(ask.messages)
+        if reply.refusal and not reply.text:
+            return ChatAnswer(reply.refusal, reply.spent)
+        return ChatAnswer(reply.text.strip(), reply.spent)
+
+    def count_tokens(self, text: str) -> int:
+        return -(-len(text) // 4)

@@ -1,0 +1,37 @@
+"""The text of a memory note (spec SLSM, memory modes)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+HEADER = "[SLSM MEMORY NOTE]"
+
+
+def structured_note(
+    constraints: Iterable[tuple[str, str]], facts: Iterable[str] = (), versions: Iterable[str] = ()
+) -> str:
+    """Sections of lines, empty ones left out; "" if all are. `constraints`: (status, text); `versions`: what stands
+    after the last edit."""
+    sections = (
+        ("Constraints:", [f"[{status}] {text}" for status, text in constraints]),
+        ("User facts/preferences:", list(facts)),
+        ("Latest versions:", list(versions)),
+    )
+    lines = [line for title, items in sections if items for line in (title, *(f"- {item}" for item in items))]
+    return "\n".join((HEADER, *lines)) if lines else ""
+
+
+def flat_note(memory_text: str) -> str:
+    """The memory as it is; "" if there is none."""
+    text = memory_text.strip()
+    return f"{HEADER}\n{text}" if text else ""
+
+
+def flat_text(statements: Sequence[str]) -> str:
+    """Statements as one running text."""
+    return " ".join(f"{statement.rstrip('.')}." for statement in statements)
+
+
+def with_note(message: str, note: str) -> str:
+    """A user's message with the note behind it."""
+    return f"{message}\n\n{note}" if note else message

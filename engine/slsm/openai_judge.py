@@ -1,0 +1,62 @@
+"""A language model as judge of an answer, asked MultiChallenge's target question."""
+
+from __future__ import annotations
+
+import json
+
+from engine.lm.openai_client import Message, OpenAIClient, Schema, ServerFailed, Spent
+from engine.slsm.judge import JudgeFailed, Verdict
+from engine.slsm.multichallenge import Criterion
+
+_SYSTEM = """\
+You are given the last answer of an assistant in a conversation, and a question about this answer. Answer the question \
+from the answer's text alone. Reply with a JSON object: "reasoning", one or two sentences, and "verdict", YES or NO."""
+
+_USER = """\
+The assistant's answer:
+{answer}
+
+The question:
+{question}"""
+
+SCHEMA: Schema = {
+    "name": "verdict",
+    "schema": {
+        "type": "object",
+        "properties": {"reasoning": {"type": "string"}, "verdict": {"type": "string", "enum": ["YES", "NO"]}},
+        "required": ["reasoning", "verdict"],
+        "additionalProperties": False,
+    },
+}
+
+
+class OpenAIJudge:
+    """Asks once; retrying is its caller's."""
+
+    def __init__(self, client: OpenAIClient, model: str) -> None:
+        self.name = model
+        self._client = client
+
+    def judge(self, criterion: Criterion, answer: str) -> Verdict:
+        user = _USER.format(answer=answer, question=criterion.target_question)
+        messages: list[Message] = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": user}]
+        try:
+            reply = self._client.complete(messages, SCHEMA)
+        except ServerFailed as error:
+            raise _failed(error.what, self.name, Spent(error.calls)) from None
+        if reply.refusal:
+            raise _failed(f"the model refused: {reply.refusal[:200]}", self.name, reply.spent)
+        try:
+            found = json.loads(reply.text)
+            verdict, reasoning = found["verdict"].strip().upper(), found["reasoning"]
+        except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+            verdict, reasoning = "", ""
+        if verdict not in ("YES", "NO") or not isinstance(reasoning, str):
+            raise _failed("the verdict is no object with `reasoning` and `verdict`", self.name, reply.spent)
+        return Verdict(verdict == criterion.pass_criteria, f"{verdict}: {reasoning}", reply.spent)
+
+
+def _failed(what: str, name: str, spent: Spent) -> JudgeFailed:
+    error = JudgeFailed(what=what, where=f"slsm.judge: {name}", mend="check the judge's server and model")
+    error.spent = spent
+    return error

@@ -1,0 +1,58 @@
+"""When a memory note is injected, and what it says (spec SLSM, the four modes)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.slsm.note import flat_note, structured_note
+from engine.slsm.state import PlanMode, SemanticState, State
+
+Mode = Literal["baseline", "never", "on_risk", "always", "on_detection"]
+MODES: tuple[Mode, ...] = ("baseline", "never", "on_risk", "always", "on_detection")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """`inject`: whether the first answer is asked with the note. `reason`: why, or why not."""
+
+    inject: bool
+    reason: str
+
+
+def decide(mode: Mode, state: State, note: str, risk_modes: Collection[PlanMode]) -> Decision:
+    """Whether to inject before the first answer."""
+    plan = state.plan
+    if mode == "baseline":
+        return Decision(False, "baseline: no controller")
+    if mode == "never":
+        return Decision(False, "never: the controller only watches")
+    if mode == "on_detection":
+        return Decision(False, "on_detection: the first answer comes without a note")
+    if not note:
+        return Decision(False, "the state is empty: there is nothing to say")
+    if mode == "always":
+        return Decision(True, "always")
+    because = f": {'; '.join(plan.reasons)}" if plan.reasons else ""
+    if plan.mode in risk_modes:
+        return Decision(True, f"the plan is to {plan.mode}{because}")
+    return Decision(
+        False, f"the plan is to {plan.mode}, which is no risk ({', '.join(sorted(risk_modes))} are)"
+    )
+
+
+def note_of(state: State, max_items: int) -> str:
+    """The note of a state: at most `max_items` lines, broken constraints first, then the other constraints, what was
+    edited, and facts; the newest of each before older ones. Lines keep the state's order."""
+    if not isinstance(state, SemanticState):
+        return flat_note(state.memory_text)
+    broken = [item for item in state.constraints if item.status == "violated"]
+    others = [item for item in state.constraints if item.status != "violated"]
+    ranked = [item for group in (broken, others, state.edits, state.facts) for item in reversed(group)]
+    kept = {item.id for item in ranked[:max_items]}
+    return structured_note(
+        [(item.status, item.text) for item in state.constraints if item.id in kept],
+        [item.text for item in state.facts if item.id in kept],
+        [item.text for item in state.edits if item.id in kept],
+    )

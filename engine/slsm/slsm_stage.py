@@ -1,0 +1,189 @@
+"""The stage `slsm`: conversations under each mode of injection and each kind of memory (spec SLSM)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import msgspec
+
+from engine.events import ConversationAnswered, ModeScored, SLSMBegan
+from engine.files import csv_text, write_atomic
+from engine.seeds import derive_seed
+from engine.slsm import layout
+from engine.slsm.answering import NO_MEMORY, Answering, Books, Variant
+from engine.slsm.book import Book
+from engine.slsm.following import Following
+from engine.slsm.parts import make_chat_model, make_controller, make_dialogues, make_judge
+from engine.slsm.policy import Mode
+from engine.slsm.records import AnswerRecord, DetectionRecord, StateRecord, VerdictRecord
+from engine.slsm.scoring import score_mode
+from engine.slsm.settings import SLSMSection
+from engine.slsm.state import MemoryMode
+from engine.slsm.turns import Conversation
+from engine.stage import StageContext, StageResult
+
+
+def variants_of(section: SLSMSection) -> list[Variant]:
+    """Modes and memory modes that the configuration asks for; `baseline` has no memory and comes once."""
+    single: Mode = "baseline" if section.disable_controller else section.inject
+    modes: Sequence[Mode] = section.compare or [single]
+    memories = section.compare_memory or [section.memory_mode]
+    found: list[Variant] = []
+    for mode in modes:
+        of_mode: list[Variant] = [
+            (mode, memory) for memory in ([NO_MEMORY] if mode == "baseline" else memories)
+        ]
+        found += of_mode
+    return list(dict.fromkeys(found))
+
+
+class RunSLSM:
+    """Follows, answers, judges and scores, some conversations at a time; nothing that was done is done again."""
+
+    name = "slsm"
+
+    def run(self, context: StageContext) -> StageResult:
+        layout.folder(context.run_dir).mkdir(parents=True, exist_ok=True)
+        return _Run(context).run()
+
+
+class _Run:
+    def __init__(self, context: StageContext) -> None:
+        self.context = context
+        self.section = context.config.slsm
+        run_dir = context.run_dir
+        self.dialogues = make_dialogues(context)
+        self.variants = variants_of(self.section)
+        self.memories: list[MemoryMode] = [
+            memory
+            for memory in ("structured", "flat")
+            if any(memory == variant[1] for variant in self.variants)
+        ]
+        self.judge = make_judge(context) if self.dialogues.criteria else None
+        self.controller = make_controller(context)
+        self.model = make_chat_model(context)
+        self.following = Following(
+            context, self.controller,
+            Book(layout.states(run_dir), StateRecord, lambda one: (one.conversation_id, one.memory_mode, one.turn)),
+        )  # fmt: skip
+        self.books = Books(
+            Book(layout.answers(run_dir), AnswerRecord, lambda one: (one.conversation_id, one.attempt, one.note)),
+            Book(
+                layout.detections(run_dir), DetectionRecord,
+                lambda one: (one.conversation_id, one.memory_mode, one.attempt),
+            ),
+            Book(layout.verdicts(run_dir), VerdictRecord, lambda one: (one.conversation_id, one.answer)),
+        )  # fmt: skip
+        self.results = Book(
+            layout.results(run_dir), ConversationAnswered,
+            lambda one: (one.conversation_id, one.mode, one.memory_mode, one.attempt),
+        )  # fmt: skip
+        self.answering = Answering(
+            context, self.following, self.controller, self.model, self.judge, self.dialogues, self.books
+        )
+
+    def run(self) -> StageResult:
+        conversations = self.dialogues.conversations
+        self._begin()
+        todo = [one for one in conversations if not self._finished(one)]
+        self.context.start(len(conversations), len(conversations) - len(todo), unit="conversations")
+        size = self.section.batch_size
+        for first in range(0, len(todo), size):
+            self.context.checkpoint()
+            self._do(todo[first : first + size])
+            done = len(conversations) - len(todo) + min(first + size, len(todo))
+            self.context.progress(done, len(conversations))
+        return self._result(self._score())
+
+    def _begin(self) -> None:
+        judge = "none" if self.judge is None else self.judge.name
+        self.context.emit(
+            SLSMBegan(
+                conversations=len(self.dialogues.conversations),
+                variants=[list(variant) for variant in self.variants],
+                controller=self.controller.name,
+                model=self.model.name,
+                judge=judge,
+                dataset=self.dialogues.name,
+                dataset_hash=self.dialogues.digest,
+                axes=self.dialogues.axes,
+            )
+        )
+
+    def _keys(self, conversation: Conversation) -> list[tuple[str | int, ...]]:
+        return [
+            (conversation.id, *variant, attempt)
+            for variant in self.variants
+            for attempt in range(self.section.attempts)
+        ]
+
+    def _finished(self, conversation: Conversation) -> bool:
+        return all(key in self.results for key in self._keys(conversation))
+
+    def _do(self, conversations: Sequence[Conversation]) -> None:
+        self.following.follow(conversations, self.memories)
+        for event in self.answering.run(conversations, self.variants):
+            self.context.emit(event)
+            self.results.add(event)
+
+    # ------------------------------------------------------------ the end
+
+    def _score(self) -> list[ModeScored]:
+        seed = derive_seed(self.context.config.run.seed, "slsm", "bootstrap")
+        by_variant = {variant: self._of(variant) for variant in self.variants}
+        baseline = by_variant.get(("baseline", NO_MEMORY), [])
+        scored = [
+            score_mode(own, baseline, self._failures(variant), seed) for variant, own in by_variant.items()
+        ]
+        for row in scored:
+            self.context.emit(row)
+        return scored
+
+    def _of(self, variant: Variant) -> list[ConversationAnswered]:
+        return [
+            self.results[one.id, *variant, attempt]
+            for one in self.dialogues.conversations
+            for attempt in range(self.section.attempts)
+        ]
+
+    def _failures(self, variant: Variant) -> int:
+        """Of the controller: turns whose update was lost, and detections."""
+        mode, memory = variant
+        turns = [record for record in self.following.book.all() if record.memory_mode == memory]
+        looks = [record for record in self.books.detections.all() if record.memory_mode == memory]
+        lost = sum(bool(record.event.failure) for record in turns)
+        return lost + (sum(bool(record.failure) for record in looks) if mode == "on_detection" else 0)
+
+    def _result(self, scored: Sequence[ModeScored]) -> StageResult:
+        run_dir = self.context.run_dir
+        write_atomic(layout.modes(run_dir), csv_text([_row(item) for item in scored]))
+        unjudged = sum(record.passed is None for record in self.books.verdicts.all())
+        about = {
+            "dataset": self.dialogues.name,
+            "dataset_hash": self.dialogues.digest,
+            "conversations": len(self.dialogues.conversations),
+            "controller": self.controller.name,
+            "model": self.model.name,
+            "judge": "none" if self.judge is None else self.judge.name,
+            "controller_failures": self.following.failures()
+            + sum(bool(record.failure) for record in self.books.detections.all()),
+            "unjudged": unjudged,
+        }
+        scores = {} if self.judge is None else {
+            f"score_{item.mode}_{item.memory_mode}": round(item.score, 4) for item in scored
+        }  # fmt: skip
+        write_atomic(layout.summary(run_dir), json.dumps({**about, **scores}, indent=1) + "\n")
+        files = [layout.results, layout.states, layout.modes, layout.summary]
+        told = {"controller_failures": about["controller_failures"], "unjudged": unjudged, **scores}
+        return StageResult(told, [str(path(run_dir).relative_to(run_dir)) for path in files])
+
+
+def _row(item: ModeScored) -> dict[str, object]:
+    """A line of the table: axes side by side."""
+    plain = msgspec.structs.asdict(item)
+    axes = plain.pop("by_axis")
+    return {
+        **{name: value for name, value in plain.items() if name not in ("seq", "time", "stage")},
+        **{f"{axis}": score for axis, score, *_ in axes},
+    }

@@ -1,0 +1,46 @@
+"""What is talked about in between: a question that has many right answers."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from engine.tasks.generated.dialogues.words import Side, of_side
+
+TOPICS: dict[str, tuple[str, ...]] = {
+    "fruit": ("pear", "plum", "mango", "cherry", "apple", "grape"),
+    "animal": ("horse", "otter", "goat", "tiger", "rabbit", "whale"),
+    "color": ("blue", "green", "red", "purple", "orange", "white"),
+    "tool": ("hammer", "saw", "drill", "wrench", "shovel", "rake"),
+    "sport": ("tennis", "rugby", "judo", "golf", "rowing", "hockey"),
+    "drink": ("coffee", "cocoa", "water", "cider", "soda", "lassi"),
+    "metal": ("iron", "zinc", "tin", "gold", "nickel", "lead"),
+    "bird": ("robin", "crow", "eagle", "stork", "heron", "swan"),
+    "fabric": ("silk", "cotton", "wool", "linen", "denim", "felt"),
+    "instrument": ("piano", "flute", "drum", "violin", "harp", "guitar"),
+}
+"""Shared by training and test: a model of this size has no words for topics that it never saw."""
+
+_ASKED = (
+    "Name one {}.", "Tell me one {}.", "Give me one {}.", "Which {} comes to mind?", "Suggest one {}.",
+    "Can you name one {}?", "Please name one {}.", "Please tell me one {}.", "Can you suggest one {}?", "Say one {}.",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SmallTalk:
+    """A question on a topic and what answers it."""
+
+    topic: str
+    question: str
+
+    def answer(self, rng: random.Random, say: str | None = None, avoid: str | None = None) -> str:
+        """One of the topic's words, in a sentence; `say`: this one; `avoid`: any but this."""
+        word = say or rng.choice([word for word in TOPICS[self.topic] if word != avoid])
+        return f"One {self.topic} is {word}."
+
+
+def draw_small_talk(side: Side, rng: random.Random, topic: str | None = None) -> SmallTalk:
+    """A question; `topic`: on this one."""
+    topic = topic or rng.choice(list(TOPICS))
+    return SmallTalk(topic, rng.choice(of_side(_ASKED, side)).format(topic))
