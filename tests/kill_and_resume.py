@@ -46,6 +46,12 @@ SMALL_GFLOWNET = (
     "answer={token_budget: 40}",
 )
 SMALL_POOL = ("run.stages=[pool]", "pool={train_queries: 30, heldout_queries: 8, batch_size: 20}")
+SMALL_SELECTOR = (
+    "run.stages=[pool, selector]",
+    "pool={train_queries: 30, heldout_queries: 8, max_eval_pairs: 20}",
+    "selector={hidden: 16, inner: 32, supervised_steps: 24, policy_steps: 24, batch_size: 8, rollouts: 3, "
+    "oracle_pairs: 40, log_every: 5, eval_every: 12, checkpoint_every: 10}",
+)
 SYSTEMS = ("esm", "evolution", "gflownet", "pool", "selector")
 DEMO = Path(__file__).resolve().parent.parent / "configs" / "demo.yaml"
 
