@@ -20,6 +20,7 @@ from app.columns import Grow, Names
 from app.decisions import Decisions, Outcomes, Place
 from app.evolution import EVOLUTION_FOLDS, EvolutionState
 from app.gflownet import GFLOWNET_FOLDS, GFlowNetState
+from app.slsm import SLSM_FOLDS, SLSMState
 from app.stages import StageState
 from engine import events as ev
 
@@ -105,6 +106,7 @@ class RunState:
         self.training: Grow[ev.TrainingStep] = Grow()
         self.evolution = EvolutionState()
         self.gflownet = GFlowNetState()
+        self.slsm = SLSMState()
         self.seq = -1
         self.time = 0.0
         self.began = 0.0
@@ -128,6 +130,8 @@ class RunState:
             fold(self.evolution, event, place)
         elif (fold := GFLOWNET_FOLDS.get(type(event))) is not None:
             fold(self.gflownet, event, place)
+        elif (fold := SLSM_FOLDS.get(type(event))) is not None:
+            fold(self.slsm, event, place)
 
     def copy(self) -> RunState:
         """The state as of now, which can be folded on by itself."""
@@ -138,6 +142,7 @@ class RunState:
             setattr(other, name, getattr(self, name).share())
         other.evolution = self.evolution.share()
         other.gflownet = self.gflownet.share()
+        other.slsm = self.slsm.share()
         other.curves = {method: curve.share() for method, curve in self.curves.items()}
         return other
 

@@ -33,6 +33,7 @@ SYSTEMS = (
         ("graphs", "retriever", "agent-graphs", "gflownet", "answer"),
         "screens.gflownet:GFlowNetScreen",
     ),
+    System("SLSM", ("slsm",), "screens.slsm:SLSMScreen"),
 )
 
 

@@ -1,0 +1,202 @@
+"""A free conversation with the model of a run: every turn is followed, and the note is given as the mode says.
+
+`python -m engine.slsm.chat RUN` reads requests from standard input, one JSON object a line (`{"say": "...", "mode":
+"always", "memory_mode": "structured"}`; `{"forget": true}` begins anew), and answers each by one line: a `ChatReply`,
+or `{"error": "..."}`. Replies are also appended to `RUN/slsm/chat.jsonl`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import IO, Literal
+
+import msgspec
+from pydantic import Field, ValidationError
+
+from engine.config_file import load_config
+from engine.config_section import Section
+from engine.errors import SteerError, disk_errors
+from engine.events import ConflictFound, ConversationAnswered, StateUpdated
+from engine.lm.load import load_model
+from engine.run_directory import RunDirectory
+from engine.slsm import layout
+from engine.slsm.answering import NO_MEMORY
+from engine.slsm.chat_model import ChatAnswer, ChatAsk
+from engine.slsm.following import gated, state_event
+from engine.slsm.parts import make_chat_model, make_controller
+from engine.slsm.policy import Decision, decide, note_of
+from engine.slsm.records import cost_of
+from engine.slsm.state import MemoryMode, State, empty_state
+from engine.slsm.turns import Conversation, Turn
+from engine.stage import StageContext
+from engine.torch_file import torch_threads
+
+
+class Wanted(Section):
+    """A request."""
+
+    say: str | None = Field(default=None, max_length=20_000)
+    mode: Literal["baseline", "never", "on_risk", "always", "on_detection"] = "on_detection"
+    memory_mode: Literal["structured", "flat"] = "structured"
+    forget: bool = False
+
+
+class ChatReply(msgspec.Struct, kw_only=True, frozen=True):
+    """`turns`: the conversation, this answer included; `states`: after each turn, the last before the answer; none in
+    `baseline`. `answered` None: everything was forgotten."""
+
+    turns: list[list[str]]
+    states: list[StateUpdated]
+    answered: ConversationAnswered | None
+
+
+class Chat:
+    """One conversation."""
+
+    def __init__(self, context: StageContext) -> None:
+        self._context = context
+        self._section = context.config.slsm
+        self._controller = make_controller(context)
+        self._model = make_chat_model(context)
+        self._turns: list[Turn] = []
+        self._known: dict[MemoryMode, list[tuple[State, StateUpdated]]] = {}
+
+    def answer(self, wanted: Wanted) -> ChatReply:
+        """The reply to one request."""
+        if wanted.forget:
+            self._turns, self._known = [], {}
+        if not wanted.say:
+            return ChatReply(turns=self._told(), states=[], answered=None)
+        turns = [*self._turns, Turn(wanted.say)]
+        states: list[StateUpdated] = []
+        state = empty_state(wanted.memory_mode)
+        if wanted.mode != "baseline":
+            known = self._follow(wanted.memory_mode)
+            before = known[-1][0] if known else state
+            state, event = self._update(before, turns, wanted.memory_mode)
+            states = [told for _, told in known] + [event]
+        answered = self._ask(wanted, Conversation("chat", tuple(turns)), state, states)
+        self._turns.append(Turn(wanted.say, answered.answer))
+        return ChatReply(turns=self._told(), states=states, answered=answered)
+
+    def _told(self) -> list[list[str]]:
+        return [[turn.user, turn.assistant or ""] for turn in self._turns]
+
+    def _follow(self, mode: MemoryMode) -> list[tuple[State, StateUpdated]]:
+        """States after all finished turns; those of a mode that was off until now are caught up."""
+        known = self._known.setdefault(mode, [])
+        while len(known) < len(self._turns):
+            before = known[-1][0] if known else empty_state(mode)
+            known.append(self._update(before, self._turns[: len(known) + 1], mode))
+        return known
+
+    def _update(self, before: State, turns: list[Turn], mode: MemoryMode) -> tuple[State, StateUpdated]:
+        update = self._controller.update(before, turns)
+        if self._section.gate_facts_by_evidence:
+            update = gated(before, update, turns[-1])
+        return update.state, state_event("chat", mode, len(turns) - 1, before, update)
+
+    def _ask(
+        self, wanted: Wanted, conversation: Conversation, state: State, states: list[StateUpdated]
+    ) -> ConversationAnswered:
+        baseline = wanted.mode == "baseline"
+        note = "" if baseline else note_of(state, self._section.note_max_items)
+        decision = decide(wanted.mode, state, note, self._section.risk_modes)
+        shown = note if decision.inject else ""
+        first = self._answered(conversation, shown)
+        spent, detector, conflicts, last, failure = cost_of(first.spent), None, [], first, ""
+        if wanted.mode == "on_detection":
+            found = self._controller.detect(state, conversation.turns, first.text)
+            conflicts = [
+                ConflictFound(item=one.item, why=one.why, exact=one.exact) for one in found.conflicts
+            ]
+            detector, failure = cost_of(found.spent), found.failure
+            shown = note if conflicts else ""
+            if shown:
+                last = self._answered(conversation, shown)
+                spent += cost_of(last.spent)
+            decision = Decision(
+                bool(shown), "the first answer goes against the memory" if conflicts else "no conflict"
+            )
+        return ConversationAnswered(
+            conversation_id="chat",
+            axis="",
+            mode=wanted.mode,
+            memory_mode=NO_MEMORY if baseline else wanted.memory_mode,
+            attempt=0,
+            answer=last.text,
+            injected=bool(shown),
+            reason=decision.reason,
+            note=shown,
+            note_tokens=self._model.count_tokens(shown) if shown else 0,
+            first_answer=first.text if last is not first else "",
+            conflicts=conflicts,
+            detector_failure=failure,
+            controller_calls=len(states),
+            controller_tokens=sum(event.tokens for event in states),
+            model_calls=spent.calls,
+            model_tokens=spent.tokens,
+            detector_calls=0 if detector is None else 1,
+            detector_tokens=0 if detector is None else detector.tokens,
+            cost=spent.cost
+            + sum(event.cost for event in states)
+            + (0.0 if detector is None else detector.cost),
+        )
+
+    def _answered(self, conversation: Conversation, note: str) -> ChatAnswer:
+        seed = self._context.seed("chat", len(conversation.turns))
+        return self._model.answer([ChatAsk(tuple(conversation.messages(note)), seed)], lambda: None)[0]
+
+
+def open_chat(run_dir: Path) -> Chat:
+    """A conversation with what the run's configuration names. Raises SteerError."""
+    context = StageContext(
+        stage="slsm",
+        config=load_config(RunDirectory(run_dir).config),
+        run_dir=run_dir,
+        emit=lambda event: None,
+        checkpoint=lambda: None,
+        load_model=load_model,
+    )
+    return Chat(context)
+
+
+def serve(run_dir: Path, requests: IO[str], replies: IO[bytes]) -> None:
+    """Answer until the requests end."""
+    chat: Chat | None = None
+    file = layout.folder(run_dir) / "chat.jsonl"
+    for line in requests:
+        try:
+            wanted = Wanted.model_validate_json(line)
+            chat = chat or open_chat(run_dir)
+            reply = msgspec.json.encode(chat.answer(wanted)) + b"\n"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with disk_errors(file), file.open("ab") as kept:
+                kept.write(reply)
+        except ValidationError as error:
+            reply = _error(f"this is no request: {error.errors()[0]['msg']}")
+        except SteerError as error:
+            reply = _error(str(error))
+        replies.write(reply)
+        replies.flush()
+
+
+def _error(text: str) -> bytes:
+    return json.dumps({"error": text}).encode() + b"\n"
+
+
+def main(arguments: list[str]) -> str | None:
+    """Serve standard input; what is wrong with the command line, if anything."""
+    if len(arguments) != 1:
+        return "usage: python -m engine.slsm.chat RUN"
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    with torch_threads(1):
+        serve(Path(arguments[0]).absolute(), sys.stdin, sys.stdout.buffer)
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
