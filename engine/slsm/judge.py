@@ -8,7 +8,7 @@ from typing import Protocol
 
 from engine.errors import SteerError
 from engine.lm.openai_client import Spent
-from engine.slsm.checks import words_of
+from engine.slsm.measures import words_of
 from engine.slsm.multichallenge import Criterion
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from engine.slsm.checks import parse_check, words_of
+from engine.slsm.checks import exclude, parse_check
 from engine.slsm.controller import Conflict, Detection, Update
 from engine.slsm.detection import exact_conflicts, flat_constraints
 from engine.slsm.diff import StateDiff, apply_diff, diff_between, next_id
+from engine.slsm.measures import words_of
 from engine.slsm.note import flat_text
 from engine.slsm.rule_reading import (
     Reading,
@@ -97,11 +98,13 @@ class _Draft:
     def put(self, reading: Reading) -> None:
         """Add it, or let it replace what was said of the same."""
         own = self.lists[reading.kind]
-        for place, item in enumerate(own):
-            if subject_of(item) == reading.subject:
-                if item.text != reading.text:
-                    own[place] = type(item)(id=item.id, text=reading.text, evidence=reading.quote)
-                return
+        same = [item for item in own if _replaces(reading, item)]
+        if same:
+            old = same[0]
+            if old.text != reading.text:
+                own[own.index(old)] = type(old)(id=old.id, text=reading.text, evidence=reading.quote)
+            self.lists[reading.kind] = [item for item in own if item not in same[1:]]
+            return
         key = next_id(reading.kind, self.taken)
         self.taken.add(key)
         own.append(KINDS[reading.kind](id=key, text=reading.text, evidence=reading.quote))
@@ -154,6 +157,14 @@ def _read_sentence(draft: _Draft, sentence: str) -> None:
     elif not draft.edit(sentence):
         for reading in read_user(sentence):
             draft.put(reading)
+
+
+def _replaces(reading: Reading, item: Item) -> bool:
+    if subject_of(item) == reading.subject:
+        return True
+    check = parse_check(reading.text) if isinstance(item, Constraint) else None
+    other = parse_check(item.text)
+    return check is not None and other is not None and exclude(check, other)
 
 
 def subject_of(item: Item) -> str:
