@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.text import duration
-from engine.events import Event, MethodCompared, MethodEvaluated, StageFinished
+from engine.events import Event, MethodCompared, MethodEvaluated, ModeScored, StageFinished
 from engine.run_directory import RunDirectory
 
 
@@ -19,6 +19,7 @@ class Results:
         self.methods: dict[str, MethodEvaluated] = {}
         self.stages: dict[str, StageFinished] = {}
         self.compared: dict[str, MethodCompared] = {}
+        self.modes: dict[tuple[str, str], ModeScored] = {}
 
     def take(self, event: Event) -> None:
         """Keep the event if it is a result."""
@@ -26,6 +27,8 @@ class Results:
             self.methods[event.method] = event
         elif isinstance(event, MethodCompared):
             self.compared[event.method] = event
+        elif isinstance(event, ModeScored):
+            self.modes[event.mode, event.memory_mode] = event
         elif isinstance(event, StageFinished):
             self.stages[event.stage] = event
 
@@ -35,6 +38,8 @@ class Results:
             console.print(_methods_table(list(self.methods.values())))
         if self.compared:
             console.print(_compared_table(list(self.compared.values())))
+        if self.modes:
+            console.print(_modes_table(list(self.modes.values())))
         if self.stages:
             console.print(_stages_table(list(self.stages.values())))
         console.print(Text(f"all files: {directory.path}"), soft_wrap=True)
@@ -78,6 +83,27 @@ def _compared_table(rows: list[MethodCompared]) -> Table:
             f"{row.mean_tokens:.1f}",
             f"{row.composite:.3f}",
         )
+    return table
+
+
+def _modes_table(modes: list[ModeScored]) -> Table:
+    table = Table(box=box.SIMPLE, title="Memory notes, against baseline", title_justify="left")
+    table.add_column("mode", no_wrap=True)
+    table.add_column("memory", no_wrap=True)
+    for heading in ("n", "score", "difference", "95% interval", "notes", "fixed", "wasted", "broke"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for mode in modes:
+        low, high = mode.difference_low, mode.difference_high
+        cells = [
+            mode.mode,
+            mode.memory_mode,
+            str(mode.n),
+            f"{mode.score:.3f}" if mode.judged else "",
+            "" if mode.difference is None else f"{mode.difference:+.3f}",
+            "" if low is None or high is None else f"[{low:+.3f}, {high:+.3f}]",
+            *map(str, (mode.injections, mode.fixed, mode.wasted, mode.broke)),
+        ]
+        table.add_row(*map(Text, cells))
     return table
 
 

@@ -24,8 +24,8 @@ TABS = [
     Tab("slsm-files-pane", "Files"),
 ]
 COMMANDS = (
-    Command("left_square_bracket", "turn(-1)", "Turn", "The memory a turn earlier.", display="["),
-    Command("right_square_bracket", "turn(1)", "Turn", "The memory a turn later.", shown=False, display="]"),
+    Command("left_parenthesis", "turn(-1)", "Turn", "The memory a turn earlier.", display="( )"),
+    Command("right_parenthesis", "turn(1)", "Turn", "The memory a turn later.", shown=False, display=")"),
     Command("f2", "chat_mode", "Mode", "Talk: the next mode of injection.", priority=True, display="F2"),
     Command("f3", "chat_memory", "Memory", "Talk: the other kind of memory.", priority=True, display="F3"),
     Command("f4", "chat_forget", "Anew", "Talk: forget the conversation.", priority=True, display="F4"),
@@ -49,7 +49,7 @@ version of what is edited. A policy decides whether a note of it is put behind t
 comes without a note and only one that goes against the memory is asked again. *baseline* has no controller.
 
 *Conversations* has a row for every answer. Below it stands the conversation, beside it the memory after the turn
-that ▶ marks: `[` and `]` go to other turns. + is new, ~ changed, − resolved in that turn; what each item
+that ▶ marks: `(` and `)` go to other turns. + is new, ~ changed, − resolved in that turn; what each item
 rests on is underlined in the turn it was said in. Then follow the exact note, or why there was none.
 *Modes* compares scores and costs: of the notes that were given, *fixed* ones made a failing answer pass, *broke*
 ones made a passing one fail, *wasted* ones changed nothing.

@@ -19,15 +19,16 @@ from screens.widgets.detail_pane import DetailPane
 from screens.widgets.model_text import clean
 
 MODES = ("on_detection", "always", "on_risk", "never", "baseline")
-_EMPTY = """Say something, and press enter.
+_EMPTY = """Say something, and press enter. The model of this run answers; the controller follows every turn.
 
-The model of this run answers; the controller follows every turn. F2 switches the mode, F3 the
-kind of memory, F4 begins anew. What the embedded model was taught to follow, for example:
+The embedded model for dialogues was taught to follow, for example
 
-  End every answer with the word maple.      Never use the word pear.
-  My dog is Rex.                             My list is milk, rice, eggs.
+  End every answer with the word maple.
+  Never use the word pear.
+  My dog is Rex.
+  My list is milk, rice, eggs.
 
-Then ask for a fruit, a tool, a color a few times, and see when it forgets."""
+and to forget it after a while: name one fruit, tell me one tool, suggest one color."""
 
 
 class ChatPane(Vertical):

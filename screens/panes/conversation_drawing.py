@@ -52,15 +52,15 @@ def _conversation(
     quotes = _quotes(states)
     for number, turn in enumerate(turns):
         here = number == selected
-        text.append("▶ " if here else "  ", palette["accent"])
-        text.append(f"turn {number + 1}\n", palette["accent"] if here else palette["dim"])
+        mark = f"{'▶' if here else ' '}{number + 1:>2} "
         for who, said in zip(("user", "assistant"), turn, strict=False):
-            text.append(f"  {who:<10}", palette["dim"])
+            text.append(mark, palette["accent"] if here else palette["dim"])
+            text.append(f"{who:<10}", palette["dim"])
             line = Text(clean(said))
             for quote, changed in quotes.get(number, ()):
-                style = palette["accent"] if here and changed else Style(underline=True)
-                _mark(line, quote, style)
+                _mark(line, quote, palette["accent"] if here and changed else Style(underline=True))
             text.append_text(line).append("\n")
+            mark = "    "
     text.rstrip()
     return text
 
@@ -170,10 +170,12 @@ def draw_answer(event: ConversationAnswered, palette: Palette) -> RenderableType
         parts += [Text("first answer, without a note", palette["heading"]), Text(clean(event.first_answer))]
     for conflict in event.conflicts:
         how = "checked" if conflict.exact else "judged"
+        item = "" if conflict.item in conflict.why else f"{clean(conflict.item)}: "
         parts.append(
-            Text.assemble(("✗ ", palette["bad"]), f"{clean(conflict.item)}: {clean(conflict.why)}",
-                          (f"  ({how})", palette["dim"]))
-        )  # fmt: skip
+            Text.assemble(
+                ("✗ ", palette["bad"]), f"{item}{clean(conflict.why)}", (f"  ({how})", palette["dim"])
+            )
+        )
     if event.detector_failure:
         parts.append(Text(f"the detector failed: {clean(event.detector_failure)}", palette["bad"]))
     if event.note:

@@ -93,12 +93,12 @@ class ConversationsPane(ListPane):
         updates = [state for state in states if isinstance(state, StateUpdated)]
         last = len(opened.turns) - 1
         selected = last if self.turn is None else min(self.turn, last)
-        title = Text.assemble(
-            (item.conversation_id, palette["strong"]), f"  {item.mode}",
-            "" if item.memory_mode == "none" else f", {item.memory_mode}",
-            (f"   {item.axis}" if item.axis else "", palette["dim"]),
-            ("   [ ] other turns" if updates else "", palette["dim"]),
-        )  # fmt: skip
+        memory = "" if item.memory_mode == "none" else f", {item.memory_mode}"
+        title = Text.assemble((item.conversation_id, palette["strong"]), f"  {item.mode}{memory}")
+        if updates:
+            title.append("  ( ) other turns", palette["dim"])
+        if item.axis:
+            title.append(f"\n{item.axis}", palette["dim"])
         return Group(
             title, Text(), draw_memory(opened.turns, updates, selected, palette, width), Text(),
             draw_answer(answered, palette),
