@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,8 @@ def load_or_search(
     """The `k` rows of `table` nearest to each query: from `path` if it holds just that, else searched and written."""
     found = _loaded(path, names, k, len(table))
     if found is None:
-        found = top_k(table, np.stack(queries), k, checkpoint)
+        asked = np.array(queries, dtype=np.float32).reshape(len(names), table.shape[1])
+        found = top_k(table, asked, k, checkpoint)
         buffer = io.BytesIO()
         np.savez(
             buffer, names=np.array(names), rows=found.rows, similarity=found.similarity, table=len(table)
@@ -43,7 +45,7 @@ def _loaded(path: Path, names: Sequence[str], k: int, table_size: int) -> Neighb
             same = file["names"].tolist() == list(names) and int(file["table"]) == table_size
             rows = np.asarray(file["rows"], dtype=np.int64)
             similarity = np.asarray(file["similarity"], dtype=np.float32)
-    except (OSError, ValueError, KeyError, EOFError):
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return None
     fits = same and rows.shape == similarity.shape == (len(names), k)
     return Neighbours(rows, similarity) if fits else None

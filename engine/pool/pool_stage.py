@@ -15,7 +15,7 @@ from engine.events import PoolQueryDone, PoolTrajectory
 from engine.files import append_jsonl, recover_jsonl
 from engine.pool import layout
 from engine.pool.candidate_pool_injector import CandidatePoolInjector
-from engine.pool.dataset import HELDOUT, TRAIN
+from engine.pool.dataset import HELDOUT, TRAIN, PoolDataset
 from engine.pool.evaluated import EvaluatedPair, PairEvaluator
 from engine.pool.global_positive_miner import GlobalPositiveMiner
 from engine.pool.improve import Improved, improve
@@ -27,6 +27,7 @@ from engine.pool.records import POOL_SIZE, RLData, RLQueryData, parse_query, que
 from engine.pool.thumbnails import Thumbnails
 from engine.pool.top_k import similarities
 from engine.pool.trajectory_quality_controller import TrajectoryQualityController, is_positive
+from engine.pool.vqa import VQAModel
 from engine.stage import StageContext, StageResult
 
 UNKNOWN, NOT_FINITE, NOTHING = (
@@ -43,26 +44,29 @@ class BuildPools:
 
     def run(self, context: StageContext) -> StageResult:
         """A query is finished when its line stands in decisions.jsonl; no pair is asked twice."""
-        return _Job(context).run()
+        dataset = make_dataset(context.config)
+        model = make_vqa_model(context, dataset)
+        return PoolJob(context, dataset, model, given_rl_data(context, dataset, model)).run()
 
 
-class _Job:
-    def __init__(self, context: StageContext) -> None:
+class PoolJob:
+    """The stage's work on these queries."""
+
+    def __init__(self, context: StageContext, dataset: PoolDataset, model: VQAModel, data: RLData) -> None:
+        """Raises DataError where no query is left to train on."""
         self.context = context
+        self.dataset = dataset
+        self.model = model
+        self.data = data
         section = context.config.pool
-        self.dataset = make_dataset(context.config)
-        self.model = make_vqa_model(context, self.dataset)
-        self.data = given_rl_data(context, self.dataset, self.model)
-        heldout = set(self.dataset.splits[HELDOUT])
+        heldout = set(dataset.splits[HELDOUT])
         self.training = [query_id for query_id in self.data if query_id not in heldout]
         if not self.training:
             raise DataError(
                 what="no training query is in the RL data", where="pool.rl_data", mend="give another file"
             )
-        table = self.dataset.embeddings
-        self.evaluator = PairEvaluator(
-            layout.evaluated(context.run_dir), self.model, self.dataset.annotations
-        )
+        table = dataset.embeddings
+        self.evaluator = PairEvaluator(layout.evaluated(context.run_dir), model, dataset.annotations)
         self.miner = GlobalPositiveMiner(
             table,
             self.evaluator,
@@ -75,10 +79,11 @@ class _Job:
             section.target_trajectory_count, section.positive_quota, section.partial_quota
         )
         self.injector = CandidatePoolInjector(table, section.max_inject_per_query)
-        self.thumbnails = Thumbnails(self.dataset, context.emit)
+        self.thumbnails = Thumbnails(dataset, context.emit)
         self.nearest: dict[str, list[int]] = {}
 
     def run(self) -> StageResult:
+        """All of it, or what is left."""
         context, path = self.context, layout.decisions(self.context.run_dir)
         lines = {line["query_id"]: line for line in recover_jsonl(path)}
         context.start(len(self.training), len(lines), unit="queries")

@@ -127,9 +127,9 @@ def _entries(found: Any, path: Path) -> Iterable[tuple[str | None, Any]]:
     if isinstance(found, list):
         return ((None, record) for record in found)
     raise DataError(
-        what="neither an object of queries by id nor a list of queries",
+        what=f"found {_shown(found)}, expected an object of queries by id, or a list of queries",
         where=str(path),
-        mend="see the README",
+        mend="give RL data: queries with candidate_pool_indices and pointer_candidates",
     )
 
 

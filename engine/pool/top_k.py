@@ -88,14 +88,21 @@ def _forget(table: NDArray[Any]) -> None:
 
 def usable_rows(table: NDArray[Any], rows: Sequence[int]) -> NDArray[np.bool_]:
     """[len(rows)]: whether a row can be anybody's neighbour."""
-    directions = _directions(table[np.asarray(rows, dtype=np.int64)])
+    directions = _taken(table, rows)
     return np.array([bool(np.isfinite(one).all()) for one in directions], dtype=np.bool_)
 
 
 def similarities(table: NDArray[Any], rows: Sequence[int], query: NDArray[Any]) -> Floats:
     """[len(rows)]: cosine of each row to the query [d]; minus infinity for a row that is not finite."""
-    found = _directions(table[np.asarray(rows, dtype=np.int64)]) @ _directions(query[None])[0]
+    found = _taken(table, rows) @ _directions(query[None])[0]
     return np.where(np.isfinite(found), found, np.float32(-np.inf))
+
+
+def _taken(table: NDArray[Any], rows: Sequence[int]) -> Floats:
+    """[len(rows), d]: directions of these rows alone."""
+    found = _directions(table[np.asarray(rows, dtype=np.int64)])
+    _forget(table)
+    return found
 
 
 def _directions(rows: NDArray[Any]) -> Floats:

@@ -104,7 +104,7 @@ def test_errors_name_query_trajectory_and_value(tmp_path: Path, changes: dict[st
     ("content", "named"),
     [
         ("{", "no JSON"),
-        ('"text"', "neither an object"),
+        ('"text"', "found 'text', expected an object"),
         ("[" * 100_000, "no JSON"),
         ('{"1": {}, "1": {}}', "'1' stands twice"),
         ({"1": {"pointer_candidates": []}}, "candidate_pool_ids"),
