@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from engine.slsm.checks import parse_check
 from engine.slsm.controller import Conflict
+from engine.slsm.note import flat_statements
 from engine.slsm.state import Constraint
 
 
@@ -21,5 +22,4 @@ def exact_conflicts(constraints: Iterable[Constraint], answer: str) -> list[Conf
 
 def flat_constraints(memory_text: str) -> list[Constraint]:
     """The sentences of a flat memory, as constraints: those that are none check nothing."""
-    sentences = [part.strip() for part in memory_text.replace("\n", ". ").split(". ")]
-    return [Constraint(id=text, text=text) for text in sentences if text.strip(" .") and parse_check(text)]
+    return [Constraint(id=text, text=text) for text in flat_statements(memory_text) if parse_check(text)]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from engine.slsm.note import flat_statements
 from engine.slsm.state import KINDS, LETTERS, FlatState, Item, Plan, SemanticState
 
 Operation = Literal["added", "changed", "resolved"]
@@ -77,24 +78,24 @@ def diff_between(old: SemanticState, new: SemanticState) -> StateDiff:
 
 def flat_changes(old: FlatState, new: FlatState) -> tuple[list[str], list[str]]:
     """Sentences of the memory that are new, and those that are gone."""
-    before, after = _sentences(old.memory_text), _sentences(new.memory_text)
+    before, after = flat_statements(old.memory_text), flat_statements(new.memory_text)
     return [line for line in after if line not in before], [line for line in before if line not in after]
-
-
-def _sentences(text: str) -> list[str]:
-    return [part.strip() for part in text.replace("\n", ". ").split(". ") if part.strip(" .")]
 
 
 def gate_facts_by_evidence(diff: StateDiff, turn: str) -> StateDiff:
     """`diff` without what it adds or changes on the strength of a quote that does not occur in `turn` (spec SLSM,
-    configuration). Case and white space do not count; a change of status alone needs no quote."""
+    configuration). Case and white space do not count. A change of status alone needs no quote: without one, that of
+    the item stays."""
     said = normalized(turn)
     kept: list[Change] = []
     gated: list[Item] = []
     for change in diff.changes:
-        same = change.before is not None and change.before.text == change.item.text
-        if change.operation == "resolved" or same or _occurs(change.item.evidence, said):
+        before = change.before
+        if change.operation == "resolved" or _occurs(change.item.evidence, said):
             kept.append(change)
+        elif before is not None and before.text == change.item.text:
+            item = change.item.model_copy(update={"evidence": before.evidence})
+            kept += [replace(change, item=item)] if item != before else []
         else:
             gated.append(change.item)
     return replace(diff, changes=tuple(kept), gated=(*diff.gated, *gated))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 HEADER = "[SLSM MEMORY NOTE]"
@@ -30,6 +31,12 @@ def flat_note(memory_text: str) -> str:
 def flat_text(statements: Sequence[str]) -> str:
     """Statements as one running text."""
     return " ".join(f"{statement.rstrip('.')}." for statement in statements)
+
+
+def flat_statements(text: str) -> list[str]:
+    """The statements of a running text, without their full stops."""
+    parts = re.split(r"(?<=[.!?。！？])\s+|\n+", text)
+    return [told for part in parts if (told := part.strip().rstrip(".").strip())]
 
 
 def with_note(message: str, note: str) -> str:

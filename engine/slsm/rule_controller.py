@@ -10,7 +10,7 @@ from engine.slsm.controller import Conflict, Detection, Update
 from engine.slsm.detection import exact_conflicts, flat_constraints
 from engine.slsm.diff import StateDiff, apply_diff, diff_between, next_id
 from engine.slsm.measures import words_of
-from engine.slsm.note import flat_text
+from engine.slsm.note import flat_statements, flat_text
 from engine.slsm.rule_reading import (
     Reading,
     asked_about,
@@ -67,7 +67,7 @@ class RuleController:
             known = [(item.id, item.text) for kind in ("facts", "edits") for item in state.items(kind)]
         else:
             conflicts = exact_conflicts(flat_constraints(state.memory_text), answer)
-            known = [(line, line) for line in (text.rstrip(".") for text in sentences(state.memory_text))]
+            known = [(text, text) for text in flat_statements(state.memory_text)]
         return Detection((*conflicts, *_unsaid(known, turns[-1].user, answer)))
 
     def _diff(self, state: SemanticState, turns: Sequence[Turn]) -> StateDiff:
