@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from engine.events import OracleTotal, PoolTotals
+from engine.events import Event, OracleTotal, PoolTotals
 from engine.files import csv_text, write_atomic
 from engine.pool import layout
 from engine.pool.evaluated import EvaluatedPair
-from engine.pool.improve import GIVEN
+from engine.pool.improve import COMMITTED, GIVEN
 from engine.pool.trajectory_quality_controller import is_positive
 from engine.stage import StageContext, StageResult
 from engine.wilson import wilson
@@ -37,14 +37,12 @@ def write_report(
     totals = _totals(decisions, dict(left_out), heldout, list(evaluated), model)
     run_dir = context.run_dir
     write_atomic(layout.oracle(run_dir), csv_text([_row(one) for one in decisions], _COLUMNS))
-    fields = msgspec.to_builtins(totals)
-    for name in ("type", "seq", "time", "stage"):
-        fields.pop(name, None)
+    fields = without_envelope(totals)
     write_atomic(layout.report(run_dir), json.dumps(fields, indent=2, ensure_ascii=False) + "\n")
     context.emit(totals)
     for reason, count in left_out.items():
         context.notice(f"{count} of {len(lines)} queries were left out: {reason}", level="warning")
-    for text, count in Counter(one.get("warning", "") for one in decisions).items():
+    for text, count in Counter(one["warning"] for one in decisions).items():
         if text:
             context.notice(
                 f"{count} of {len(decisions)} queries: {text} (see pool/oracle.csv)", level="warning"
@@ -77,7 +75,7 @@ def _totals(
     dropped: Counter[str] = Counter()
     rules: Counter[str] = Counter()
     for one in decisions:
-        dropped.update(one.get("dropped", {}))
+        dropped.update(one["dropped"])
         rules.update(f"{t['verdict']}: {t['rule']}" for t in one["trajectories"] if t["verdict"] != GIVEN)
     return PoolTotals(
         queries=len(decisions),
@@ -87,7 +85,7 @@ def _totals(
         left_out=left_out,
         heldout=heldout,
         injected=sum(len(one["injected"]) for one in decisions),
-        warnings=sum(bool(one.get("warning")) for one in decisions),
+        warnings=sum(bool(one["warning"]) for one in decisions),
         dropped=dict(dropped),
         rules=dict(rules),
         asked=len(evaluated),
@@ -106,12 +104,11 @@ def _oracle(scores: Sequence[float]) -> OracleTotal:
 
 
 def _row(one: dict[str, Any]) -> dict[str, Any]:
-    committed = sum(t["verdict"] == "committed" for t in one["trajectories"])
-    return {
-        "asked": 0,
-        "failed": 0,
-        "warning": "",
-        **one,
-        "injected": len(one["injected"]),
-        "committed": committed,
-    }
+    committed = sum(t["verdict"] == COMMITTED for t in one["trajectories"])
+    return {**one, "injected": len(one["injected"]), "committed": committed}
+
+
+def without_envelope(event: Event) -> dict[str, Any]:
+    """All fields of an event as plain values, without those that every event of the log has."""
+    fields: dict[str, Any] = msgspec.to_builtins(msgspec.structs.asdict(event))
+    return {name: value for name, value in fields.items() if name not in Event.__struct_fields__}

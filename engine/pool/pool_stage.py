@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,7 +21,7 @@ from engine.pool.improve import Improved, improve
 from engine.pool.neighbours import load_or_search
 from engine.pool.normalise import Normalised, normalise
 from engine.pool.parts import given_rl_data, make_dataset, make_vqa_model
-from engine.pool.pool_report import write_report
+from engine.pool.pool_report import without_envelope, write_report
 from engine.pool.records import POOL_SIZE, RLData, RLQueryData, parse_query, query_record, write_rl_data
 from engine.pool.thumbnails import Thumbnails
 from engine.pool.top_k import similarities
@@ -131,7 +130,7 @@ class PoolJob:
                 self.context.emit(event)
                 return {
                     "query_id": query_id,
-                    "decision": _without_envelope(event),
+                    "decision": without_envelope(event),
                     "query": query_record(found.query),
                 }
             reason = NOTHING
@@ -235,11 +234,6 @@ def _warning(found: Improved) -> str:
     if found.injection.injected and found.oracle_after <= found.oracle_before:
         return "injection did not raise oracle@64"
     return "" if is_positive(found.oracle_after) else "no pair is known that is fully right"
-
-
-def _without_envelope(event: PoolQueryDone) -> dict[str, Any]:
-    fields: dict[str, Any] = msgspec.to_builtins(event)
-    return {name: value for name, value in fields.items() if name not in ("type", "seq", "time", "stage")}
 
 
 def _rounded(values: NDArray[np.float32]) -> list[float]:

@@ -1,6 +1,6 @@
 """How many of N runs, each killed with SIGKILL at random moments, end with the whole run's files.
 
-python -m tests.bench.bench_kill_and_resume [runs] [esm | evolution | gflownet]
+python -m tests.bench.bench_kill_and_resume [runs] [esm | evolution | gflownet | pool]
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tests.kill_and_resume import (
     SMALL,
     SMALL_EVOLUTION,
     SMALL_GFLOWNET,
+    SMALL_POOL,
     artefacts,
     prepared,
     run_killed,
@@ -44,6 +45,6 @@ def main(runs: int, small: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    systems = {"esm": SMALL, "evolution": SMALL_EVOLUTION, "gflownet": SMALL_GFLOWNET}
+    systems = {"esm": SMALL, "evolution": SMALL_EVOLUTION, "gflownet": SMALL_GFLOWNET, "pool": SMALL_POOL}
     chosen = next((systems[word] for word in sys.argv[1:] if word in systems), SMALL)
     main(int(sys.argv[1]) if len(sys.argv) > 1 else 20, chosen)

@@ -11,11 +11,13 @@ import pytest
 import torch
 
 from engine.config import Config
+from engine.config_file import load_config
 from engine.errors import ConfigError, DataError
 from engine.events import Event, PoolQueryDone, PoolTotals
 from engine.pool import layout
 from engine.pool.embedding_table import read_embeddings
 from engine.pool.files_dataset import FilesDataset
+from engine.pool.parts import make_dataset
 from engine.pool.pool_stage import BuildPools
 from engine.pool.records import POOL_SIZE, read_rl_data
 from engine.pool.settings import PoolFilesSection
@@ -23,6 +25,8 @@ from engine.pool.vqa_files import read_vqa
 from engine.stage import StageContext, StopRequested
 from tests.engine.pool.vqa_folder import answer_of, write_folder, write_questions, write_rl
 from tests.misbehaving_server import misbehaving_server
+
+CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 
 
 def dataset(files: dict[str, Any], **changes: Any) -> FilesDataset:
@@ -198,3 +202,11 @@ def test_the_stage_on_files_behind_a_server(tmp_path: Path):
             if one.answer:
                 assert one.answer == answer_of(1000 + one.pair[1])
                 assert (one.score == 1) == (one.answer == answer_of(int(event.query_id)))
+
+
+def test_the_configuration_for_ok_vqa_is_valid_and_names_the_first_missing_file():
+    found = load_config(CONFIGS / "pool_okvqa.yaml")
+    files = found.pool.files
+    assert files.demonstrations is not None and files.queries is None and files.heldout is not None
+    with pytest.raises(DataError, match=r"OpenEnded_mscoco_train2014_questions\.json"):
+        make_dataset(found)

@@ -78,6 +78,7 @@ def test_files_and_events_tell_the_same(whole: tuple[Path, list[Event]]):
     found = totals(events)
     assert report["asked"] == found.asked == len(evaluated) == sum(event.asked for event in done)
     assert report["after"]["mean"] == pytest.approx(np.mean([float(row["oracle_after"]) for row in rows]))
+    assert (report["failed"], report["left_out"], report["tokens"]) == (0, {}, 0), "nothing is left to be guessed"
     assert found.injected == sum(len(event.injected) for event in done) > 0
     for event, query in zip(done, final.values(), strict=True):
         assert event.pool_after == query.candidate_pool_indices
