@@ -62,7 +62,9 @@ class ChatPane(Vertical):
         yield Input(placeholder="say something", id="chat-say")
 
     def show(self) -> None:
-        """Draw the conversation."""
+        """Draw the conversation; nothing once the screen is gone."""
+        if not self.is_attached:
+            return
         self.page.show(self._draw, top=False)
         text = f"mode {self.mode}  F2   memory {self.memory_mode}  F3   begin anew  F4"
         self.line.update(Text(text, no_wrap=True, overflow="ellipsis"))
@@ -108,10 +110,12 @@ class ChatPane(Vertical):
             self._last = await self._partner.say(text, self.mode, self.memory_mode)
         except SteerError as error:
             self._error = str(error)
-            self.field.value = text
+            if self.is_attached:
+                self.field.value = text
         self._waiting = ""
         self.show()
-        self.page.scroll_end(animate=False)
+        if self.is_attached:
+            self.page.scroll_end(animate=False)
 
     @work(group="chat")
     async def _tell_to_forget(self) -> None:
