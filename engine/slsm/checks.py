@@ -283,7 +283,8 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Check | None]]
         (rf"\b{_NO} (?:lower ?case|small letters)\b", _UPPER),
         (rf"{_IN} {_CAPITALS}", _UPPER),
         (rf"{_IN} (?P<what>lower ?case|small letters)\b", _LOWER),
-        (rf"\b(?P<what>answer|reply|respond|write|speak|talk|{_ANSWER})\b[^,;]*?\bin (?:only )?{_LANGUAGE}", _language),
+        (rf"\b(?P<what>answer|reply|respond|write|speak|talk|{_ANSWER})\b[^,;]*?\bin (?:[a-z]+ )?{_LANGUAGE}",
+         _language),
         (rf"\b(?P<what>use|speak|switch to|stick to) (?:only )?{_LANGUAGE}(?: only)?(?=$|,| from now| in | for )",
          _language),
         (rf"(?P<what>(?P<not>{_NEGATION.pattern}[^,;]*?)?)\b(?P<bound>{_BOUND}|between)(?: of)? (?P<number>{_NUMBER})"

@@ -14,6 +14,7 @@ from engine.slsm.note import flat_statements, flat_text
 from engine.slsm.rule_reading import (
     Reading,
     asked_about,
+    asked_back,
     is_request,
     list_items,
     list_text,
@@ -25,6 +26,8 @@ from engine.slsm.rule_reading import (
 )
 from engine.slsm.state import (
     KINDS,
+    LONGEST_MEMORY,
+    LONGEST_TEXT,
     Assumption,
     Constraint,
     Edit,
@@ -57,8 +60,10 @@ class RuleController:
         for count in range(1, len(turns) + 1):
             built = apply_diff(built, self._diff(built, turns[:count]))
         statements = [item.text for kind in ("constraints", "facts", "edits") for item in built.items(kind)]
+        while len(memory := flat_text(statements)) > LONGEST_MEMORY:
+            statements = statements[1:]
         mismatch = any(item.status == "violated" for item in built.constraints)
-        return Update(FlatState(memory_text=flat_text(statements), plan=built.plan, mismatch=mismatch))
+        return Update(FlatState(memory_text=memory, plan=built.plan, mismatch=mismatch))
 
     def detect(self, state: State, turns: Sequence[Turn], answer: str) -> Detection:
         """Exact checks; and what was asked for and is known must be in the answer."""
@@ -114,16 +119,23 @@ class _Draft:
         for place, item in enumerate(self.lists["edits"]):
             found = read_edit(sentence, list_items(item.text))
             if found is not None:
-                self.lists["edits"][place] = Edit(id=item.id, text=list_text(found[0]), evidence=sentence)
+                if len(text := list_text(found[0])) <= LONGEST_TEXT:
+                    self.lists["edits"][place] = Edit(id=item.id, text=text, evidence=sentence)
                 return True
         return False
 
     def revoke(self, what: str) -> None:
-        """Resolve constraints that share words with what is revoked."""
-        said = set(words_of(what)) - _COMMON
-        self.lists["constraints"] = [
-            item for item in self.lists["constraints"] if not said & (set(words_of(item.text)) - _COMMON)
-        ]
+        """Resolve constraints that share words with what is revoked, or that forbid what is allowed again."""
+        said, allowed = set(words_of(what)) - _COMMON, parse_check(what)
+
+        def stays(item: Item) -> bool:
+            check = parse_check(item.text)
+            if check is not None and allowed is not None and exclude(check, allowed):
+                return False
+            named = _CALLED.get(check.family, frozenset()) if check is not None else frozenset()
+            return not said & (set(words_of(item.text)) - _COMMON | named)
+
+        self.lists["constraints"] = [item for item in self.lists["constraints"] if stays(item)]
 
     def check(self, answer: str) -> None:
         """Set the constraints' status by what the assistant did."""
@@ -139,15 +151,26 @@ class _Draft:
         self.lists["unknowns"] = [item for item in self.lists["unknowns"] if subject_of(item) not in known]
         if turn.assistant is None and is_request(turn.user):
             have = known | {subject_of(item) for item in self.lists["unknowns"]}
-            for subject in asked_about(turn.user):
+            for subject in asked_back(turn.user):
                 if subject not in have:
                     self.put(Reading("unknowns", f"What {_plain(subject)} is", turn.user, subject))
 
 
-_COMMON = frozenset(
-    ("a", "an", "the", "in", "with", "every", "each", "all", "answer", "answers", "word", "words", "use", "write",
-     "end", "begin", "to", "of")
-)  # fmt: skip
+_COMMON = frozenset((
+    "a", "an", "the", "in", "with", "every", "each", "all", "answer", "answers", "answering", "reply", "replies",
+    "response", "responses", "word", "words", "use", "using", "write", "writing", "say", "saying", "end", "ending",
+    "begin", "to", "of", "i", "me", "my", "mine", "you", "your", "it", "that", "this", "is", "are", "be", "do",
+    "not", "don't", "never", "always", "any", "for", "on", "from", "now", "no", "please", "what", "said", "last",
+    "message", "question", "about", "at",
+))  # fmt: skip
+_LIMITS = frozenset(("limit", "length"))
+_CALLED = {
+    "words": _LIMITS,
+    "sentences": _LIMITS,
+    "characters": _LIMITS,
+    "case": frozenset(("capitals", "caps")),
+}
+"""What a user may call a constraint of this family."""
 
 
 def _read_sentence(draft: _Draft, sentence: str) -> None:
@@ -208,7 +231,7 @@ def _unsaid(known: Iterable[tuple[str, str]], question: str, answer: str) -> lis
     """What is known of the things that are asked for, and is not in the answer."""
     if not is_request(question):
         return []
-    asked = asked_about(question)
+    asked = asked_back(question)
     found: list[Conflict] = []
     for key, text in known:
         if text.startswith("The list is ") and "list" in asked:
@@ -222,7 +245,9 @@ def _unsaid(known: Iterable[tuple[str, str]], question: str, answer: str) -> lis
 
 
 def _says(answer: str, value: str) -> bool:
-    return " ".join(words_of(value)) in " ".join(words_of(answer))
+    """Whether anything of the value is in the answer: it may be said in other words, but hardly in none of its own."""
+    wanted = set(words_of(value))
+    return bool((wanted - _COMMON or wanted) & set(words_of(answer)))
 
 
 def _gives_list(answer: str, items: Sequence[str]) -> bool:

@@ -9,7 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 PlanMode = Literal["proceed", "verify", "clarify"]
 Status = Literal["active", "satisfied", "violated"]
 MemoryMode = Literal["structured", "flat"]
-Text = Annotated[str, Field(min_length=1, max_length=2000)]
+LONGEST_TEXT, LONGEST_MEMORY = 2000, 20_000
+"""Letters of an item, and of a flat memory."""
+Text = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT)]
 
 
 class _Model(BaseModel):
@@ -97,7 +99,7 @@ class SemanticState(_Model):
 class FlatState(_Model):
     """The flat state. `mismatch`: the last answer went against the memory."""
 
-    memory_text: str = Field(default="", max_length=20_000)
+    memory_text: str = Field(default="", max_length=LONGEST_MEMORY)
     plan: Plan = Plan()
     mismatch: bool = False
 

@@ -76,11 +76,12 @@ def draw_dialogue(
 
 def _another(memory: Memory, side: Side, rng: random.Random) -> Memory | None:
     """Now and then there is more to remember, of another kind, said before it. Never capitals: the words to remember
-    would be others then."""
+    would be others then; and never a word to avoid that has to be said."""
     if rng.random() < 0.6:
         return None
     while True:
         other = draw_memory(rng.choice(AXES), side, rng)
         rules = memory.axis == INSTRUCTION and other.axis == INSTRUCTION
-        if other.kind not in (memory.kind, "capitals") and not rules:
+        unsayable = other.kind == "avoid" and other.note.split()[-1] in memory.note
+        if other.kind not in (memory.kind, "capitals") and not rules and not unsayable:
             return other
