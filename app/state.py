@@ -20,6 +20,7 @@ from app.columns import Grow, Names
 from app.decisions import Decisions, Outcomes, Place
 from app.evolution import EVOLUTION_FOLDS, EvolutionState
 from app.gflownet import GFLOWNET_FOLDS, GFlowNetState
+from app.pool import POOL_FOLDS, PoolState
 from app.slsm import SLSM_FOLDS, SLSMState
 from app.stages import StageState
 from engine import events as ev
@@ -107,6 +108,7 @@ class RunState:
         self.evolution = EvolutionState()
         self.gflownet = GFlowNetState()
         self.slsm = SLSMState()
+        self.pool = PoolState()
         self.seq = -1
         self.time = 0.0
         self.began = 0.0
@@ -132,6 +134,8 @@ class RunState:
             fold(self.gflownet, event, place)
         elif (fold := SLSM_FOLDS.get(type(event))) is not None:
             fold(self.slsm, event, place)
+        elif (fold := POOL_FOLDS.get(type(event))) is not None:
+            fold(self.pool, event, place)
 
     def copy(self) -> RunState:
         """The state as of now, which can be folded on by itself."""
@@ -143,6 +147,7 @@ class RunState:
         other.evolution = self.evolution.share()
         other.gflownet = self.gflownet.share()
         other.slsm = self.slsm.share()
+        other.pool = self.pool.share()
         other.curves = {method: curve.share() for method, curve in self.curves.items()}
         return other
 

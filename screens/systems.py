@@ -34,6 +34,7 @@ SYSTEMS = (
         "screens.gflownet:GFlowNetScreen",
     ),
     System("SLSM", ("slsm",), "screens.slsm:SLSMScreen"),
+    System("Pool", ("pool", "selector"), "screens.pool:PoolScreen"),
 )
 
 

@@ -1,0 +1,116 @@
+"""A query's pool as a grid of 8x8 candidates: which are new, whose places they took, which are pointed to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Group, RenderableType
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from engine.events import PoolQueryDone
+from screens.widgets.cells import fit
+from screens.widgets.figures import fixed
+from screens.widgets.thumbnail import thumbnail
+
+Palette = dict[str, Style]
+Pictures = Mapping[int, tuple[str, int]]
+"""By row of the table: its pixels, and how many of them make a line."""
+
+SIDE = 8
+INJECTED, REFERENCED = "+", "•"
+_GUTTER = 3
+WITH_PICTURES = 84
+"""Columns from which candidates are drawn, where they have pictures that fit a cell."""
+_CELL = 8
+
+
+def draw_pool(event: PoolQueryDone, pictures: Pictures, palette: Palette, width: int) -> RenderableType:
+    """Grid, legend, and what was replaced."""
+    shown = pictures if width >= WITH_PICTURES else {}
+    parts: list[RenderableType] = [
+        Text("pool", palette["heading"]),
+        *_grid(event, shown, palette, width),
+        _legend(event, palette),
+    ]
+    if event.injected:
+        title = Text("replaced", palette["heading"])
+        parts += [Text(), title, _replaced(event, shown, palette, width)]
+    return Group(*parts)
+
+
+def _grid(event: PoolQueryDone, pictures: Pictures, palette: Palette, width: int) -> list[Text]:
+    """A line of labels, then the pictures' lines, for every eight places."""
+    cell = _CELL if pictures else max(5, min(11, (width - _GUTTER) // SIDE - 1))
+    injected, referenced = set(event.injected), set(event.referenced)
+    lines: list[Text] = []
+    for first in range(0, len(event.pool_after), SIDE):
+        rows = event.pool_after[first : first + SIDE]
+        line = Text(f"{first:>2} ", palette["dim"])
+        for place, row in enumerate(rows, first):
+            line.append_text(_label(row, place in injected, place in referenced, cell, palette)).append(" ")
+        lines.append(line)
+        lines += _picture_lines(rows, pictures)
+    return lines
+
+
+def _label(row: int, injected: bool, referenced: bool, cell: int, palette: Palette) -> Text:
+    """`+•3542`: signs first, so that they are never cut."""
+    signs = (INJECTED if injected else " ") + (REFERENCED if referenced else " ")
+    tone = "accent" if injected else "strong" if referenced else "dim"
+    return Text(f"{signs}{fit(str(row), cell - 2):<{cell - 2}}", palette[tone])
+
+
+def _picture_lines(rows: Sequence[int], pictures: Pictures) -> list[Text]:
+    if not pictures:
+        return []
+    found = [thumbnail(*pictures[row]) if row in pictures else () for row in rows]
+    lines: list[Text] = []
+    for number in range(max(map(len, found))):
+        line = Text(" " * _GUTTER)
+        for one in found:
+            line.append_text(padded(one[number] if number < len(one) else Text(), _CELL)).append(" ")
+        lines.append(line)
+    return lines
+
+
+def padded(text: Text, width: int) -> Text:
+    """A copy with blanks up to `width`."""
+    room = width - text.cell_len
+    return text.copy().append(" " * room) if room > 0 else text.copy()
+
+
+def _legend(event: PoolQueryDone, palette: Palette) -> Text:
+    text = Text(style=palette["dim"])
+    text.append(INJECTED, palette["accent"]).append(f" injected {len(event.injected)}   ")
+    text.append(REFERENCED, palette["strong"]).append(
+        f" in a trajectory that is kept {len(event.referenced)}"
+    )
+    return text.append("\nrows of the embedding table; at the left the first place of the line")
+
+
+def _replaced(event: PoolQueryDone, pictures: Pictures, palette: Palette, width: int) -> RenderableType:
+    """The old and the new row of each place; beside each other as many as fit."""
+    blocks = [_replacement(event, place, pictures, palette) for place in event.injected]
+    abreast = max(1, width // 26) if pictures else 1
+    grid = Table.grid(padding=(0, 3, 0, 0))
+    for first in range(0, len(blocks), abreast):
+        grid.add_row(*blocks[first : first + abreast])
+    return grid
+
+
+def _replacement(event: PoolQueryDone, place: int, pictures: Pictures, palette: Palette) -> Text:
+    old, new = event.pool_before[place], event.pool_after[place]
+    text = Text.assemble((f"{place:>2} ", palette["dim"]), f"{old} → ", (f"{new}", palette["accent"]))
+    if not pictures:
+        return text.append(f"   similarity {fixed(event.similarity[place])}", palette["dim"])
+    left, right = (thumbnail(*pictures[row]) if row in pictures else () for row in (old, new))
+    for number in range(max(len(left), len(right))):
+        text.append("\n" + " " * _GUTTER).append_text(
+            padded(left[number] if number < len(left) else Text(), _CELL)
+        )
+        text.append(" → " if number == 1 else "   ").append_text(
+            right[number] if number < len(right) else Text()
+        )
+    return text
