@@ -69,3 +69,20 @@ def test_what_fits_comes_in(query: RLQueryData, new: list[int], most: int):
     referenced = {row for one in query.pointer_candidates for row in query.pair(one)}
     refused = injector.inject_positives(query, new, QUERY).refused
     assert injector.fits(query.candidate_pool_indices, referenced, new) == (not refused)
+
+
+def test_where_everything_is_pointed_to_nothing_fits():
+    pool = list(range(POOL_SIZE))
+    injector = CandidatePoolInjector(TABLE, 8)
+    pairs = [[number, number + 1] for number in range(0, 62, 2)]
+    query = RLQueryData(
+        query_id="7",
+        candidate_pool_indices=pool,
+        pointer_candidates=[
+            TrajectoryData(pointer=pair, vqa_correct=0, vqa_acc_score=0.0, gen_method="beam")
+            for pair in pairs
+        ],
+    )
+    assert injector.fits(pool, range(62), [100, 101]) and not injector.fits(pool, range(62), [100, 101, 102])
+    found = injector.inject_positives(query, [100, 101, 102], QUERY)
+    assert found.injected == (100, 101) and set(found.places) == {62, 63} and found.refused == (102,)

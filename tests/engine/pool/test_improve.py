@@ -173,3 +173,15 @@ def test_failed_trajectories_of_the_file_may_be_mined_again():
         {"repeated": True},
         {"repeated": True},
     ]
+
+
+def test_nothing_is_injected_for_what_the_quotas_leave_out():
+    wrong = [
+        TrajectoryData(pointer=[number, 50], vqa_correct=0, vqa_acc_score=0.0, gen_method="beam")
+        for number in range(2)
+    ]
+    query = RLQueryData(query_id="7", candidate_pool_indices=list(range(64)), pointer_candidates=wrong)
+    _, found = improved(query, [mined((78, 79), 0.6)], TrajectoryQualityController(2, 1, 0))
+    assert rules(found) == {(78, 79): (COMMITTED, HIGHER_MAXIMUM)}
+    assert [v.kept for v in found.verdicts] == [1, 1, 0]
+    assert found.injection.injected == () and found.oracle_after == 0.0

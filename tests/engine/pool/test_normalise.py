@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -118,3 +119,12 @@ def test_what_cannot_be_used_is_counted_by_reason():
 def test_a_table_that_is_too_small_is_named():
     with pytest.raises(DataError, match="pool of 64 needs as many usable rows, the table has 54"):
         normalised(plain([1, 2]), HOSTILE[:63])
+
+
+def test_of_two_to_the_same_rows_the_one_that_was_scored_stays():
+    query = plain([1, 2], (0, 1), (0, 1), (0, 1), scores=(0.0, 0.6, 1.0))
+    failed = msgspec.structs.replace(query.pointer_candidates[0], extra={"eval_failed": True})
+    query = msgspec.structs.replace(query, pointer_candidates=[failed, *query.pointer_candidates[1:]])
+    found = normalised(query)
+    assert [one.vqa_acc_score for one in found.query.pointer_candidates] == [0.6]
+    assert found.dropped == {"trajectory: another points to the same": 2}
