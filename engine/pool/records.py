@@ -259,7 +259,13 @@ def write_rl_data(path: Path, data: Mapping[str, RLQueryData]) -> None:
     """Write what `read_rl_data` reads, atomically, with the spec's names, unknown fields and notes."""
     notes = data.notes if isinstance(data, RLData) else {}
     whole = {**notes, **{key: query_record(query) for key, query in data.items()}}
-    write_atomic(path, json.dumps(_plain(whole), ensure_ascii=False, indent=1) + "\n")
+    # A line a query: files of thousands of queries stay small, and can be read by eye.
+    lines = [f"{_json(key)}: {_json(_plain(record))}" for key, record in whole.items()]
+    write_atomic(path, "{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def query_record(query: RLQueryData) -> dict[str, Any]:
