@@ -25,7 +25,7 @@ class ModelSection(Section):
     )
     path: str | None = Field(
         default=None,
-        description="Folder or hub name (transformers); embedded: arithmetic (if none is named), statements, dialogues.",
+        description="Folder or hub name; embedded: arithmetic (if none is named), statements, dialogues.",
     )
     device: Literal["auto", "cpu", "cuda", "mps"] = Field(default="auto", description="Where the model runs.")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
