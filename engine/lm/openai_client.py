@@ -243,7 +243,8 @@ class OpenAIClient:
         if not isinstance(text, str) or not isinstance(refusal, str):
             return _Failure("the answer is no chat completion")
         cost = (prompt * self._config.price_prompt + completion * self._config.price_completion) / 1e6
-        text, refusal = self.scrub(text), self.scrub(refusal)  # a server may repeat what it was sent
+        # A server may repeat what it was sent, and JSON may hold halves of letters, which no file can.
+        text, refusal = (self.scrub(told.encode(errors="replace").decode()) for told in (text, refusal))
         return Reply(text, str(choice.get("finish_reason")), refusal, Spent(1, prompt + completion, cost))
 
     def _told(self, what: str, error: Exception) -> str:

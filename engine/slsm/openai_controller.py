@@ -185,8 +185,7 @@ class OpenAIController:
         """What `read` makes of the reply, or why there is none; and everything spent."""
         spent, problem = Spent(0), ""
         for _ in range(2):
-            asked = messages if not problem else [*messages, {"role": "user", "content": (
-                f"That could not be used: {problem}\nReply again, with the JSON object alone.")}]  # fmt: skip
+            asked = messages if not problem else _again(messages, problem)
             try:
                 reply = self._client.complete(asked, schema)
             except ServerFailed as error:
@@ -197,6 +196,13 @@ class OpenAIController:
             except (ValidationError, DiffRefused, _Refused) as error:
                 problem = _told(error)
         return None, problem, spent
+
+
+def _again(messages: list[Message], problem: str) -> list[Message]:
+    """The same, with what was wrong; in one message, as some models' templates want roles to take turns."""
+    *before, last = messages
+    told = f"Your last reply could not be used: {problem}\nReply again, with the JSON object alone."
+    return [*before, {**last, "content": f"{last['content']}\n\n{told}"}]
 
 
 def _sum(a: Spent, b: Spent) -> Spent:
@@ -232,17 +238,19 @@ def _diff(state: SemanticState, reply: _DiffReply) -> StateDiff:
                 raise DiffRefused(f"{one.id!r} is resolved, but there is none such")
             changes.append(Change("resolved", one.list, old, why=one.text))
             continue
-        key = one.id
+        key, old = one.id, state.find(one.id)
         if one.operation == "add":
-            key = next_id(one.list, taken)
+            key, old = next_id(one.list, taken), None
             taken.add(key)
-        fields: dict[str, Any] = {"id": key, "text": one.text, "evidence": one.evidence}
+        # Where only something else is said of an item, what is left empty stays.
+        same = old.model_dump() if old is not None and old.text == one.text else {}
+        fields: dict[str, Any] = {**same, "id": key, "text": one.text}
+        if one.evidence or not same:
+            fields["evidence"] = one.evidence
         if one.status and one.list in ("constraints", "assumptions"):
             fields["status"] = one.status
         item = KINDS[one.list].model_validate(fields)
-        changes.append(
-            Change("added" if one.operation == "add" else "changed", one.list, item, state.find(key))
-        )
+        changes.append(Change("added" if one.operation == "add" else "changed", one.list, item, old))
     return StateDiff(tuple(changes), _plan(reply.plan))
 
 

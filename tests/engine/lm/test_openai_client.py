@@ -251,3 +251,8 @@ def test_a_key_with_a_line_end_is_still_a_key(monkeypatch: pytest.MonkeyPatch) -
     with misbehaving_server(reply) as server:
         OpenAIClient(section(server.url), "here").complete(HI)
         assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+def test_halves_of_letters_become_what_a_file_can_hold() -> None:
+    with misbehaving_server(lambda body: "a \ud83d b \U0001f642") as server:
+        assert OpenAIClient(section(server.url), "here").complete(HI).text == "a ? b \U0001f642"

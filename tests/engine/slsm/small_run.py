@@ -1,0 +1,45 @@
+"""A context in which parts of the stage run by themselves: its configuration, a folder, what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from engine.config import Config
+from engine.events import Event
+from engine.slsm import layout
+from engine.slsm.book import Book
+from engine.slsm.controller import Controller
+from engine.slsm.following import Following
+from engine.slsm.records import StateRecord
+from engine.slsm.turns import Conversation, Turn
+from engine.stage import StageContext
+
+
+def small_config(**slsm: Any) -> Config:
+    """The defaults, with these fields of the section."""
+    return Config.model_validate({"slsm": slsm})
+
+
+def small_context(folder: Path, events: list[Event], **slsm: Any) -> StageContext:
+    """Without a model."""
+    layout.folder(folder).mkdir(parents=True, exist_ok=True)
+    return StageContext("slsm", small_config(**slsm), folder, events.append, lambda: None, None)  # type: ignore[arg-type]
+
+
+def following(context: StageContext, controller: Controller) -> Following:
+    """Its book is the run's."""
+    path = layout.states(context.run_dir)
+    return Following(
+        context,
+        controller,
+        Book(path, StateRecord, lambda one: (one.conversation_id, one.memory_mode, one.turn)),
+    )
+
+
+def conversation(key: str, *said: str, axis: str = "") -> Conversation:
+    """Of user and assistant in turns; the last word is the user's."""
+    answers: list[str | None] = [*said[1::2], None]
+    return Conversation(
+        key, tuple(Turn(user, answer) for user, answer in zip(said[::2], answers, strict=True)), axis
+    )
