@@ -98,6 +98,19 @@ def test_no_pair_is_asked_twice_however_often_it_is_stopped(tmp_path: Path):
     assert [json.loads(line)["pair"] for line in lines] == [list(one.pair) for one in expected]
 
 
+def test_it_can_be_paused_between_batches_that_need_no_asking(tmp_path: Path):
+    model, seen = TableModel(lambda query_id, pair: "wrong"), [0]
+
+    def checkpoint() -> None:
+        seen[0] += 1
+
+    for _ in range(2):
+        seen[0] = 0
+        miner = GlobalPositiveMiner(TABLE, evaluator(tmp_path, model), max_eval_pairs=30, batch_size=10)
+        miner.mine_positives_for_query("7", QUERY, NEAREST, frozenset(), checkpoint)
+    assert len(model.asked) == 30 and seen[0] == 3
+
+
 def test_a_torn_line_is_asked_again_and_the_others_are_not(tmp_path: Path):
     asks = [VQAAsk("7", (0, number)) for number in range(1, 5)]
     first = TableModel(lambda query_id, pair: "right")
