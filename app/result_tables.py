@@ -8,7 +8,15 @@ from rich.table import Table
 from rich.text import Text
 
 from app.text import duration
-from engine.events import Event, MethodCompared, MethodEvaluated, ModeScored, StageFinished
+from engine.events import (
+    Event,
+    MethodCompared,
+    MethodEvaluated,
+    ModeScored,
+    PoolTotals,
+    SelectorCompared,
+    StageFinished,
+)
 from engine.run_directory import RunDirectory
 
 
@@ -20,6 +28,8 @@ class Results:
         self.stages: dict[str, StageFinished] = {}
         self.compared: dict[str, MethodCompared] = {}
         self.modes: dict[tuple[str, str], ModeScored] = {}
+        self.pools: PoolTotals | None = None
+        self.selectors: dict[str, SelectorCompared] = {}
 
     def take(self, event: Event) -> None:
         """Keep the event if it is a result."""
@@ -29,6 +39,10 @@ class Results:
             self.compared[event.method] = event
         elif isinstance(event, ModeScored):
             self.modes[event.mode, event.memory_mode] = event
+        elif isinstance(event, PoolTotals):
+            self.pools = event
+        elif isinstance(event, SelectorCompared):
+            self.selectors[event.method] = event
         elif isinstance(event, StageFinished):
             self.stages[event.stage] = event
 
@@ -40,6 +54,10 @@ class Results:
             console.print(_compared_table(list(self.compared.values())))
         if self.modes:
             console.print(_modes_table(list(self.modes.values())))
+        if self.pools is not None:
+            console.print(_pools_table(self.pools))
+        if self.selectors:
+            console.print(_selectors_table(list(self.selectors.values())))
         if self.stages:
             console.print(_stages_table(list(self.stages.values())))
         console.print(Text(f"all files: {directory.path}"), soft_wrap=True)
@@ -102,6 +120,49 @@ def _modes_table(modes: list[ModeScored]) -> Table:
             "" if mode.difference is None else f"{mode.difference:+.3f}",
             "" if low is None or high is None else f"[{low:+.3f}, {high:+.3f}]",
             *map(str, (mode.injections, mode.fixed, mode.wasted, mode.broke)),
+        ]
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _pools_table(totals: PoolTotals) -> Table:
+    title = f"oracle@64 of {totals.queries:,} queries, {totals.injected:,} candidates injected"
+    table = Table(box=box.SIMPLE, title=title, title_justify="left")
+    table.add_column("", no_wrap=True)
+    for heading in ("mean", "fully right", "share", "95% interval"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, one in (
+        ("as the data came", totals.before),
+        ("with pairs mined in it", totals.inside),
+        ("after injection", totals.after),
+    ):
+        share = one.positive / totals.queries if totals.queries else 0.0
+        cells = [
+            name,
+            f"{one.mean:.3f}",
+            str(one.positive),
+            f"{share:.3f}",
+            f"[{one.low:.3f}, {one.high:.3f}]",
+        ]
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _selectors_table(methods: list[SelectorCompared]) -> Table:
+    table = Table(box=box.SIMPLE, title="Demonstrations picked, against RICES", title_justify="left")
+    table.add_column("method", no_wrap=True)
+    for heading in ("n", "accuracy", "95% interval", "difference", "95% interval", "p"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for method in methods:
+        low, high = method.difference_low, method.difference_high
+        cells = [
+            method.method,
+            str(method.n),
+            f"{method.accuracy:.3f}",
+            f"[{method.low:.3f}, {method.high:.3f}]",
+            "" if method.difference is None else f"{method.difference:+.3f}",
+            "" if low is None or high is None else f"[{low:+.3f}, {high:+.3f}]",
+            "" if method.p is None else f"{method.p:.3g}",
         ]
         table.add_row(*map(Text, cells))
     return table

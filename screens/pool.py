@@ -44,7 +44,8 @@ similar ones that nothing points to.
 
 *Queries* has oracle@64, the best score known of a pair in the pool, as the data came and at the end. `enter` opens
 the pool: `+` injected, `•` pointed to by a trajectory that is kept; then what was replaced, and every trajectory with
-its score (✓ fully right, ◐ in part, ✗ wrong, – failed) and the rule that settled it.
+its score (✓ fully right, ◐ in part, ✗ wrong, – the model failed) and the rule that settled it; *reserve* was
+refused, but stands where a repetition would. Small pictures are drawn as under even light.
 *Totals* counts all queries together. *Selector* has the selector beside similarity (RICES), chance and the best that
 is known, on held-out queries; *Picks* shows which pair each of them chose there, and the answer.
 """

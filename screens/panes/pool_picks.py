@@ -84,10 +84,12 @@ def draw_picks(event: SelectorPicked, pictures: Pictures, palette: Palette) -> R
     picks = sorted(
         event.picks, key=lambda pick: _ORDER.index(pick.method) if pick.method in _ORDER else len(_ORDER)
     )
-    grid = Table.grid(padding=(0, 2, 1 if pictures else 0, 0))
+    grid = Table.grid(padding=(0, 2, 0, 0))
     for number, pick in enumerate(picks):
         again = number > 0 and picks[number - 1].method == pick.method
         name = Text("" if again else pick.method, palette["strong"])
+        if number:
+            grid.add_row()
         grid.add_row(name, _pair(pick, pictures), _outcome(pick, palette))
     return Group(with_picture(text, event.picture, pictures), Text(), grid)
 
@@ -106,7 +108,10 @@ def _pair(pick: SelectorPick, pictures: Pictures) -> Text:
 
 def _outcome(pick: SelectorPick, palette: Palette) -> Text:
     shown, tone = score_cell(pick.score)
-    text = Text.assemble((shown, palette.get(tone, Style.null())), f"  {one_line(pick.answer)}")
+    text = Text.assemble(
+        (shown, palette.get(tone, Style.null())),
+        "  the model failed" if pick.score is None else f"  {one_line(pick.answer)}",
+    )
     text.append(f"\nrows {', '.join(map(str, pick.pair))}", palette["dim"])
     text.append(f"\nplaces {', '.join(map(str, pick.pointer))}", palette["dim"])
     if pick.probability is not None:

@@ -23,7 +23,7 @@ _WORDS = {"given": "came with the data", "committed": "mined, committed", "refus
 def score_cell(score: float | None) -> Cell:
     """✓ fully right, ◐ in part, ✗ wrong; – where the model failed."""
     if score is None:
-        return Cell("– failed", "warn")
+        return Cell("–", "warn")
     if is_right(score):
         return Cell(f"✓ {fixed(score, 2)}", "good")
     return Cell(f"◐ {fixed(score, 2)}", "") if score > 0 else Cell(f"✗ {fixed(score, 2)}", "bad")
@@ -57,18 +57,18 @@ def _heading(verdict: str, found: Sequence[PoolTrajectory], palette: Palette) ->
 
 def _table(found: Sequence[PoolTrajectory], pool: Collection[int], palette: Palette) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True, min_width=8)
+    table.add_column(no_wrap=True, min_width=6)
     table.add_column(no_wrap=True, min_width=11)
     table.add_column(no_wrap=True, min_width=4)
-    table.add_column(no_wrap=True, overflow="ellipsis")
-    table.add_column(no_wrap=True, overflow="ellipsis")
+    table.add_column(min_width=6)
+    table.add_column()
     for one in found:
         text, tone = score_cell(one.score)
         rows = Text(" ").join(_row(row, pool, palette) for row in one.pair)
-        why = one.rule if one.verdict != "given" else f"{one.origin}{': ' if one.rule else ''}{one.rule}"
+        given = one.verdict == "given"
         table.add_row(
-            Text(text, palette.get(tone, "")), rows, Text(_kept(one), palette["accent"]), why,
-            Text(one_line(one.answer), palette["dim"]),
+            Text(text, palette.get(tone, "")), rows, Text(_kept(one), palette["accent"]),
+            one.origin if given else one.rule, Text(one.rule if given else one_line(one.answer), palette["dim"]),
         )  # fmt: skip
     return table
 
