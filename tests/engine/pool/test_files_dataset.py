@@ -41,7 +41,7 @@ def test_everything_about_queries_and_demonstrations(tmp_path: Path):
     assert found.question("2") == "What colour is thing 2?"
     assert found.annotations("2") == [answer_of(2)] * 8 + ["grey"] * 2
     assert found.demonstration(4) == ("What colour is thing 1004?", answer_of(1004))
-    assert list(found.own_rows("0")) == [3] and list(found.own_rows("1")) == []
+    assert list(found.own_rows("0")) == [2] and list(found.own_rows("1")) == []
     assert found.image(4) is None and found.query_image("0") is None
 
 
@@ -194,8 +194,8 @@ def test_the_stage_on_files_behind_a_server(tmp_path: Path):
     for query in final.values():
         assert len(set(query.candidate_pool_indices)) == POOL_SIZE and 9 not in query.candidate_pool_indices
         assert len(query.pointer_candidates) == 12
-    assert 3 not in final["0"].candidate_pool_indices, "the query's own image"
-    assert not any(line["query_id"] == "0" and 3 in line["pair"] for line in lines)
+    assert 2 not in final["0"].candidate_pool_indices, "the query's own image"
+    assert not any(line["query_id"] == "0" and 2 in line["pair"] for line in lines)
     done = {event.query_id: event for event in events if isinstance(event, PoolQueryDone)}
     for event in done.values():
         for one in event.trajectories:

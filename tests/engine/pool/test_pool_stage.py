@@ -78,7 +78,9 @@ def test_files_and_events_tell_the_same(whole: tuple[Path, list[Event]]):
     found = totals(events)
     assert report["asked"] == found.asked == len(evaluated) == sum(event.asked for event in done)
     assert report["after"]["mean"] == pytest.approx(np.mean([float(row["oracle_after"]) for row in rows]))
-    assert (report["failed"], report["left_out"], report["tokens"]) == (0, {}, 0), "nothing is left to be guessed"
+    assert (report["failed"], report["left_out"], report["tokens"]) == (0, {}, 0), (
+        "nothing is left to be guessed"
+    )
     assert found.injected == sum(len(event.injected) for event in done) > 0
     for event, query in zip(done, final.values(), strict=True):
         assert event.pool_after == query.candidate_pool_indices
@@ -90,6 +92,12 @@ def test_files_and_events_tell_the_same(whole: tuple[Path, list[Event]]):
             {place for one in query.pointer_candidates for place in one.pointer}
         )
         assert event.oracle_after >= event.oracle_before
+
+
+def test_what_the_data_knew_is_not_asked_again(whole: tuple[Path, list[Event]]):
+    for event in queries(whole[1]):
+        known = {one.pair for one in event.trajectories if one.verdict == "given"}
+        assert not known & {one.pair for one in event.trajectories if one.verdict != "given"}
 
 
 def test_every_score_is_the_official_accuracy_of_the_answer(whole: tuple[Path, list[Event]]):

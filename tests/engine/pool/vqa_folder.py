@@ -56,14 +56,15 @@ def vector(number: int) -> np.ndarray:
 
 
 def write_folder(folder: Path) -> dict[str, Any]:
-    """`pool.files`: 120 demonstrations (ids 1000...), 6 queries (0...) of which 0 shows image 1003 and 5 has a NaN,
+    """`pool.files`: 120 demonstrations (ids 1000...), 6 queries (0...) of which 0 is about image 1002 and 5 has a NaN,
     2 held-out queries (500, 501). Demonstration 1009 has an infinite embedding."""
     shown = list(range(1000, 1120))
     demonstrations = write_questions(folder, "demonstrations", shown, shown)
     table = np.load(folder / "demonstrations.npy")
     table[9] = np.inf
+    table[2] = vector(0)  # the same image: the nearest row, were it not the query's own
     np.save(folder / "demonstrations.npy", table)
-    queries = write_questions(folder, "queries", list(range(6)), [1003, 1, 2, 3, 4, 5])
+    queries = write_questions(folder, "queries", list(range(6)), [1002, 1, 2, 3, 4, 5])
     vectors = np.load(folder / "queries.npy")
     vectors[5, 0] = np.nan
     np.save(folder / "queries.npy", vectors)
