@@ -34,6 +34,10 @@ class Book(Generic[Record]):
     def __contains__(self, key: object) -> bool:
         return key in self._records
 
+    def has(self, item: Record) -> bool:
+        """Whether there is one of its key."""
+        return self._key(item) in self._records
+
     def add(self, item: Record) -> None:
         """Keep it, on disk first."""
         line: dict[str, Any] = msgspec.to_builtins(item)

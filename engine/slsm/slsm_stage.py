@@ -84,15 +84,17 @@ class _Run:
         )
 
     def run(self) -> StageResult:
-        conversations = self.dialogues.conversations
+        conversations, size = self.dialogues.conversations, self.section.batch_size
         self._begin()
-        todo = [one for one in conversations if not self._finished(one)]
-        self.context.start(len(conversations), len(conversations) - len(todo), unit="conversations")
-        size = self.section.batch_size
-        for first in range(0, len(todo), size):
+        # Whole batches, also after a stop: the same conversations meet, and the same lines follow each other.
+        batches = [conversations[first : first + size] for first in range(0, len(conversations), size)]
+        todo = [batch for batch in batches if not all(map(self._finished, batch))]
+        done = len(conversations) - sum(map(len, todo))
+        self.context.start(len(conversations), done, unit="conversations")
+        for batch in todo:
             self.context.checkpoint()
-            self._do(todo[first : first + size])
-            done = len(conversations) - len(todo) + min(first + size, len(todo))
+            self._do(batch)
+            done += len(batch)
             self.context.progress(done, len(conversations))
         return self._result(self._score())
 
@@ -124,8 +126,9 @@ class _Run:
     def _do(self, conversations: Sequence[Conversation]) -> None:
         self.following.follow(conversations, self.memories)
         for event in self.answering.run(conversations, self.variants):
-            self.context.emit(event)
-            self.results.add(event)
+            if not self.results.has(event):
+                self.context.emit(event)
+                self.results.add(event)
 
     # ------------------------------------------------------------ the end
 
