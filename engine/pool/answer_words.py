@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _PUNCTUATION = ';/[]"{}()=+\\_-><@`,?!'
 _FULL_STOP = re.compile(r"\.(?!\d)")
@@ -29,6 +30,7 @@ _CONTRACTIONS = {
 }
 
 
+@lru_cache(maxsize=4096)
 def normalise_answer(text: str) -> str:
     """The form in which the official script (github.com/GT-Vision-Lab/VQA, vqaEval.py) compares answers."""
     words = [_NUMBERS.get(word, word) for word in _unpunctuated(" ".join(text.split())).lower().split()]

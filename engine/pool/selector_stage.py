@@ -46,8 +46,8 @@ class _Run:
         run_dir, seed = context.run_dir, context.config.run.seed
         training_data, heldout_data = _read(layout.rl_data(run_dir)), _read(layout.heldout(run_dir))
         self.dataset = make_dataset(context.config)
-        model = make_vqa_model(context, self.dataset)
-        self.evaluator = PairEvaluator(layout.evaluated(run_dir), model, self.dataset.annotations)
+        self.model = make_vqa_model(context, self.dataset)
+        self.evaluator = PairEvaluator(layout.evaluated(run_dir), self.model, self.dataset.annotations)
         self.heldout = HeldOut(heldout_data, self.dataset, self.evaluator, seed, context.checkpoint)
         data = RLBeamDatasetWithEmbedding(training_data, self.dataset.embeddings, self.dataset)
         torch.manual_seed(context.seed("weights"))
@@ -63,6 +63,8 @@ class _Run:
     def run(self) -> StageResult:
         self.training.restore()
         self.context.start(self.training.steps, self.training.step, unit="steps")
+        most = self.section.policy_steps * self.section.batch_size * self.section.rollouts
+        self.context.notice(f"training may ask {self.model.name} with up to {most} pairs")
         baselines = self._baselines()
         for row in compare({name: scored for name, (_, scored) in baselines.items()}, self._seed):
             self.context.emit(row)

@@ -141,7 +141,7 @@ class SelectorSection(Section):
         default=64, description="Width of the learned space; four attention heads share it."
     )
     inner: PositiveInt = Field(default=256, description="Width of the encoder's inner layer.")
-    supervised_steps: NonNegativeInt = Field(default=200, description="Steps on the recorded trajectories.")
+    supervised_steps: NonNegativeInt = Field(default=100, description="Steps on the recorded trajectories.")
     policy_steps: NonNegativeInt = Field(default=200, description="Policy-gradient steps after those.")
     batch_size: PositiveInt = Field(default=32, description="Queries a step.")
     learning_rate: Positive = Field(default=2e-3, description="Of AdamW, on recorded trajectories.")
@@ -149,9 +149,9 @@ class SelectorSection(Section):
     weight_decay: NonNegative = Field(default=1e-2, description="Of AdamW.")
     grad_clip: Positive = Field(default=1.0, description="Largest gradient norm.")
     rollouts: Annotated[int, Field(ge=0, le=256)] = Field(
-        default=0,
-        description="Pairs drawn a query and policy-gradient step and asked, beside the recorded trajectories: "
-        "batch_size * rollouts questions to the model a step, but for known ones.",
+        default=4,
+        description="Pairs drawn a query and policy-gradient step and asked, beside the recorded trajectories: up to "
+        "policy_steps * batch_size * rollouts questions to the model. 0: none is asked.",
     )
     random_pairs: PositiveInt = Field(
         default=4, description="Pairs drawn a held-out query for the random baseline."
