@@ -75,7 +75,7 @@ def _oracles(running: Running, totals: PoolTotals | None, palette: Palette) -> T
         share = one.positive / n if n else 0.0
         table.add_row(
             Text(_ORACLES[name]), Text(fixed(one.mean), palette["strong"]), f"{one.positive:,}/{n:,}", fixed(share),
-            f"[{fixed(one.low)}, {fixed(one.high)}]", bar(share, 14, palette["accent"], palette["dim"]),
+            f"[{fixed(one.low)}, {fixed(one.high)}]", bar(share, 10, palette["accent"], palette["dim"]),
         )  # fmt: skip
     return table
 

@@ -13,6 +13,7 @@ from app.result_tables import Results
 from app.text import duration, error_line, resume_command
 from engine.events import MethodEvaluated, StageFinished, StageProgress, StageStarted
 from engine.run_directory import RunDirectory
+from tests.synthetic_pool import pool_events
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,6 +120,19 @@ def test_table_has_the_methods_figures(capsys: pytest.CaptureFixture[str]) -> No
         "eval/summary.jsonl",
     ):
         assert figure in out
+
+
+def test_tables_of_pool_and_selector(capsys: pytest.CaptureFixture[str]) -> None:
+    from app.batch_display import make_console
+
+    results = Results()
+    for event in pool_events():
+        results.take(event)
+    results.print(make_console(), RunDirectory(Path("outputs/demo/1")))
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["after", "injection", "0.867", "2", "0.667", "[0.208,", "0.939]"] in lines
+    assert ["rices", "2", "0.810", "[0.710,", "0.910]"] in lines
+    assert ["selector", "2", "0.900", "[0.800,", "1.000]", "+0.090", "[+0.040,", "+0.140]", "0.012"] in lines
 
 
 def test_words() -> None:

@@ -1,0 +1,178 @@
+"""A whole plausible run of the stages pool and selector as events, the same on every machine: for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from engine import events as ev
+
+BEGIN = 1_760_000_000.0
+ONE = ("...##...", "..###...", "...##...", "...##...", "...##...", "...##...", "..####..", "........")
+SEVEN = (".######.", ".....##.", "....##..", "....##..", "...##...", "...##...", "..##....", "........")
+SHOWN = 140
+"""Rows of the table that have a picture."""
+POOL = list(range(64))
+
+
+def picture(digit: Sequence[str], shade: int = 0) -> str:
+    """`digit` [8, 8] under a light that brightens from left to right by `shade` a pixel."""
+    grey = [
+        min(15, 3 + 5 * (sign == "#") + shade * column) for line in digit for column, sign in enumerate(line)
+    ]
+    return "".join(f"{value:x}" for value in grey)
+
+
+def pool_events(finish: bool = True, pictures: bool = True) -> Iterator[ev.Event]:
+    """The run's events in order, stamped."""
+    stage = "pool"
+    for seq, event in enumerate(_events(finish, pictures)):
+        stage = "selector" if isinstance(event, ev.SelectorCompared | ev.SelectorStep) else stage
+        yield msgspec.structs.replace(event, seq=seq, time=BEGIN + 0.2 * seq, stage=event.stage or stage)
+
+
+def _events(finish: bool, pictures: bool) -> Iterator[ev.Event]:
+    stages = ["pool", "selector"]
+    yield ev.Header(
+        schema_version=1, name="demo", run_id="2025-10-09T08-53-20", seed=0, stages=stages, versions={}
+    )
+    yield ev.WorkerStarted(pid=4711, attempt=1, stages=stages)
+    yield ev.StageStarted(total=3, unit="queries")
+    if pictures:
+        for first in (0, SHOWN // 2):
+            rows = range(first, first + SHOWN // 2)
+            yield ev.PoolThumbnails(
+                height=8, width=8, pixels={str(row): picture((ONE, SEVEN)[row % 2], row % 2) for row in rows}
+            )
+    yield improved(picture(SEVEN) if pictures else "")
+    yield _as_it_was(picture(ONE) if pictures else "")
+    yield _in_vain()
+    if not finish:
+        return
+    yield _totals()
+    yield ev.StageFinished(seconds=6.0, summary={"queries": 3}, files=["pool/rl_data.json"])
+    yield from _selector(picture(SEVEN) if pictures else "")
+    yield ev.WorkerStopped(status="finished")
+
+
+def improved(own: str = "") -> ev.PoolQueryDone:
+    """Two candidates in, one trajectory lost, two committed, three refused of which one fills a place."""
+    after = list(POOL)
+    after[7], after[24] = 100, 101
+    return ev.PoolQueryDone(
+        query_id="train-0000", question="Which digit is this?", answers={"7": 9, "1": 1}, given_pool=70,
+        pool_before=POOL, pool_after=after, similarity=[round(0.95 - place / 200, 4) for place in range(64)],
+        injected=[7, 24], referenced=[0, 1, 7, 24], oracle_before=0.3, oracle_inside=0.3, oracle_after=1.0,
+        trajectories=[
+            _given((0, 1), 0.3, kept=1),
+            _given((0, 24), 0.0, rule="its candidate was replaced"),
+            _given((2, 3), None, rule="never scored"),
+            _mined((100, 101), 1.0, "committed", "higher maximum", kept=2, answer="7"),
+            _mined((1, 100), 0.6, "committed", "new score", kept=1, answer="1"),
+            _mined((101, 1), 0.6, "refused", "no improvement", kept=1, answer="1"),
+            _mined((130, 1), 0.0, "refused", "wrong, and not in the pool", answer="4"),
+            _mined((5, 6), None, "refused", "never scored"),
+        ],
+        cut=6, dropped={"trajectory: another points to the same": 2}, asked=5, failed=1, picture=own,
+    )  # fmt: skip
+
+
+def _given(pair: tuple[int, int], score: float | None, kept: int = 0, rule: str = "") -> ev.PoolTrajectory:
+    return ev.PoolTrajectory(pair=pair, score=score, origin="beam", verdict="given", kept=kept, rule=rule)
+
+
+def _mined(
+    pair: tuple[int, int], score: float | None, verdict: str, rule: str, kept: int = 0, answer: str = ""
+) -> ev.PoolTrajectory:
+    return ev.PoolTrajectory(
+        pair=pair, score=score, origin="global_positive_transfer", verdict=verdict, rule=rule, kept=kept,
+        answer=answer,
+    )  # fmt: skip
+
+
+def _as_it_was(own: str) -> ev.PoolQueryDone:
+    pairs = [(0, 1), (1, 0), (2, 3)]
+    return ev.PoolQueryDone(
+        query_id="train-0001", question="Is this digit even?", answers={"no": 10}, given_pool=20, pool_before=POOL,
+        pool_after=POOL, similarity=[0.9] * 64, injected=[], referenced=[0, 1, 2, 3], oracle_before=1.0,
+        oracle_inside=1.0, oracle_after=1.0, filled=44, asked=2, picture=own,
+        trajectories=[
+            ev.PoolTrajectory(pair=pair, score=1.0, origin="sample", verdict="given", kept=4) for pair in pairs
+        ],
+    )  # fmt: skip
+
+
+def _in_vain() -> ev.PoolQueryDone:
+    after = [*POOL[:-1], 139]
+    return ev.PoolQueryDone(
+        query_id="train-0002", question="Which digit comes after this one?", answers={"8": 6, "2": 4}, given_pool=64,
+        pool_before=POOL, pool_after=after, similarity=[0.9] * 64, injected=[63], referenced=[63], oracle_before=0.6,
+        oracle_inside=0.6, oracle_after=0.6, asked=2, warning="injection did not raise oracle@64",
+        trajectories=[
+            _given((8, 9), 0.6, kept=6),
+            _mined((8, 139), 0.3, "committed", "new score", kept=6, answer="2"),
+        ],
+    )  # fmt: skip
+
+
+def _totals() -> ev.PoolTotals:
+    return ev.PoolTotals(
+        queries=3, heldout=2, injected=3, warnings=1, asked=9, failed=1, calls=11, tokens=2_400, cost=0.0125,
+        model="vision-1",
+        before=ev.OracleTotal(mean=1.9 / 3, positive=1, low=0.061, high=0.792),
+        inside=ev.OracleTotal(mean=1.9 / 3, positive=1, low=0.061, high=0.792),
+        after=ev.OracleTotal(mean=2.6 / 3, positive=2, low=0.208, high=0.939),
+        left_out={"embedding not finite": 4}, dropped={"trajectory: another points to the same": 2},
+        rules={"refused: no improvement": 1, "committed: higher maximum": 1, "committed: new score": 2},
+    )  # fmt: skip
+
+
+def _selector(own: str) -> Iterator[ev.Event]:
+    for method, accuracy, positive in (("random", 0.45, 0.36), ("rices", 0.81, 0.75), ("oracle", 1.0, 1.0)):
+        yield _compared(method, accuracy, positive)
+    for step in range(10, 401, 10):
+        supervised = step <= 200
+        yield ev.SelectorStep(
+            step=step, steps=400, phase="supervised" if supervised else "policy_gradient",
+            loss=5.0 - step / 100 if supervised else -0.03, expected_score=0.6 + step / 1000, gradient_norm=1.5,
+            pairs=384, heldout_accuracy=0.7 + step / 2000 if step % 40 == 0 else None,
+            heldout_positive=0.6 + step / 2000 if step % 40 == 0 else None,
+        )  # fmt: skip
+    yield _compared("selector", 0.9, 0.86)
+    for number, score in enumerate((1.0, 0.0)):
+        rices = 0.3 if number == 0 else 1.0
+        chosen = (
+            ("random", 0.0, 12, 13),
+            ("random", 1.0, 14, 15),
+            ("rices", rices, 0, 1),
+            ("oracle", 1.0, 2, 3),
+        )
+        yield ev.SelectorPicked(
+            query_id=f"heldout-{number:04d}", question="Which digit is this?", answers={"7": 10}, pool=POOL,
+            picture=own, stage="selector",
+            picks=[
+                *(_pick(*one) for one in chosen),
+                ev.SelectorPick(method="selector", pointer=[4, 5], pair=[4, 5], answer="7", score=score,
+                                probability=0.169),
+            ],
+        )  # fmt: skip
+
+
+def _compared(method: str, accuracy: float, positive: float) -> ev.SelectorCompared:
+    row = ev.SelectorCompared(
+        method=method, n=2, accuracy=accuracy, low=accuracy - 0.1, high=min(1.0, accuracy + 0.1), positive=positive,
+        positive_low=positive - 0.2, positive_high=min(1.0, positive + 0.2), asked=4 if method == "random" else 2,
+    )  # fmt: skip
+    if method == "rices":
+        return row
+    against = accuracy - 0.81
+    return msgspec.structs.replace(
+        row, difference=against, difference_low=against - 0.05, difference_high=against + 0.05,
+        p=None if method == "random" else 0.012,
+    )  # fmt: skip
+
+
+def _pick(method: str, score: float, first: int, last: int) -> ev.SelectorPick:
+    pair = [first, last]
+    return ev.SelectorPick(method=method, pointer=pair, pair=pair, answer="7" if score else "4", score=score)
