@@ -148,7 +148,7 @@ class Chat:
 
     def _answered(self, conversation: Conversation, note: str) -> ChatAnswer:
         seed = self._context.seed("chat", len(conversation.turns))
-        return self._model.answer([ChatAsk(tuple(conversation.messages(note)), seed)], lambda: None)[0]
+        return next(self._model.answer([ChatAsk(tuple(conversation.messages(note)), seed)], lambda: None))
 
 
 def open_chat(run_dir: Path) -> Chat:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
@@ -33,8 +33,8 @@ class ChatModel(Protocol):
 
     name: str
 
-    def answer(self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None]) -> list[ChatAnswer]:
-        """One answer each, in order. Raises SteerError where one cannot be had."""
+    def answer(self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None]) -> Iterator[ChatAnswer]:
+        """One answer each, in order, as they come. Raises SteerError where one cannot be had."""
         ...
 
     def count_tokens(self, text: str) -> int:
@@ -50,16 +50,14 @@ class LocalChatModel:
         self._model = model
         self._sampling = Sampling(max_new_tokens, temperature)
 
-    def answer(self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None]) -> list[ChatAnswer]:
+    def answer(self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None]) -> Iterator[ChatAnswer]:
         prompts = [self._model.tokenizer.encode_messages(ask.messages) for ask in asks]
         requests = [
             Request(prompt, self._sampling, seed=ask.seed) for prompt, ask in zip(prompts, asks, strict=True)
         ]
         found = self._model.generate(requests, checkpoint=checkpoint)
-        return [
-            ChatAnswer(one.text.strip(), Spent(1, len(prompt) + len(one.tokens)))
-            for prompt, one in zip(prompts, found, strict=True)
-        ]
+        for prompt, one in zip(prompts, found, strict=True):
+            yield ChatAnswer(one.text.strip(), Spent(1, len(prompt) + len(one.tokens)))
 
     def count_tokens(self, text: str) -> int:
         return len(self._model.tokenizer.encode(text))
@@ -73,9 +71,12 @@ class OpenAIChatModel:
         self._client = client
         self._concurrency = concurrency
 
-    def answer(self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None]) -> list[ChatAnswer]:
-        with ThreadPoolExecutor(self._concurrency) as pool:
-            return list(pool.map(self._one, asks))
+    def answer(self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None]) -> Iterator[ChatAnswer]:
+        pool = ThreadPoolExecutor(self._concurrency)
+        try:
+            yield from pool.map(self._one, asks)
+        finally:
+            pool.shutdown(cancel_futures=True)  # after a failure nothing more is asked
 
     def _one(self, ask: ChatAsk) -> ChatAnswer:
         reply = self._client.complete(ask.messages)

@@ -56,25 +56,25 @@ def read_dialogues(path: Path, most: int) -> Dialogues:
 
 def parse_dialogues(data: bytes, where: str, name: str, most: int) -> Dialogues:
     """The same from bytes."""
-    conversations: list[Conversation] = []
+    conversations: dict[str, Conversation] = {}
     criteria: dict[str, Criterion] = {}
     for number, record in _records(data, where):
         if len(conversations) == most:
             break
         place = f"{where}, line {number}"
         conversation, criterion = _conversation(record, place, number)
-        if any(conversation.id == other.id for other in conversations):
+        if conversation.id in conversations:
             raise _wrong(
                 place, f"the id {conversation.id!r} occurs twice", "give every conversation its own id"
             )
-        conversations.append(conversation)
+        conversations[conversation.id] = conversation
         if criterion is not None:
             criteria[conversation.id] = criterion
     if not conversations:
         raise _wrong(
             where, "no conversation", "one JSON object a line, in MultiChallenge's form or with `messages`"
         )
-    return Dialogues(conversations, criteria, hashlib.sha256(data).hexdigest(), name)
+    return Dialogues(list(conversations.values()), criteria, hashlib.sha256(data).hexdigest(), name)
 
 
 def _records(data: bytes, where: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -100,27 +100,46 @@ def _conversation(record: dict[str, Any], place: str, number: int) -> tuple[Conv
                     f"no field `{name}`",
                     f"MultiChallenge's fields: {', '.join(_FIELDS)}; or `messages`",
                 )
-    messages = record["messages" if plain else "CONVERSATION"]
-    key = str(record.get("id", f"chat-{number}") if plain else record["QUESTION_ID"])
+    name = "messages" if plain else "CONVERSATION"
+    key = _text(record, "id" if plain else "QUESTION_ID", place, f"chat-{number}")
     try:
-        turns = turns_of(_messages(messages))
+        turns = turns_of(_messages(record[name]))
     except ValueError as error:
         raise _wrong(
-            place, str(error), "messages with `role` (user, assistant, system) and `content`"
+            place, f"`{name}`: {error}", "messages with `role` (user, assistant, system) and `content`"
         ) from None
     if turns[-1].assistant is not None:
-        raise _wrong(place, "the last message is the assistant's", "end with what the user says last")
+        raise _wrong(
+            place, f"`{name}`: the last message is the assistant's", "end with what the user says last"
+        )
     if plain:
         return Conversation(key, turns), None
-    criterion = Criterion(str(record["TARGET_QUESTION"]), str(record["PASS_CRITERIA"]).strip().upper())
+    criterion = Criterion(
+        _text(record, "TARGET_QUESTION", place), _text(record, "PASS_CRITERIA", place).strip().upper()
+    )
     if criterion.pass_criteria not in ("YES", "NO"):
-        raise _wrong(place, f"PASS_CRITERIA is {record['PASS_CRITERIA']!r}", "YES or NO")
-    return Conversation(key, turns, str(record["AXIS"])), criterion
+        raise _wrong(place, f"`PASS_CRITERIA` is {record['PASS_CRITERIA']!r}", "YES or NO")
+    return Conversation(key, turns, _text(record, "AXIS", place)), criterion
+
+
+def _text(record: dict[str, Any], name: str, place: str, default: str = "") -> str:
+    """A field that is a text, or a number that names something."""
+    found = record.get(name, default)
+    if isinstance(found, int) and not isinstance(found, bool):
+        return str(found)
+    if not isinstance(found, str) or not found.strip() or _is_broken(found):
+        raise _wrong(place, f"`{name}` is {found!r}", "a text")
+    return found
+
+
+def _is_broken(text: str) -> bool:
+    """Whether it has half a letter, which JSON can hold and no file."""
+    return any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _messages(found: object) -> list[dict[str, str]]:
     if not isinstance(found, list) or not found:
-        raise ValueError("the conversation is not a list of messages")
+        raise ValueError("is no list of messages")
     for number, message in enumerate(found):
         if not (
             isinstance(message, dict)
@@ -128,6 +147,8 @@ def _messages(found: object) -> list[dict[str, str]]:
             and isinstance(message.get("content"), str)
         ):
             raise ValueError(f"message {number} has no `role` and `content` that are text")
+        if _is_broken(message["content"]):
+            raise ValueError(f"message {number} has half a letter in its content")
     return found
 
 

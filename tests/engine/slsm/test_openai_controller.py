@@ -231,7 +231,7 @@ def test_what_was_wrong_is_said_plainly() -> None:
 def test_faults_of_server_and_model_leave_the_state_before(fault: str, told: str, requests: int) -> None:
     for state, good in ((STATE, GOOD), (FLAT, GOOD_FLAT)):
         with misbehaving_server(Script(good), [fault] * 2) as server:
-            found = controller(server).update(state, TURNS)
+            found = controller(server, timeout=0.4 if fault in ("hang", "drip") else 30).update(state, TURNS)
         assert told in found.failure and found.failure
         assert found.state is state
         assert len(server.requests) == found.spent.calls == requests

@@ -1,0 +1,352 @@
+"""Conversations from files, and who judges their answers; that nobody else is told what they are judged by."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.errors import DataError
+from engine.events import ConversationAnswered, Event, ModeScored, SLSMBegan
+from engine.lm.openai_client import OpenAIClient, ServerFailed
+from engine.lm.openai_section import OpenAISection
+from engine.slsm import layout
+from engine.slsm.judge import ExactJudge, JudgeFailed
+from engine.slsm.multichallenge import Criterion, parse_dialogues, read_dialogues
+from engine.slsm.openai_judge import OpenAIJudge
+from engine.slsm.slsm_stage import RunSLSM
+from engine.slsm.turns import Turn
+from engine.stage import StageContext
+from tests.engine.slsm.small_run import small_config
+from tests.misbehaving_server import MisbehavingServer, misbehaving_server
+
+SECRET = "Does the reply mention the zyxomma?"
+
+
+def said(*texts: str) -> list[dict[str, str]]:
+    return [{"role": ("user", "assistant")[place % 2], "content": text} for place, text in enumerate(texts)]
+
+
+def record(key: str = "q1", **changes: Any) -> dict[str, Any]:
+    """A line as published."""
+    return {
+        "QUESTION_ID": key,
+        "AXIS": "INFERENCE_MEMORY",
+        "CONVERSATION": said("My dog is Rex.", "Nice.", "What is my dog called?"),
+        "TARGET_QUESTION": SECRET,
+        "PASS_CRITERIA": "YES",
+    } | changes
+
+
+def lines(*records: Any) -> bytes:
+    return b"".join((one if isinstance(one, bytes) else json.dumps(one).encode()) + b"\n" for one in records)
+
+
+# ---------------------------------------------------------------- reading
+
+
+def test_the_published_fields(tmp_path: Path) -> None:
+    path = tmp_path / "benchmark_questions.jsonl"
+    path.write_bytes(
+        lines(
+            record("a"), record("b", AXIS="SELF_COHERENCE", PASS_CRITERIA="no"), b"", record("c", EXTRA=[1])
+        )
+    )
+    found = read_dialogues(path, 100)
+    assert [one.id for one in found.conversations] == ["a", "b", "c"]
+    assert found.conversations[0].turns == (Turn("My dog is Rex.", "Nice."), Turn("What is my dog called?"))
+    assert found.axes == ["INFERENCE_MEMORY", "SELF_COHERENCE"]
+    assert found.criteria["b"] == Criterion(SECRET, "NO")
+    assert found.digest == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert found.name == "benchmark_questions"
+    assert [one.id for one in read_dialogues(path, 2).conversations] == ["a", "b"]
+
+
+def test_plain_chats_need_no_criteria() -> None:
+    data = lines(
+        {"messages": said("Hi", "Hello", "How are you?")}, {"id": 7, "messages": said("A?"), "topic": "x"}
+    )
+    found = parse_dialogues(data, "chats.jsonl", "chats", 9)
+    assert [one.id for one in found.conversations] == ["chat-1", "7"]
+    assert not found.criteria
+    assert found.axes == [""]
+
+
+def test_system_messages_open_the_first_turn_and_neighbours_are_joined() -> None:
+    messages = [
+        {"role": "system", "content": "Be kind."},
+        *said("Hi"),
+        *said("there"),
+        {"role": "assistant", "content": "Hello"},
+        {"role": "assistant", "content": "again"},
+        *said("Bye"),
+    ]
+    (one,) = parse_dialogues(lines({"messages": messages}), "x", "x", 1).conversations
+    assert one.turns == (Turn("Be kind.\n\nHi\n\nthere", "Hello\n\nagain"), Turn("Bye"))
+    assert one.messages("NOTE")[-1] == {"role": "user", "content": "Bye\n\nNOTE"}
+
+
+MALFORMED = {
+    "not JSON": b"{",
+    "not UTF-8": b'{"QUESTION_ID": "\xff"}',
+    "not a JSON object": [1, 2],
+    **{f"no field `{name}`": {key: value for key, value in record().items() if key != name} for name in record()},
+    "`CONVERSATION`: is no list": record(CONVERSATION="Hi"),
+    "`CONVERSATION`: is no list of": record(CONVERSATION=[]),
+    "`CONVERSATION`: message 0 has no `role`": record(CONVERSATION=["Hi"]),
+    "`CONVERSATION`: message 1 has no `role`": record(CONVERSATION=[*said("Hi"), {"role": "user"}]),
+    "`CONVERSATION`: message 0 has no": record(CONVERSATION=[{"role": "user", "content": 1}]),
+    "`CONVERSATION`: message 0 has the role 'tool'": record(CONVERSATION=[{"role": "tool", "content": ""}]),
+    "`CONVERSATION`: message 0 is the assistant's": record(CONVERSATION=[{"role": "assistant", "content": "Hi"}]),
+    "`CONVERSATION`: the last message is the assistant's": record(CONVERSATION=said("Hi", "Hello")),
+    "`CONVERSATION`: no message of the user": record(CONVERSATION=[{"role": "system", "content": "x"}]),
+    "`CONVERSATION`: message 0 has half a letter": record(CONVERSATION=said("\ud800")),
+    "`PASS_CRITERIA` is 'MAYBE'": record(PASS_CRITERIA="MAYBE"),
+    "`PASS_CRITERIA` is None": record(PASS_CRITERIA=None),
+    "`TARGET_QUESTION` is None": record(TARGET_QUESTION=None),
+    "`TARGET_QUESTION` is ''": record(TARGET_QUESTION=""),
+    "`AXIS` is []": record(AXIS=[]),
+    "`QUESTION_ID` is None": record(QUESTION_ID=None),
+    "the id 'q0' occurs twice": record("q0"),
+    "`messages`: is no list": {"messages": {}},
+    "`messages`: the last message is the assistant's": {"messages": said("Hi", "Hello")},
+    "`id` is []": {"id": [], "messages": said("Hi")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("told", "malformed"), MALFORMED.items(), ids=MALFORMED)
+def test_a_malformed_line_is_one_error_with_line_and_field(told: str, malformed: Any) -> None:
+    with pytest.raises(DataError) as raised:
+        parse_dialogues(lines(record("q0"), malformed), "data.jsonl", "data", 9)
+    told = "not JSON" if told == "not UTF-8" else told
+    assert told in raised.value.what
+    assert raised.value.where == "data.jsonl, line 2"
+    assert raised.value.mend
+
+
+def test_no_file_and_no_conversation_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot be read"):
+        read_dialogues(tmp_path / "none.jsonl", 1)
+    with pytest.raises(DataError, match="no conversation"):
+        parse_dialogues(b"\n\n", "x", "x", 1)
+
+
+# ---------------------------------------------------------------- judges
+
+
+@pytest.mark.parametrize(
+    ("question", "yes", "no"),
+    (
+        ('Does the answer end with the word "maple"?', "A tree. MAPLE!", "A maple tree."),
+        ('Does the answer begin with the word "Sure"?', "sure, yes.", "Yes, sure."),
+        ('Does the answer contain the word "Rex"?', "It is rex.", "It is Rexford."),
+        ('Does the answer give exactly the list "tea, milk"?', "It is tea, milk.", "Your list is tea, milk, jam."),
+        ('Does the answer give exactly the list "tea, milk"?', "Tea, milk", "Your list is jam, tea, milk."),
+        ('Does the answer give exactly the list "tea, milk"?', "So: tea, milk!", "Your list is tea, milk and jam."),
+        ("Is the answer written in capital letters only?", "YES, 2.", "YES, two."),
+    ),
+)  # fmt: skip
+def test_the_exact_judge(question: str, yes: str, no: str) -> None:
+    judge = ExactJudge()
+    for criterion, first, second in (
+        (Criterion(question, "YES"), yes, no),
+        (Criterion(question, "NO"), no, yes),
+    ):
+        assert judge.judge(criterion, first).passed
+        assert not judge.judge(criterion, second).passed
+        assert not judge.judge(criterion, " ").passed
+
+
+def test_the_exact_judge_refuses_what_it_cannot_decide() -> None:
+    with pytest.raises(JudgeFailed, match="cannot decide"):
+        ExactJudge().judge(Criterion("Is the answer kind?", "YES"), "Yes.")
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_KEY", "sk-judge-secret")
+
+
+def openai(server: MisbehavingServer, timeout: float = 30) -> dict[str, Any]:
+    return {"base_url": server.url, "api_key_env": "TEST_KEY", "timeout": timeout, "retries": 0}
+
+
+def judge_at(server: MisbehavingServer, timeout: float = 30) -> OpenAIJudge:
+    section = OpenAISection(**openai(server, timeout))
+    return OpenAIJudge(OpenAIClient(section, "slsm.judge.openai"), section.model)
+
+
+def verdict(said: str, **more: Any) -> str:
+    return json.dumps({"reasoning": "because", "verdict": said} | more)
+
+
+@pytest.mark.parametrize(
+    ("criteria", "given", "passed"), (("YES", "YES", True), ("YES", "no", False), ("NO", "NO", True))
+)
+def test_a_judge_behind_a_server(criteria: str, given: str, passed: bool) -> None:
+    with misbehaving_server(lambda body: verdict(given)) as server:
+        found = judge_at(server).judge(Criterion(SECRET, criteria), "It is Rex.")
+    assert found.passed is passed
+    assert found.reason == f"{given.upper()}: because"
+    assert found.spent.tokens == 120
+    asked = json.dumps(server.requests[0]["messages"])
+    assert SECRET in asked and "It is Rex." in asked
+
+
+@pytest.mark.parametrize(
+    ("reply", "fault"),
+    (
+        ("YES", ""), ("[]", ""), ("{}", ""), (verdict("MAYBE"), ""), ('{"verdict": 1, "reasoning": ""}', ""),
+        ('{"verdict": "YES", "reasoning": null}', ""), ("", ""), (verdict("YES"), "refusal"),
+        (verdict("YES"), "truncated"), (verdict("YES"), "429"), (verdict("YES"), "hang"),
+        (verdict("YES"), "no completion"),
+    ),
+)  # fmt: skip
+def test_a_judge_that_gives_no_verdict_has_not_judged(reply: str, fault: str) -> None:
+    with misbehaving_server(lambda body: reply, [fault]) as server, pytest.raises(JudgeFailed) as raised:
+        judge_at(server, 0.5 if fault == "hang" else 30).judge(Criterion(SECRET, "YES"), "It is Rex.")
+    assert raised.value.spent.calls == 1
+    assert "sk-judge-secret" not in str(raised.value)
+
+
+# ---------------------------------------------------------------- the stage with all parts behind servers
+
+
+def memory(body: dict[str, Any]) -> str:
+    """What a controller replies, whatever it is asked."""
+    name = body["response_format"]["json_schema"]["name"]
+    plan = {"mode": "verify", "reasons": ["names"]}
+    added = {
+        "operation": "add",
+        "list": "facts",
+        "id": "",
+        "text": "The dog is Rex",
+        "status": "",
+        "evidence": "Rex",
+    }
+    return json.dumps(
+        {
+            "memory_changes": {"changes": [added], "plan": plan},
+            "memory": {"memory_text": "The dog is Rex.", "mismatch": False, "plan": plan},
+            "conflicts": {"conflicts": [{"item": "The dog is Rex", "why": "does not say Rex"}]},
+        }[name]
+    )
+
+
+def answer(body: dict[str, Any]) -> str:
+    return (
+        "It is Rex." if "[SLSM MEMORY NOTE]" in body["messages"][-1]["content"] else "I do not know. \ud83d"
+    )
+
+
+def run_behind(folder: Path, servers: dict[str, MisbehavingServer], data: bytes, **slsm: Any) -> list[Event]:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "questions.jsonl"
+    path.write_bytes(data)
+    parts = {name: {"kind": "openai", "openai": openai(server)} for name, server in servers.items()}
+    events: list[Event] = []
+    config = small_config(data={"path": str(path)}, **parts, **slsm)
+    RunSLSM().run(StageContext("slsm", config, folder, events.append, lambda: None, None))  # type: ignore[arg-type]
+    return events
+
+
+def judged(body: dict[str, Any]) -> str:
+    return verdict("YES" if "It is Rex." in body["messages"][-1]["content"] else "NO")
+
+
+def test_nobody_but_the_judge_is_told_what_is_asked_of_the_answer(tmp_path: Path) -> None:
+    """Every prompt that is sent to model, controller and detector, in every mode and memory, and every file."""
+    told = {"AXIS": "UNHEARD_OF_AXIS", "PASS_CRITERIA": "YES"}
+    data = lines(*(record(f"secret-id-{number}", **told) for number in range(3)))
+    with (
+        misbehaving_server(memory) as controller,
+        misbehaving_server(answer) as model,
+        misbehaving_server(judged) as judge,
+    ):
+        events = run_behind(
+            tmp_path,
+            {"controller": controller, "answers": model, "judge": judge},
+            data,
+            compare=["baseline", "never", "on_risk", "always", "on_detection"],
+            compare_memory=["structured", "flat"],
+        )
+    assert len(model.requests) == 3 * 3  # without a note, with a structured one, with a flat one
+    names = [body["response_format"]["json_schema"]["name"] for body in controller.requests]
+    assert {name: names.count(name) for name in set(names)} == {
+        "memory_changes": 6,
+        "memory": 6,
+        "conflicts": 6,
+    }
+    for server in (controller, model):
+        for body in server.requests:
+            sent = json.dumps(body, ensure_ascii=False)
+            for secret in (
+                "zyxomma",
+                SECRET,
+                "UNHEARD_OF_AXIS",
+                "secret-id",
+                "YES",
+                "TARGET_QUESTION",
+                "PASS_CRITERIA",
+            ):
+                assert secret not in sent
+    assert judge.requests and all(SECRET in json.dumps(body) for body in judge.requests)
+    for path in (layout.states, layout.answers, layout.detections):
+        assert "zyxomma" not in path(tmp_path).read_text()
+    scores = {(one.mode, one.memory_mode): one.score for one in events if isinstance(one, ModeScored)}
+    assert scores["baseline", "none"] == 0
+    assert scores["always", "flat"] == scores["on_detection", "structured"] == scores["on_risk", "flat"] == 1
+
+
+def test_who_judged_what_is_recorded(tmp_path: Path) -> None:
+    data = lines(record())
+    with misbehaving_server(answer) as model, misbehaving_server(judged) as judge:
+        events = run_behind(tmp_path, {"answers": model, "judge": judge}, data, inject="always")
+    (began,) = (event for event in events if isinstance(event, SLSMBegan))
+    summary = json.loads(layout.summary(tmp_path).read_text())
+    assert began.dataset_hash == summary["dataset_hash"] == hashlib.sha256(data).hexdigest()
+    assert began.judge == summary["judge"] == "gpt-4o"
+    assert (summary["dataset"], summary["conversations"], summary["unjudged"]) == ("questions", 1, 0)
+
+
+def test_a_judge_that_fails_is_asked_again_then_left_out_and_counted(tmp_path: Path) -> None:
+    """Two conversations, two attempts at a verdict: the first one gets it the second time, the other never does."""
+    data = lines(record("a"), record("b"))
+    with misbehaving_server(answer) as model, misbehaving_server(judged, ["429", "", "429", "500"]) as judge:
+        events = run_behind(
+            tmp_path, {"answers": model}, data, inject="always", concurrency=1,
+            judge={"kind": "openai", "attempts": 2, "openai": openai(judge)},
+        )  # fmt: skip
+    assert len(judge.requests) == 4
+    first, second = (event for event in events if isinstance(event, ConversationAnswered))
+    assert first.passed is True
+    assert second.passed is None and "the server failed (500)" in second.verdict
+    (row,) = (event for event in events if isinstance(event, ModeScored))
+    assert (row.n, row.judged, row.score) == (2, 1, 1.0)
+    assert json.loads(layout.summary(tmp_path).read_text())["unjudged"] == 1
+
+
+def test_a_model_that_fails_costs_no_answer_that_was_there(tmp_path: Path) -> None:
+    data = lines(*(record(f"{number}") for number in range(6)))
+    with misbehaving_server(answer, ["", "", "401"]) as model, misbehaving_server(judged) as judge:
+        servers = {"answers": model, "judge": judge}
+        with pytest.raises(ServerFailed, match="401"):
+            run_behind(tmp_path, servers, data, inject="always", concurrency=1)
+        asked = len(model.requests)
+        assert 3 <= asked <= 4  # the next one may have been on its way
+        run_behind(tmp_path, servers, data, inject="always", concurrency=1)
+    assert len(model.requests) == asked + 4
+    assert len(layout.results(tmp_path).read_text().splitlines()) == 6
+
+
+def test_a_plain_chat_runs_without_a_judge(tmp_path: Path) -> None:
+    data = lines({"messages": said("My dog is Rex.", "Nice.", "What is my dog?")})
+    with misbehaving_server(answer) as model:
+        events = run_behind(tmp_path, {"answers": model}, data, inject="always")
+    (one,) = (event for event in events if isinstance(event, ConversationAnswered))
+    assert (one.answer, one.injected, one.passed) == ("It is Rex.", True, None)
+    summary = json.loads(layout.summary(tmp_path).read_text())
+    assert summary["judge"] == "none" and not [name for name in summary if name.startswith("score_")]
