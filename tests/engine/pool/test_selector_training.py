@@ -264,7 +264,7 @@ def test_what_the_model_could_not_answer_is_no_lesson(tmp_path: Path) -> None:
     found = run_to(
         training(world, tmp_path / "a.pt", failing, supervised_steps=0, policy_steps=4, rollouts=5), 4
     )
-    plain = run_to(training(world, tmp_path / "b.pt", supervised_steps=0, policy_steps=4), 4)
+    plain = run_to(training(world, tmp_path / "b.pt", supervised_steps=0, policy_steps=4, rollouts=0), 4)
     assert [report.loss for report in found] == pytest.approx([report.loss for report in plain])
 
 
