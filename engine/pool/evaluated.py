@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -9,7 +10,10 @@ import msgspec
 
 from engine.errors import DataError
 from engine.files import append_jsonl, recover_jsonl
-from engine.pool.vqa import VQAAsk, VQAModel, official_vqa_accuracy
+from engine.pool.vqa import VQAAsk, VQAModel, VQAReply, official_vqa_accuracy
+
+_WRITE_EVERY = 0.5
+"""Seconds of replies that a kill may lose."""
 
 Pair = tuple[int, int]
 """Rows of the embedding table, in the prompt's order."""
@@ -33,8 +37,8 @@ class EvaluatedPair(msgspec.Struct, frozen=True, kw_only=True):
 class PairEvaluator:
     """Asks the model for what is not in the file yet.
 
-    `annotations` gives a query's answers by people. A batch is one call and one write: a kill loses at most the
-    replies under way.
+    `annotations` gives a query's answers by people. A stop loses the replies under way, a kill those of half a second
+    more.
     """
 
     def __init__(self, path: Path, model: VQAModel, annotations: Callable[[str], Sequence[str]]) -> None:
@@ -57,29 +61,44 @@ class PairEvaluator:
     def evaluate(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> list[EvaluatedPair]:
         """One each, in order; the model is asked with all unknown ones at once.
 
-        Raises whatever `checkpoint` or the model raises; then none of them is in the file.
+        Raises whatever `checkpoint` or the model raises; then those that were answered before are in the file.
         """
         unknown = [ask for ask in dict.fromkeys(asks) if ask.demonstrations not in self.known(ask.query_id)]
         if unknown:
-            replies = self._model.answer(unknown, checkpoint)
-            found = [
-                EvaluatedPair(
-                    query_id=ask.query_id,
-                    pair=ask.demonstrations,
-                    model=self._model.name,
-                    answer=reply.answer,
-                    score=None if reply.answer is None else self._score(ask.query_id, reply.answer),
-                    error=reply.error,
-                    calls=reply.calls,
-                    tokens=reply.tokens,
-                    cost=reply.cost,
-                )
-                for ask, reply in zip(unknown, replies, strict=True)
-            ]
+            self._ask(unknown, checkpoint)
+        return [self._known[ask.query_id][ask.demonstrations] for ask in asks]
+
+    def _ask(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> None:
+        """Replies are written as they come, those of a moment together."""
+        waiting: list[EvaluatedPair] = []
+        written = time.monotonic()
+        try:
+            for ask, reply in zip(asks, self._model.answer(asks, checkpoint), strict=True):
+                waiting.append(self._evaluated(ask, reply))
+                if time.monotonic() - written > _WRITE_EVERY:
+                    self._write(waiting)
+                    waiting, written = [], time.monotonic()
+        finally:
+            self._write(waiting)
+
+    def _write(self, found: Sequence[EvaluatedPair]) -> None:
+        if found:
             append_jsonl(self._path, map(msgspec.to_builtins, found))
             for one in found:
                 self._remember(one)
-        return [self._known[ask.query_id][ask.demonstrations] for ask in asks]
+
+    def _evaluated(self, ask: VQAAsk, reply: VQAReply) -> EvaluatedPair:
+        return EvaluatedPair(
+            query_id=ask.query_id,
+            pair=ask.demonstrations,
+            model=self._model.name,
+            answer=reply.answer,
+            score=None if reply.answer is None else self._score(ask.query_id, reply.answer),
+            error=reply.error,
+            calls=reply.calls,
+            tokens=reply.tokens,
+            cost=reply.cost,
+        )
 
     def _score(self, query_id: str, answer: str) -> float:
         return official_vqa_accuracy(answer, self._annotations(query_id))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,9 +13,12 @@ from engine.pool.image_url import image_url
 from engine.pool.settings import VisionSection
 from engine.pool.vqa import VQAAsk, VQAReply
 
+_DEAD_AFTER = 8
+"""Asks in a row on which the server fails; these are no wrong answers, and are asked again when the run goes on."""
+
 
 class OpenAIVQA:
-    """Asks side by side. What fails for one ask is that ask's error; a batch that fails whole is the server's."""
+    """Asks side by side. What fails for one ask is that ask's error, what fails for many in a row the server's."""
 
     def __init__(
         self,
@@ -33,15 +36,28 @@ class OpenAIVQA:
             section, "pool.vqa.openai", sleep, checkpoint, notice, section.requests_per_minute
         )
 
-    def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> list[VQAReply]:
-        """A reply each, in order. Raises ServerFailed where several are asked and the server answers none."""
+    def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> Iterator[VQAReply]:
+        """A reply each, in order, as they come. Raises ServerFailed where the server fails on several asks in a row, or
+        on all of several."""
         checkpoint()
+        failures: list[ServerFailed] = []
         with ThreadPoolExecutor(self._section.workers) as pool:
-            found = list(pool.map(self._one, asks))
-        failures = [one for one in found if isinstance(one, ServerFailed)]
+            try:
+                for found in pool.map(self._one, asks):
+                    if isinstance(found, VQAReply):
+                        yield from map(_failed, failures)
+                        failures = []
+                        yield found
+                    else:
+                        failures.append(found)
+                    if len(failures) == _DEAD_AFTER:
+                        raise failures[0]
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
         if len(failures) == len(asks) > 1:
             raise failures[0]
-        return [_failed(one) if isinstance(one, ServerFailed) else one for one in found]
+        yield from map(_failed, failures)
 
     def messages(self, ask: VQAAsk) -> list[Message]:
         """What is sent: for each demonstration a turn with its answer, then the query. Raises DataError for an image

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -35,8 +35,8 @@ class VQAModel(Protocol):
     @property
     def name(self) -> str: ...
 
-    def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> list[VQAReply]:
-        """A reply to each, in order. The same ask has the same reply whatever it is asked together with.
+    def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> Iterable[VQAReply]:
+        """A reply to each, in order, as soon as it is there. The same ask has the same reply whatever else is asked.
 
         `checkpoint` may block or raise while replies are waited for. What fails for one ask is that ask's `error`;
         raises SteerError where nothing can be asked at all.

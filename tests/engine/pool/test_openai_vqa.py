@@ -17,6 +17,7 @@ from engine.errors import DataError
 from engine.lm.openai_client import ServerFailed
 from engine.pool.dataset import Image
 from engine.pool.digits import DigitsDataset
+from engine.pool.evaluated import PairEvaluator
 from engine.pool.image_url import image_url, png
 from engine.pool.openai_vqa import OpenAIVQA
 from engine.pool.settings import VisionSection
@@ -69,7 +70,7 @@ def test_pictures_questions_and_answers_arrive(dataset: DigitsDataset) -> None:
     """The server answers by the pictures it decodes, so each must have reached it with its own answer."""
     asks = [VQAAsk(name, (3 * n, 3 * n + 5)) for n, name in enumerate(dataset.splits["train"][:10])]
     with misbehaving_server(nearest_neighbour) as server:
-        replies = model(dataset, server, price_prompt=2.0, price_completion=10.0).answer(asks, go_on)
+        replies = list(model(dataset, server, price_prompt=2.0, price_completion=10.0).answer(asks, go_on))
         sent = server.requests
     assert len(sent) == 10
     for ask, reply in zip(asks, replies, strict=True):
@@ -85,7 +86,7 @@ def test_what_is_sent(dataset: DigitsDataset) -> None:
     name = dataset.splits["train"][0]
     with misbehaving_server(nearest_neighbour) as server:
         asking = model(dataset, server, template="Q {question} {}? A", system="Be brief.", detail="low")
-        asking.answer([VQAAsk(name, (9, 4))], go_on)
+        list(asking.answer([VQAAsk(name, (9, 4))], go_on))
         messages = server.requests[0]["messages"]
     assert [message["role"] for message in messages] == [
         "system",
@@ -148,15 +149,54 @@ def test_a_dead_server_stops_the_stage(dataset: DigitsDataset) -> None:
         misbehaving_server(nearest_neighbour, ["500"] * 20) as server,
         pytest.raises(ServerFailed, match=r"the server failed \(500\)") as caught,
     ):
-        model(dataset, server).answer(asks, go_on)
+        list(model(dataset, server).answer(asks, go_on))
     assert KEY not in str(caught.value)
+
+
+def test_a_server_that_dies_is_not_asked_on_and_leaves_no_wrong_answers(
+    dataset: DigitsDataset, tmp_path: Path
+) -> None:
+    """What it answered before is kept; what it failed on is asked again by the next attempt."""
+    asks = [VQAAsk(name, (row, row + 1)) for row in range(10) for name in dataset.splits["train"][:10]]
+    path = tmp_path / "evaluated.jsonl"
+    with misbehaving_server(nearest_neighbour, [""] * 5 + ["401"] * 200) as server:
+        evaluator = PairEvaluator(path, model(dataset, server, workers=2), dataset.annotations)
+        with pytest.raises(ServerFailed):
+            evaluator.evaluate(asks, go_on)
+        assert len(server.requests) < 5 + 8 + 4
+        assert len(path.read_text().splitlines()) == 5
+    with misbehaving_server(nearest_neighbour) as server:
+        evaluator = PairEvaluator(path, model(dataset, server), dataset.annotations)
+        assert all(one.score is not None for one in evaluator.evaluate(asks, go_on))
+        assert len(server.requests) == len(asks) - 5
+
+
+def test_a_stop_keeps_what_was_answered(dataset: DigitsDataset, tmp_path: Path) -> None:
+    """No answered pair is asked again after it."""
+    asks = [VQAAsk(name, (row, row + 1)) for row in range(4) for name in dataset.splits["train"][:10]]
+    path = tmp_path / "evaluated.jsonl"
+    with misbehaving_server(nearest_neighbour, [""] * 20 + ["hang"] * 20) as server:
+
+        def checkpoint() -> None:
+            if len(server.requests) >= 22:
+                raise StopRequested
+
+        section = VisionSection(base_url=server.url, api_key_env="TEST_KEY", timeout=60, workers=2)
+        evaluator = PairEvaluator(path, OpenAIVQA(section, dataset, checkpoint), dataset.annotations)
+        with pytest.raises(StopRequested):
+            evaluator.evaluate(asks, go_on)
+    kept = len(path.read_text().splitlines())
+    assert 18 <= kept <= 20
+    with misbehaving_server(nearest_neighbour) as server:
+        PairEvaluator(path, model(dataset, server), dataset.annotations).evaluate(asks, go_on)
+        assert len(server.requests) == 40 - kept
 
 
 def test_passing_faults_are_asked_again(dataset: DigitsDataset) -> None:
     waits: list[float] = []
     asks = [VQAAsk(name, (0, 1)) for name in dataset.splits["train"][:3]]
     with misbehaving_server(nearest_neighbour, ["429 with Retry-After", "", "torn body"]) as server:
-        found = model(dataset, server, waits, workers=1).answer(asks, go_on)
+        found = list(model(dataset, server, waits, workers=1).answer(asks, go_on))
     assert [reply.calls for reply in found] == [2, 2, 1]
     assert all(reply.answer for reply in found) and waits == [0.05, 1.0]
 
@@ -171,7 +211,7 @@ def test_a_stop_ends_the_waiting_of_all_requests(dataset: DigitsDataset) -> None
 
         section = VisionSection(base_url=server.url, api_key_env="TEST_KEY", timeout=60, workers=3)
         with pytest.raises(StopRequested):
-            OpenAIVQA(section, dataset, checkpoint).answer(asks, go_on)
+            list(OpenAIVQA(section, dataset, checkpoint).answer(asks, go_on))
         assert len(server.requests) < 6
 
 
@@ -180,7 +220,7 @@ def test_the_configured_rate_is_kept(dataset: DigitsDataset) -> None:
     waits: list[float] = []
     asks = [VQAAsk(name, (0, 1)) for name in dataset.splits["train"][:4]]
     with misbehaving_server(nearest_neighbour) as server:
-        model(dataset, server, waits, requests_per_minute=60).answer(asks, go_on)
+        list(model(dataset, server, waits, requests_per_minute=60).answer(asks, go_on))
     assert sorted(round(wait) for wait in waits) == [1, 2, 3]
 
 
@@ -198,7 +238,7 @@ def test_an_image_that_cannot_be_read_is_its_asks_error() -> None:
     dataset = WithFiles(seed=0, demonstrations=12, train=3, heldout=1)
     name = dataset.splits["train"][0]
     with misbehaving_server(lambda body: "yes") as server:
-        found = model(dataset, server).answer([VQAAsk(name, (0, 2)), VQAAsk(name, (1, 2))], go_on)
+        found = list(model(dataset, server).answer([VQAAsk(name, (0, 2)), VQAAsk(name, (1, 2))], go_on))
         assert len(server.requests) == 1
         without = server.requests[0]["messages"][1]["content"]
     assert found[0].answer is None and "/nowhere/else.jpg" in str(found[0].error) and found[0].calls == 0
