@@ -57,7 +57,7 @@ def _events(finish: bool, pictures: bool) -> Iterator[ev.Event]:
 
 
 def improved(own: str = "") -> ev.PoolQueryDone:
-    """Two candidates in, one trajectory lost, two committed, three refused of which one fills a place."""
+    """Two candidates in, one trajectory lost, two committed, four refused of which one fills a place."""
     after = list(POOL)
     after[7], after[24] = 100, 101
     return ev.PoolQueryDone(
@@ -72,9 +72,10 @@ def improved(own: str = "") -> ev.PoolQueryDone:
             _mined((1, 100), 0.6, "committed", "new score", kept=1, answer="1"),
             _mined((101, 1), 0.6, "refused", "no improvement", kept=1, answer="1"),
             _mined((130, 1), 0.0, "refused", "wrong, and not in the pool", answer="4"),
+            _mined((131, 132), 1.0, "refused", "no improvement", answer="7"),
             _mined((5, 6), None, "refused", "never scored"),
         ],
-        cut=6, dropped={"trajectory: another points to the same": 2}, asked=5, failed=1, picture=own,
+        cut=6, dropped={"trajectory: another points to the same": 2}, asked=6, failed=1, picture=own,
     )  # fmt: skip
 
 
@@ -118,7 +119,7 @@ def _in_vain() -> ev.PoolQueryDone:
 
 def _totals() -> ev.PoolTotals:
     return ev.PoolTotals(
-        queries=3, heldout=2, injected=3, warnings=1, asked=9, failed=1, calls=11, tokens=2_400, cost=0.0125,
+        queries=3, heldout=2, injected=3, warnings=1, asked=10, failed=1, calls=11, tokens=2_400, cost=0.0125,
         model="vision-1",
         before=ev.OracleTotal(mean=1.9 / 3, positive=1, low=0.061, high=0.792),
         inside=ev.OracleTotal(mean=1.9 / 3, positive=1, low=0.061, high=0.792),

@@ -30,12 +30,12 @@ def draw_pool(event: PoolQueryDone, pictures: Pictures, palette: Palette, width:
     """Grid, legend, and what was replaced."""
     shown = pictures if width >= WITH_PICTURES else {}
     parts: list[RenderableType] = [
-        Text("pool", palette["heading"]),
+        Text.assemble(("pool", palette["heading"])),
         *_grid(event, shown, palette, width),
         _legend(event, palette),
     ]
     if event.injected:
-        title = Text("replaced", palette["heading"])
+        title = Text.assemble(("replaced", palette["heading"]))
         parts += [Text(), title, _replaced(event, shown, palette, width)]
     return Group(*parts)
 

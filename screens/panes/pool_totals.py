@@ -49,7 +49,7 @@ def draw_totals(state: PoolState, palette: Palette) -> RenderableType:
     if totals is not None and (totals.dropped or totals.left_out):
         parts += [Text(), _counts("dropped and left out", {**totals.left_out, **totals.dropped}, palette)]
     if totals is not None:
-        parts += [Text(), Text("files", palette["heading"]), Text(_FILES, palette["dim"])]
+        parts += [Text(), Text.assemble(("files", palette["heading"])), Text(_FILES, palette["dim"])]
     return Group(*parts)
 
 

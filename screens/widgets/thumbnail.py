@@ -41,7 +41,7 @@ def _character(above: float, below: float, low: float, span: float) -> tuple[str
 
 
 def _colour(brightness: float) -> str:
-    return "#" + 3 * f"{round(255 * brightness):02x}"
+    return "#" + 6 * f"{round(15 * brightness):x}"
 
 
 def _under_even_light(rows: list[list[int]]) -> list[list[float]]:

@@ -70,7 +70,7 @@ async def test_queries_are_listed_with_what_became_of_them(
     async with PoolApp(session).run_test(size=size) as pilot:
         rows = {line[2:12]: line[14:] for line in (await press(pilot, "1", "g")).splitlines()}
         assert rows["train-0000"].split()[:8] == ["0.30", "→", "1.00", "▲", "0", "→", "1", "2"]
-        assert "2/5" in rows["train-0000"] and "0/0" in rows["train-0001"]
+        assert "2/6" in rows["train-0000"] and "0/0" in rows["train-0001"]
         assert rows["train-0001"].split()[3:7] == ["3", "→", "3", "0"]
         assert "!" in rows["train-0002"] and "!" not in rows["train-0000"][:50]
 
@@ -83,7 +83,7 @@ async def test_a_pool_is_shown_whole(session: RecordedSession, size: tuple[int, 
         assert "+•100" in text and "+•101" in text and " •0 " in text and "  63" in text
         assert "7 → 100" in text and "24 → 101" in text
         assert "people say 7 9×, 1 1×" in text and "pool 70 → 64   6 taken out   0 added" in text
-        assert "5 pairs asked, 1 failed" in text and "2 dropped, trajectory: another points" in text
+        assert "6 pairs asked, 1 failed" in text and "2 dropped, trajectory: another points" in text
         for line in (
             ("◐ 0.30", "0 1", "kept", "beam"),
             ("✗ 0.00", "0 24°", "beam"),
