@@ -149,17 +149,17 @@ class SelectorTraining:
         if not supervised and self.section.rollouts:
             group = self._with_rollouts(batch, log_probabilities, group)
         loss = supervised_loss(group) if supervised else policy_gradient_loss(group)
-        if not bool(torch.isfinite(loss)):
-            raise DataError(
-                what="the selector's training grew beyond bounds", where="selector.learning_rate",
-                mend="lower it, and start a new run",
-            )  # fmt: skip
         rate = self.section.learning_rate if supervised else self.section.policy_learning_rate
         for parameters in self.optimizer.param_groups:
             parameters["lr"] = rate
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.selector.parameters(), self.section.grad_clip)
+        if not bool(torch.isfinite(loss) & torch.isfinite(norm)):
+            raise DataError(
+                what="the selector's training grew beyond bounds", where="selector.learning_rate",
+                mend="lower it, and start a new run",
+            )  # fmt: skip
         self.optimizer.step()
         self.step += 1
         taught = group.mask.any(-1)

@@ -1,0 +1,112 @@
+"""Both stages with a vision model behind a real loopback server: what is paid for, kept, and never said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.config import Config
+from engine.errors import ConfigError
+from engine.events import Notice, PoolTotals, SelectorCompared, encode
+from engine.pool import layout
+from engine.pool.pool_stage import BuildPools
+from engine.pool.selector_stage import TrainSelector
+from engine.stage import StageContext, StopRequested
+from tests.engine.pool.test_openai_vqa import KEY, nearest_neighbour
+from tests.misbehaving_server import MisbehavingServer, misbehaving_server
+from tests.run_stage import run_stage
+
+STAGES = (BuildPools(), TrainSelector())
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_KEY", KEY)
+
+
+def config(server: MisbehavingServer) -> Config:
+    vision = {
+        "model": "sees-digits", "base_url": server.url, "api_key_env": "TEST_KEY", "timeout": 20.0, "retries": 2,
+        "price_prompt": 2.0, "price_completion": 10.0,
+    }  # fmt: skip
+    pool = {
+        "train_queries": 5, "heldout_queries": 3, "search_top_k": 20, "max_eval_pairs": 6,
+        "vqa": {"kind": "openai", "openai": vision},
+    }  # fmt: skip
+    selector = {
+        "hidden": 8, "inner": 8, "supervised_steps": 2, "policy_steps": 3, "batch_size": 4, "rollouts": 2,
+        "random_pairs": 2, "oracle_pairs": 12, "log_every": 1, "eval_every": 5,
+    }  # fmt: skip
+    return Config.model_validate({"pool": pool, "selector": selector})
+
+
+def evaluated(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in layout.evaluated(folder).read_text().splitlines()]
+
+
+def test_it_is_asked_for_each_pair_once_and_what_it_costs_is_kept(tmp_path: Path) -> None:
+    with misbehaving_server(nearest_neighbour, ["429 with Retry-After", "", "refusal"]) as server:
+        events = [event for stage in STAGES for event in run_stage(stage, config(server), tmp_path)]
+        sent = len(server.requests)
+    lines = evaluated(tmp_path)
+    asked = [(line["query_id"], tuple(line["pair"])) for line in lines]
+    assert len(asked) == len(set(asked))
+    assert {line["model"] for line in lines} == {"sees-digits"}
+    initial = 12 * 5
+    assert sent == initial + 1 + len(lines), "one was asked again after 429"
+    assert sum(line["calls"] for line in lines) == len(lines)
+    assert sum(line["cost"] for line in lines) == pytest.approx(len(lines) * (100 * 2 + 20 * 10) / 1e6)
+    (totals,) = [event for event in events if isinstance(event, PoolTotals)]
+    assert totals.asked == totals.calls == 5 * 6 and totals.cost > 0 and totals.model == "sees-digits"
+    rows = {event.method: event for event in events if isinstance(event, SelectorCompared)}
+    assert set(rows) == {"random", "rices", "oracle", "selector"} and rows["rices"].n == 3
+    told = [event.text for event in events if isinstance(event, Notice)]
+    assert "training may ask sees-digits with up to 24 pairs" in told
+
+
+def test_the_key_is_in_no_file_and_no_event(tmp_path: Path) -> None:
+    """The server repeats it in what it refuses with, and that is kept as the pair's error."""
+    with misbehaving_server(nearest_neighbour, [""] * 12 * 5 + ["401"] * 3) as server:
+        events = [event for stage in STAGES for event in run_stage(stage, config(server), tmp_path)]
+    told = b"".join(map(encode, events))
+    files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    errors = [line["error"] for line in evaluated(tmp_path) if line["error"]]
+    assert len(errors) == 3 and all("401 for Bearer ***" in error for error in errors)
+    assert len(files) > 8 and all(KEY.encode() not in content for content in [told, *files])
+
+
+def test_stopped_and_gone_on_with_nothing_is_paid_twice(tmp_path: Path) -> None:
+    """Only what was under way when it stopped may be asked again."""
+    with misbehaving_server(nearest_neighbour) as server:
+        run_stage(STAGES[0], config(server), tmp_path)
+        before, stops = len(server.requests), 0
+        for _ in range(100):
+            limit = len(server.requests) + 30
+
+            def checkpoint(limit: int = limit) -> None:
+                if len(server.requests) >= limit:
+                    raise StopRequested
+
+            context = StageContext("selector", config(server), tmp_path, lambda event: None, checkpoint, None)  # type: ignore[arg-type]
+            try:
+                STAGES[1].run(context)
+            except StopRequested:
+                stops += 1
+            else:
+                break
+        sent = len(server.requests) - before
+    kept = len(evaluated(tmp_path)) - 5 * 6
+    workers = config(server).pool.vqa.openai.workers
+    assert stops >= 1 and kept <= sent <= kept + stops * 2 * workers
+
+
+def test_without_a_key_it_says_which_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TEST_KEY")
+    settings = {
+        "vqa": {"kind": "openai", "openai": {"base_url": "https://llm.example/v1", "api_key_env": "TEST_KEY"}}
+    }
+    with pytest.raises(ConfigError, match=r"pool\.vqa\.openai\.api_key_env.*TEST_KEY"):
+        run_stage(STAGES[0], Config.model_validate({"pool": settings}), tmp_path)
