@@ -52,7 +52,13 @@ SMALL_SELECTOR = (
     "selector={hidden: 16, inner: 32, supervised_steps: 24, policy_steps: 24, batch_size: 8, rollouts: 3, "
     "oracle_pairs: 40, log_every: 5, eval_every: 12, checkpoint_every: 10}",
 )
-SYSTEMS = ("esm", "evolution", "gflownet", "pool", "selector")
+SMALL_SLSM = (
+    "run.stages=[slsm]",
+    # One request at a time: lines are written as replies come.
+    "slsm={compare: [baseline, never, on_risk, always, on_detection], compare_memory: [structured, flat], "
+    "data: {conversations: 16}, max_new_tokens: 16, batch_size: 8, concurrency: 1}",
+)
+SYSTEMS = ("esm", "evolution", "gflownet", "pool", "selector", "slsm")
 DEMO = Path(__file__).resolve().parent.parent / "configs" / "demo.yaml"
 
 

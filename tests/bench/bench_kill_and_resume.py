@@ -1,6 +1,6 @@
 """How many of N runs, each killed with SIGKILL at random moments, end with the whole run's files.
 
-python -m tests.bench.bench_kill_and_resume [runs] [esm | evolution | gflownet | pool]
+python -m tests.bench.bench_kill_and_resume [runs] [esm | evolution | gflownet | pool | slsm]
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tests.kill_and_resume import (
     SMALL_EVOLUTION,
     SMALL_GFLOWNET,
     SMALL_POOL,
+    SMALL_SLSM,
     artefacts,
     prepared,
     run_killed,
@@ -45,6 +46,8 @@ def main(runs: int, small: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    systems = {"esm": SMALL, "evolution": SMALL_EVOLUTION, "gflownet": SMALL_GFLOWNET, "pool": SMALL_POOL}
+    systems = {
+        "esm": SMALL, "evolution": SMALL_EVOLUTION, "gflownet": SMALL_GFLOWNET, "pool": SMALL_POOL, "slsm": SMALL_SLSM,
+    }  # fmt: skip
     chosen = next((systems[word] for word in sys.argv[1:] if word in systems), SMALL)
     main(int(sys.argv[1]) if len(sys.argv) > 1 else 20, chosen)

@@ -95,7 +95,7 @@ def controller(server: MisbehavingServer, **changes: Any) -> OpenAIController:
     fields = {
         "base_url": server.url,
         "api_key_env": "TEST_KEY",
-        "timeout": 0.4,
+        "timeout": 30,
         "retries": 0,
         "price_prompt": 10.0,
     }

@@ -1,0 +1,219 @@
+"""The stage stopped and killed anywhere: it ends as if it never had been, and asks nothing twice."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.events import (
+    ConversationAnswered,
+    ConversationOpened,
+    Event,
+    ModeScored,
+    SLSMBegan,
+    StageProgress,
+    StageStarted,
+    StateUpdated,
+)
+from engine.slsm import layout, slsm_stage
+from engine.slsm.controller import Detection, Update
+from engine.slsm.rule_controller import RuleController
+from engine.slsm.slsm_stage import RunSLSM, variants_of
+from engine.slsm.state import State
+from engine.slsm.turns import Turn
+from engine.stage import StageContext, StopRequested
+from engine.tasks.generated.dialogues.records import generate_dialogues
+from tests.engine.slsm.small_run import small_config
+from tests.engine.slsm.stage_run import ALL, DIALOGUES, note_following_model, run_slsm
+from tests.kill_and_resume import SMALL_SLSM, artefacts, prepared, run_killed, run_whole
+
+ASKED_TURNS = sum(len(one.turns) + 1 for one in generate_dialogues(DIALOGUES, 0))
+VARIANTS = 1 + 4 * 2
+
+
+class CountingController:
+    """The rule controller, which is asked from several threads; what it was asked is counted."""
+
+    name = RuleController.name
+
+    def __init__(self) -> None:
+        self._rules = RuleController()
+        self._guard = threading.Lock()
+        self.updates: Counter[tuple[object, ...]] = Counter()
+        self.detections: Counter[tuple[object, ...]] = Counter()
+
+    def update(self, state: State, turns: Sequence[Turn]) -> Update:
+        with self._guard:
+            self.updates[type(state).__name__, tuple(turns)] += 1
+        return self._rules.update(state, turns)
+
+    def detect(self, state: State, turns: Sequence[Turn], answer: str) -> Detection:
+        with self._guard:
+            self.detections[type(state).__name__, tuple(turns)] += 1
+        return self._rules.detect(state, turns, answer)
+
+
+@pytest.fixture
+def counting(monkeypatch: pytest.MonkeyPatch) -> CountingController:
+    found = CountingController()
+    monkeypatch.setattr(slsm_stage, "make_controller", lambda context: found)
+    return found
+
+
+def stopping(allowed: int) -> Callable[[], None]:
+    left = [allowed]
+
+    def checkpoint() -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise StopRequested
+
+    return checkpoint
+
+
+def run_stopped(folder: Path, rng: random.Random, most: int, **slsm: Any) -> tuple[int, list[Event]]:
+    """Stop after up to `most` checkpoints again and again until it is done: how often, and all it said."""
+    config = small_config(data={"conversations": DIALOGUES}, **slsm)
+    events: list[Event] = []
+    model: Any = note_following_model()
+    for stops in range(200):
+        checkpoint = stopping(rng.randint(2, most))
+        try:
+            RunSLSM().run(
+                StageContext("slsm", config, folder, events.append, checkpoint, lambda section: model)
+            )
+        except StopRequested:
+            continue
+        return stops, events
+    raise AssertionError("it never came to an end")
+
+
+def files(folder: Path) -> dict[str, object]:
+    """Content by name; of what is written as replies come, the lines without their order."""
+    loose = (layout.states(folder), layout.detections(folder), layout.verdicts(folder))
+    return {
+        path.name: sorted(path.read_text().splitlines()) if path in loose else path.read_bytes()
+        for path in sorted(layout.folder(folder).iterdir())
+    }
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("batch_size", "most"), ((5, 30), (32, 45)))
+def test_stopped_anywhere_it_ends_as_if_never_stopped(
+    tmp_path: Path, counting: CountingController, seed: int, batch_size: int, most: int
+) -> None:
+    run_slsm(tmp_path / "whole", batch_size=batch_size, **ALL)
+    once = (Counter(counting.updates), Counter(counting.detections))
+    counting.updates.clear()
+    counting.detections.clear()
+    stops, events = run_stopped(tmp_path / "stopped", random.Random(seed), most, batch_size=batch_size, **ALL)
+    assert stops >= 2
+    assert files(tmp_path / "stopped") == files(tmp_path / "whole")
+    assert (counting.updates, counting.detections) == once, "asked twice, or not at all"
+    assert sum(counting.updates.values()) == 2 * ASKED_TURNS
+    assert sum(counting.detections.values()) == 2 * DIALOGUES
+    told = {(e.conversation_id, e.memory_mode, e.turn) for e in events if isinstance(e, StateUpdated)}
+    assert len(told) == 2 * ASKED_TURNS
+    answered = {
+        (e.conversation_id, e.mode, e.memory_mode) for e in events if isinstance(e, ConversationAnswered)
+    }
+    assert len(answered) == VARIANTS * DIALOGUES
+
+
+def test_a_finished_run_does_nothing_again(tmp_path: Path, counting: CountingController) -> None:
+    run_slsm(tmp_path, **ALL)
+    before, asked = files(tmp_path), sum(counting.updates.values())
+    model = note_following_model()
+    events = run_slsm(tmp_path, model, **ALL)
+    assert files(tmp_path) == before
+    assert sum(counting.updates.values()) == asked and not model.asked
+    (started,) = (event for event in events if isinstance(event, StageStarted))
+    assert (started.done, started.total) == (DIALOGUES, DIALOGUES)
+    assert len([event for event in events if isinstance(event, ModeScored)]) == VARIANTS
+
+
+@pytest.mark.parametrize("name", ("states", "answers", "detections", "verdicts", "results"))
+def test_a_torn_last_line_is_written_again(tmp_path: Path, name: str) -> None:
+    run_slsm(tmp_path, **ALL)
+    before = files(tmp_path)
+    path = getattr(layout, name)(tmp_path)
+    whole = path.read_bytes()
+    if name != "results":
+        layout.results(tmp_path).unlink()  # written last
+    path.write_bytes(whole[: whole.rstrip().rfind(b"\n") + 9])
+    run_slsm(tmp_path, **ALL)
+    assert files(tmp_path) == before
+
+
+def test_what_it_says_is_what_its_files_say(tmp_path: Path) -> None:
+    events = run_slsm(tmp_path, **ALL)
+    (began,) = (event for event in events if isinstance(event, SLSMBegan))
+    assert len(began.variants) == VARIANTS and began.conversations == DIALOGUES
+    assert len(began.axes) == 4
+    opened = [event for event in events if isinstance(event, ConversationOpened)]
+    assert sum(len(event.turns) for event in opened) == ASKED_TURNS
+    assert all(len(event.turns[-1]) == 1 for event in opened)
+    rows = [json.loads(line) for line in layout.results(tmp_path).read_text().splitlines()]
+    answered = [event for event in events if isinstance(event, ConversationAnswered)]
+    assert [(row["conversation_id"], row["answer"], row["passed"]) for row in rows] == [
+        (event.conversation_id, event.answer, event.passed) for event in answered
+    ]
+    with layout.modes(tmp_path).open() as file:
+        table = list(csv.DictReader(file))
+    scored = [event for event in events if isinstance(event, ModeScored)]
+    assert [(row["mode"], row["memory_mode"], float(row["score"])) for row in table] == [
+        (event.mode, event.memory_mode, event.score) for event in scored
+    ]
+    assert [float(table[0][str(axis)]) for axis, *_ in scored[0].by_axis] == [
+        part[1] for part in scored[0].by_axis
+    ]
+    summary = json.loads(layout.summary(tmp_path).read_text())
+    assert summary["score_always_flat"] == pytest.approx(next(
+        event.score for event in scored if (event.mode, event.memory_mode) == ("always", "flat")
+    ), abs=1e-4)  # fmt: skip
+    progress = [event.done for event in events if isinstance(event, StageProgress)]
+    assert progress == sorted(progress) and progress[-1] == DIALOGUES
+
+
+@pytest.mark.parametrize(
+    ("section", "variants"),
+    (
+        ({}, [("on_risk", "structured")]),
+        ({"inject": "always", "memory_mode": "flat"}, [("always", "flat")]),
+        ({"disable_controller": True, "inject": "always"}, [("baseline", "none")]),
+        ({"compare": ["baseline"], "compare_memory": ["structured", "flat"]}, [("baseline", "none")]),
+        ({"compare": ["never", "never"], "compare_memory": ["flat"]}, [("never", "flat")]),
+        (
+            {"compare": ["baseline", "always"], "compare_memory": ["structured", "flat"]},
+            [("baseline", "none"), ("always", "structured"), ("always", "flat")],
+        ),
+    ),
+)
+def test_variants(section: dict[str, Any], variants: list[tuple[str, str]]) -> None:
+    assert variants_of(small_config(**section).slsm) == variants
+
+
+def test_killed_it_ends_as_if_never_killed(tmp_path: Path) -> None:
+    """The real process, with the embedded model."""
+    whole = prepared(tmp_path, "whole", SMALL_SLSM)
+    seconds = run_whole(whole)
+    killed = prepared(tmp_path, "killed", SMALL_SLSM)
+    assert run_killed(killed, seconds, random.Random(233)) > 0
+    assert artefacts(killed) == artefacts(whole)
+    for name in (layout.states, layout.answers, layout.detections, layout.verdicts, layout.results):
+        lines = name(killed.path).read_text().splitlines()
+        assert len(lines) == len(set(lines)) > 0
+    keys = [
+        (line["conversation_id"], line["memory_mode"], line["turn"])
+        for line in map(json.loads, layout.states(killed.path).read_text().splitlines())
+    ]
+    turns = sum(len(one.turns) + 1 for one in generate_dialogues(16, 0))
+    assert len(keys) == len(set(keys)) == 2 * turns, "a turn was analysed twice, or skipped"
