@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.pool.digits import DigitsDataset
+from engine.pool.evaluated import EvaluatedPair
 from engine.pool.records import RLData, RLQueryData, TrajectoryData
-from engine.pool.vqa import VQAAsk, VQAModel, official_vqa_accuracy
+from engine.pool.vqa import VQAAsk, official_vqa_accuracy
 from engine.seeds import generator
 
 SMALLEST_POOL, LARGEST_POOL = 8, 128
@@ -20,6 +21,8 @@ _MISSED = 0.4
 """Share of training queries whose pool is without any demonstration that has a fully right answer."""
 _BEAMS, _SAMPLES, _RANDOMS = 4, 4, 4
 _SAMPLING_TEMPERATURE = 0.02
+
+Evaluate = Callable[[Sequence[VQAAsk]], Iterable[EvaluatedPair]]
 
 
 @dataclass(frozen=True)
@@ -31,33 +34,28 @@ class _Drawn:
     extra: dict[str, float]
 
 
-def initial_rl_data(
-    dataset: DigitsDataset, model: VQAModel, seed: int, checkpoint: Callable[[], None]
-) -> RLData:
-    """Every query of the data set. Training queries have trajectories, scored by `model`; held-out ones a pool that
-    was drawn without a look at their answers, and no trajectories."""
+def initial_rl_data(dataset: DigitsDataset, evaluate: Evaluate, made_by: str, seed: int) -> RLData:
+    """Every query of the data set. Training queries have trajectories, scored by `evaluate`; held-out ones a pool that
+    was drawn without a look at their answers, and no trajectories. `made_by`: kept with the data."""
     trained = set(dataset.splits["train"])
     pools = {name: _pool(dataset, name, seed, name in trained) for name in dataset.query_ids}
     drawn = {name: list(_trajectories(dataset, name, seed, pools[name])) for name in dataset.splits["train"]}
     asks = [
         VQAAsk(name, (pools[name][one.pointer[0]], pools[name][one.pointer[1]]))
-        for name, found in drawn.items()
-        for one in found
+        for name, trajectories in drawn.items()
+        for one in trajectories
     ]
-    replies = iter(model.answer(asks, checkpoint))
+    found = iter(evaluate(asks))
     return RLData(
         {
             name: RLQueryData(
                 query_id=name,
                 candidate_pool_indices=pool,
-                pointer_candidates=[
-                    _scored(one, pool, next(replies).answer, dataset.annotations(name))
-                    for one in drawn.get(name, ())
-                ],
+                pointer_candidates=[_scored(one, pool, next(found).score) for one in drawn.get(name, ())],
             )
             for name, pool in pools.items()
         },
-        {"_made_by": f"{model.name}, seed {seed}"},
+        {"_made_by": f"{made_by}, seed {seed}"},
     )
 
 
@@ -99,13 +97,12 @@ def _similarity(dataset: DigitsDataset, name: str) -> NDArray[np.float32]:
     return dataset.embeddings @ dataset.query_embedding(name)
 
 
-def _scored(one: _Drawn, pool: list[int], answer: str | None, annotations: list[str]) -> TrajectoryData:
-    score = 0.0 if answer is None else official_vqa_accuracy(answer, annotations)
+def _scored(one: _Drawn, pool: list[int], score: float | None) -> TrajectoryData:
     return TrajectoryData(
         pointer=list(one.pointer),
         pointer_global=[pool[place] for place in one.pointer],
         vqa_correct=int(score == 1),
-        vqa_acc_score=score,
+        vqa_acc_score=score or 0.0,
         gen_method=one.method,
-        extra={**one.extra, **({"eval_failed": True} if answer is None else {})},
+        extra={**one.extra, **({"eval_failed": True} if score is None else {})},
     )

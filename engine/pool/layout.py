@@ -15,6 +15,11 @@ def initial(run_dir: Path) -> Path:
     return folder(run_dir) / "initial.json"
 
 
+def initial_evaluated(run_dir: Path) -> Path:
+    """One JSON line a pair that generated RL data were scored with."""
+    return folder(run_dir) / "initial_evaluated.jsonl"
+
+
 def neighbours(run_dir: Path) -> Path:
     """npz: the rows nearest to every query, and their similarities."""
     return folder(run_dir) / "neighbours.npz"

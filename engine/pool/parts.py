@@ -11,6 +11,7 @@ from engine.pool.dataset import PoolDataset
 from engine.pool.digits import DigitsDataset
 from engine.pool.digits_rl_data import initial_rl_data
 from engine.pool.digits_vqa import DigitsVQA
+from engine.pool.evaluated import PairEvaluator
 from engine.pool.records import RLData, read_rl_data, write_rl_data
 from engine.pool.vqa import VQAModel
 from engine.stage import StageContext
@@ -43,9 +44,14 @@ def given_rl_data(context: StageContext, dataset: PoolDataset, model: VQAModel) 
         return read_rl_data(Path(section.rl_data).expanduser(), table_size)
     path = layout.initial(context.run_dir)
     if not path.exists():
-        write_rl_data(
-            path, initial_rl_data(_digits(dataset), model, context.config.run.seed, context.checkpoint)
+        evaluator = PairEvaluator(layout.initial_evaluated(context.run_dir), model, dataset.annotations)
+        made = initial_rl_data(
+            _digits(dataset),
+            lambda asks: evaluator.evaluate(asks, context.checkpoint),
+            model.name,
+            context.config.run.seed,
         )
+        write_rl_data(path, made)
     return read_rl_data(path, table_size)
 
 

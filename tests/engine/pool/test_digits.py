@@ -12,8 +12,10 @@ import pytest
 from engine.pool.digits import MOST_DEMONSTRATIONS, PICTURES, QUESTIONS, DigitsDataset, answer_of
 from engine.pool.digits_rl_data import LARGEST_POOL, SMALLEST_POOL, initial_rl_data
 from engine.pool.digits_vqa import DigitsVQA
+from engine.pool.evaluated import PairEvaluator
 from engine.pool.records import RLData, read_rl_data, write_rl_data
 from engine.pool.vqa import VQAAsk, official_vqa_accuracy
+from tests.engine.pool.vqa_models import TableModel
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +29,10 @@ def model(dataset: DigitsDataset) -> DigitsVQA:
 
 
 @pytest.fixture(scope="module")
-def data(dataset: DigitsDataset, model: DigitsVQA) -> RLData:
-    return initial_rl_data(dataset, model, 3, checkpoint)
+def data(dataset: DigitsDataset, model: DigitsVQA, tmp_path_factory: pytest.TempPathFactory) -> RLData:
+    path = tmp_path_factory.mktemp("initial") / "evaluated.jsonl"
+    evaluator = PairEvaluator(path, model, dataset.annotations)
+    return initial_rl_data(dataset, lambda asks: evaluator.evaluate(asks, checkpoint), model.name, 3)
 
 
 def checkpoint() -> None:
@@ -212,6 +216,16 @@ def test_some_training_pools_missed_every_positive(dataset: DigitsDataset, data:
     assert 0.25 < missed("train") < 0.6
     assert missed("heldout") < missed("train") - 0.15
     assert not any(data[name].pointer_candidates for name in dataset.splits["heldout"])
+
+
+def test_what_the_model_failed_on_is_marked(dataset: DigitsDataset, tmp_path: Path) -> None:
+    failing = TableModel(lambda name, pair: None if sum(pair) % 3 else "1")
+    evaluator = PairEvaluator(tmp_path / "evaluated.jsonl", failing, dataset.annotations)
+    found = initial_rl_data(dataset, lambda asks: evaluator.evaluate(asks, checkpoint), "table", 3)
+    for name in dataset.splits["train"]:
+        for trajectory in found[name].pointer_candidates:
+            assert trajectory.failed == bool(sum(found[name].pair(trajectory)) % 3)
+            assert not trajectory.failed or trajectory.vqa_acc_score == trajectory.vqa_correct == 0
 
 
 def test_the_file_holds_what_was_made(data: RLData, tmp_path: Path) -> None:
