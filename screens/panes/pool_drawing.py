@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from engine.events import PoolQueryDone
-from screens.widgets.cells import fit
 from screens.widgets.figures import fixed
 from screens.widgets.thumbnail import thumbnail
 
@@ -21,48 +20,46 @@ Pictures = Mapping[int, tuple[str, int]]
 SIDE = 8
 INJECTED, REFERENCED = "+", "•"
 _GUTTER = 3
-WITH_PICTURES = 84
-"""Columns from which candidates are drawn, where they have pictures that fit a cell."""
-_CELL = 8
+_PICTURE = 8
 
 
 def draw_pool(event: PoolQueryDone, pictures: Pictures, palette: Palette, width: int) -> RenderableType:
-    """Grid, legend, and what was replaced."""
-    shown = pictures if width >= WITH_PICTURES else {}
+    """Grid, legend, and what was replaced; candidates are drawn where there are `pictures`."""
     parts: list[RenderableType] = [
         Text.assemble(("pool", palette["heading"])),
-        *_grid(event, shown, palette, width),
+        *_grid(event, pictures, palette, width),
         _legend(event, palette),
     ]
     if event.injected:
         title = Text.assemble(("replaced", palette["heading"]))
-        parts += [Text(), title, _replaced(event, shown, palette, width)]
+        parts += [Text(), title, _replaced(event, pictures, palette, width)]
     return Group(*parts)
 
 
 def _grid(event: PoolQueryDone, pictures: Pictures, palette: Palette, width: int) -> list[Text]:
-    """A line of labels, then the pictures' lines, for every eight places."""
-    cell = _CELL if pictures else max(5, min(11, (width - _GUTTER) // SIDE - 1))
+    """A line of labels, then the pictures' lines, for every eight places, or four where eight do not fit."""
+    cell = max(_PICTURE if pictures else 0, 2 + max((len(str(row)) for row in event.pool_after), default=0))
+    abreast = SIDE if _GUTTER + SIDE * (cell + 1) - 1 <= width else SIDE // 2
     injected, referenced = set(event.injected), set(event.referenced)
     lines: list[Text] = []
-    for first in range(0, len(event.pool_after), SIDE):
-        rows = event.pool_after[first : first + SIDE]
+    for first in range(0, len(event.pool_after), abreast):
+        rows = event.pool_after[first : first + abreast]
         line = Text(f"{first:>2} ", palette["dim"])
         for place, row in enumerate(rows, first):
             line.append_text(_label(row, place in injected, place in referenced, cell, palette)).append(" ")
         lines.append(line)
-        lines += _picture_lines(rows, pictures)
+        lines += _picture_lines(rows, pictures, cell)
     return lines
 
 
 def _label(row: int, injected: bool, referenced: bool, cell: int, palette: Palette) -> Text:
-    """`+•3542`: signs first, so that they are never cut."""
+    """`+•3542`"""
     signs = (INJECTED if injected else " ") + (REFERENCED if referenced else " ")
     tone = "accent" if injected else "strong" if referenced else "dim"
-    return Text(f"{signs}{fit(str(row), cell - 2):<{cell - 2}}", palette[tone])
+    return Text(f"{signs}{row}".ljust(cell), palette[tone])
 
 
-def _picture_lines(rows: Sequence[int], pictures: Pictures) -> list[Text]:
+def _picture_lines(rows: Sequence[int], pictures: Pictures, cell: int) -> list[Text]:
     if not pictures:
         return []
     found = [thumbnail(*pictures[row]) if row in pictures else () for row in rows]
@@ -70,7 +67,7 @@ def _picture_lines(rows: Sequence[int], pictures: Pictures) -> list[Text]:
     for number in range(max(map(len, found))):
         line = Text(" " * _GUTTER)
         for one in found:
-            line.append_text(padded(one[number] if number < len(one) else Text(), _CELL)).append(" ")
+            line.append_text(padded(one[number] if number < len(one) else Text(), cell)).append(" ")
         lines.append(line)
     return lines
 
@@ -108,7 +105,7 @@ def _replacement(event: PoolQueryDone, place: int, pictures: Pictures, palette: 
     left, right = (thumbnail(*pictures[row]) if row in pictures else () for row in (old, new))
     for number in range(max(len(left), len(right))):
         text.append("\n" + " " * _GUTTER).append_text(
-            padded(left[number] if number < len(left) else Text(), _CELL)
+            padded(left[number] if number < len(left) else Text(), _PICTURE)
         )
         text.append(" → " if number == 1 else "   ").append_text(
             right[number] if number < len(right) else Text()

@@ -27,8 +27,9 @@ _EMPTY = """No query is finished yet.
 
 Each training query is brought to 64 candidates, asked with pairs of the rows nearest to it, and
 keeps what improves it. Then it gets a row here."""
-SIDE_BY_SIDE = 128
-"""Columns from which pool and trajectories stand beside each other."""
+WITH_PICTURES, SIDE_BY_SIDE = 84, 128
+"""Columns from which candidates are drawn, and from which pool and trajectories stand beside each other."""
+_POOL = 76
 Palette = dict[str, Style]
 
 
@@ -108,13 +109,14 @@ def read_pictures(session: Session, rows: Iterable[int]) -> Pictures:
 def draw_query(event: PoolQueryDone, pictures: Pictures, palette: Palette, width: int) -> RenderableType:
     """Question, pool, trajectories."""
     head = with_picture(_about(event, palette), event.picture, pictures)
+    shown = pictures if width >= WITH_PICTURES else {}
     if width < SIDE_BY_SIDE:
-        pool = draw_pool(event, pictures, palette, width)
+        pool = draw_pool(event, shown, palette, width)
         return Group(head, Text(), pool, Text(), draw_trajectories(event, palette))
     grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(width=76)
+    grid.add_column(width=_POOL)
     grid.add_column()
-    grid.add_row(draw_pool(event, pictures, palette, 84), draw_trajectories(event, palette))
+    grid.add_row(draw_pool(event, shown, palette, _POOL), draw_trajectories(event, palette))
     return Group(head, Text(), grid)
 
 

@@ -95,7 +95,7 @@ class PoolSelectorPane(ListPane):
         )
 
     def draw(self, item: SelectorCompared, palette: Palette, width: int) -> RenderableType:
-        return draw_method(self.session.state.pool, item, palette)
+        return draw_method(self.session.state.pool, item, palette, width)
 
 
 def curve(state: PoolState) -> list[Series]:
@@ -119,7 +119,7 @@ def _expected(state: PoolState, phase: str, sign: str) -> Series:
     return Series(phase.replace("_", " "), [s.step for s in steps], [s.expected_score for s in steps], sign)
 
 
-def draw_method(state: PoolState, item: SelectorCompared, palette: Palette) -> RenderableType:
+def draw_method(state: PoolState, item: SelectorCompared, palette: Palette, width: int) -> RenderableType:
     """What it is, its figures in a line; below it the course of training."""
     text = Text.assemble((item.method, palette["strong"]), f"  {WORDS.get(item.method, '')}\n")
     text.append(f"{item.n:,} held-out queries, {item.asked:,} picks", palette["dim"])
@@ -135,10 +135,10 @@ def draw_method(state: PoolState, item: SelectorCompared, palette: Palette) -> R
         if item.p is not None:
             text.append(f"  p {probability(item.p)}")
     files = Text("selector/comparison.csv, training.jsonl, picks.jsonl, selector.pt", palette["dim"])
-    return Group(text, Text(), _course(state, palette), Text(), files)
+    return Group(text, Text(), _course(state, palette, width), Text(), files)
 
 
-def _course(state: PoolState, palette: Palette) -> RenderableType:
+def _course(state: PoolState, palette: Palette, width: int) -> RenderableType:
     """A line for each look at the held-out queries; the newest first."""
     looks = held_out(state)
     if not looks:
@@ -148,10 +148,11 @@ def _course(state: PoolState, palette: Palette) -> RenderableType:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("phase", no_wrap=True)
+    room = 14 if width >= 70 else 0
     for one in reversed(looks):
         share = one.heldout_accuracy or 0.0
         table.add_row(
             str(one.step), fixed(one.loss), fixed(one.expected_score), Text(fixed(share), palette["strong"]),
-            bar(share, 14, palette["accent"], palette["dim"]), Text(one.phase.replace("_", " "), palette["dim"]),
+            bar(share, room, palette["accent"], palette["dim"]), Text(one.phase.replace("_", " "), palette["dim"]),
         )  # fmt: skip
     return table

@@ -43,7 +43,7 @@ def draw_trajectories(event: PoolQueryDone, palette: Palette) -> RenderableType:
 
 
 def _legend(event: PoolQueryDone) -> str:
-    text = f"   {OUTSIDE} not in the pool"
+    text = f"   {OUTSIDE} not in pool"
     filled = any(one.kept and one.verdict == "refused" for one in event.trajectories)
     return f"{text}   {RESERVE}: fills a place" if filled else text
 

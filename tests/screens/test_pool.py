@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import io
+from collections import defaultdict
 from pathlib import Path
 
+import msgspec
 import pytest
+from rich.console import Console
+from rich.style import Style
 from textual.app import App
 from textual.pilot import Pilot
 
 from app.pool import PoolState
 from app.state import RunState
 from engine import events as ev
+from screens.panes.pool_drawing import draw_pool
 from screens.pool import PoolScreen
 from tests.recorded_session import RecordedSession
-from tests.synthetic_pool import pool_events
+from tests.synthetic_pool import ONE, improved, picture, pool_events
 from tests.synthetic_run import write_log
 
 SMALL, WIDE = (80, 24), (200, 60)
@@ -101,6 +107,7 @@ async def test_digits_are_drawn_where_there_is_room(session: RecordedSession, tm
     async with PoolApp(session).run_test(size=WIDE) as pilot:
         text = await press(pilot, "1", "g", "down")
         assert text.count("▀▀▀▀██ ") >= 4  # four sevens a line of eight
+        assert any("kept 4×" in line and "█" in line for line in text.splitlines())  # beside the grid
     async with PoolApp(session).run_test(size=SMALL) as pilot:
         text = await press(pilot, "1", "g", "down", "enter")
         lines = [line for line in text.splitlines() if line.strip().startswith(("0 ", "8 ", "16 "))]
@@ -109,6 +116,24 @@ async def test_digits_are_drawn_where_there_is_room(session: RecordedSession, tm
     async with PoolApp(bare).run_test(size=WIDE) as pilot:
         text = await press(pilot, "1", "g")
         assert "▀" not in text and "+•100" in text and "similarity 0.915" in text
+
+
+@pytest.mark.parametrize(("width", "first"), [(57, 0), (57, 30_000), (77, 500_000), (76, 9_000_000)])
+def test_every_row_is_legible(width: int, first: int) -> None:
+    """However long the numbers of a table's rows are, each stands whole within the width."""
+    event = improved()
+    pool = [first + row for row in event.pool_after]
+    event = msgspec.structs.replace(
+        event, pool_before=[first + row for row in event.pool_before], pool_after=pool
+    )
+    for pictures in ({}, {row: (picture(ONE), 8) for row in pool}):
+        console = Console(width=width, file=io.StringIO(), record=True)
+        console.print(draw_pool(event, pictures, defaultdict(Style.null), width))
+        text = console.export_text()
+        words = text.replace("+", " ").replace("•", " ").split()
+        assert all(str(row) in words for row in pool)
+        assert all(len(line) <= width for line in text.splitlines())
+        assert ("█" in text) == bool(pictures)
 
 
 @each_size
