@@ -50,3 +50,44 @@ def test_chat_without_template() -> None:
     tokenizer = HfTokenizer(tiny_tokenizer())
     assert tokenizer.decode(tokenizer.encode_chat("hi")) == "hi\n\n"
     assert tokenizer.decode(tokenizer.encode_chat("hi", "be kind")) == "be kind\n\nhi\n\n"
+
+
+CONVERSATION = [
+    {"role": "user", "content": "a"},
+    {"role": "assistant", "content": "b"},
+    {"role": "user", "content": "c"},
+]
+SYSTEM = {"role": "system", "content": "be kind"}
+
+
+def test_a_conversation_by_template() -> None:
+    tokenizer = HfTokenizer(tiny_tokenizer(TEMPLATE))
+    tokens = tokenizer.encode_messages(CONVERSATION)
+    assert tokenizer.decode(tokens) == "user: a\nassistant: b\nuser: c\nassistant:"
+    assert tokens.count(1) == 3  # the template's special token is one, a turn
+    told = tokenizer.decode(tokenizer.encode_messages([SYSTEM, *CONVERSATION]))
+    assert told == "system: be kind\nuser: a\nassistant: b\nuser: c\nassistant:"
+
+
+def test_a_conversation_without_template() -> None:
+    tokenizer = HfTokenizer(tiny_tokenizer())
+    assert (
+        tokenizer.decode(tokenizer.encode_messages([SYSTEM, *CONVERSATION])) == "be kind\n\na\n\nb\n\nc\n\n"
+    )
+    assert tokenizer.encode_messages(CONVERSATION) == tokenizer.encode("a\n\nb\n\nc\n\n")
+
+
+def test_a_conversation_where_a_system_role_is_refused() -> None:
+    """It opens the first turn of the user; the others stay what they were."""
+    tokenizer = HfTokenizer(tiny_tokenizer(NO_SYSTEM))
+    told = tokenizer.decode(tokenizer.encode_messages([SYSTEM, *CONVERSATION]))
+    assert told == "user: be kind\n\na\nassistant: b\nuser: c\nassistant:"
+    assert tokenizer.decode(tokenizer.encode_messages(CONVERSATION)) == told.replace("be kind\n\n", "")
+
+
+def test_one_turn_is_the_shortest_conversation() -> None:
+    for template in (None, TEMPLATE, NO_SYSTEM):
+        tokenizer = HfTokenizer(tiny_tokenizer(template))
+        assert tokenizer.encode_chat("hi") == tokenizer.encode_messages([{"role": "user", "content": "hi"}])
+        alone = tokenizer.encode_chat("hi", "be kind")
+        assert alone == tokenizer.encode_messages([SYSTEM, {"role": "user", "content": "hi"}])

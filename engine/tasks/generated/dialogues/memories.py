@@ -107,7 +107,7 @@ def _avoiding(side: Side, rng: random.Random) -> Memory:
 _NAMED = ("dog", "cat", "sister", "brother", "boss", "teacher", "neighbor", "doctor", "horse", "friend")
 _NUMBERED = ("room", "locker", "seat", "ticket", "gate", "table")
 _TOLD_NAME = ("My {} is {}.", "My {} is called {}.", "The name of my {} is {}.", "By the way, my {} is {}.",
-              "I should say that my {} is {}.", "As you know, my {} is {}.", "Remember that my {} is {}.",
+              "I should say that my {} is {}.", "As you know, my {} is {}.", "Please remember that my {} is {}.",
               "My {} has the name {}.", "You should know that my {} is {}.", "Note that my {} is {}.")  # fmt: skip
 _TOLD_NUMBER = ("My {} is number {}.", "My {} number is {}.", "I have {} number {}.", "By the way, my {} is {}.",
                 "They gave me {} {}.", "Remember that my {} is {}.", "I am in {} {}.", "I was given {} {}.",
