@@ -34,13 +34,14 @@ def test_a_shade_across_the_picture_hides_nothing(digit: tuple[str, ...]) -> Non
     assert sum(seen) >= 0.9 * len(ink)
 
 
-def test_bright_is_bright() -> None:
+@pytest.mark.parametrize("digit", [ONE, SEVEN])
+def test_bright_is_bright(digit: tuple[str, ...]) -> None:
     """Both halves of every character, whatever sign draws them."""
-    lines = thumbnail(picture(SEVEN), 8)
+    lines = thumbnail(picture(digit), 8)
     for number, line in enumerate(lines):
         for column in range(8):
             for half, value in enumerate(brightness(line, column)):
-                assert (value > 127) == (SEVEN[2 * number + half][column] == "#"), (number, column)
+                assert (value > 127) == (digit[2 * number + half][column] == "#"), (number, column)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (3, 5), (16, 16), (8, 1)])
