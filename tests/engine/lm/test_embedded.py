@@ -222,5 +222,5 @@ def test_the_shipped_tokenizer_of_statements_is_the_one_that_is_built() -> None:
 
 
 def test_an_embedded_model_that_is_not_there() -> None:
-    with pytest.raises(ModelError, match="arithmetic, statements"):
+    with pytest.raises(ModelError, match="arithmetic, dialogues, statements"):
         load_model(ModelSection(path="poems"))
