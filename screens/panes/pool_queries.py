@@ -115,7 +115,7 @@ def draw_query(event: PoolQueryDone, pictures: Pictures, palette: Palette, width
         return Group(head, Text(), pool, Text(), draw_trajectories(event, palette))
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(width=_POOL)
-    grid.add_column()
+    grid.add_column(width=width - _POOL - 2)
     grid.add_row(draw_pool(event, shown, palette, _POOL), draw_trajectories(event, palette))
     return Group(head, Text(), grid)
 
