@@ -166,8 +166,9 @@ class Answering:
             if note:
                 last = self.books.answers[conversation.id, attempt, note]
                 spent_model += last.cost
-            told = "; ".join(conflict.why for conflict in conflicts)
-            decision = Decision(bool(note), f"the first answer {told}" if conflicts else "no conflict found")
+            decision = Decision(
+                bool(note), "the first answer goes against the memory" if conflicts else "no conflict"
+            )
         controller = Cost() if memory == NO_MEMORY else self.following.cost(conversation, _mode(memory))
         return ConversationAnswered(
             conversation_id=conversation.id,

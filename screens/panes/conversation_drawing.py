@@ -148,7 +148,7 @@ def _item(text: Text, item: StateItem, palette: Palette) -> None:
 
 
 def _flat(state: StateUpdated, palette: Palette) -> Text:
-    text = Text("memory\n", palette["heading"])
+    text = Text.assemble(("memory", palette["heading"]), "\n")
     line = Text(
         clean(state.memory_text) or "nothing is known yet", "" if state.memory_text else palette["dim"]
     )
