@@ -14,6 +14,8 @@ from typing import Any, cast
 
 Answer = Callable[[dict[str, Any]], str]
 """(request body) -> text of the reply."""
+FaultOf = Callable[[dict[str, Any]], str]
+"""(request body) -> what goes wrong with it, "" for nothing."""
 
 FAULTS = (
     "408", "409", "429", "429 with Retry-After", "500", "503 with a date", "hang", "drip", "torn body",
@@ -25,16 +27,17 @@ PASSING = frozenset(FAULTS[: FAULTS.index("401")])
 
 
 class MisbehavingServer(ThreadingHTTPServer):
-    """Does what `script` says, one entry a request ("" is to behave), then behaves. `requests` keeps the bodies,
-    `headers` what was sent with them."""
+    """Does what `script` says, one entry a request ("" is to behave), then what `fault_of` says. `requests` keeps the
+    bodies, `headers` what was sent with them."""
 
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, answer: Answer, script: Sequence[str]) -> None:
+    def __init__(self, answer: Answer, script: Sequence[str], fault_of: FaultOf) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.answer = answer
         self.script = list(script)
+        self.fault_of = fault_of
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.released = threading.Event()
@@ -50,9 +53,11 @@ class MisbehavingServer(ThreadingHTTPServer):
 
 
 @contextmanager
-def misbehaving_server(answer: Answer, script: Sequence[str] = ()) -> Iterator[MisbehavingServer]:
+def misbehaving_server(
+    answer: Answer, script: Sequence[str] = (), fault_of: FaultOf = lambda body: ""
+) -> Iterator[MisbehavingServer]:
     """Serve until the block ends."""
-    server = MisbehavingServer(answer, script)
+    server = MisbehavingServer(answer, script, fault_of)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
@@ -74,7 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
         with self.mine.guard:
             self.mine.requests.append(body)
             self.mine.headers.append({name.lower(): value for name, value in self.headers.items()})
-            fault = self.mine.script.pop(0) if self.mine.script else ""
+            fault = self.mine.script.pop(0) if self.mine.script else self.mine.fault_of(body)
         match fault:
             case "400 max_tokens":
                 self._refuse(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
