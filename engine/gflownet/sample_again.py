@@ -8,8 +8,6 @@ The run's own log is not touched: its figures stay those of its own samples.
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 from pathlib import Path
 from typing import IO, Annotated
@@ -18,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from engine.config_file import load_config
 from engine.config_section import NonNegativeInt, PositiveInt, Section
-from engine.errors import DataError, SteerError, disk_errors
+from engine.errors import DataError, disk_errors
 from engine.events import encode
 from engine.gflownet import layout
 from engine.gflownet.agent_dataset import GAgentPyGDataset
@@ -26,8 +24,9 @@ from engine.gflownet.module import GFlowNetModule, prior_alpha
 from engine.gflownet.question_paths import QuestionSampler
 from engine.gflownet.questions import Questions
 from engine.gflownet.tables import EmbeddingTables, Texts
+from engine.line_service import error_line, main, serve_lines
 from engine.run_directory import RunDirectory
-from engine.torch_file import load_torch, torch_threads
+from engine.torch_file import load_torch
 
 
 class Wanted(Section):
@@ -74,10 +73,10 @@ class Again:
         try:
             wanted = Wanted.model_validate_json(line)
         except ValidationError as error:
-            return _error(f"this is no request: {error.errors()[0]['msg']}")
+            return error_line(f"this is no request: {error.errors()[0]['msg']}")
         number = self._numbers.get(wanted.sample_id)
         if number is None:
-            return _error(f"the held-out questions have no {wanted.sample_id}")
+            return error_line(f"the held-out questions have no {wanted.sample_id}")
         alpha = self._alpha if wanted.prior_alpha is None else wanted.prior_alpha
         event = self._sampler.sample(number, alpha, wanted.temperature, wanted.samples, wanted.draw)
         encoded = encode(event)
@@ -86,32 +85,10 @@ class Again:
         return encoded
 
 
-def _error(text: str) -> bytes:
-    return json.dumps({"error": text}).encode() + b"\n"
-
-
 def serve(run_dir: Path, requests: IO[str], replies: IO[bytes]) -> None:
     """Answer until the requests end."""
-    again: Again | None = None
-    for line in requests:
-        try:
-            again = again or Again(run_dir)
-            reply = again.answer(line)
-        except SteerError as error:
-            reply = _error(str(error))
-        replies.write(reply)
-        replies.flush()
-
-
-def main(arguments: list[str]) -> str | None:
-    """Serve standard input; what is wrong with the command line, if anything."""
-    if len(arguments) != 1:
-        return "usage: python -m engine.gflownet.sample_again RUN"
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    with torch_threads(1):
-        serve(Path(arguments[0]).absolute(), sys.stdin, sys.stdout.buffer)
-    return None
+    serve_lines(lambda: Again(run_dir).answer, requests, replies)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main("engine.gflownet.sample_again", serve))

@@ -7,8 +7,6 @@ or `{"error": "..."}`. Replies are also appended to `RUN/slsm/chat.jsonl`.
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 from pathlib import Path
 from typing import IO, Literal
@@ -18,8 +16,9 @@ from pydantic import Field, ValidationError
 
 from engine.config_file import load_config
 from engine.config_section import Section
-from engine.errors import SteerError, disk_errors
+from engine.errors import disk_errors
 from engine.events import ConflictFound, ConversationAnswered, StateUpdated
+from engine.line_service import Reply, error_line, main, serve_lines
 from engine.lm.load import load_model
 from engine.run_directory import RunDirectory
 from engine.slsm import layout
@@ -32,7 +31,6 @@ from engine.slsm.records import cost_of
 from engine.slsm.state import MemoryMode, State, empty_state
 from engine.slsm.turns import Conversation, Turn
 from engine.stage import StageContext
-from engine.torch_file import torch_threads
 
 
 class Wanted(Section):
@@ -166,37 +164,27 @@ def open_chat(run_dir: Path) -> Chat:
 
 def serve(run_dir: Path, requests: IO[str], replies: IO[bytes]) -> None:
     """Answer until the requests end."""
-    chat: Chat | None = None
     file = layout.folder(run_dir) / "chat.jsonl"
-    for line in requests:
-        try:
-            wanted = Wanted.model_validate_json(line)
-            chat = chat or open_chat(run_dir)
-            reply = msgspec.json.encode(chat.answer(wanted)) + b"\n"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with disk_errors(file), file.open("ab") as kept:
-                kept.write(reply)
-        except ValidationError as error:
-            reply = _error(f"this is no request: {error.errors()[0]['msg']}")
-        except SteerError as error:
-            reply = _error(str(error))
-        replies.write(reply)
-        replies.flush()
 
+    def begin() -> Reply:
+        chat = open_chat(run_dir)
 
-def _error(text: str) -> bytes:
-    return json.dumps({"error": text}).encode() + b"\n"
+        def reply(line: str) -> bytes:
+            try:
+                wanted = Wanted.model_validate_json(line)
+            except ValidationError as error:
+                return error_line(f"this is no request: {error.errors()[0]['msg']}")
+            encoded = msgspec.json.encode(chat.answer(wanted)) + b"\n"
+            with disk_errors(file):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                with file.open("ab") as kept:
+                    kept.write(encoded)
+            return encoded
 
+        return reply
 
-def main(arguments: list[str]) -> str | None:
-    """Serve standard input; what is wrong with the command line, if anything."""
-    if len(arguments) != 1:
-        return "usage: python -m engine.slsm.chat RUN"
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    with torch_threads(1):
-        serve(Path(arguments[0]).absolute(), sys.stdin, sys.stdout.buffer)
-    return None
+    serve_lines(begin, requests, replies)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main("engine.slsm.chat", serve))

@@ -1,0 +1,44 @@
+"""A process that answers one line of JSON by another, for the console: it holds a run's models."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from engine.errors import SteerError
+from engine.torch_file import torch_threads
+
+Reply = Callable[[str], bytes]
+"""One line to one line; raises SteerError for what a user can mend."""
+
+
+def error_line(text: str) -> bytes:
+    """What the console shows as an error."""
+    return json.dumps({"error": text}).encode() + b"\n"
+
+
+def serve_lines(begin: Callable[[], Reply], requests: IO[str], replies: IO[bytes]) -> None:
+    """Answer until the requests end. `begin` loads what is needed, at the first request and again if it failed."""
+    reply: Reply | None = None
+    for line in requests:
+        try:
+            reply = reply or begin()
+            answer = reply(line)
+        except SteerError as error:
+            answer = error_line(str(error))
+        replies.write(answer)
+        replies.flush()
+
+
+def main(module: str, serve: Callable[[Path, IO[str], IO[bytes]], None]) -> str | None:
+    """Serve standard input for the run that is named; what is wrong with the command line, if anything."""
+    if len(sys.argv) != 2:
+        return f"usage: python -m {module} RUN"
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    with torch_threads(1):
+        serve(Path(sys.argv[1]).absolute(), sys.stdin, sys.stdout.buffer)
+    return None
