@@ -168,6 +168,25 @@ _LOWER = _form(
 )
 
 
+_SIGNS = {
+    "exclamation mark": "!", "exclamation point": "!", "question mark": "?", "comma": ",", "semicolon": ";",
+    "colon": ":", "em dash": "—", "em-dash": "—", "parenthes": "()", "bracket": "()[]", "digit": "0123456789",
+    "asterisk": "*", "hashtag": "#",
+}  # fmt: skip
+
+
+def _sign(found: re.Match[str]) -> Check:
+    name = found["what"].casefold()
+    signs = next(signs for sign, signs in _SIGNS.items() if name.startswith(sign))
+    return Check(
+        f"sign {name}",
+        name,
+        lambda answer: any(sign in answer for sign in signs),
+        f"has no {name}",
+        f"has {name}",
+    )
+
+
 def _language(found: re.Match[str]) -> Check:
     name = found["language"].title()
     code = measures.LANGUAGES[name.casefold()]
@@ -274,6 +293,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Check | None]]
         *((pattern, _edge("end", "end")) for pattern in _edges(_END)),
         *((pattern, _edge("begin", "begin")) for pattern in _edges(_BEGIN)),
         (rf"\b(?:{_USE}|no|avoid|without|with|add|put) (?:any |an |some )?(?P<what>emojis?)\b", _EMOJI),
+        (rf"\b(?:{_USE}|no|avoid|without) (?:any |the )?(?P<what>(?:{'|'.join(_SIGNS)})(?:e?s)?)\b(?! \d)", _sign),
         (rf"\b(?:{_USE}|avoid)(?P<what>) (?P<rest>(?:any of )?(?:the |this |these )(?:word|phrase|term|expression)s?\b"
          r".+)$", _mention),
         (rf"\b(?:{_USE}|avoid)(?P<what>) (?P<rest>{_QUOTED}.*)$", _mention),

@@ -277,7 +277,7 @@ def _facts(clause: str, sentence: str) -> Iterator[Reading]:
 
 
 def _third_person(body: str) -> str:
-    body = re.sub(r",? from now on$", "", body)
+    body = re.sub(r"\bmy\b", "their", re.sub(r",? from now on$", "", body), flags=re.I)
     for first, third in ((r"^I am|^I'm", "The user is"), (r"^I have|^I've", "The user has"),
                          (r"^We are", "The user and others are"), (r"^We have", "The user and others have"),
                          (r"^I (?:don't|do not)", "The user does not"), (r"^I (?:can't|cannot)", "The user cannot"),

@@ -71,6 +71,11 @@ KEPT_AND_BROKEN = (
     ("Use a numbered list", "1. a\n2. b", "- a\n- b"),
     ("Keep it on a single line", "a b", "a\nb"),
     ("No emojis", "Good!", "Good 🎉"),
+    ("Please don't use any exclamation marks", "Good.", "Good!"),
+    ("Avoid commas in your answers", "One two.", "One, two."),
+    ("Do not use em dashes", "One - two.", "One — two."),
+    ("Write without parentheses", "One.", "One (1)."),
+    ("Never use digits", "One.", "1."),
     ("Never use any emoji", "Good :)", "Good ☺"),
     ("Put an emoji in every answer", "Good 🎉", "Good!"),
 )  # fmt: skip

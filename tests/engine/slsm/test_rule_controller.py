@@ -122,6 +122,7 @@ REAL = (
     ("I work as a nurse at a children's hospital.", "facts", "The user works as a nurse at a children's hospital"),
     ("I was born in 1990 in Lisbon.", "facts", "The user was born in 1990 in Lisbon"),
     ("I prefer tea over coffee.", "facts", "The user prefers tea over coffee"),
+    ("I'm planning a party for my daughter.", "facts", "The user is planning a party for their daughter"),
     ("Remember that I am left-handed.", "facts", "The user is left-handed"),
     ("Our meeting is at 3pm tomorrow.", "facts", "Our meeting is at 3pm tomorrow"),
     ("We are flying to Rome on Friday.", "facts", "The user and others are flying to Rome on Friday"),
