@@ -18,6 +18,7 @@ from app.client import prepare_resume, prepare_run, start_worker
 from engine.run_directory import RunDirectory
 
 SMALL = (
+    "run.stages=[mine, select, memory, eval]",
     "task.train_size=24",
     "task.eval_size=16",
     "offline_mine.batch_size_examples=4",
