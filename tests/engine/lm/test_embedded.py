@@ -211,8 +211,9 @@ def test_the_model_for_statements_is_right_and_wordy() -> None:
     assert 35 < sum(len(answer.tokens) for answer in answers) / len(answers) < 60
 
 
-def test_both_models_together_are_small() -> None:
-    assert sum(file.stat().st_size for file in EMBEDDED.parent.rglob("*") if file.is_file()) < 12e6
+def test_all_models_together_are_small() -> None:
+    """A package that carries them stays a quick download."""
+    assert sum(file.stat().st_size for file in EMBEDDED.parent.rglob("*") if file.is_file()) < 15e6
 
 
 def test_the_shipped_tokenizer_of_statements_is_the_one_that_is_built() -> None:
