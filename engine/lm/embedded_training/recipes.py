@@ -82,7 +82,9 @@ def attentive_document(rng: random.Random) -> Document:
 
 def copies_document(rng: random.Random) -> Document:
     """Words in a row, said again: copying a word that was never seen is learned from these."""
-    words = [draw_word(rng.choice((CLOSING_WORDS, NAMES, ITEMS)), "train", rng) for _ in range(rng.randint(3, 10))]
+    words = [
+        draw_word(rng.choice((CLOSING_WORDS, NAMES, ITEMS)), "train", rng) for _ in range(rng.randint(3, 10))
+    ]
     return Document(" ".join(words), " ".join(words * 2))
 
 

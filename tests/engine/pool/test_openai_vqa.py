@@ -160,7 +160,7 @@ def test_a_server_that_dies_is_not_asked_on_and_leaves_no_wrong_answers(
     asks = [VQAAsk(name, (row, row + 1)) for row in range(10) for name in dataset.splits["train"][:10]]
     path = tmp_path / "evaluated.jsonl"
     with misbehaving_server(nearest_neighbour, [""] * 5 + ["401"] * 200) as server:
-        evaluator = PairEvaluator(path, model(dataset, server, workers=2), dataset.annotations)
+        evaluator = PairEvaluator(path, model(dataset, server, workers=1), dataset.annotations)
         with pytest.raises(ServerFailed):
             evaluator.evaluate(asks, go_on)
         assert len(server.requests) < 5 + 8 + 4
