@@ -11,7 +11,7 @@ from app.slsm import SLSMState
 from app.state import RunState
 from engine.events import ModeScored
 from screens.panes.page import PagePane
-from screens.widgets.figures import fixed, interval
+from screens.widgets.figures import NONE, fixed, interval
 
 _EMPTY = """The modes are compared when all conversations have been answered.
 
@@ -61,6 +61,9 @@ def _scores(rows: list[ModeScored], palette: dict[str, Style]) -> Table:
     table = _table(palette, "score", "macro", "95% interval", "to baseline", "95% interval")
     best = max(row.score for row in rows)
     for row in rows:
+        if not row.judged:
+            table.add_row(row.mode, Text(row.memory_mode, palette["dim"]), NONE)
+            continue
         table.add_row(
             row.mode, Text(row.memory_mode, palette["dim"]),
             Text(fixed(row.score), palette["good"] if row.score == best else ""),
