@@ -106,7 +106,7 @@ def test_lost_terminal_leaves_the_engine_at_work(
     console = open_console("--config", str(make_config("Count", items=5000)))
     start_run(console)
     console.ptyproc.fileobj.close()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         if os.waitpid(console.pid, os.WNOHANG)[0]:
             break

@@ -168,7 +168,7 @@ def test_a_model_that_wants_another_form_gets_it_from_then_on() -> None:
 def test_a_server_that_refuses_both_forms_is_given_up() -> None:
     with misbehaving_server(reply, ["400 max_tokens"] * 9) as server:
         with pytest.raises(ServerFailed, match="refused the request") as caught:
-            OpenAIClient(section(server.url), "here").complete(HI)
+            OpenAIClient(section(server.url, timeout=10.0), "here").complete(HI)
         assert len(server.requests) == caught.value.calls == 2
 
 
