@@ -48,8 +48,8 @@ def _about(state: SLSMState, palette: dict[str, Style]) -> Text:
     return text
 
 
-def _table(palette: dict[str, Style], title: str, *headings: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
+def _table(palette: dict[str, Style], title: str, *headings: str, gap: int = 2) -> Table:
+    table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style=palette["heading"])
     table.add_column(title, no_wrap=True, min_width=12)
     table.add_column("memory", no_wrap=True, min_width=10)
     for heading in headings:
@@ -58,7 +58,7 @@ def _table(palette: dict[str, Style], title: str, *headings: str) -> Table:
 
 
 def _scores(rows: list[ModeScored], palette: dict[str, Style]) -> Table:
-    table = _table(palette, "score", "macro", "95% interval", "to baseline", "95% interval")
+    table = _table(palette, "score", "macro", "95% interval", "to baseline", "95% interval", gap=1)
     best = max(row.score for row in rows)
     for row in rows:
         if not row.judged:

@@ -100,7 +100,7 @@ async def test_modes_stand_side_by_side(session: RecordedSession, size: tuple[in
     async with SLSMApp(session).run_test(size=size) as pilot:
         text = await press(pilot, "2")
         assert "controller rules (offline)" in text and "judge exact (offline)" in text
-        assert "on_detection  flat" in text and "+1.000" in text
+        assert "on_detection flat" in text and "[+0.000, +1.000]" in text
         if size == WIDE:
             assert "fixed" in text and "broke" in text and "slsm/modes.csv" in text
 
