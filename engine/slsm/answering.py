@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 import msgspec
 
-from engine.events import ConflictFound, ConversationAnswered
+from engine.events import ConversationAnswered
 from engine.slsm.book import Book
 from engine.slsm.chat_model import ChatAsk, ChatModel
 from engine.slsm.controller import Controller, Detection
 from engine.slsm.following import Following
 from engine.slsm.judge import Judge, JudgeFailed
 from engine.slsm.multichallenge import Dialogues
+from engine.slsm.outcome import Detected, Given, answered, conflicts_of
 from engine.slsm.parallel import in_parallel
 from engine.slsm.policy import Decision, Mode, decide, note_of
 from engine.slsm.records import AnswerRecord, Cost, DetectionRecord, VerdictRecord, cost_of
@@ -136,12 +137,10 @@ class Answering:
 
         def keep(case: tuple[Conversation, str, int], found: Detection) -> None:
             conversation, memory, attempt = case
-            conflicts = [
-                ConflictFound(item=one.item, why=one.why, exact=one.exact) for one in found.conflicts
-            ]
             self.books.detections.add(
                 DetectionRecord(
-                    conversation_id=conversation.id, memory_mode=memory, attempt=attempt, conflicts=conflicts,
+                    conversation_id=conversation.id, memory_mode=memory, attempt=attempt,
+                    conflicts=conflicts_of(found),
                     failure=found.failure, cost=cost_of(found.spent),
                 )
             )  # fmt: skip
@@ -153,45 +152,22 @@ class Answering:
     def _result(self, conversation: Conversation, variant: Variant, attempt: int) -> ConversationAnswered:
         """Not judged yet."""
         mode, memory = variant
-        decision = self._decision(conversation, variant)
-        note = self._first_note(conversation, variant)
-        first = self.books.answers[conversation.id, attempt, note]
-        spent_model, detector, conflicts, last, failure = first.cost, Cost(), [], first, ""
+        decision, note = self._decision(conversation, variant), self._first_note(conversation, variant)
+        first, second, detected = self._given(conversation, attempt, note), None, None
         if mode == "on_detection":
-            detection = self.books.detections[conversation.id, memory, attempt]
-            # One call in the cost table (spec SLSM), however often a server was asked.
-            detector = Cost(1, detection.cost.tokens, detection.cost.cost)
-            conflicts, failure = detection.conflicts, detection.failure
-            note = self._note(conversation, memory) if conflicts else ""
-            if note:
-                last = self.books.answers[conversation.id, attempt, note]
-                spent_model += last.cost
-            decision = Decision(
-                bool(note), "the first answer goes against the memory" if conflicts else "no conflict"
-            )
+            found = self.books.detections[conversation.id, memory, attempt]
+            detected = Detected(found.conflicts, found.failure, found.cost)
+            note = self._note(conversation, memory) if found.conflicts else ""
+            second = self._given(conversation, attempt, note) if note else None
         controller = Cost() if memory == NO_MEMORY else self.following.cost(conversation, _mode(memory))
-        return ConversationAnswered(
-            conversation_id=conversation.id,
-            axis=conversation.axis,
-            mode=mode,
-            memory_mode=memory,
-            attempt=attempt,
-            answer=last.answer,
-            injected=bool(note),
-            reason=decision.reason,
-            note=note,
-            note_tokens=self.model.count_tokens(note) if note else 0,
-            first_answer=first.answer if last is not first else "",
-            conflicts=conflicts,
-            detector_failure=failure,
-            controller_calls=controller.calls,
-            controller_tokens=controller.tokens,
-            model_calls=spent_model.calls,
-            model_tokens=spent_model.tokens,
-            detector_calls=detector.calls,
-            detector_tokens=detector.tokens,
-            cost=round(controller.cost + spent_model.cost + detector.cost, 9),
+        tokens = self.model.count_tokens(note) if note else 0
+        return answered(
+            conversation, variant, attempt, decision, note, tokens, first, controller, detected, second
         )
+
+    def _given(self, conversation: Conversation, attempt: int, note: str) -> Given:
+        record = self.books.answers[conversation.id, attempt, note]
+        return Given(record.answer, record.cost)
 
     def _judge(self, wanted: Iterable[tuple[str, str]]) -> None:
         judge = self.judge

@@ -17,17 +17,18 @@ from pydantic import Field, ValidationError
 from engine.config_file import load_config
 from engine.config_section import Section
 from engine.errors import disk_errors
-from engine.events import ConflictFound, ConversationAnswered, StateUpdated
+from engine.events import ConversationAnswered, StateUpdated
 from engine.line_service import Reply, error_line, main, serve_lines
 from engine.lm.load import load_model
 from engine.run_directory import RunDirectory
 from engine.slsm import layout
 from engine.slsm.answering import NO_MEMORY
-from engine.slsm.chat_model import ChatAnswer, ChatAsk
+from engine.slsm.chat_model import ChatAsk
 from engine.slsm.following import gated, state_event
+from engine.slsm.outcome import Detected, Given, answered, conflicts_of
 from engine.slsm.parts import make_chat_model, make_controller
-from engine.slsm.policy import Decision, decide, note_of
-from engine.slsm.records import cost_of
+from engine.slsm.policy import decide, note_of
+from engine.slsm.records import Cost, cost_of
 from engine.slsm.state import MemoryMode, State, empty_state
 from engine.slsm.turns import Conversation, Turn
 from engine.stage import StageContext
@@ -61,6 +62,8 @@ class Chat:
         self._model = make_chat_model(context)
         self._turns: list[Turn] = []
         self._known: dict[MemoryMode, list[tuple[State, StateUpdated]]] = {}
+        self._followed = Cost()
+        """Of the controller in this request: a turn is read before its answer, and again with it."""
 
     def answer(self, wanted: Wanted) -> ChatReply:
         """The reply to one request."""
@@ -68,6 +71,7 @@ class Chat:
             self._turns, self._known = [], {}
         if not wanted.say:
             return ChatReply(turns=self._told(), states=[], answered=None)
+        self._followed = Cost()
         turns = [*self._turns, Turn(wanted.say)]
         states: list[StateUpdated] = []
         state = empty_state(wanted.memory_mode)
@@ -76,7 +80,7 @@ class Chat:
             before = known[-1][0] if known else state
             state, event = self._update(before, turns, wanted.memory_mode)
             states = [told for _, told in known] + [event]
-        answered = self._ask(wanted, Conversation("chat", tuple(turns)), state, states)
+        answered = self._ask(wanted, Conversation("chat", tuple(turns)), state)
         self._turns.append(Turn(wanted.say, answered.answer))
         return ChatReply(turns=self._told(), states=states, answered=answered)
 
@@ -93,60 +97,32 @@ class Chat:
 
     def _update(self, before: State, turns: list[Turn], mode: MemoryMode) -> tuple[State, StateUpdated]:
         update = self._controller.update(before, turns)
+        self._followed += cost_of(update.spent)
         if self._section.gate_facts_by_evidence:
             update = gated(before, update, turns[-1])
         return update.state, state_event("chat", mode, len(turns) - 1, before, update)
 
-    def _ask(
-        self, wanted: Wanted, conversation: Conversation, state: State, states: list[StateUpdated]
-    ) -> ConversationAnswered:
+    def _ask(self, wanted: Wanted, conversation: Conversation, state: State) -> ConversationAnswered:
         baseline = wanted.mode == "baseline"
         note = "" if baseline else note_of(state, self._section.note_max_items)
         decision = decide(wanted.mode, state, note, self._section.risk_modes)
         shown = note if decision.inject else ""
-        first = self._answered(conversation, shown)
-        spent, detector, conflicts, last, failure = cost_of(first.spent), None, [], first, ""
+        first, second, detected = self._given(conversation, shown), None, None
         if wanted.mode == "on_detection":
             found = self._controller.detect(state, conversation.turns, first.text)
-            conflicts = [
-                ConflictFound(item=one.item, why=one.why, exact=one.exact) for one in found.conflicts
-            ]
-            detector, failure = cost_of(found.spent), found.failure
-            shown = note if conflicts else ""
-            if shown:
-                last = self._answered(conversation, shown)
-                spent += cost_of(last.spent)
-            decision = Decision(
-                bool(shown), "the first answer goes against the memory" if conflicts else "no conflict"
-            )
-        return ConversationAnswered(
-            conversation_id="chat",
-            axis="",
-            mode=wanted.mode,
-            memory_mode=NO_MEMORY if baseline else wanted.memory_mode,
-            attempt=0,
-            answer=last.text,
-            injected=bool(shown),
-            reason=decision.reason,
-            note=shown,
-            note_tokens=self._model.count_tokens(shown) if shown else 0,
-            first_answer=first.text if last is not first else "",
-            conflicts=conflicts,
-            detector_failure=failure,
-            controller_calls=len(states),
-            controller_tokens=sum(event.tokens for event in states),
-            model_calls=spent.calls,
-            model_tokens=spent.tokens,
-            detector_calls=0 if detector is None else 1,
-            detector_tokens=0 if detector is None else detector.tokens,
-            cost=spent.cost
-            + sum(event.cost for event in states)
-            + (0.0 if detector is None else detector.cost),
+            detected = Detected(conflicts_of(found), found.failure, cost_of(found.spent))
+            shown = note if found.conflicts else ""
+            second = self._given(conversation, shown) if shown else None
+        variant = (wanted.mode, NO_MEMORY if baseline else wanted.memory_mode)
+        tokens = self._model.count_tokens(shown) if shown else 0
+        return answered(
+            conversation, variant, 0, decision, shown, tokens, first, self._followed, detected, second
         )
 
-    def _answered(self, conversation: Conversation, note: str) -> ChatAnswer:
+    def _given(self, conversation: Conversation, note: str) -> Given:
         seed = self._context.seed("chat", len(conversation.turns))
-        return next(self._model.answer([ChatAsk(tuple(conversation.messages(note)), seed)], lambda: None))
+        answer = next(self._model.answer([ChatAsk(tuple(conversation.messages(note)), seed)], lambda: None))
+        return Given(answer.text, cost_of(answer.spent))
 
 
 def open_chat(run_dir: Path) -> Chat:

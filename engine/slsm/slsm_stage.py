@@ -186,6 +186,8 @@ def _row(item: ModeScored) -> dict[str, object]:
     """A line of the table: axes side by side."""
     plain = msgspec.structs.asdict(item)
     axes = plain.pop("by_axis")
+    if not item.judged:
+        plain |= dict.fromkeys(("score", "low", "high"))
     return {
         **{name: value for name, value in plain.items() if name not in ("seq", "time", "stage")},
         **{f"{axis}": score for axis, score, *_ in axes},
