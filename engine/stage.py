@@ -6,12 +6,20 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from engine.config import Config, ModelSection
 from engine.events import Event, Notice, StageProgress, StageStarted
+from engine.lm.known_servers import KnownServers
 from engine.lm.protocol import LanguageModel
 from engine.seeds import derive_seed
+
+if TYPE_CHECKING:
+    from engine.lm.openai_client import OpenAIClient
+    from engine.lm.openai_section import OpenAISection
+
+Role = Literal["reflector", "judge", "controller", "model", "vision"]
+"""What a model behind a server is asked for; its requests are counted so."""
 
 
 class StopRequested(Exception):
@@ -44,6 +52,7 @@ class StageContext:
     `checkpoint` is called between items: it blocks while paused and raises `StopRequested` on stop.
     `boundary` stands where a larger unit of work ends (an iteration): there it also stops for "stop after this".
     `load_model` loads a language model once for all stages of a worker.
+    `servers` is what the roles know of the servers they ask.
     """
 
     stage: str
@@ -53,6 +62,7 @@ class StageContext:
     checkpoint: Callable[[], None]
     load_model: Callable[[ModelSection], LanguageModel]
     boundary: Callable[[], None] = lambda: None
+    servers: KnownServers = field(default_factory=KnownServers)
     _started: float = 0.0
     _tokens: int = 0
     _done: int = 0
@@ -60,6 +70,19 @@ class StageContext:
     def model(self) -> LanguageModel:
         """The run's own model."""
         return self.load_model(self.config.model)
+
+    def client(
+        self, section: OpenAISection, role: Role, where: str, requests_per_minute: float = 0
+    ) -> OpenAIClient:
+        """A client whose waiting a pause holds and a stop ends, and whose requests are counted for `role`; `where` is
+        the section's place in the configuration. Raises ConfigError for a key that is not there."""
+        from engine.lm.openai_client import OpenAIClient
+
+        self.servers.usage.open()
+        return OpenAIClient(
+            section, where, checkpoint=self.checkpoint, notice=self.notice,
+            requests_per_minute=requests_per_minute, stage=self.stage, role=role, servers=self.servers,
+        )  # fmt: skip
 
     def start(self, total: int, done: int = 0, unit: str = "items") -> None:
         """Announce the stage's size and how much of it an earlier attempt left."""

@@ -39,7 +39,9 @@ from engine.events import (
 )
 from engine.files import remove_unfinished
 from engine.gate import Gate
+from engine.lm.known_servers import KnownServers
 from engine.lm.protocol import LanguageModel
+from engine.lm.server_usage import UsageBook
 from engine.registry import resolve_stage
 from engine.run_directory import RunDirectory, RunRecord, StageRecord
 from engine.run_lock import RunLock
@@ -111,6 +113,7 @@ class Worker:
         self._lock = lock
         self._log: EventLog | None = None
         self._gate = Gate(self._emit, self._note_status)
+        self._servers = KnownServers(UsageBook(directory.path, self._emit))
         self._stage = ""
         self._progress: dict[str, Any] = {}
 
@@ -155,8 +158,9 @@ class Worker:
         record.status = "running"
         self._write_record()
         context = StageContext(
-            name, config, self._directory.path, self._emit, self._gate.checkpoint, models, self._gate.boundary
-        )
+            name, config, self._directory.path, self._emit, self._gate.checkpoint, models, self._gate.boundary,
+            servers=self._servers,
+        )  # fmt: skip
         started = time.monotonic()
         try:
             with full_disk_errors(self._directory.path):
@@ -166,6 +170,7 @@ class Worker:
             self._emit(StageStopped(done=context.done))
             raise
         finally:
+            self._servers.usage.settle()
             seconds = time.monotonic() - started
             record.seconds = round(record.seconds + seconds, 3)
         self._emit(StageFinished(seconds=round(seconds, 3), summary=result.summary, files=result.files))

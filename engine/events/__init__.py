@@ -53,6 +53,7 @@ from engine.events.run import (
     Header,
     ModelLoaded,
     Notice,
+    ServerUsage,
     StageFailed,
     StageFinished,
     StagePaused,
@@ -65,6 +66,7 @@ from engine.events.run import (
     WorkerStarted,
     WorkerStopped,
 )
+from engine.events.scale import ClusterJoined, ReplicaLost, ReplicaProgress, ReplicaStarted
 from engine.events.selector import SelectorCompared, SelectorPick, SelectorPicked, SelectorStep
 from engine.events.slsm import (
     ConflictFound,

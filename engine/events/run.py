@@ -105,6 +105,33 @@ class ModelLoaded(Event, tag=True, kw_only=True, frozen=True):
     seconds: float = 0.0
 
 
+class ServerUsage(Event, tag=True, kw_only=True, frozen=True):
+    """What a stage's role (reflector, judge, controller, model, vision) has asked of its server so far, over all
+    attempts at the run.
+
+    `requests` were sent, further attempts (`retries`) included; `failures`: given up after the last attempt. Tokens
+    are as the server counted them; `unreported` answers came without a count, `characters_sent` and
+    `characters_received` are theirs. `seconds` passed with requests under way, `waited` before them (backoff,
+    Retry-After, limits). `cost` in the prices' unit: None where no price is configured.
+    """
+
+    role: str
+    server: str
+    model: str
+    requests: int = 0
+    answered: int = 0
+    retries: int = 0
+    failures: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    unreported: int = 0
+    characters_sent: int = 0
+    characters_received: int = 0
+    seconds: float = 0.0
+    waited: float = 0.0
+    cost: float | None = None
+
+
 class TrainingStep(Event, tag=True, kw_only=True, frozen=True):
     """One reported point of a training curve."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from engine.evolution.history import Usage
 from engine.evolution.judge import JudgeFailed, Verdict
 from engine.evolution.openai_reflector import used
-from engine.lm.openai_client import Message, OpenAIClient, Reply, Schema, ServerFailed
+from engine.lm.completion import Reply, Unusable, json_object
+from engine.lm.openai_client import OpenAIClient, ServerFailed
+from engine.lm.request_form import Message, Schema
 
 _SYSTEM = """\
 You judge whether an answer to a question about a financial document is right. It is right if it agrees with any of \
@@ -63,25 +64,16 @@ class OpenAIJudge:
 
 
 def _read(reply: Reply, name: str) -> Verdict:
-    problem = ""
-    found: object = None
-    if reply.refusal:
-        problem = f"the model refused: {reply.refusal[:200]}"
-    elif reply.finish_reason == "length":
-        problem = "the verdict was cut off at the token limit"
-    else:
-        try:
-            found = json.loads(reply.text)
-        except (ValueError, RecursionError) as error:
-            problem = f"the verdict is not JSON ({error})"
-    if (
-        isinstance(found, dict)
-        and isinstance(found.get("correct"), bool)
-        and isinstance(found.get("reasoning"), str)
-    ):
-        return Verdict(found["correct"], found["reasoning"], used(reply.spent))
+    problem = "it is not an object with `reasoning` and `correct`"
+    try:
+        found = json_object(reply)
+        correct, reasoning = found.get("correct"), found.get("reasoning")
+        if isinstance(correct, bool) and isinstance(reasoning, str):
+            return Verdict(correct, reasoning, used(reply.spent))
+    except Unusable as error:
+        problem = str(error)
     raise JudgeFailed(
-        what=problem or "the verdict is not an object with `reasoning` and `correct`",
+        what=f"no verdict: {problem}",
         where=f"evolution.judge: {name}",
         mend="the answer is judged again, and left out if that fails as often as evolution.judge.attempts",
         usage=used(reply.spent),

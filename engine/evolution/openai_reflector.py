@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from engine.evolution.deltas import delta_problems
 from engine.evolution.history import Usage
 from engine.evolution.prompt import SYSTEM
 from engine.evolution.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
-from engine.lm.openai_client import Message, OpenAIClient, Reply, Schema, ServerFailed, Spent
+from engine.lm.completion import Reply, Spent, Unusable, json_object
+from engine.lm.openai_client import OpenAIClient, ServerFailed
+from engine.lm.request_form import Message, Schema
 
 ATTEMPTS = 2
 """The second one is told what was wrong with the first."""
@@ -79,15 +80,11 @@ def reply_schema(names: list[str]) -> Schema:
 
 def read_reply(reply: Reply, names: list[str]) -> dict[str, Any] | str:
     """The object, or what is wrong with it."""
-    if reply.refusal:
-        return f"the model refused: {reply.refusal[:200]}"
-    if reply.finish_reason == "length":
-        return "the reply was cut off at the token limit"
     try:
-        found = json.loads(reply.text)
-    except (ValueError, RecursionError) as error:
-        return f"it is not JSON ({error})"
-    if not isinstance(found, dict) or set(found) != {"deltas", "summary"}:
+        found = json_object(reply)
+    except Unusable as error:
+        return str(error)
+    if set(found) != {"deltas", "summary"}:
         return 'it is not an object with exactly "deltas" and "summary"'
     problems = delta_problems(found["deltas"], names)
     if problems:

@@ -9,8 +9,6 @@ from engine.evolution.processor import load_logits_processor, sglang_processor_s
 from engine.evolution.reflector import Reflector
 from engine.evolution.statistical_reflector import StatisticalReflector
 from engine.lm.load import model_path
-from engine.lm.openai_client import OpenAIClient
-from engine.lm.openai_section import OpenAISection
 from engine.lm.server import InProcessServer, ModelServer
 from engine.lm.sglang_server import SGLangServer
 from engine.lm.vocabulary import load_vocabulary
@@ -23,7 +21,7 @@ def make_judge(context: StageContext) -> Judge:
     if section.kind == "openai":
         from engine.evolution.openai_judge import OpenAIJudge
 
-        client = _client(context, section.openai, "evolution.judge.openai")
+        client = context.client(section.openai, "judge", "evolution.judge.openai")
         return OpenAIJudge(client, section.openai.model, section.tolerance)
     return NumericJudge(section.tolerance, section.text_threshold)
 
@@ -34,14 +32,9 @@ def make_reflector(context: StageContext) -> Reflector:
     if section.kind == "openai":
         from engine.evolution.openai_reflector import OpenAIReflector
 
-        client = _client(context, section.openai, "evolution.reflector.openai")
+        client = context.client(section.openai, "reflector", "evolution.reflector.openai")
         return OpenAIReflector(client, section.openai.model)
     return StatisticalReflector(section.step, section.limit)
-
-
-def _client(context: StageContext, section: OpenAISection, where: str) -> OpenAIClient:
-    """One whose waiting a pause holds and a stop ends."""
-    return OpenAIClient(section, where, checkpoint=context.checkpoint, notice=context.notice)
 
 
 def make_server(context: StageContext) -> ModelServer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import numpy as np
@@ -19,6 +20,8 @@ SYSTEM = (
     "else. If the triplets do not hold the answer, write: unknown."
 )
 LONGEST_PATH = 4
+AT_ONCE = 4
+"""Requests to a server."""
 
 
 class Reader(Protocol):
@@ -111,7 +114,7 @@ class ModelReader:
 
 
 class OpenAIReader:
-    """A model behind an OpenAI-compatible server."""
+    """A model behind an OpenAI-compatible server, asked a few questions at once."""
 
     def __init__(self, client: OpenAIClient, name: str) -> None:
         self.name = name
@@ -122,21 +125,23 @@ class OpenAIReader:
         return rough_tokens(text)
 
     def read(self, prompts: Sequence[EvidencePrompt], checkpoint: Callable[[], None]) -> list[str]:
-        answers = []
-        for prompt in prompts:
-            checkpoint()
-            messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt.text}]
-            answers.append(self._client.complete(messages).text)
-        return answers
+        checkpoint()
+        pool = ThreadPoolExecutor(AT_ONCE)
+        try:
+            return list(pool.map(self._one, prompts))
+        finally:
+            pool.shutdown(cancel_futures=True)  # after a failure nothing more is asked
+
+    def _one(self, prompt: EvidencePrompt) -> str:
+        messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt.text}]
+        return self._client.complete(messages).text
 
 
 def make_reader(context: StageContext, embedder: Callable[[], SentenceEmbedder]) -> Reader:
     """As `answer.reader` names it. Raises ConfigError for a key that is not there, ModelError for a model."""
     section = context.config.answer
     if section.reader == "openai":
-        client = OpenAIClient(
-            section.openai, "answer.openai", checkpoint=context.checkpoint, notice=context.notice
-        )
+        client = context.client(section.openai, "model", "answer.openai")
         return OpenAIReader(client, section.openai.model)
     if section.reader == "model":
         return ModelReader(context.load_model(section.model or context.config.model), section.max_new_tokens)

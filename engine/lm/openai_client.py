@@ -1,7 +1,7 @@
 """A language model behind an OpenAI-compatible server: requests, retries, and what they cost.
 
-The key is read from the environment when the client is made, is handed to the library, and is struck out of every
-text that leaves this file.
+The one client of every role (reflector, judge, controller, model, vision). The key is read from the environment when
+the client is made, is handed to the library, and is struck out of every text that leaves this file.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from typing import Any, Protocol
 
 from engine.errors import ConfigError, Problem, SteerError
 from engine.lm.background import LOOK_EVERY, finish
+from engine.lm.completion import Reply, Spent, Unusable, read_completion, usable_json
+from engine.lm.known_servers import KnownServers
+from engine.lm.request_form import Asked, Message, RequestForm, Schema, other_form
 from engine.lm.request_rate import RequestRate
 from engine.lm.retry_after import LONGEST_WAIT, retry_after
 from engine.lm.server_address import address_secrets, is_local, shown_address
-
-Message = dict[str, Any]
-"""`role` and `content`: a text, or a list of parts (text, image_url) as vision models take them."""
-Schema = dict[str, Any]
-"""`name` and `schema`, as `response_format` takes them."""
+from engine.lm.server_usage import Outcome, RequestRecord
 
 NO_KEY = "none"
 """As `api_key_env`: the server wants no key."""
@@ -55,6 +54,8 @@ class OpenAIConfig(Protocol):
     @property
     def retries(self) -> int: ...
     @property
+    def concurrency(self) -> int: ...
+    @property
     def max_tokens(self) -> int: ...
     @property
     def temperature(self) -> float: ...
@@ -62,25 +63,6 @@ class OpenAIConfig(Protocol):
     def price_prompt(self) -> float: ...
     @property
     def price_completion(self) -> float: ...
-
-
-@dataclass(frozen=True)
-class Spent:
-    """Requests that were sent; tokens of prompts and completions; cost in the prices' unit."""
-
-    calls: int = 0
-    tokens: int = 0
-    cost: float = 0.0
-
-
-@dataclass(frozen=True)
-class Reply:
-    """`finish_reason`: stop, length, content_filter, ...; `refusal`: the model's own words, if it refused."""
-
-    text: str
-    finish_reason: str
-    refusal: str
-    spent: Spent
 
 
 @dataclass(frozen=True)
@@ -94,13 +76,12 @@ class _Failure:
     adapted: bool = False
 
 
-@dataclass(frozen=True)
-class _Form:
-    """How the limit is called, and whether a temperature is sent: newer models of OpenAI refuse what older servers
-    want."""
+@dataclass
+class _Waiting:
+    """Seconds before the request under way, and with it."""
 
-    limit: str = "max_tokens"
-    temperature: bool = True
+    before: float = 0.0
+    began: float = 0.0
 
 
 class OpenAIClient:
@@ -114,25 +95,33 @@ class OpenAIClient:
         checkpoint: Callable[[], None] = lambda: None,
         notice: Callable[[str], None] = lambda text: None,
         requests_per_minute: float = 0,
+        *,
+        stage: str = "",
+        role: str = "",
+        servers: KnownServers | None = None,
     ) -> None:
         """`where` names the configuration's section in errors; 0 `requests_per_minute` are as many as there are.
 
         `checkpoint` may block or raise and is called all the while a reply or the next attempt is waited for, by
-        one thread at a time. `notice` is told of a server on this machine that is asked without a key. Raises
-        ConfigError without a key for any other server.
+        one thread at a time. `notice` is told what a user should know of the server. `servers`: what other roles
+        know of it, too; `stage` and `role` say for whom its requests are counted. Raises ConfigError without a key
+        for any server but one on this machine.
         """
         key = _key(config, where, notice)
         from openai import AsyncOpenAI  # a second: only who speaks to a server waits for it
 
         for name in ("httpx", "httpx2"):  # they log whole addresses
             logging.getLogger(name).setLevel(logging.WARNING)
-        self._config = config
-        self._where = where
+        self._config, self._where, self._stage, self._role = config, where, stage, role
         self._sleep = sleep or self._sleep_looking
-        self._checkpoint = checkpoint
+        self._checkpoint, self._notice = checkpoint, notice
         self._one_at_a_time = threading.Lock()
         self._secrets = [key] * bool(key) + address_secrets(config.base_url or "")
-        self._form = _Form()
+        servers = servers or KnownServers()
+        self._usage = servers.usage
+        self._known = servers.server(config.base_url or "", config.model)
+        self._places = servers.places(config.base_url or "")
+        self._told_uncounted = False
         self._rate = RequestRate(requests_per_minute)
         self._client = AsyncOpenAI(
             api_key=key or "none", base_url=config.base_url, timeout=config.timeout, max_retries=0
@@ -145,27 +134,36 @@ class OpenAIClient:
     def _server(self) -> str:
         return shown_address(self._config.base_url) if self._config.base_url else "OpenAI"
 
-    def complete(self, messages: Sequence[Message], schema: Schema | None = None) -> Reply:
+    def complete(
+        self, messages: Sequence[Message], schema: Schema | None = None, seed: int | None = None
+    ) -> Reply:
         """One completion; 408, 409, 429, 5xx, broken connections and answers that are no completion are tried
-        again. Raises ServerFailed, and whatever `checkpoint` raises.
+        again. With a `schema` the server is held to it as far as it can be; the reader checks. Raises ServerFailed,
+        DiskError where requests cannot be counted, and whatever `checkpoint` raises.
         """
-        calls, tries, wait = 0, 0, _FIRST_WAIT
+        asked = Asked(messages, self._config.max_tokens, self._config.temperature, schema, seed)
+        calls, tries, wait, waiting = 0, 0, _FIRST_WAIT, _Waiting()
         while True:
-            self._look()
-            if ahead := self._rate.next_wait(time.monotonic()):
-                self._sleep(ahead)
-            found = self._once(messages, schema)
+            found = self._attempt(asked, calls + 1, tries, waiting)
             calls += 1
             if isinstance(found, Reply):
                 return replace(found, spent=replace(found.spent, calls=calls))
+            waiting = _Waiting()
             if found.adapted:
                 continue
             tries += 1
-            if found.final or tries > self._config.retries:
+            if self._hopeless(found, tries):
                 attempts = "" if found.final else f" ({tries} attempts)"
                 raise self._failed(found.what + attempts, calls)
-            self._sleep(wait if found.wait is None else found.wait)
+            pause = wait if found.wait is None else found.wait
+            self._sleep(pause)
+            waiting.before += pause
             wait = min(2 * wait, LONGEST_WAIT)
+
+    def _hopeless(self, found: _Failure, tries: int) -> bool:
+        return found.final or tries > self._config.retries
+
+    # ------------------------------------------------------------ waiting
 
     def _look(self) -> None:
         with self._one_at_a_time:
@@ -177,19 +175,47 @@ class OpenAIClient:
             self._look()
             time.sleep(min(left, LOOK_EVERY))
 
-    def _once(self, messages: Sequence[Message], schema: Schema | None) -> Reply | _Failure:
+    # ------------------------------------------------------------ one request
+
+    def _attempt(self, asked: Asked, attempt: int, tries: int, waiting: _Waiting) -> Reply | _Failure:
+        """One request in its turn, and written down. `tries` failed before it."""
+        self._look()
+        turn = time.monotonic()
+        if ahead := self._rate.next_wait(turn):
+            self._sleep(ahead)
+        with self._places.one(self._config.concurrency, self._look):
+            waiting.began = time.monotonic()
+            waiting.before += waiting.began - turn
+            try:
+                found = self._once(asked)
+            except BaseException:
+                self._count(asked, _Failure("left while under way"), "stopped", attempt, waiting)
+                raise
+        if isinstance(found, Reply):
+            outcome: Outcome = "answered"
+        elif found.adapted:
+            outcome = "refused form"
+        else:
+            outcome = "failed" if self._hopeless(found, tries + 1) else "tried again"
+        self._count(asked, found, outcome, attempt, waiting)
+        return found
+
+    def _once(self, asked: Asked) -> Reply | _Failure:
         """A reply, or what went wrong."""
         import openai
 
-        form = self._form
+        form = self._known.form
         try:
-            return self._reply(finish(self._send(messages, schema, form), self._look))
+            reply = read_completion(finish(self._send(asked, form), self._look))
+            return self._priced(reply, asked, form)
         except openai.APIStatusError as error:
-            return self._refused(error.status_code, error, form)
+            return self._refused(error.status_code, error, asked, form)
         except (openai.APITimeoutError, TimeoutError):
             return _Failure(f"no answer within {self._config.timeout:g} s")
         except openai.APIConnectionError as error:
             return _Failure(self._told("the connection failed", error))
+        except Unusable as error:
+            return _Failure(str(error))
         except (openai.APIError, ValueError, RecursionError) as error:
             return _Failure(self._told("the answer cannot be read", error))
         except Exception as error:  # a body that breaks off surfaces as an error of the transport library
@@ -197,55 +223,78 @@ class OpenAIClient:
                 raise
             return _Failure(self._told("the connection broke", error))
 
-    async def _send(self, messages: Sequence[Message], schema: Schema | None, form: _Form) -> str:
+    async def _send(self, asked: Asked, form: RequestForm) -> str:
         """The reply's body. The whole of it has `timeout` seconds: the library's own limit begins anew with
         every byte."""
-        extra: dict[str, Any] = {form.limit: self._config.max_tokens}
-        if form.temperature:
-            extra["temperature"] = self._config.temperature
-        if schema is not None:
-            extra["response_format"] = {"type": "json_schema", "json_schema": {**schema, "strict": True}}
+        fields = form.body(asked)
         async with asyncio.timeout(self._config.timeout):
             raw = await self._client.chat.completions.with_raw_response.create(
-                model=self._config.model,
-                messages=list(messages),  # type: ignore[arg-type]
-                **extra,
+                model=self._config.model, **fields
             )
             return raw.text
 
-    def _refused(self, status: int, error: Any, form: _Form) -> _Failure:
+    def _refused(self, status: int, error: Any, asked: Asked, form: RequestForm) -> _Failure:
         """What a status other than 2xx means."""
+        other = other_form(form, asked, status, str(error))
+        if other is not None:
+            self._learn(form, *other)
+            return _Failure(self._told(f"the form was refused ({status})", error), adapted=True)
         if status in _PASSING or status >= 500:
             what = self._told(f"{_PASSING.get(status, 'the server failed')} ({status})", error)
             return _Failure(what, retry_after(error.response.headers, time.time()))
-        if status == 400:
-            text = str(error)
-            if form.limit == "max_tokens" and "max_completion_tokens" in text:
-                self._form = replace(self._form, limit="max_completion_tokens")
-                return _Failure("", adapted=True)
-            if form.temperature and "temperature" in text and "support" in text:
-                self._form = replace(self._form, temperature=False)
-                return _Failure("", adapted=True)
         return _Failure(self._told(f"the server refused the request ({status})", error), final=True)
 
-    def _reply(self, body: str) -> Reply | _Failure:
-        found = json.loads(body)
-        try:
-            choice = found["choices"][0]
-            message = choice["message"]
-            text, refusal = message.get("content") or "", message.get("refusal") or ""
-            usage = found.get("usage") or {}
-            prompt, completion = (
-                max(0, int(usage.get(f"{name}_tokens") or 0)) for name in ("prompt", "completion")
+    def _learn(self, old: RequestForm, new: RequestForm, what: str) -> None:
+        if self._known.learn(old, new):
+            self._notice(f"{self._where}: {self._config.model} at {self._server} {what}")
+
+    def _priced(self, reply: Reply, asked: Asked, form: RequestForm) -> Reply:
+        """The reply with its cost and without secrets: a server may repeat what it was sent."""
+        tokens = (reply.prompt_tokens or 0) + (reply.completion_tokens or 0)
+        reply = replace(
+            reply,
+            text=self.scrub(reply.text),
+            refusal=self.scrub(reply.refusal),
+            spent=Spent(1, tokens, self._cost(reply) or 0.0),
+        )
+        if asked.schema is not None and not form.tell_schema and not _is_json(reply):
+            told = "does not always reply in JSON: the schema is told in the prompt, too"
+            self._learn(form, replace(form, tell_schema=True), told)
+        return reply
+
+    def _cost(self, reply: Reply) -> float | None:
+        """None where prices or tokens are not known."""
+        prompt, completion = self._config.price_prompt, self._config.price_completion
+        if reply.prompt_tokens is None or not (prompt or completion):
+            return None
+        return (reply.prompt_tokens * prompt + (reply.completion_tokens or 0) * completion) / 1e6
+
+    # ------------------------------------------------------------ telling
+
+    def _count(
+        self, asked: Asked, found: Reply | _Failure, outcome: Outcome, attempt: int, waiting: _Waiting
+    ) -> None:
+        """Write the request down for its stage and role."""
+        reply = found if isinstance(found, Reply) else None
+        uncounted = reply is not None and reply.prompt_tokens is None
+        if uncounted and not self._told_uncounted:
+            self._told_uncounted = True
+            self._notice(
+                f"{self._where}: {self._server} does not say how many tokens it used; characters are counted"
             )
-        except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
-            return _Failure("the answer is no chat completion")
-        if not isinstance(text, str) or not isinstance(refusal, str):
-            return _Failure("the answer is no chat completion")
-        cost = (prompt * self._config.price_prompt + completion * self._config.price_completion) / 1e6
-        # A server may repeat what it was sent, and JSON may hold halves of letters, which no file can.
-        text, refusal = (self.scrub(told.encode(errors="replace").decode()) for told in (text, refusal))
-        return Reply(text, str(choice.get("finish_reason")), refusal, Spent(1, prompt + completion, cost))
+        self._usage.take(
+            RequestRecord(
+                time=round(time.time(), 3), stage=self._stage, role=self._role,
+                server=self._server, model=self._config.model, outcome=outcome, attempt=attempt,
+                why=found.what if isinstance(found, _Failure) else "",
+                prompt_tokens=reply.prompt_tokens if reply else None,
+                completion_tokens=reply.completion_tokens if reply else None,
+                characters_sent=_characters(asked.messages) if uncounted else 0,
+                characters_received=len(reply.text) if reply and uncounted else 0,
+                seconds=round(time.monotonic() - waiting.began, 3), waited=round(waiting.before, 3),
+                cost=self._cost(reply) if reply else None,
+            )
+        )  # fmt: skip
 
     def _told(self, what: str, error: Exception) -> str:
         text = " ".join(self.scrub(str(error)).split())
@@ -265,6 +314,26 @@ class OpenAIClient:
         )
         failed.calls = calls
         return failed
+
+
+def _is_json(reply: Reply) -> bool:
+    """Whether a structured reply is JSON, or breaks off for a reason that has nothing to do with it."""
+    try:
+        json.loads(usable_json(reply))
+    except Unusable:
+        return True
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _characters(messages: Sequence[Message]) -> int:
+    """Of all texts; images have none."""
+    texts = [message["content"] for message in messages if isinstance(message["content"], str)]
+    parts = [
+        part for message in messages if isinstance(message["content"], list) for part in message["content"]
+    ]
+    return sum(map(len, texts)) + sum(len(part.get("text", "")) for part in parts)
 
 
 def _key(config: OpenAIConfig, where: str, notice: Callable[[str], None]) -> str:

@@ -28,6 +28,9 @@ class OpenAISection(Section):
     retries: NonNegativeInt = Field(
         default=4, description="Further attempts after 408, 409, 429, 5xx and broken connections."
     )
+    concurrency: NonNegativeInt = Field(
+        default=0, description="Most requests under way at once, over all roles at this address; 0: no limit."
+    )
     max_tokens: PositiveInt = Field(default=2000, description="Longest reply, in tokens.")
     temperature: Annotated[float, Field(ge=0, le=2)] = Field(default=0.0, description="Sampling temperature.")
     price_prompt: NonNegative = Field(default=0.0, description="Price of a million prompt tokens.")

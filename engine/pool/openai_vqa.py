@@ -7,7 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from engine.errors import DataError
-from engine.lm.openai_client import Message, OpenAIClient, Reply, ServerFailed
+from engine.lm.completion import Reply
+from engine.lm.openai_client import OpenAIClient, ServerFailed
+from engine.lm.request_form import Message
 from engine.pool.dataset import Image, PoolDataset
 from engine.pool.image_url import image_url
 from engine.pool.settings import VisionSection
@@ -20,21 +22,11 @@ _DEAD_AFTER = 8
 class OpenAIVQA:
     """Asks side by side. What fails for one ask is that ask's error, what fails for many in a row the server's."""
 
-    def __init__(
-        self,
-        section: VisionSection,
-        dataset: PoolDataset,
-        checkpoint: Callable[[], None] = lambda: None,
-        notice: Callable[[str], None] = lambda text: None,
-        sleep: Callable[[float], None] | None = None,
-    ) -> None:
-        """`checkpoint`, `notice` and `sleep` as `OpenAIClient` takes them. Raises ConfigError without a key."""
+    def __init__(self, client: OpenAIClient, section: VisionSection, dataset: PoolDataset) -> None:
         self.name = section.model
-        self._dataset = dataset
+        self._client = client
         self._section = section
-        self._client = OpenAIClient(
-            section, "pool.vqa.openai", sleep, checkpoint, notice, section.requests_per_minute
-        )
+        self._dataset = dataset
 
     def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> Iterator[VQAReply]:
         """A reply each, in order, as they come. Raises ServerFailed where the server fails on several asks in a row, or

@@ -33,7 +33,9 @@ def make_vqa_model(context: StageContext, dataset: PoolDataset) -> VQAModel:
     if section.kind == "openai":
         from engine.pool.openai_vqa import OpenAIVQA
 
-        return OpenAIVQA(section.openai, dataset, context.checkpoint, context.notice)
+        openai = section.openai
+        client = context.client(openai, "vision", "pool.vqa.openai", openai.requests_per_minute)
+        return OpenAIVQA(client, openai, dataset)
     return DigitsVQA(_digits(dataset))
 
 

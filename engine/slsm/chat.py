@@ -19,7 +19,9 @@ from engine.config_section import Section
 from engine.errors import disk_errors
 from engine.events import ConversationAnswered, StateUpdated
 from engine.line_service import Reply, error_line, main, serve_lines
+from engine.lm.known_servers import KnownServers
 from engine.lm.load import load_model
+from engine.lm.server_usage import UsageBook
 from engine.run_directory import RunDirectory
 from engine.slsm import layout
 from engine.slsm.answering import NO_MEMORY
@@ -134,6 +136,7 @@ def open_chat(run_dir: Path) -> Chat:
         emit=lambda event: None,
         checkpoint=lambda: None,
         load_model=load_model,
+        servers=KnownServers(UsageBook(run_dir)),
     )
     return Chat(context)
 

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.lm.openai_client import OpenAIClient, Spent
+from engine.lm.completion import Spent
+from engine.lm.openai_client import OpenAIClient
 from engine.lm.protocol import LanguageModel, Request, Sampling
 from engine.slsm.turns import Message
 
@@ -79,7 +80,7 @@ class OpenAIChatModel:
             pool.shutdown(cancel_futures=True)  # after a failure nothing more is asked
 
     def _one(self, ask: ChatAsk) -> ChatAnswer:
-        reply = self._client.complete(ask.messages)
+        reply = self._client.complete(ask.messages, seed=ask.seed)
         if reply.refusal and not reply.text:
             return ChatAnswer(reply.refusal, reply.spent)
         return ChatAnswer(reply.text.strip(), reply.spent)

@@ -11,7 +11,9 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from engine.lm.openai_client import Message, OpenAIClient, Schema, ServerFailed, Spent
+from engine.lm.completion import Spent, Unusable, usable_json
+from engine.lm.openai_client import OpenAIClient, ServerFailed
+from engine.lm.request_form import Message, Schema
 from engine.slsm.checks import parse_check
 from engine.slsm.controller import Conflict, Detection, Update
 from engine.slsm.detection import exact_conflicts, flat_constraints
@@ -125,10 +127,6 @@ class _ConflictsReply(_Reply):
     conflicts: list[_ConflictReply] = Field(max_length=50)
 
 
-class _Refused(ValueError):
-    """The reply is not what was asked for."""
-
-
 Found = TypeVar("Found")
 
 
@@ -192,8 +190,8 @@ class OpenAIController:
                 return None, error.what, _sum(spent, Spent(error.calls))
             spent = _sum(spent, reply.spent)
             try:
-                return read(_usable(reply.text, reply.refusal, reply.finish_reason)), "", spent
-            except (ValidationError, DiffRefused, _Refused) as error:
+                return read(usable_json(reply)), "", spent
+            except (ValidationError, DiffRefused, Unusable) as error:
                 problem = _told(error)
         return None, problem, spent
 
@@ -207,16 +205,6 @@ def _again(messages: list[Message], problem: str) -> list[Message]:
 
 def _sum(a: Spent, b: Spent) -> Spent:
     return Spent(a.calls + b.calls, a.tokens + b.tokens, a.cost + b.cost)
-
-
-def _usable(text: str, refusal: str, finish_reason: str) -> str:
-    if refusal:
-        raise _Refused(f"the model refused: {refusal[:200]}")
-    if finish_reason == "length":
-        raise _Refused("the reply was cut off at the token limit")
-    if not text.strip():
-        raise _Refused("the reply is empty")
-    return text
 
 
 def _told(error: Exception) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
-from engine.lm.openai_client import Message, OpenAIClient, Schema, ServerFailed, Spent
+from engine.lm.completion import Spent, Unusable, json_object
+from engine.lm.openai_client import OpenAIClient, ServerFailed
+from engine.lm.request_form import Message, Schema
 from engine.slsm.judge import JudgeFailed, Verdict
 from engine.slsm.multichallenge import Criterion
 
@@ -44,13 +44,11 @@ class OpenAIJudge:
             reply = self._client.complete(messages, SCHEMA)
         except ServerFailed as error:
             raise _failed(error.what, self.name, Spent(error.calls)) from None
-        if reply.refusal:
-            raise _failed(f"the model refused: {reply.refusal[:200]}", self.name, reply.spent)
         try:
-            found = json.loads(reply.text)
-            verdict, reasoning = found["verdict"].strip().upper(), found["reasoning"]
-        except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-            verdict, reasoning = "", ""
+            found = json_object(reply)
+        except Unusable as error:
+            raise _failed(f"no verdict: {error}", self.name, reply.spent) from None
+        verdict, reasoning = str(found.get("verdict")).strip().upper(), found.get("reasoning")
         if verdict not in ("YES", "NO") or not isinstance(reasoning, str):
             raise _failed("the verdict is no object with `reasoning` and `verdict`", self.name, reply.spent)
         return Verdict(verdict == criterion.pass_criteria, f"{verdict}: {reasoning}", reply.spent)

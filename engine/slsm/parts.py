@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from engine.files import write_atomic
-from engine.lm.openai_client import OpenAIClient
-from engine.lm.openai_section import OpenAISection
 from engine.slsm import layout
 from engine.slsm.chat_model import ChatModel, LocalChatModel, OpenAIChatModel
 from engine.slsm.controller import Controller
@@ -35,9 +33,8 @@ def make_controller(context: StageContext) -> Controller:
     """Raises ConfigError for a key that is not there."""
     section = context.config.slsm.controller
     if section.kind == "openai":
-        return OpenAIController(
-            _client(context, section.openai, "slsm.controller.openai"), section.openai.model
-        )
+        client = context.client(section.openai, "controller", "slsm.controller.openai")
+        return OpenAIController(client, section.openai.model)
     return RuleController()
 
 
@@ -47,7 +44,7 @@ def make_chat_model(context: StageContext) -> ChatModel:
     if section.answers.kind == "openai":
         limits = {"max_tokens": section.max_new_tokens, "temperature": min(section.temperature, 2.0)}
         openai = section.answers.openai.model_copy(update=limits)
-        client = _client(context, openai, "slsm.answers.openai")
+        client = context.client(openai, "model", "slsm.answers.openai")
         return OpenAIChatModel(client, openai.model, section.concurrency)
     model = context.load_model(context.config.slsm_model)
     return LocalChatModel(model, section.max_new_tokens, section.temperature)
@@ -57,10 +54,6 @@ def make_judge(context: StageContext) -> Judge | None:
     """None where nothing is to be scored."""
     section = context.config.slsm.judge
     if section.kind == "openai":
-        return OpenAIJudge(_client(context, section.openai, "slsm.judge.openai"), section.openai.model)
+        client = context.client(section.openai, "judge", "slsm.judge.openai")
+        return OpenAIJudge(client, section.openai.model)
     return ExactJudge() if section.kind == "exact" else None
-
-
-def _client(context: StageContext, section: OpenAISection, where: str) -> OpenAIClient:
-    """One whose waiting a pause holds and a stop ends."""
-    return OpenAIClient(section, where, checkpoint=context.checkpoint, notice=context.notice)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image as Pillow
 
 from engine.errors import DataError
-from engine.lm.openai_client import ServerFailed
+from engine.lm.openai_client import OpenAIClient, ServerFailed
 from engine.pool.dataset import Image
 from engine.pool.digits import DigitsDataset
 from engine.pool.evaluated import PairEvaluator
@@ -43,7 +43,10 @@ def model(
 ) -> OpenAIVQA:
     fields = {"base_url": server.url, "api_key_env": "TEST_KEY", "timeout": 5.0, "retries": 1}
     sleep = [].append if waits is None else waits.append
-    return OpenAIVQA(VisionSection(**{**fields, **changes}), dataset, sleep=sleep)
+    section = VisionSection(**{**fields, **changes})
+    rate = section.requests_per_minute
+    asking = OpenAIClient(section, "pool.vqa.openai", sleep, requests_per_minute=rate)
+    return OpenAIVQA(asking, section, dataset)
 
 
 def go_on() -> None:
@@ -182,7 +185,8 @@ def test_a_stop_keeps_what_was_answered(dataset: DigitsDataset, tmp_path: Path) 
                 raise StopRequested
 
         section = VisionSection(base_url=server.url, api_key_env="TEST_KEY", timeout=60, workers=2)
-        evaluator = PairEvaluator(path, OpenAIVQA(section, dataset, checkpoint), dataset.annotations)
+        asking = OpenAIClient(section, "pool.vqa.openai", checkpoint=checkpoint)
+        evaluator = PairEvaluator(path, OpenAIVQA(asking, section, dataset), dataset.annotations)
         with pytest.raises(StopRequested):
             evaluator.evaluate(asks, go_on)
     kept = len(path.read_text().splitlines())
@@ -210,8 +214,9 @@ def test_a_stop_ends_the_waiting_of_all_requests(dataset: DigitsDataset) -> None
                 raise StopRequested
 
         section = VisionSection(base_url=server.url, api_key_env="TEST_KEY", timeout=60, workers=3)
+        asking = OpenAIClient(section, "pool.vqa.openai", checkpoint=checkpoint)
         with pytest.raises(StopRequested):
-            list(OpenAIVQA(section, dataset, checkpoint).answer(asks, go_on))
+            list(OpenAIVQA(asking, section, dataset).answer(asks, go_on))
         assert len(server.requests) < 6
 
 
