@@ -37,7 +37,8 @@ class TaskSection(Section):
         default="generated", description="Which task: its loader, prompt, answer extraction and metric."
     )
     path: str | None = Field(
-        default=None, description="Local JSONL/parquet file or folder; none: the hub, or the generator."
+        default=None,
+        description="File or folder (JSONL, parquet, JSON, CSV), or `hub:owner/name`; none: the usual copy on the hub.",
     )
     train_split: str = Field(default="train", description="Split that is mined.")
     train_size: PositiveInt = Field(default=200, description="Examples to mine.")

@@ -14,7 +14,7 @@ from engine.gflownet.settings import GraphsSection
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A row that is no question, and why."""
+    """A row that is no question, or none to be used, and why."""
 
     reason: str
 

@@ -1,8 +1,9 @@
-"""RoG-webqsp and RoG-cwq parquet files: `id, question, answer, q_entity, a_entity, graph`, a list of [h, r, t]."""
+"""RoG-webqsp and RoG-cwq (Luo et al. 2024) as parquet: `id, question, answer, q_entity, a_entity, graph`, a list of
+[h, r, t]."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,32 +15,36 @@ from engine.gflownet.layout import SPLITS
 from engine.gflownet.raw import RawSample
 from engine.gflownet.raw_sources import Unreadable
 from engine.gflownet.settings import GraphsSection
+from engine.tasks.hub import fetch, hub_name
+from engine.tasks.split_files import split_files
 
 COLUMNS = ("id", "question", "answer", "q_entity", "a_entity", "graph")
+HUB_FILES = "data/*.parquet"
+"""In `hub:rmanluo/RoG-webqsp` and `hub:rmanluo/RoG-cwq`."""
 ROWS_AT_ONCE = 64
 """A row holds some thousand triples."""
+_SETTING = "graphs.path"
 
 
 class RogSource:
-    """The files of a folder, `<split>*.parquet` each, in the order of their names; never a whole file in memory."""
+    """The parquet files of a folder, or of `hub:owner/name`, in the order of their names; never a whole file in memory.
+
+    What is asked in a held-out split is not trained on: of a question that stands in two splits, told by id or by
+    words, only the one in the later split of train, validation, test is kept.
+    """
 
     def __init__(self, section: GraphsSection) -> None:
         if section.path is None:
-            raise DataError(what="no folder of parquet files is named", where="graphs.path", mend="name it")
-        folder = Path(section.path).expanduser()
-        self._files = {split: sorted(folder.glob(f"{split}*.parquet")) for split in SPLITS}
+            raise DataError(what="no folder of parquet files is named", where=_SETTING, mend="name it")
+        folder = rog_folder(section.path)
+        self._files = {split: split_files(folder, split, _SETTING, (".parquet",)) for split in SPLITS}
         self._most = dict(
             zip(SPLITS, (section.train_size, section.validation_size, section.test_size), strict=True)
         )
-        for split, files in self._files.items():
-            if not files:
-                raise DataError(
-                    what=f"no {split}*.parquet is there",
-                    where=f"graphs.path: {folder}",
-                    mend="name the folder that holds the data set's parquet files",
-                )
+        for files in self._files.values():
             for file in files:
                 _check(file)
+        self._asked: dict[str, set[str]] = {}
 
     def size(self, split: str) -> int:
         """Rows there are, or as many as configured."""
@@ -49,12 +54,34 @@ class RogSource:
     def read(self, split: str) -> Iterator[RawSample | Unreadable]:
         """Row by row. A row that does not hold what it should is told as unreadable, and the next one is read."""
         left = self.size(split)
+        later = {other: self._questions(other) for other in SPLITS[SPLITS.index(split) + 1 :]}
         for file in self._files[split]:
-            for row in _rows(file):
+            for row in _rows(file, COLUMNS):
                 if left == 0:
                     return
                 left -= 1
-                yield parse_row(row)
+                found = parse_row(row)
+                again = [other for other, asked in later.items() if asked & _names(row)]
+                unread = isinstance(found, Unreadable) or not again
+                yield found if unread else Unreadable(f"asked in {again[0]}, too")
+
+    def _questions(self, split: str) -> set[str]:
+        """Ids and words of all questions of a split, however many of them are used."""
+        if split not in self._asked:
+            rows = (row for file in self._files[split] for row in _rows(file, COLUMNS[:2]))
+            self._asked[split] = set().union(*map(_names, rows))
+        return self._asked[split]
+
+
+def rog_folder(path: str) -> Path:
+    """The folder that a configuration names; `hub:owner/name` is fetched. Raises DataError."""
+    name = hub_name(path)
+    return Path(path).expanduser() if name is None else fetch(name, [HUB_FILES], _SETTING)
+
+
+def _names(row: dict[str, Any]) -> set[str]:
+    words = " ".join(str(row["question"] or "").split()).casefold()
+    return {f"id {row['id']}", f"words {words}"} if row["id"] and words else set()
 
 
 def parse_row(row: dict[str, Any]) -> RawSample | Unreadable:
@@ -95,12 +122,12 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _rows(file: Path) -> Iterator[dict[str, Any]]:
+def _rows(file: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
     parquet = _open(file)
     row = 0
     for group in range(parquet.num_row_groups):
         try:
-            for batch in parquet.iter_batches(ROWS_AT_ONCE, row_groups=[group], columns=list(COLUMNS)):
+            for batch in parquet.iter_batches(ROWS_AT_ONCE, row_groups=[group], columns=list(columns)):
                 found = batch.to_pylist()
                 row += len(found)
                 yield from found

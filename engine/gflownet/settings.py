@@ -19,7 +19,8 @@ class GraphsSection(Section):
         default="generated", description="The project's own generator, or RoG parquet files."
     )
     path: str | None = Field(
-        default=None, description="rog: folder with `train*.parquet`, `validation*.parquet`, `test*.parquet`."
+        default=None,
+        description="rog: folder with the parquet files of the three splits, or `hub:rmanluo/RoG-webqsp`.",
     )
     train_size: PositiveInt = Field(default=400, description="Questions to train on.")
     validation_size: PositiveInt = Field(default=50, description="Questions to choose by.")
@@ -45,7 +46,8 @@ class RetrieverSection(Section):
     """The stage `retriever`: scores for edges (spec 0.2)."""
 
     scores: str | None = Field(
-        default=None, description="SubgraphRAG's retrieval_result.pth; none: train the scorer."
+        default=None,
+        description="SubgraphRAG's retrieval_result.pth, or a folder of several; none: train the scorer.",
     )
     hidden: PositiveInt = Field(default=128, description="Width of the scorer.")
     distance_rounds: NonNegativeInt = Field(

@@ -48,31 +48,46 @@ def coverage(found: Sequence[Mapped | None]) -> Coverage:
     )
 
 
+_MEND = "give the file that SubgraphRAG's retriever wrote: a dictionary by sample id with `scored_triplets`"
+
+
 class GivenScores:
-    """The file's scores, asked sample by sample."""
+    """A file's scores, asked sample by sample; or those of all .pth files of a folder, as SubgraphRAG itself scores one
+    split a file."""
 
     def __init__(self, path: Path, texts: Texts) -> None:
-        self._path = path
         self._texts = texts
-        mend = "give the file that SubgraphRAG's retriever wrote: a dictionary by sample id with `scored_triplets`"
-        if not path.is_file():
-            raise DataError(what="there are no scores", where=f"retriever.scores: {path}", mend=mend)
-        self._samples: dict[str, Any] = load_torch(path, mend)
-        for sample_id, sample in self._samples.items():
+        files = sorted(path.glob("*.pth")) if path.is_dir() else [path]
+        if not files or not files[0].is_file():
+            raise DataError(what="there are no scores", where=f"retriever.scores: {path}", mend=_MEND)
+        self._samples: dict[str, tuple[Path, Any]] = {}
+        for file in files:
+            self._read(file)
+
+    def _read(self, file: Path) -> None:
+        for sample_id, sample in load_torch(file, _MEND).items():
             if not isinstance(sample, dict) or not isinstance(sample.get("scored_triplets"), list):
                 raise DataError(
-                    what=f"sample {sample_id} has no list `scored_triplets`", where=str(path), mend=mend
+                    what=f"sample {sample_id} has no list `scored_triplets`", where=str(file), mend=_MEND
                 )
+            if sample_id in self._samples:
+                raise DataError(
+                    what=f"sample {sample_id} is in two files: {self._samples[sample_id][0].name}, {file.name}",
+                    where=str(file.parent),
+                    mend="keep one file for each split",
+                )
+            self._samples[sample_id] = file, sample
 
     def of(self, data: Any) -> Mapped | None:
         """Scores of a retrieval graph's edges, or None where the file does not know the sample. An edge that stands
         there twice has its best score. Raises DataError for a triple that is none, or a score that is none."""
-        sample = self._samples.get(data.sample_id)
-        if sample is None:
+        found = self._samples.get(data.sample_id)
+        if found is None:
             return None
+        file, sample = found
         known: dict[Triple, float] = {}
         for number, triplet in enumerate(sample["scored_triplets"]):
-            key, score = self._checked(triplet, data.sample_id, number)
+            key, score = _checked(triplet, f"{file}: sample {data.sample_id}", number)
             known[key] = max(score, known.get(key, UNSCORED))
         edges = list(self._edges(data))
         return Mapped(
@@ -87,20 +102,21 @@ class GivenScores:
         for head, number, tail in zip(heads, data.edge_attr.tolist(), tails, strict=True):
             yield entity(head), relation(number), entity(tail)
 
-    def _checked(self, triplet: Any, sample_id: str, number: int) -> tuple[Triple, float]:
-        try:
-            head, relation, tail, score = triplet
-            score = float(score)
-        except (TypeError, ValueError):
-            score = float("nan")
-            head = relation = tail = ""
-        texts = isinstance(triplet, tuple | list) and all(
-            isinstance(part, str) for part in (head, relation, tail)
+
+def _checked(triplet: Any, place: str, number: int) -> tuple[Triple, float]:
+    try:
+        head, relation, tail, score = triplet
+        score = float(score)
+    except (TypeError, ValueError):
+        score = float("nan")
+        head = relation = tail = ""
+    texts = isinstance(triplet, tuple | list) and all(
+        isinstance(part, str) for part in (head, relation, tail)
+    )
+    if not texts or not 0 <= score <= 1:
+        raise DataError(
+            what=f"scored_triplets[{number}] is {str(triplet)[:80]}",
+            where=place,
+            mend="expected (head, relation, tail, score) with a score from 0 to 1",
         )
-        if not texts or not 0 <= score <= 1:
-            raise DataError(
-                what=f"sample {sample_id}: scored_triplets[{number}] is {str(triplet)[:80]}",
-                where=str(self._path),
-                mend="expected (head, relation, tail, score) with a score from 0 to 1",
-            )
-        return (head, relation, tail), max(score, UNSCORED)
+    return (head, relation, tail), max(score, UNSCORED)

@@ -1,4 +1,4 @@
-"""MultiChallenge's JSONL, and plain chat transcripts, as conversations.
+"""MultiChallenge's questions, from its JSONL or the hub's parquet, and plain chat transcripts, as conversations.
 
 What the target question and its criteria are is kept apart: only a judge is given them (DESIGN 7).
 """
@@ -7,14 +7,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from engine.errors import DataError
 from engine.slsm.turns import Conversation, turns_of
+from engine.tasks.hub import fetch, hub_name
+from engine.tasks.records import read_records
+from engine.tasks.split_files import split_files
 
+SETTING = "slsm.data.path"
+HUB = "hub:ScaleAI/MultiChallenge"
+HUB_FILES = "data/test-*.parquet"
+_Numbered = tuple[int, str, dict[str, Any]]
+"""Number of a record, its place, and what it holds."""
 _FIELDS = ("QUESTION_ID", "AXIS", "CONVERSATION", "TARGET_QUESTION", "PASS_CRITERIA")
 
 
@@ -42,27 +50,42 @@ class Dialogues:
 
 
 def read_dialogues(path: Path, most: int) -> Dialogues:
-    """The first `most` conversations of a JSONL file. Raises DataError with line and field."""
+    """The first `most` conversations of a file. Raises DataError with line and field."""
     try:
         data = path.read_bytes()
     except OSError as error:
         raise DataError(
             what=f"cannot be read: {error.strerror}",
             where=str(path),
-            mend="set slsm.data.path to a JSONL file",
+            mend=f"set {SETTING} to a file, or to {HUB}",
         ) from error
-    return parse_dialogues(data, str(path), path.stem, most)
+    if path.suffix != ".parquet":
+        return parse_dialogues(data, str(path), path.stem, most)
+    rows = ((number, place, record) for number, (place, record) in enumerate(read_records(path), 1))
+    return _dialogues(rows, str(path), path.stem, most, hashlib.sha256(data).hexdigest())
+
+
+def dialogues_file(path: str) -> Path:
+    """The file that a configuration names: a path, or `hub:owner/name`. Raises DataError."""
+    name = hub_name(path)
+    if name is None:
+        return Path(path).expanduser()
+    folder = fetch(name, [HUB_FILES], SETTING)
+    return split_files(folder, "test", SETTING)[0]
 
 
 def parse_dialogues(data: bytes, where: str, name: str, most: int) -> Dialogues:
-    """The same from bytes."""
+    """The same from JSONL in bytes."""
+    return _dialogues(_lines(data, where), where, name, most, hashlib.sha256(data).hexdigest())
+
+
+def _dialogues(records: Iterable[_Numbered], where: str, name: str, most: int, digest: str) -> Dialogues:
     conversations: dict[str, Conversation] = {}
     criteria: dict[str, Criterion] = {}
-    for number, record in _records(data, where):
+    for number, place, record in records:
         if len(conversations) == most:
             break
-        place = f"{where}, line {number}"
-        conversation, criterion = _conversation(record, place, number)
+        conversation, criterion = _conversation(_published(record), place, number)
         if conversation.id in conversations:
             raise _wrong(
                 place, f"the id {conversation.id!r} occurs twice", "give every conversation its own id"
@@ -74,20 +97,32 @@ def parse_dialogues(data: bytes, where: str, name: str, most: int) -> Dialogues:
         raise _wrong(
             where, "no conversation", "one JSON object a line, in MultiChallenge's form or with `messages`"
         )
-    return Dialogues(list(conversations.values()), criteria, hashlib.sha256(data).hexdigest(), name)
+    return Dialogues(list(conversations.values()), criteria, digest, name)
 
 
-def _records(data: bytes, where: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(data.splitlines(), 1):
+def _lines(data: bytes, where: str) -> Iterator[_Numbered]:
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
         if not line.strip():
             continue
+        place = f"{where}, line {number}"
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise _wrong(f"{where}, line {number}", f"not JSON: {error}", "one JSON object a line") from None
+            raise _wrong(place, f"not JSON: {error}", "one JSON object a line") from None
         if not isinstance(record, dict):
-            raise _wrong(f"{where}, line {number}", "not a JSON object", "one JSON object a line")
-        yield number, record
+            raise _wrong(place, "not a JSON object", "one JSON object a line")
+        yield number, place, record
+
+
+def _published(record: dict[str, Any]) -> dict[str, Any]:
+    """The same with the names of the JSONL: the hub's copy has them in small letters, and keeps messages by column."""
+    if "conversation" in record and "CONVERSATION" not in record:
+        record = {name.upper(): value for name, value in record.items()}
+        columns = record["CONVERSATION"]
+        if isinstance(columns, dict) and len(columns.get("role") or ()) == len(columns.get("content") or ()):
+            pairs = zip(columns.get("role") or (), columns.get("content") or (), strict=True)
+            record["CONVERSATION"] = [{"role": role, "content": content} for role, content in pairs]
+    return record
 
 
 def _conversation(record: dict[str, Any], place: str, number: int) -> tuple[Conversation, Criterion | None]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from engine.files import write_atomic
 from engine.slsm import layout
 from engine.slsm.chat_model import ChatModel, LocalChatModel, OpenAIChatModel
 from engine.slsm.controller import Controller
 from engine.slsm.judge import ExactJudge, Judge
-from engine.slsm.multichallenge import Dialogues, parse_dialogues, read_dialogues
+from engine.slsm.multichallenge import Dialogues, dialogues_file, parse_dialogues, read_dialogues
 from engine.slsm.openai_controller import OpenAIController
 from engine.slsm.openai_judge import OpenAIJudge
 from engine.slsm.rule_controller import RuleController
@@ -21,7 +19,7 @@ def make_dialogues(context: StageContext) -> Dialogues:
     """From the file that is named; else generated, and written into the run."""
     data = context.config.slsm.data
     if data.path is not None:
-        return read_dialogues(Path(data.path), data.conversations)
+        return read_dialogues(dialogues_file(data.path), data.conversations)
     text = multichallenge_jsonl(data.conversations, context.config.run.seed)
     path = layout.dialogues(context.run_dir)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -37,7 +37,8 @@ class SLSMJudgeSection(Section):
 class SLSMDataSection(Section):
     path: str | None = Field(
         default=None,
-        description="JSONL of MultiChallenge or of plain chats (`messages`); none: dialogues are generated.",
+        description="JSONL of MultiChallenge or of plain chats (`messages`), or `hub:ScaleAI/MultiChallenge`; none: "
+        "dialogues are generated.",
     )
     conversations: PositiveInt = Field(
         default=240, description="Most conversations; of generated ones, how many."

@@ -1,5 +1,5 @@
-"""FinanceBench: questions over pages of annual reports, from JSONL in its published fields, or generated ones
-over small statements (Islam et al. 2023; spec Evolution 3)."""
+"""FinanceBench: questions over pages of annual reports, from JSONL in its published fields, here or on the hub, or
+generated ones over small statements (Islam et al. 2023; spec Evolution 3)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ from engine.errors import ConfigError, DataError, Problem
 from engine.tasks.example import TaskExample
 from engine.tasks.generated.splits import Split
 from engine.tasks.generated.statements import StatementQuestion, generate_statements
-from engine.tasks.records import read_jsonl_records
+from engine.tasks.hub import fetch, hub_name
+from engine.tasks.records import read_records
 
 FIELDS = ("financebench_id", "question", "answer", "evidence")
+HUB_FILE = "financebench_merged.jsonl"
+"""The 150 open questions in `hub:PatronusAI/financebench`; on GitHub the same file is called
+financebench_open_source.jsonl."""
+_SETTING = "evolution.financebench"
 
 
 def statement_prompt(evidence: str, question: str) -> str:
@@ -24,10 +29,22 @@ def statement_prompt(evidence: str, question: str) -> str:
 def load_financebench(path: str, indices: Sequence[int] | None) -> list[TaskExample]:
     """Examples of a FinanceBench JSONL file, all of them or those at `indices` (0-based lines).
 
-    `evidence` is a list of objects with `evidence_text`, as published, or of such texts. Raises DataError with
-    file and line, and ConfigError for an index that is not there.
+    `path`: the file, or `hub:PatronusAI/financebench`. `evidence` is a list of objects with `evidence_text`, as
+    published, or of such texts; older copies have `evidence_text` beside the question. Raises DataError with file and
+    line, and ConfigError for an index that is not there.
     """
-    examples = [_example(record, where) for where, record in _lines(path)]
+    examples: list[TaskExample] = []
+    seen: set[str] = set()
+    for where, record in read_records(_file(path)):
+        example = _example(record, where)
+        if example.id in seen:
+            raise DataError(
+                what=f"the id {example.id!r} occurs twice",
+                where=where,
+                mend="remove one of the two questions",
+            )
+        seen.add(example.id)
+        examples.append(example)
     if not examples:
         raise DataError(what="the data set is empty", where=path, mend="give a file with questions")
     if indices is None:
@@ -62,15 +79,16 @@ def financebench_record(question: StatementQuestion) -> dict[str, Any]:
     }
 
 
-def _lines(path: str) -> Sequence[tuple[str, dict[str, Any]]]:
-    try:
-        return list(read_jsonl_records(Path(path)))
-    except OSError as error:
+def _file(path: str) -> Path:
+    name = hub_name(path)
+    file = Path(path).expanduser() if name is None else fetch(name, [HUB_FILE], _SETTING) / HUB_FILE
+    if not file.is_file():
         raise DataError(
-            what=f"the questions cannot be read: {error.strerror}",
+            what="the questions cannot be read: there is no such file",
             where=path,
-            mend="correct `evolution.financebench`",
-        ) from error
+            mend=f"correct `{_SETTING}`: a JSONL file, or hub:PatronusAI/financebench",
+        )
+    return file
 
 
 def _generated(question: StatementQuestion) -> TaskExample:
@@ -78,6 +96,8 @@ def _generated(question: StatementQuestion) -> TaskExample:
 
 
 def _example(record: dict[str, Any], where: str) -> TaskExample:
+    if "evidence" not in record and "evidence_text" in record:
+        record = record | {"evidence": record["evidence_text"]}
     missing = [name for name in FIELDS if name not in record]
     if missing:
         raise DataError(
@@ -85,8 +105,10 @@ def _example(record: dict[str, Any], where: str) -> TaskExample:
             where=where,
             mend="use FinanceBench's published fields: " + ", ".join(FIELDS),
         )
-    question, answer = str(record["question"]), record["answer"]
-    golds = [str(gold) for gold in answer] if isinstance(answer, list) else [str(answer)]
+    question, answer = str(record["question"] or ""), record["answer"]
+    golds = [str(gold) for gold in answer] if isinstance(answer, list) else [str(answer or "")]
+    if not question.strip() or not golds or not all(gold.strip() for gold in golds):
+        raise DataError(what="`question` or `answer` is empty", where=where, mend="mend or remove the line")
     return TaskExample(
         id=str(record["financebench_id"]),
         question=question,
@@ -103,7 +125,7 @@ def _example(record: dict[str, Any], where: str) -> TaskExample:
 def _evidence(evidence: object, where: str) -> str:
     pieces = evidence if isinstance(evidence, list) else [evidence]
     texts = [piece.get("evidence_text") if isinstance(piece, dict) else piece for piece in pieces]
-    if not texts or not all(isinstance(text, str) for text in texts):
+    if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
         raise DataError(
             what="`evidence` holds no text", where=where, mend="give a list of objects with `evidence_text`"
         )

@@ -1,7 +1,8 @@
-"""Raw records of a data set: JSONL or parquet on disk, or the hub."""
+"""Records of a data file: JSONL, a JSON list, parquet or CSV, each with the place where it stands."""
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,57 +11,73 @@ from typing import Any
 from engine.errors import DataError
 
 Record = tuple[str, dict[str, Any]]
-"""Where it stands (file:line), and what it holds."""
+"""Where it stands (`file:line`, `file: row n`), and what it holds."""
 
-HUB = {
-    "gsm8k": ("openai/gsm8k", "main"),
-    "math500": ("HuggingFaceH4/MATH-500", None),
-    "arc-c": ("allenai/ai2_arc", "ARC-Challenge"),
-    "aime": ("Maxwell-Jia/AIME_2024", None),
-}
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_MEND = "mend or remove it"
 
 
-def read_records(dataset: str, path: str | None, split: str) -> Iterator[Record]:
-    """Records of a file, of the file for `split` in a folder, or of the hub."""
-    if path is None:
-        return _hub(dataset, split)
-    file = _file(Path(path), split)
-    return _parquet(file) if file.suffix == ".parquet" else read_jsonl_records(file)
-
-
-def _file(path: Path, split: str) -> Path:
-    if path.is_file():
-        return path
-    found = sorted(
-        p for p in path.glob("**/*") if p.suffix in (".jsonl", ".parquet") and p.stem.startswith(split)
-    )
-    if not found:
+def read_records(path: Path) -> Iterator[Record]:
+    """One record after the other. Raises DataError for a file that cannot be read, and a record that is none."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(_POINTER))
+    except OSError as error:
         raise DataError(
-            what=f"no data file for the split {split!r}",
+            what=f"cannot be read: {error.strerror}", where=str(path), mend="name a data file"
+        ) from error
+    if start == _POINTER:
+        raise DataError(
+            what="this is a pointer of git-lfs, not the file itself",
             where=str(path),
-            mend=f"put {split}.jsonl or {split}.parquet there, or name a file in task.path",
+            mend="fetch the file: git lfs pull",
         )
-    return found[0]
+    if path.suffix == ".parquet":
+        return _parquet(path)
+    if path.suffix == ".csv":
+        return _csv(path)
+    return _json_list(path) if start.lstrip()[:1] == b"[" else read_jsonl_records(path)
 
 
 def read_jsonl_records(path: Path) -> Iterator[Record]:
     """Objects of a JSON-lines file, blank lines left out. Raises DataError with file and line."""
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
             where = f"{path}:{number}"
             try:
-                record = json.loads(line)
-            except ValueError as error:
-                raise DataError(
-                    what=f"this line is not JSON ({error})", where=where, mend="mend or remove the line"
-                ) from error
-            if not isinstance(record, dict):
-                raise DataError(
-                    what="this line is not a JSON object", where=where, mend="mend or remove the line"
-                )
-            yield where, record
+                record = json.loads(line.decode("utf-8-sig"))
+            except (ValueError, RecursionError) as error:
+                raise DataError(what=f"this line is not JSON ({error})", where=where, mend=_MEND) from error
+            yield where, _mapping(record, where, "line")
+
+
+def _json_list(path: Path) -> Iterator[Record]:
+    try:
+        records = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise DataError(
+            what=f"this is not JSON ({error})", where=str(path), mend="fetch the file again"
+        ) from error
+    for number, record in enumerate(records, 1):
+        where = f"{path}: record {number}"
+        yield where, _mapping(record, where, "record")
+
+
+def _csv(path: Path) -> Iterator[Record]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            for row in reader:
+                where = f"{path}:{reader.line_num}"
+                if None in row or None in row.values():
+                    raise DataError(what="this row has not the header's columns", where=where, mend=_MEND)
+                yield where, dict(row)
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise DataError(
+            what=f"this is no CSV in UTF-8 ({error})", where=str(path), mend="fetch the file again"
+        ) from error
 
 
 def _parquet(path: Path) -> Iterator[Record]:
@@ -68,30 +85,19 @@ def _parquet(path: Path) -> Iterator[Record]:
     import pyarrow.parquet as parquet
 
     try:
-        file = parquet.ParquetFile(path)
-        row = 0
-        for group in range(file.num_row_groups):
-            for record in file.read_row_group(group).to_pylist():
-                row += 1
-                yield f"{path}:row {row}", record
-    except (pyarrow.ArrowException, OSError) as error:
+        with parquet.ParquetFile(path) as file:
+            row = 0
+            for group in range(file.num_row_groups):
+                for record in file.read_row_group(group).to_pylist():
+                    row += 1
+                    yield f"{path}: row {row}", record
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(
             what=f"no readable parquet file ({error})", where=str(path), mend="fetch it again"
         ) from error
 
 
-def _hub(dataset: str, split: str) -> Iterator[Record]:
-    name, config = HUB[dataset]
-    mend = "set task.path to a local JSONL or parquet file, or install `steer-tui[hub]` and go online"
-    try:
-        from datasets import load_dataset  # pyright: ignore[reportMissingImports]
-    except ImportError as error:
-        raise DataError(
-            what="the package `datasets` is not installed", where=f"hub:{name}", mend=mend
-        ) from error
-    try:
-        rows = load_dataset(name, config, split=split)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise DataError(what=f"the hub cannot be read ({error})", where=f"hub:{name}", mend=mend) from error
-    for index, record in enumerate(rows):
-        yield f"hub:{name}:{split}:{index}", dict(record)
+def _mapping(record: Any, where: str, unit: str) -> dict[str, Any]:
+    if not isinstance(record, dict):
+        raise DataError(what=f"this {unit} is not a JSON object", where=where, mend=_MEND)
+    return record

@@ -48,9 +48,13 @@ def write(folder: Path, rows: list[dict[str, Any]], split: str, row_group_size: 
 def folder(tmp_path: Path) -> Path:
     data = tmp_path / "rog"
     data.mkdir()
-    rows = [row(id=f"q{number}", question=f"question {number}") for number in range(5)]
     for split in layout.SPLITS:
-        write(data, rows, split)
+        prefix = {"train": "q", "validation": "v", "test": "t"}[split]
+        write(
+            data,
+            [row(id=f"{prefix}{number}", question=f"question {prefix} {number}") for number in range(5)],
+            split,
+        )
     return data
 
 
@@ -118,8 +122,11 @@ def test_files_become_graphs_and_bad_rows_are_counted(folder: Path, tmp_path: Pa
 def test_no_folder_no_files_no_parquet_no_column(folder: Path, tmp_path: Path):
     with pytest.raises(DataError, match="no folder"):
         RogSource(GraphsSection(dataset="rog"))
-    with pytest.raises(DataError, match=r"no train\*.parquet"):
+    with pytest.raises(DataError, match=r"no such file or folder.*graphs\.path.*train\.parquet"):
         RogSource(section(tmp_path / "nowhere"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=r"no file of the split `train`"):
+        RogSource(section(tmp_path / "empty"))
     file = folder / "validation-00000-of-00001.parquet"
     pq.write_table(pa.table({"id": ["a"], "question": ["b"]}), file)
     with pytest.raises(DataError, match="no column answer, q_entity, a_entity, graph"):
@@ -133,6 +140,39 @@ def test_no_folder_no_files_no_parquet_no_column(folder: Path, tmp_path: Path):
 def test_a_graph_column_of_another_type_is_one_error(folder: Path, graph: object):
     write(folder, [row(graph=graph)], "train")
     with pytest.raises(DataError, match=r"column graph holds .*train-00000"):
+        RogSource(section(folder))
+
+
+def test_a_question_of_two_splits_is_kept_in_the_later_one(folder: Path, tmp_path: Path):
+    """However it is spaced, under whatever id; also where the later split is not read to its end."""
+    rows = [
+        row(id="new", question=" Question  T 4 "),
+        row(id="v1", question="another"),
+        row(id="q", question="third"),
+    ]
+    write(folder, rows, "train")
+    write(folder, [row(id="t0", question="by id"), row(id="v1", question="fourth")], "validation")
+    settings = section(folder, test_size=1)
+    assert [type(one).__name__ for one in RogSource(settings).read("train")] == ["Unreadable"] * 2 + [
+        "RawSample"
+    ]
+    events = run_stage(BuildGraphs(), small_config(graphs=settings.model_dump()), tmp_path / "run")
+    built = {event.split: event for event in events if isinstance(event, GraphsBuilt)}
+    assert built["train"].dropped == {"asked in test, too": 1, "asked in validation, too": 1}
+    assert built["validation"].dropped == {"asked in test, too": 1} and built["validation"].samples == 1
+    assert built["test"].dropped == {} and built["test"].samples == 1
+
+
+def test_shards_are_read_in_order_and_a_missing_one_is_named(folder: Path):
+    """As RoG-cwq is published: several files a split, with a digest behind their numbers."""
+    (folder / "test-00000-of-00001.parquet").unlink()
+    for number in (1, 0):
+        table = pa.Table.from_pylist([row(id=f"t{number}", question=f"part {number}")])
+        pq.write_table(table, folder / f"test-0000{number}-of-00002-4fdfd3ea11c73388.parquet")
+    found = list(RogSource(section(folder)).read("test"))
+    assert [one.id for one in found if isinstance(one, RawSample)] == ["t0", "t1"]
+    (folder / "test-00000-of-00002-4fdfd3ea11c73388.parquet").unlink()
+    with pytest.raises(DataError, match="`test` is not whole: test-00000-of-00002 not there"):
         RogSource(section(folder))
 
 

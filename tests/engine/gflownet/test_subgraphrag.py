@@ -167,7 +167,7 @@ def test_parallel_edges_are_told_apart_by_relation_and_direction(tmp_path: Path)
 )
 def test_a_triple_that_is_none_is_named(tmp_path: Path, triplet: Any):
     given = given_scores(tmp_path, {"q": {"scored_triplets": [("a", "r", "b", 0.5), triplet]}})
-    with pytest.raises(DataError, match=r"sample q: scored_triplets\[1\]"):
+    with pytest.raises(DataError, match=r"scored_triplets\[1\].*sample q"):
         given.of(retrieval_graph(2, [(0, 0, 1)], [0], [1]))
 
 
@@ -185,6 +185,21 @@ def test_a_file_of_another_form_is_named(tmp_path: Path, content: Any, named: st
     with pytest.raises(DataError, match=named) as raised:
         given_scores(tmp_path, content)
     assert "SubgraphRAG" in raised.value.mend
+
+
+def test_a_folder_of_files_is_all_of_them(folder: Path):
+    """SubgraphRAG scores a split at a time."""
+    scores = folder / "scores"
+    scores.mkdir()
+    whole = oracle(folder)
+    for split in layout.SPLITS:
+        part = {sample_id: whole[sample_id] for sample_id in named_edges(folder, split)}
+        torch.save(part, scores / f"retrieval_result_{split}.pth")
+    events = run_stages(folder, ("retriever",), small_config(retriever={"scores": str(scores)}))
+    assert {(event.missing, event.unscored) for event in measured(events).values()} == {(0, 0)}
+    shutil.copy(scores / "retrieval_result_test.pth", scores / "again.pth")
+    with pytest.raises(DataError, match=r"is in two files: again\.pth, retrieval_result_test\.pth"):
+        GivenScores(scores, TEXTS)
 
 
 @pytest.mark.parametrize(

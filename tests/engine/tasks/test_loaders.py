@@ -1,12 +1,16 @@
-"""Published formats, and what is said about files that do not fit them."""
+"""Published formats with their quirks, and what is said about files that do not fit them."""
 
 import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+import pyarrow.parquet as parquet
 import pytest
 
+from engine.config import Config
 from engine.errors import DataError
+from engine.esm.examples import evaluation_examples, training_examples
 from engine.tasks.extractors import extract_pred
 from engine.tasks.loaders import check_disjoint, load_task_dataset
 from engine.tasks.metrics import is_correct
@@ -18,47 +22,236 @@ def _file(folder: Path, *records: dict[str, Any]) -> str:
     return str(path)
 
 
-def test_gsm8k(tmp_path: Path) -> None:
-    path = _file(tmp_path, {"question": "How many?", "answer": "1,000 + 2 = 1,002\n#### 1,002"})
+def _parquet(path: Path, *records: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parquet.write_table(pyarrow.Table.from_pylist(list(records)), path)
+
+
+# ---------------------------------------------------------------- formats
+
+
+@pytest.mark.parametrize(
+    ("ending", "answer"),
+    [("#### 1,002", "1002"), ("#### $5", "5"), ("####-3", "-3"), ("#### 2.50", "2.5"), ("#### 70.", "70")],
+)
+def test_gsm8k_numbers(tmp_path: Path, ending: str, answer: str) -> None:
+    path = _file(tmp_path, {"question": "How many?", "answer": f"So 7.\n{ending}"})
     (example,) = load_task_dataset("gsm8k", path, "test", 5)
-    assert (example.question, example.answer) == ("How many?", "1002")
+    assert (example.question, example.answer) == ("How many?", answer)
 
 
-def test_arc_in_both_shapes(tmp_path: Path) -> None:
-    flat = {"question": "Q", "choices": {"text": ["x", "y"], "label": ["1", "2"]}, "answerKey": "2"}
-    choices = [{"text": "x", "label": "A"}, {"text": "y", "label": "B"}]
-    nested = {"question": {"stem": "Q", "choices": choices}, "answerKey": "B"}
-    examples = load_task_dataset("arc-c", _file(tmp_path, flat, nested), "test", 5)
-    assert [example.answer for example in examples] == ["B", "B"]
-    assert examples[0].question == examples[1].question == "Q\nA. x\nB. y"
+def test_gsm8k_solution_is_text_a_model_could_write(tmp_path: Path) -> None:
+    """Without the sums for the calculator, a blank line between steps as the prompt asks, so that it has segments."""
+    written = "Half is 48/2 = <<48/2=24>>24.\nTogether 48+24 = <<48+24=72>>72.\n#### 72"
+    (example,) = load_task_dataset("gsm8k", _file(tmp_path, {"question": "Q", "answer": written}), "test", 5)
+    assert example.solution == "Half is 48/2 = 24.\n\nTogether 48+24 = 72.\n\n#### 72"
 
 
-def test_aime_fields_in_any_case(tmp_path: Path) -> None:
-    (example,) = load_task_dataset("aime", _file(tmp_path, {"Problem": "P", "Answer": 204}), "test", 5)
-    assert (example.question, example.answer) == ("P", "204")
+def test_math500(tmp_path: Path) -> None:
+    record = {"problem": "P", "solution": "S", "answer": "\\frac{1}{2}", "subject": "Algebra", "level": 2,
+              "unique_id": "test/algebra/1.json"}  # fmt: skip
+    (example,) = load_task_dataset("math500", _file(tmp_path, record), "test", 5)
+    assert (example.id, example.answer, example.solution) == ("test/algebra/1.json", "\\frac{1}{2}", "S")
+    assert example.meta == {"subject": "Algebra", "level": 2}
 
 
-def test_math_parquet(tmp_path: Path) -> None:
-    import pyarrow
-    import pyarrow.parquet as parquet
+def test_math_itself_has_its_answers_in_boxes(tmp_path: Path) -> None:
+    """So MATH's training split can be mined for MATH-500."""
+    solution = "We find $\\boxed{3}$, no, $\\boxed{\\dfrac{1}{2}}$."
+    _parquet(tmp_path / "train-00000-of-00001.parquet",
+             {"problem": "P", "level": "Level 5", "type": "Algebra", "solution": solution})  # fmt: skip
+    (example,) = load_task_dataset("math500", str(tmp_path), "train", 5)
+    assert (example.id, example.answer) == ("math500-train-0", "\\dfrac{1}{2}")
+    with pytest.raises(DataError, match="neither `answer` nor a box"):
+        load_task_dataset("math500", _file(tmp_path, {"problem": "P", "solution": "none"}), "test", 5)
 
-    record = {"problem": "P", "solution": "S", "answer": "\\frac{1}{2}", "unique_id": "test/1"}
-    parquet.write_table(pyarrow.Table.from_pylist([record] * 1), tmp_path / "test.parquet")
-    (example,) = load_task_dataset("math500", str(tmp_path), "test", 5)
-    assert (example.id, example.solution) == ("test/1", "S")
+
+AIME = [
+    ({"ID": "2024-I-1", "Problem": "P", "Solution": "S", "Answer": 204}, "2024-I-1", "204"),
+    ({"id": 60, "problem": "P", "answer": "025", "url": "u", "year": "2024"}, "aime-test-60", "25"),
+    ({"problem_idx": 3, "problem": "P", "answer": 70}, "aime-test-3", "70"),
+    ({"question": "P", "answer": "336^\\circ"}, "aime-test-0", "336"),
+    ({"problem": "P", "solution": "\\boxed{033}", "url": "u"}, "aime-test-0", "33"),
+    ({"problem": "P", "answer": "$\\boxed{809}$"}, "aime-test-0", "809"),
+    ({"problem": "P", "answer": 25.0}, "aime-test-0", "25"),
+    ({"id": "0", "problem": "P", "answer": "0"}, "aime-test-0", "0"),
+]  # fmt: skip
+"""Records of copies on the hub, each in its own form."""
 
 
-def test_errors_say_where(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("record", "key", "answer"), AIME)
+def test_aime_in_its_many_copies(tmp_path: Path, record: dict[str, Any], key: str, answer: str) -> None:
+    (example,) = load_task_dataset("aime", _file(tmp_path, record), "test", 5)
+    assert (example.id, example.question, example.answer) == (key, "P", answer)
+
+
+@pytest.mark.parametrize("answer", ["1000", "-1", "x+1", "2.5", "\\frac{1}{2}", "१२"])
+def test_aime_answers_that_are_none(tmp_path: Path, answer: str) -> None:
+    with pytest.raises(DataError, match=r"test\.jsonl:1.*0 to 999|0 to 999.*test\.jsonl:1"):
+        load_task_dataset("aime", _file(tmp_path, {"problem": "P", "answer": answer}), "test", 5)
+
+
+def test_aime_as_csv(tmp_path: Path) -> None:
+    """Problems of several lines, commas and quotes in them; a byte order mark."""
+    header = "\ufeffID,Year,Problem Number,Question,Answer,Part\n"
+    text = header + '1983-1,1983,1,"Let ""x"", and\n$y$.",60,\n1983-2,1983,2,Q,15,I\n'
+    (tmp_path / "train.csv").write_text(text)
+    first, second = load_task_dataset("aime", str(tmp_path), "train", 5)
+    assert (first.id, first.question, first.answer) == ("1983-1", 'Let "x", and\n$y$.', "60")
+    assert second.answer == "15"
+    (tmp_path / "train.csv").write_text("Question,Answer\nq,1\nq,2,3\n")
+    with pytest.raises(DataError, match=r"header's columns.*train\.csv:3"):
+        load_task_dataset("aime", str(tmp_path), "train", 5)
+
+
+def test_arc_in_its_shapes(tmp_path: Path) -> None:
+    """Letters or numbers as labels, choices by column or one by one, and the original's nested question."""
+    numbers = {
+        "id": "Mercury_1",
+        "question": "Q",
+        "choices": {"text": ["x", "y"], "label": ["1", "2"]},
+        "answerKey": "2",
+    }
+    rows = {
+        "id": "b",
+        "question": "Q",
+        "choices": [{"text": "x", "label": "A"}, {"text": "y", "label": "B"}],
+        "answerKey": "B",
+    }
+    nested = {"id": "c", "question": {"stem": "Q", "choices": rows["choices"]}, "answerKey": "B"}
+    examples = load_task_dataset("arc-c", _file(tmp_path, numbers, rows, nested), "test", 5)
+    assert [example.answer for example in examples] == ["B", "B", "B"]
+    assert {example.question for example in examples} == {"Q\nA. x\nB. y"}
+    assert examples[0].id == "Mercury_1"
+    _parquet(tmp_path / "p" / "test-00000-of-00001.parquet", numbers)
+    assert load_task_dataset("arc-c", str(tmp_path / "p"), "test", 5) == examples[:1]
+
+
+# ---------------------------------------------------------------- files
+
+
+def _gsm8k(name: str) -> dict[str, Any]:
+    return {"question": name, "answer": "#### 1"}
+
+
+@pytest.mark.parametrize(
+    ("names", "split", "read"),
+    [
+        (["test.jsonl", "test_socratic.jsonl", "example_model_solutions.jsonl"], "test", ["test"]),
+        (["main/test-00000-of-00001.parquet", "socratic/test-00000-of-00001.parquet"], "test", ["main"]),
+        (["data/train-00001-of-00002-ab.parquet", "data/train-00000-of-00002-cd.parquet"], "train", ["0", "1"]),
+        (["ARC-Easy/ARC-Easy-Dev.jsonl", "ARC-Challenge/ARC-Challenge-Dev.jsonl"], "validation", ["Challenge"]),
+        (["d/train/0000.parquet", "d/train/0001.parquet", "d/test/0000.parquet"], "train", ["0000", "0001"]),
+        (["aime_2024_problems.parquet"], "aime_2024_problems", ["aime"]),
+        (["test.json"], "test", ["test"]),
+    ],
+)  # fmt: skip
+def test_which_files_hold_a_split(tmp_path: Path, names: list[str], split: str, read: list[str]) -> None:
+    """Folders as GitHub, the hub and its conversions give them."""
+    for name in names:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".parquet":
+            _parquet(path, _gsm8k(name))
+        else:
+            path.write_text(json.dumps([_gsm8k(name)] if path.suffix == ".json" else _gsm8k(name)) + "\n")
+    found = [example.question for example in load_task_dataset("gsm8k", str(tmp_path), split, 9)]
+    assert len(found) == len(read) and all(part in name for part, name in zip(read, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["a/test.jsonl", "b/test.jsonl"], "several files may be the split `test`"),
+        (["test.jsonl", "test.csv"], "several files may be the split `test`"),
+        (["test-00000-of-00002.jsonl"], "`test` is not whole: test-00001-of-00002"),
+        (["train.jsonl"], "no file of the split `test`"),
+        ([], "no file of the split `test`"),
+    ],
+)
+def test_folders_that_do_not_say_what_is_meant(tmp_path: Path, names: list[str], told: str) -> None:
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(_gsm8k("q")))
+    with pytest.raises(DataError, match=told):
+        load_task_dataset("gsm8k", str(tmp_path), "test", 5)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b'{"question": "q", "answer": "#### 1"}\nnot json\n', r"not JSON.*test\.jsonl:2"),
+        (b'{"question": "q", "answer": "#### 1"}\n[1]\n', r"not a JSON object.*test\.jsonl:2"),
+        (b'{"question": "q\xff", "answer": "#### 1"}\n', r"not JSON.*test\.jsonl:1"),
+        (b'{"question": "q"}\n', r"`answer` is missing; there are question.*test\.jsonl:1"),
+        (b'{"question": " ", "answer": "#### 1"}\n', r"`question` is .*not a text.*test\.jsonl:1"),
+        (b'{"question": {"a": 1}, "answer": "#### 1"}\n', r"`question` is .*not a text"),
+        (b'{"question": "q", "answer": "it is 5"}\n', "not with `#### ` and a number"),
+        (b'[{"question": "q", "answer": "1"}, 7]', r"not a JSON object.*record 2"),
+        (b"[1", "not JSON"),
+        (b"\n\n", "empty"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:35dc\nsize 4\n", "git lfs pull"),
+    ],
+)
+def test_errors_say_what_and_where(tmp_path: Path, content: bytes, told: str) -> None:
     path = tmp_path / "test.jsonl"
-    path.write_text('{"question": "q", "answer": "#### 1"}\nnot json\n')
-    with pytest.raises(DataError, match=r"test\.jsonl:2"):
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=told) as caught:
         load_task_dataset("gsm8k", str(path), "test", 5)
-    path.write_text('{"question": "q"}\n')
-    with pytest.raises(DataError, match="`answer` is missing"):
+    assert caught.value.where and caught.value.mend
+
+
+def test_errors_in_parquet_name_the_row(tmp_path: Path) -> None:
+    path = tmp_path / "test.parquet"
+    _parquet(path, _gsm8k("a"), {"question": "b", "answer": None})
+    with pytest.raises(DataError, match=r"`answer` is missing.*test\.parquet: row 2"):
         load_task_dataset("gsm8k", str(path), "test", 5)
-    path.write_text("")
-    with pytest.raises(DataError, match="empty"):
+    path.write_bytes(b"PAR1 and no more")
+    with pytest.raises(DataError, match="no readable parquet file"):
         load_task_dataset("gsm8k", str(path), "test", 5)
+    with pytest.raises(DataError, match=r"no such file or folder.*nowhere"):
+        load_task_dataset("gsm8k", str(tmp_path / "nowhere"), "test", 5)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"choices": {"text": ["x"], "label": ["A", "B"]}},
+        {"choices": {"text": ["x", "y"]}},
+        {"choices": [{"text": "x"}, {"text": "y"}]},
+        {"choices": None},
+        {"choices": {"text": ["x", "y"], "label": ["A", "A"]}},
+        {"answerKey": "E"},
+        {"answerKey": ""},
+    ],
+)
+def test_arc_records_that_are_none(tmp_path: Path, broken: dict[str, Any]) -> None:
+    whole = {"question": "Q", "choices": {"text": ["x", "y"], "label": ["A", "B"]}, "answerKey": "B"}
+    with pytest.raises(DataError, match=r"test\.jsonl:1"):
+        load_task_dataset("arc-c", _file(tmp_path, whole | broken), "test", 5)
+
+
+# ---------------------------------------------------------------- splits
+
+
+def test_numbers_as_ids_do_not_make_two_files_overlap(tmp_path: Path) -> None:
+    """GSM8K has no ids, and copies of AIME count each from 0."""
+    for dataset, of in (("gsm8k", _gsm8k), ("aime", lambda name: {"id": 0, "problem": name, "answer": 1})):
+        for split in ("train", "test"):
+            (tmp_path / f"{split}.jsonl").write_text(json.dumps(of(split)) + "\n")
+        config = Config.model_validate({"task": {"dataset": dataset, "path": str(tmp_path)}})
+        check_disjoint(training_examples(config), evaluation_examples(config))
+
+
+def test_signs_tell_problems_apart_spacing_does_not(tmp_path: Path) -> None:
+    def read(text: str) -> Any:
+        return load_task_dataset(
+            "math500", _file(tmp_path, {"problem": text, "answer": "1", "id": text}), "test", 1
+        )
+
+    check_disjoint(read("What is $3+5$?"), read("What is $3-5$?"))
+    with pytest.raises(DataError, match="both mined and evaluated"):
+        check_disjoint(read("What is $3+5$?"), read(" what is  $3+5$?\n"))
 
 
 def test_overlap_is_an_error() -> None:
@@ -88,3 +281,10 @@ def test_extraction(dataset: str, text: str, pred: str) -> None:
 )
 def test_math_equality(pred: str, right: bool) -> None:
     assert is_correct("math500", pred, "\\frac{1}{2}") is right
+
+
+@pytest.mark.parametrize(
+    ("pred", "right"), [("025", True), ("25", True), ("25^\\circ", True), ("250", False)]
+)
+def test_aime_equality(pred: str, right: bool) -> None:
+    assert is_correct("aime", pred, "25") is right
