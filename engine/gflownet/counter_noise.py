@@ -5,7 +5,24 @@ A counter-based generator: splitmix64's finaliser over (seed, step, edge), in wr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
+
+from engine.seeds import derive_seed
+
+
+def rollout_seeds(
+    run_seed: int, purpose: str, names: Sequence[str], each: int, first: int = 0
+) -> torch.Tensor:
+    """Seeds [len(names) * each] of trajectories first .. first + each - 1 of each question."""
+    return torch.tensor(
+        [
+            derive_seed(run_seed, "gflownet", f"{purpose} {name}", first + k)
+            for name in names
+            for k in range(each)
+        ]
+    )
 
 
 def uniform(seeds: torch.Tensor, step: int, items: torch.Tensor) -> torch.Tensor:

@@ -16,12 +16,14 @@ from engine.gflownet.settings import EstimatorSection
 
 @dataclass(frozen=True)
 class Backward:
-    """log P_B [J] of trajectories, and the backward head's own losses by the spec's names (empty where it does
-    not learn)."""
+    """log P_B [J] of trajectories, and the backward head's own losses by the spec's names (none where it does not
+    learn): means, as `sums` over `counts`. `entropy` is summed over the `targets` that the walks reach."""
 
     log_pb: torch.Tensor
-    losses: dict[str, torch.Tensor]
-    pb_avg_entropy: torch.Tensor
+    sums: dict[str, torch.Tensor]
+    counts: dict[str, int]
+    entropy: torch.Tensor
+    targets: int
 
 
 class GFlowNetEstimator(nn.Module):
@@ -58,23 +60,23 @@ class GFlowNetEstimator(nn.Module):
         walked = walks.edges >= 0
         row, _ = torch.nonzero(walked, as_tuple=True)
         edge = walks.edges[walked]
-        zero = tokens.question.new_zeros(())
+        none = tokens.question.new_zeros(())
         total = tokens.question.new_zeros(walks.graph.shape[0])
         mode = self.section.log_pb_mode
-        if mode == "exact" or not edge.numel():
-            return Backward(total, {}, zero)
         if mode == "uniform":
             log_in_degree = batch.in_degree[batch.tails[edge]].to(total).log()
-            return Backward(total.index_add(0, row, -log_in_degree), {}, zero)
-        log_share, entropy = self._learned(batch, tokens, edge)
+            total = total.index_add(0, row, -log_in_degree)
+        if mode != "learned":
+            return Backward(total, {}, {}, none, 0)
+        log_share, entropy, targets = self._learned(batch, tokens, edge)
         log_pb = total.index_add(0, row, log_share)
-        losses = self._losses(log_pb, walked.any(1), entropy) if self.learns else {}
-        return Backward(log_pb, losses, entropy.detach())
+        sums, counts = self._losses(log_pb, walked.any(1), entropy, targets) if self.learns else ({}, {})
+        return Backward(log_pb, sums, counts, entropy.detach(), targets)
 
     def _learned(
         self, batch: GraphBatch, tokens: Tokens, edge: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """log P_B of each walked edge, and the mean entropy over the nodes they reach."""
+    ) -> tuple[torch.Tensor, torch.Tensor, int]:
+        """log P_B of each walked edge; the entropies of the nodes they reach, summed; how many nodes those are."""
         targets, target = torch.unique(batch.tails[edge], return_inverse=True)
         owner, place = expand(batch.in_ptr, targets)
         parent = batch.in_edges[place]
@@ -83,15 +85,16 @@ class GFlowNetEstimator(nn.Module):
         log_p = log_softmax(self.backward_head(context)[:, 0], owner, targets.shape[0])
         degree = batch.in_ptr[targets + 1] - batch.in_ptr[targets]
         first = degree.cumsum(0) - degree
-        entropy = -torch.nan_to_num(log_p.exp() * log_p).sum() / targets.shape[0]
-        return log_p[first[target] + batch.in_position[edge]], entropy
+        entropy = -torch.nan_to_num(log_p.exp() * log_p).sum()
+        return log_p[first[target] + batch.in_position[edge]], entropy, targets.shape[0]
 
     def _losses(
-        self, log_pb: torch.Tensor, has_edge: torch.Tensor, entropy: torch.Tensor
-    ) -> dict[str, torch.Tensor]:
+        self, log_pb: torch.Tensor, has_edge: torch.Tensor, entropy: torch.Tensor, targets: int
+    ) -> tuple[dict[str, torch.Tensor], dict[str, int]]:
         squares = sum((parameter**2).sum() for parameter in self.backward_head.parameters())
-        return {
-            "pb_nll": -log_pb[has_edge].mean(),
+        sums = {
+            "pb_nll": -log_pb[has_edge].sum(),
             "pb_entropy": -self.section.pb_entropy_coef * entropy,
             "pb_l2": self.section.pb_l2_reg * torch.as_tensor(squares),
         }
+        return sums, {"pb_nll": int(has_edge.sum()), "pb_entropy": targets, "pb_l2": 1}

@@ -11,6 +11,7 @@ import torch
 from engine.events import SamplerEvaluated
 from engine.gflownet.actor import GFlowNetActor, Sampling
 from engine.gflownet.beam import beam_search
+from engine.gflownet.counter_noise import rollout_seeds
 from engine.gflownet.embedder import Tokens
 from engine.gflownet.environment import Walks
 from engine.gflownet.graph_batch import GraphBatch
@@ -18,7 +19,6 @@ from engine.gflownet.metrics import pearson, question_figures, spearman
 from engine.gflownet.module import GFlowNetModule
 from engine.gflownet.policies.retriever_prior import RetrieverPriorPolicy
 from engine.gflownet.questions import Questions
-from engine.gflownet.training import rollout_seeds
 from engine.seeds import derive_seed
 from engine.statistics import paired_bootstrap
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from copy import deepcopy
 
 import msgspec
 import torch
 
-from engine.errors import DataError
 from engine.events import Event, SamplerEvaluated, SamplerStep
 from engine.files import append_jsonl, csv_text, recover_jsonl, write_atomic, write_jsonl
 from engine.gflownet import layout
-from engine.gflownet.agent_dataset import GAgentPyGDataset
 from engine.gflownet.evaluation import Evaluation, Evaluator, differences
 from engine.gflownet.module import GFlowNetModule, prior_alpha
 from engine.gflownet.question_paths import QuestionSampler
-from engine.gflownet.questions import Questions
+from engine.gflownet.questions import Questions, load_questions
+from engine.gflownet.rank_start import leading
+from engine.gflownet.step_parts import StepParts
 from engine.gflownet.tables import EmbeddingTables, Texts
 from engine.gflownet.training import Training
 from engine.stage import StageContext, StageResult
@@ -45,7 +46,7 @@ class _Run:
         torch.manual_seed(context.seed("weights"))
         self.module = GFlowNetModule(self.tables.width, self.section)
         path = layout.checkpoint(context.run_dir)
-        self.training = Training(self.module, self._questions("train"), self.seed, path, self.tables.width)
+        self.training = Training(self.module, path, self.tables.width)
         self.log = layout.training_log(context.run_dir)
 
     def run(self) -> StageResult:
@@ -54,22 +55,7 @@ class _Run:
         return self._measure()
 
     def _questions(self, split: str) -> Questions:
-        path = layout.agent_graphs(self.context.run_dir, split)
-        questions = Questions(GAgentPyGDataset(path), self.tables, self.module)
-        if not len(questions):
-            raise DataError(
-                what=f"no {split} question has an answer its agent graph reaches",
-                where=str(path),
-                mend="see dropped.json; a larger agent_graphs.anchor_top_k keeps more",
-            )
-        width = questions.data[0].question_emb.shape[1]
-        if width != self.tables.width:
-            raise DataError(
-                what=f"questions are embedded in {width} dimensions, entities in {self.tables.width}",
-                where=str(path),
-                mend="embed both with the same model: run the stages from graphs on again",
-            )
-        return questions
+        return load_questions(self.context.run_dir, split, self.tables, self.module)
 
     # ------------------------------------------------------------ training
 
@@ -77,8 +63,22 @@ class _Run:
         section, training = self.section, self.training
         self.context.start(section.steps, training.step, unit="steps")
         recover_jsonl(self.log, keep=training.step // section.log_every)
+        if training.step == section.steps:
+            return
+        questions = self._questions("train")
+        with leading(self.context.run_dir, section, self.context.checkpoint) as ranks:
+            module = self.module if ranks.device.type == "cpu" else deepcopy(self.module).to(ranks.device)
+            parts = StepParts(module, questions, self.seed, ranks, section.parts or ranks.size)
+            if ranks.size > 1:
+                self.context.notice(
+                    f"{ranks.size} processes on {ranks.device.type} train on {parts.parts} parts of each step"
+                )
+            self._steps(parts)
+
+    def _steps(self, parts: StepParts) -> None:
+        section, training = self.section, self.training
         while training.step < section.steps:
-            report = training.update()
+            report = training.update(parts)
             last = training.step == section.steps
             if last or training.step % section.log_every == 0:
                 self._report(report)

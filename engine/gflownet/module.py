@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -18,19 +18,46 @@ from engine.gflownet.reward import AnswerOnlyReward, RewardOutput
 from engine.gflownet.settings import GFlowNetSection
 from engine.gflownet.trajectory_balance import residual
 
+TERMS = ("tb_loss", "pb_nll", "pb_entropy", "pb_l2", "gt_loss")
+COUNTED = (*TERMS, "targets")
+
 
 @dataclass(frozen=True)
 class Losses:
-    """Terms by the spec's names, their `total`, and what they were made of."""
+    """Terms by the spec's names, and what they were made of.
 
-    total: torch.Tensor
-    terms: dict[str, torch.Tensor]
+    Each term is a mean, kept as `sums` over `counts` (whose `targets` are those of `pb_entropy`, whether it is a term
+    or not): of a batch that was cut, a term is the sum of the parts' sums over the sum of their counts.
+    """
+
+    sums: dict[str, torch.Tensor]
+    counts: dict[str, int]
+    entropy: torch.Tensor  # summed over targets
+    batch: GraphBatch
     residual: torch.Tensor  # [J]
     log_z: torch.Tensor  # [B]
-    pb_avg_entropy: torch.Tensor
     rollout: Rollout
     reward: RewardOutput
     refused: int
+
+    @property
+    def terms(self) -> dict[str, torch.Tensor]:
+        """Of this batch by itself."""
+        return self.terms_over(self.counts)
+
+    def terms_over(self, counts: Mapping[str, int]) -> dict[str, torch.Tensor]:
+        """This part's share of the terms of a batch with `counts`."""
+        return {name: total / counts[name] for name, total in self.sums.items() if counts[name]}
+
+    @property
+    def total(self) -> torch.Tensor:
+        """The loss of this batch by itself."""
+        return added_up(self.terms)
+
+
+def added_up(terms: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """Their sum."""
+    return torch.stack(list(terms.values())).sum()
 
 
 class GFlowNetModule(nn.Module):
@@ -70,28 +97,32 @@ class GFlowNetModule(nn.Module):
         log_z = self.log_z(tokens)
         backward = self.estimator.backward_policy(batch, tokens, rollout.walks)
         delta = residual(log_z[rollout.walks.graph], rollout.log_pf, backward.log_pb, reward.log_reward)
-        terms = {"tb_loss": (delta**2).mean(), **backward.losses}
-        gt_loss, refused = self._gt_loss(batch, tokens, sampling, replay)
-        if gt_loss is not None:
-            terms["gt_loss"] = self.section.gt_loss_weight * gt_loss
-        total = torch.stack(list(terms.values())).sum()
+        gt_sum, gt_count, refused = self._gt_loss(batch, tokens, sampling, replay)
+        counts = {"tb_loss": delta.shape[0], **backward.counts, "gt_loss": gt_count}
         return Losses(
-            total, terms, delta.detach(), log_z.detach(), backward.pb_avg_entropy, rollout, reward, refused
+            {"tb_loss": (delta**2).sum(), **backward.sums, "gt_loss": gt_sum},
+            counts | {"targets": backward.targets},
+            backward.entropy,
+            batch,
+            delta.detach(),
+            log_z.detach(),
+            rollout,
+            reward,
+            refused,
         )
 
     def _gt_loss(
         self, batch: GraphBatch, tokens: Tokens, sampling: Sampling, replay: Sequence[int]
-    ) -> tuple[torch.Tensor | None, int]:
-        """-log P_F of the ground-truth paths, and how many the environment refused."""
+    ) -> tuple[torch.Tensor, int, int]:
+        """-log P_F of the ground-truth paths, weighted and summed; of how many; how many the environment refused."""
         graph = torch.tensor(replay, dtype=torch.long, device=batch.heads.device)
         graph = graph[batch.gt_paths[graph, 0] >= 0]
         if not graph.numel():
-            return None, 0
+            return tokens.question.new_zeros(()), 0, 0
         scored = self.actor.score(batch, tokens, graph, batch.gt_paths[graph], sampling)
         refused = int(scored.refused.sum())
-        if refused == graph.shape[0]:
-            return None, refused
-        return -scored.log_pf[~scored.refused].mean(), refused
+        accepted = graph.shape[0] - refused
+        return -self.section.gt_loss_weight * scored.log_pf[~scored.refused].sum(), accepted, refused
 
 
 def prior_alpha(section: GFlowNetSection, step: int) -> float:

@@ -6,11 +6,11 @@ import torch
 
 from engine.events import QuestionSampled
 from engine.gflownet.actor import Sampling
+from engine.gflownet.counter_noise import rollout_seeds
 from engine.gflownet.module import GFlowNetModule
 from engine.gflownet.path_prompt import build_triplet_prompt, path_triples
 from engine.gflownet.paths import GraphNames, Names, ranked_paths
 from engine.gflownet.questions import Questions
-from engine.gflownet.training import rollout_seeds
 
 
 class QuestionSampler:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
+from engine.errors import DataError
+from engine.gflownet import layout
 from engine.gflownet.agent_dataset import GAgentPyGDataset
 from engine.gflownet.graph_batch import GraphBatch, Tables, concatenate, from_pyg
 from engine.gflownet.module import GFlowNetModule
+from engine.gflownet.tables import EmbeddingTables
 from engine.gflownet.walkable import walkable
 
 KEPT = 4096
@@ -44,3 +48,23 @@ class Questions:
     def _cut_out(self, number: int) -> tuple[GraphBatch, str]:
         batch, data = self.whole(number)
         return walkable(batch, self._steps, self._look_ahead, self._backward), data.sample_id
+
+
+def load_questions(run_dir: Path, split: str, tables: EmbeddingTables, module: GFlowNetModule) -> Questions:
+    """A split's questions. Raises DataError where there are none, or their embeddings have another width."""
+    path = layout.agent_graphs(run_dir, split)
+    questions = Questions(GAgentPyGDataset(path), tables, module)
+    if not len(questions):
+        raise DataError(
+            what=f"no {split} question has an answer its agent graph reaches",
+            where=str(path),
+            mend="see dropped.json; a larger agent_graphs.anchor_top_k keeps more",
+        )
+    width = questions.data[0].question_emb.shape[1]
+    if width != tables.width:
+        raise DataError(
+            what=f"questions are embedded in {width} dimensions, entities in {tables.width}",
+            where=str(path),
+            mend="embed both with the same model: run the stages from graphs on again",
+        )
+    return questions

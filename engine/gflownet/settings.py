@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from engine.config_section import ModelSection, NonNegativeInt, PositiveInt, Section
 from engine.lm.openai_section import NonNegative, OpenAISection, Positive
@@ -143,11 +143,26 @@ class GFlowNetSection(Section):
     log_every: PositiveInt = Field(default=10, description="Steps between two log lines.")
     eval_every: PositiveInt = Field(default=200, description="Steps between two evaluations on validation.")
     checkpoint_every: PositiveInt = Field(default=50, description="Steps between two checkpoints.")
+    device: Literal["cpu", "cuda"] = Field(
+        default="cpu", description="Where it trains: a GPU for each process."
+    )
+    processes: PositiveInt = Field(default=1, description="Processes of this machine that share each step.")
+    parts: PositiveInt | None = Field(
+        default=None,
+        description="Parts whose gradients are added up, by which the last digits differ; none: one a process.",
+    )
     environment: EnvironmentSection = EnvironmentSection()
     policy: PolicySection = PolicySection()
     actor: ActorSection = ActorSection()
     reward: RewardSection = RewardSection()
     estimator: EstimatorSection = EstimatorSection()
+
+    @model_validator(mode="after")
+    def _work_for_all(self) -> GFlowNetSection:
+        parts = self.parts or self.processes
+        if not self.processes <= parts <= self.batch_size:
+            raise ValueError("processes <= parts <= batch_size: every process needs a part of each step")
+        return self
 
 
 class AnswerSection(Section):

@@ -38,12 +38,12 @@ def test_losses_of_a_uniform_backward_head():
     made = module(pb_entropy_coef=0.5, pb_l2_reg=0.1)
     found = made.estimator.backward_policy(batch, made.embedder(batch), walks())
     assert found.log_pb.tolist() == pytest.approx([-math.log(3), 0.0])
-    assert found.losses["pb_nll"].item() == pytest.approx(math.log(3)), "only walks with an edge count"
+    assert found.sums["pb_nll"].item() == pytest.approx(math.log(3)), "only walks with an edge count"
     entropy = (math.log(3) + 0.0) / 2
-    assert found.pb_avg_entropy.item() == pytest.approx(entropy)
-    assert found.losses["pb_entropy"].item() == pytest.approx(-0.5 * entropy)
+    assert found.entropy.item() / found.targets == pytest.approx(entropy)
+    assert found.sums["pb_entropy"].item() / found.counts["pb_entropy"] == pytest.approx(-0.5 * entropy)
     squares = sum(float((p**2).sum()) for p in made.estimator.backward_head.parameters())
-    assert found.losses["pb_l2"].item() == pytest.approx(0.1 * squares)
+    assert found.sums["pb_l2"].item() == pytest.approx(0.1 * squares)
 
 
 def test_a_backward_head_that_does_not_learn_has_no_losses_and_no_gradient():

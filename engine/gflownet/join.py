@@ -1,0 +1,117 @@
+"""`python -m engine.gflownet.join RUN_DIR`: a process of a training of several (rank and address in the environment).
+
+On one machine the run's worker starts these itself. On several:
+
+    torchrun --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-endpoint HOST:PORT -m engine.gflownet.join RUN_DIR
+
+on each of them, with the run folder on a file system that all see. Rank 0 becomes the run's worker and goes through
+its stages; the others wait for the training, take part in it, and end with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from torch._C._distributed_c10d import Store
+
+from engine.config_file import load_config
+from engine.errors import SteerError
+from engine.gflownet.module import GFlowNetModule
+from engine.gflownet.questions import load_questions
+from engine.gflownet.rank_start import (
+    BEGIN,
+    OVER,
+    meeting_place,
+    on_device,
+    ready,
+    under_torchrun,
+)
+from engine.gflownet.ranks import RanksFailed, Together
+from engine.gflownet.step_parts import StepParts
+from engine.gflownet.tables import EmbeddingTables
+from engine.run_directory import RunDirectory
+from engine.torch_file import torch_threads
+
+BAD_INPUT = 2
+_LOOK_EVERY = 0.2
+_log = logging.getLogger("engine.gflownet.join")
+
+
+def lead(run_dir: Path) -> int:
+    """Rank 0 under torchrun: the run's worker."""
+    from engine.worker import run_worker
+
+    try:
+        return run_worker(run_dir)
+    finally:
+        with suppress(SteerError, RuntimeError):
+            store = meeting_place()
+            if not store.check([BEGIN]):  # it never came to the training
+                store.set(BEGIN, OVER)
+
+
+def follow(run_dir: Path) -> None:
+    """Any other rank: computes its parts of every step until the leader has no more. Raises RanksFailed when the
+    leader is gone."""
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    store = meeting_place()
+    if _word(store) == OVER:
+        return
+    config = load_config(RunDirectory(run_dir).config)
+    with on_device(config.gflownet.device) as device, torch_threads(1):
+        tables = EmbeddingTables.load(run_dir)
+        module = GFlowNetModule(tables.width, config.gflownet)
+        questions = load_questions(run_dir, "train", tables, module)
+        store.set(ready(rank), "")
+        ranks = Together(store, rank, size, device)
+        _log.info("rank %d of %d, on %s", rank, size, device)
+        work = StepParts(
+            module.to(device), questions, config.run.seed, ranks, config.gflownet.parts or ranks.size
+        )
+        while work.follow():
+            pass
+        ranks.close()
+
+
+def _word(store: Store) -> str:
+    """What the leader says first: training, or over."""
+    try:
+        while not store.check([BEGIN]):
+            time.sleep(_LOOK_EVERY)
+        return store.get(BEGIN).decode()
+    except RuntimeError as error:
+        raise RanksFailed(what="the leader is gone", where=str(error).splitlines()[0]) from error
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The exit code: 0 the training is over, 2 it cannot go on; rank 0's is the worker's."""
+    parser = argparse.ArgumentParser(prog="engine.gflownet.join", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("run_dir", type=Path)
+    run_dir: Path = parser.parse_args(arguments).run_dir
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    if "RANK" not in os.environ:
+        parser.error("no RANK in the environment: torchrun starts this")
+    if under_torchrun() and os.environ["RANK"] != "0":
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(
+                number, signal.SIG_IGN
+            )  # torchrun asks everybody; the leader stops in order and says so
+    try:
+        if os.environ["RANK"] == "0":
+            return lead(run_dir)
+        follow(run_dir)
+    except SteerError as error:
+        _log.error("%s", error)
+        return BAD_INPUT
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
