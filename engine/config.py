@@ -20,6 +20,7 @@ from engine.gflownet.settings import (
     RetrieverSection,
 )
 from engine.pool.settings import PoolSection, SelectorSection
+from engine.scale.settings import ScaleSection
 from engine.slsm.settings import SLSMSection
 
 
@@ -176,6 +177,7 @@ class Config(Section):
 
     run: RunSection = RunSection()
     model: ModelSection = ModelSection()
+    scale: ScaleSection = ScaleSection()
     task: TaskSection = TaskSection()
     prompt: PromptSection = PromptSection()
     decode: DecodeSection = DecodeSection()

@@ -6,20 +6,19 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from engine.config import Config, ModelSection
 from engine.events import Event, Notice, StageProgress, StageStarted
 from engine.lm.known_servers import KnownServers
-from engine.lm.protocol import LanguageModel
+from engine.lm.protocol import LanguageModel, ModelInfo
+from engine.scale.model_identity import ModelIdentity
+from engine.scale.work import FoundT, ItemT, Keep, Over, Place, Role, Spread, Work, in_process
 from engine.seeds import derive_seed
 
 if TYPE_CHECKING:
     from engine.lm.openai_client import OpenAIClient
     from engine.lm.openai_section import OpenAISection
-
-Role = Literal["reflector", "judge", "controller", "model", "vision"]
-"""What a model behind a server is asked for; its requests are counted so."""
 
 
 class StopRequested(Exception):
@@ -51,7 +50,7 @@ class StageContext:
     `run_dir`: where the run lives; a system writes below `run_dir / <system>`. `emit` logs an event;
     `checkpoint` is called between items: it blocks while paused and raises `StopRequested` on stop.
     `boundary` stands where a larger unit of work ends (an iteration): there it also stops for "stop after this".
-    `load_model` loads a language model once for all stages of a worker.
+    `load_model` loads a language model once for all stages of a worker. `spread` says where work is done.
     `servers` is what the roles know of the servers they ask.
     """
 
@@ -62,6 +61,7 @@ class StageContext:
     checkpoint: Callable[[], None]
     load_model: Callable[[ModelSection], LanguageModel]
     boundary: Callable[[], None] = lambda: None
+    spread: Spread = in_process
     servers: KnownServers = field(default_factory=KnownServers)
     _started: float = 0.0
     _tokens: int = 0
@@ -71,18 +71,23 @@ class StageContext:
         """The run's own model."""
         return self.load_model(self.config.model)
 
+    def model_info(self) -> ModelInfo:
+        """Of the run's own model, from where it is loaded anyway."""
+        return next(self.over(ModelIdentity(self.config.model))([None]))
+
+    def over(self, work: Work[ItemT, FoundT], keep: Keep = lambda found: None) -> Over[ItemT, FoundT]:
+        """Make `work` ready where the configuration wants it done. `keep` is given what work hands over early."""
+        return self.spread(work, self.here(keep))
+
+    def here(self, keep: Keep = lambda found: None) -> Place:
+        """What work may use in this process."""
+        return Place(self.stage, self.load_model, self.checkpoint, self.emit, keep, self.servers)
+
     def client(
         self, section: OpenAISection, role: Role, where: str, requests_per_minute: float = 0
     ) -> OpenAIClient:
-        """A client whose waiting a pause holds and a stop ends, and whose requests are counted for `role`; `where` is
-        the section's place in the configuration. Raises ConfigError for a key that is not there."""
-        from engine.lm.openai_client import OpenAIClient
-
-        self.servers.usage.open()
-        return OpenAIClient(
-            section, where, checkpoint=self.checkpoint, notice=self.notice,
-            requests_per_minute=requests_per_minute, stage=self.stage, role=role, servers=self.servers,
-        )  # fmt: skip
+        """As `Place.client`."""
+        return self.here().client(section, role, where, requests_per_minute)
 
     def start(self, total: int, done: int = 0, unit: str = "items") -> None:
         """Announce the stage's size and how much of it an earlier attempt left."""

@@ -25,7 +25,7 @@ class BuildMemory:
         """Recomputed whole on resume; the three files are written atomically, memory.json last."""
         layout = EsmLayout(context.run_dir)
         library = read_jsonl(required(layout.library / "library.jsonl", "select"))
-        info = context.model().info
+        info = context.model_info()
         wrong_model = sorted({record["model"] for record in library} - {info.fingerprint})
         if wrong_model:
             raise DataError(

@@ -1,0 +1,44 @@
+"""Events of replicas: who does a stage's work, and how fast. What is found is told by the stage's own events."""
+
+from __future__ import annotations
+
+from engine.events.base import Event
+
+
+class ClusterJoined(Event, tag=True, kw_only=True, frozen=True):
+    """`address`: of the cluster; `own`: started for this run. `dashboard`: URL, empty where there is none."""
+
+    engine: str
+    address: str
+    own: bool
+    replicas: int
+    gpus_per_replica: float = 0.0
+    dashboard: str = ""
+
+
+class ReplicaStarted(Event, tag=True, kw_only=True, frozen=True):
+    """Replica `replica` (from 0) is ready, in its `life`-th process (from 1), after `seconds`."""
+
+    replica: int
+    life: int
+    node: str
+    pid: int
+    gpus: list[str] = []
+    seconds: float = 0.0
+
+
+class ReplicaLost(Event, tag=True, kw_only=True, frozen=True):
+    """Its process ended; `redone` items are given to others, and a new process takes its place."""
+
+    replica: int
+    life: int
+    redone: int
+    reason: str = ""
+
+
+class ReplicaProgress(Event, tag=True, kw_only=True, frozen=True):
+    """What a replica did for this stage so far: `done` in the stage's units, and `busy` seconds of work."""
+
+    replica: int
+    done: int
+    busy: float
