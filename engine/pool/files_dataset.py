@@ -22,7 +22,7 @@ class _Source:
 
     def __init__(self, files: QuestionFiles, where: str, id_is_row: bool) -> None:
         self.questions = read_vqa(_path(files.questions), _path(files.annotations))
-        self.embeddings = read_embeddings(_path(files.embeddings), len(self.questions))
+        self.embeddings = read_embeddings(_path(files.embeddings), self.questions)
         self.ids = [str(row) if id_is_row else one.question_id for row, one in enumerate(self.questions)]
         self._images = files.images
         self._where = where

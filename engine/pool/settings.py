@@ -16,12 +16,16 @@ class QuestionFiles(Section):
     """Questions in the JSON files of VQAv2 and OK-VQA, with an embedding each."""
 
     questions: str = Field(
-        min_length=1, description="JSON with `questions`: `question_id`, `image_id`, `question`."
+        min_length=1,
+        description="JSON with `questions` (`question_id`, `image_id`, `question`), or its .zip as published.",
     )
-    annotations: str = Field(min_length=1, description="JSON with `annotations`: `question_id`, `answers`.")
+    annotations: str = Field(
+        min_length=1, description="JSON with `annotations` (`question_id`, `answers`), or its .zip."
+    )
     embeddings: str = Field(
         min_length=1,
-        description=".npy (memory-mapped) or .pt, [n, d]: row i belongs to question i of the file.",
+        description="[n, d] in .npy (memory-mapped), .npz, .pt or .safetensors: row i belongs to question i of the "
+        "file, or to the question or image whose id is the i-th of the ids with it (of a .npy: in NAME.ids.json).",
     )
     images: str | None = Field(
         default=None,

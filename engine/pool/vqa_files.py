@@ -1,4 +1,5 @@
-"""Questions and people's answers from the JSON files of VQAv2 and OK-VQA (visualqa.org, okvqa.allenai.org)."""
+"""Questions and people's answers from the JSON files of VQAv2 and OK-VQA (visualqa.org, okvqa.allenai.org), unpacked or
+in the zip archives they come in."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from sys import intern
 from typing import TypeVar
+from zipfile import BadZipFile, ZipFile
 
 import msgspec
 
@@ -89,9 +91,32 @@ def _joined(
         yield VQAQuestion(name, one.image_id, one.question, given)
 
 
+def vqa_file(path: Path) -> Path:
+    """The file that is meant by `path`: it, or the archive beside it from which it was not unpacked."""
+    packed = path.with_name(f"{path.name}.zip")
+    return packed if packed.is_file() and not path.exists() else path
+
+
+def _bytes(path: Path) -> bytes:
+    path = vqa_file(path)
+    if path.suffix != ".zip":
+        return path.read_bytes()
+    with ZipFile(path) as archive:
+        names = [
+            name for name in archive.namelist() if name.endswith(".json") and not name.startswith("__MACOSX")
+        ]
+        if len(names) != 1:
+            raise BadZipFile(f"{len(names)} JSON files in it, not one")
+        return archive.read(names[0])
+
+
 def _decoded(path: Path, kind: type[_T]) -> _T:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        return msgspec.json.decode(_bytes(path), type=kind)
+    except BadZipFile as error:
+        raise DataError(
+            what=f"cannot be unpacked: {error}", where=str(path), mend="fetch the archive again, or unpack it"
+        ) from error
     except OSError as error:
         raise DataError(
             what=f"cannot be read: {error.strerror}", where=str(path), mend="name a JSON file"

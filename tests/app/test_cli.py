@@ -167,7 +167,6 @@ def test_doctor_names_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixt
         "embedded model statements",
         "cuda",
         "hub",
-        "datasets",
         "terminal",
         "GB free",
     ):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from engine.config import Config
 from engine.config_file import load_config
@@ -21,7 +23,7 @@ from engine.pool.parts import make_dataset
 from engine.pool.pool_stage import BuildPools
 from engine.pool.records import POOL_SIZE, read_rl_data
 from engine.pool.settings import PoolFilesSection
-from engine.pool.vqa_files import read_vqa
+from engine.pool.vqa_files import VQAQuestion, read_vqa
 from engine.stage import StageContext, StopRequested
 from tests.engine.pool.vqa_folder import answer_of, write_folder, write_questions, write_rl
 from tests.misbehaving_server import misbehaving_server
@@ -84,19 +86,100 @@ def test_embeddings_of_another_width_are_named(tmp_path: Path):
 # ---------------------------------------------------------------- single files
 
 
+def asked(count: int, first: int = 0, images: int = 900) -> list[VQAQuestion]:
+    """Questions `first`, ... about images `images`, ..."""
+    return [VQAQuestion(str(first + n), images + n, "?", ()) for n in range(count)]
+
+
 def test_a_tensor_file_is_read_without_running_code(tmp_path: Path):
     tensor = torch.arange(12, dtype=torch.bfloat16).reshape(4, 3)
     torch.save(tensor, tmp_path / "table.pt")
-    assert read_embeddings(tmp_path / "table.pt", 4).tolist() == tensor.tolist()
-    torch.save({"a": tensor}, tmp_path / "table.pt")
-    with pytest.raises(DataError, match="holds dict, not a tensor"):
-        read_embeddings(tmp_path / "table.pt", 4)
-    torch.save(Path("x"), tmp_path / "table.pt")
+    assert read_embeddings(tmp_path / "table.pt", asked(4)).tolist() == tensor.tolist()
+    torch.save([tensor], tmp_path / "table.pt")
+    with pytest.raises(DataError, match="holds list, not a tensor"):
+        read_embeddings(tmp_path / "table.pt", asked(4))
+    torch.save({"path": Path("x")}, tmp_path / "table.pt")
     with pytest.raises(DataError, match="no tensor"):
-        read_embeddings(tmp_path / "table.pt", 4)
+        read_embeddings(tmp_path / "table.pt", asked(4))
     np.save(tmp_path / "table.npy", np.array([Path("x")], dtype=object))
     with pytest.raises(DataError, match="no array"):
-        read_embeddings(tmp_path / "table.npy", 1)
+        read_embeddings(tmp_path / "table.npy", asked(1))
+
+
+def save_with_ids(path: Path, table: np.ndarray, ids: list[int]) -> None:
+    """As people write them, under names of their own."""
+    if path.suffix == ".pt":
+        torch.save({"clip": torch.from_numpy(table), "image_ids": ids}, path)
+    elif path.suffix == ".safetensors":
+        save_file({"features": torch.from_numpy(table).half(), "ids": torch.tensor(ids)}, path)
+    elif path.suffix == ".npz":
+        np.savez(path, embeddings=table, question_id=np.array(ids))
+    else:
+        np.save(path, table)
+        path.with_suffix(".ids.json").write_text(json.dumps([str(one) for one in ids]))
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".pt", ".safetensors"])
+@pytest.mark.parametrize("named", ["questions", "images"])
+def test_rows_are_picked_by_id(tmp_path: Path, suffix: str, named: str):
+    """In any order, more than are wanted; ids of questions, or of images that several questions share."""
+    questions = asked(3, first=10) if named == "questions" else [*asked(2), *asked(1, first=2, images=901)]
+    ids = [12, 99, 10, 11] if named == "questions" else [901, 7, 900]
+    table = np.arange(len(ids) * 2, dtype=np.float32).reshape(-1, 2)
+    save_with_ids(tmp_path / f"t{suffix}", table, ids)
+    rows = [2, 3, 0] if named == "questions" else [2, 0, 0]
+    assert read_embeddings(tmp_path / f"t{suffix}", questions).tolist() == table[rows].tolist()
+
+
+def test_ids_that_do_not_fit_are_told(tmp_path: Path):
+    path, table = tmp_path / "t.npy", np.zeros((3, 2), np.float32)
+    for ids, told in (
+        ([10, 11, 99], "1 of 3 questions have no embedding: neither question 12 nor its image 902"),
+        ([10, 11, 11], "the id 11 is there twice"),
+        ([10, 11], "2 ids for 3 rows"),
+        ([10, 11, None], "neither numbers nor texts"),
+    ):
+        np.save(path, table)
+        (tmp_path / "t.ids.json").write_text(json.dumps(ids))
+        with pytest.raises(DataError, match=told):
+            read_embeddings(path, asked(3, first=10))
+    (tmp_path / "t.ids.json").write_text("[10")
+    with pytest.raises(DataError, match=r"no JSON.*t\.ids\.json"):
+        read_embeddings(path, asked(3, first=10))
+
+
+def test_files_without_one_table_are_told(tmp_path: Path):
+    table = torch.zeros(3, 2)
+    save_file({"image": table, "text": table.clone()}, tmp_path / "two.safetensors")
+    with pytest.raises(DataError, match="holds image, text: not one table"):
+        read_embeddings(tmp_path / "two.safetensors", asked(3))
+    (tmp_path / "two.safetensors").write_bytes(b"garbage")
+    with pytest.raises(DataError, match="no safetensors file"):
+        read_embeddings(tmp_path / "two.safetensors", asked(3))
+    torch.save({}, tmp_path / "none.pt")
+    with pytest.raises(DataError, match="holds nothing"):
+        read_embeddings(tmp_path / "none.pt", asked(3))
+
+
+def test_archives_are_read_as_they_come(tmp_path: Path):
+    """OK-VQA's hold a file of the same name, VQAv2's one of another; a Mac adds files of its own."""
+    files = write_questions(tmp_path, "some", list(range(4)), list(range(4)))
+    questions, annotations = Path(files["questions"]), Path(files["annotations"])
+    whole = read_vqa(questions, annotations)
+    for path in (questions, annotations):
+        with ZipFile(f"{path}.zip", "w") as archive:
+            archive.write(path, f"v2_{path.name}")
+            archive.writestr(f"__MACOSX/._{path.name}", "x")
+        path.unlink()
+    assert read_vqa(questions, annotations) == whole
+    assert read_vqa(Path(f"{questions}.zip"), Path(f"{annotations}.zip")) == whole
+    Path(f"{questions}.zip").write_bytes(b"PK and no more")
+    with pytest.raises(DataError, match="cannot be unpacked"):
+        read_vqa(questions, annotations)
+    with ZipFile(f"{questions}.zip", "w") as archive:
+        archive.writestr("read.me", "x")
+    with pytest.raises(DataError, match="0 JSON files"):
+        read_vqa(questions, annotations)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +198,7 @@ def test_tables_that_are_none_are_named(tmp_path: Path, array: np.ndarray | None
     else:
         np.save(path, array)
     with pytest.raises(DataError, match=named):
-        read_embeddings(path, 4)
+        read_embeddings(path, asked(4))
 
 
 @pytest.mark.parametrize(

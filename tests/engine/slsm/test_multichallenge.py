@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+import pyarrow.parquet as parquet
 import pytest
 
 from engine.errors import DataError
@@ -63,6 +65,29 @@ def test_the_published_fields(tmp_path: Path) -> None:
     assert found.digest == hashlib.sha256(path.read_bytes()).hexdigest()
     assert found.name == "benchmark_questions"
     assert [one.id for one in read_dialogues(path, 2).conversations] == ["a", "b"]
+
+
+def test_the_hubs_parquet_is_the_same(tmp_path: Path) -> None:
+    """Small letters, messages by column or one by one, a column more."""
+    published = [record("a", PASS_CRITERIA="YES "), record("b", AXIS="SELF_COHERENCE")]
+    rows: list[dict[str, Any]] = [
+        {name.lower(): value for name, value in one.items()} | {"num_turns": 2} for one in published
+    ]
+    by_column: list[dict[str, Any]] = [
+        row
+        | {"conversation": {key: [one[key] for one in row["conversation"]] for key in ("role", "content")}}
+        for row in rows
+    ]
+    whole = parse_dialogues(lines(*published), "x", "x", 9)
+    path = tmp_path / "test-00000-of-00001.parquet"
+    for table in (rows, by_column):
+        parquet.write_table(pyarrow.Table.from_pylist(table), path)
+        found = read_dialogues(path, 9)
+        assert (found.conversations, found.criteria) == (whole.conversations, whole.criteria)
+        assert found.digest == hashlib.sha256(path.read_bytes()).hexdigest()
+    parquet.write_table(pyarrow.Table.from_pylist([rows[0], rows[1] | {"axis": None}]), path)
+    with pytest.raises(DataError, match=r"`AXIS` is None.*parquet: row 2"):
+        read_dialogues(path, 9)
 
 
 def test_plain_chats_need_no_criteria() -> None:

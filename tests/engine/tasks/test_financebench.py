@@ -57,12 +57,46 @@ def test_published_fields(tmp_path: Path) -> None:
         (["{no"], "f.jsonl:1"),
         ([published(), {"question": "q"}], "f.jsonl:2"),
         ([published(evidence=[{"page": 1}])], "evidence"),
+        ([published(evidence=[{"evidence_text": " "}])], "evidence"),
+        ([published(evidence=[])], "evidence"),
+        ([published(answer="")], r"`answer` is empty.*f\.jsonl:1"),
+        ([published(answer=None)], "`answer` is empty"),
+        ([published(question=None)], "`question` or `answer` is empty"),
+        ([published(), published()], r"occurs twice.*f\.jsonl:2"),
+        (["version https://git-lfs.github.com/spec/v1"], "git lfs pull"),
         ([], "empty"),
     ],
 )
 def test_bad_files(tmp_path: Path, lines: list[object], words: str) -> None:
     with pytest.raises(DataError, match=words):
         load_financebench(write(tmp_path / "f.jsonl", *lines), None)
+
+
+def test_the_published_line_in_full(tmp_path: Path) -> None:
+    """Two pages as evidence, the whole pages beside them, numbers of questions that are null; an older form, too."""
+    pages = [
+        {
+            "evidence_text": text,
+            "doc_name": "3M_2022_10K",
+            "evidence_page_num": 47,
+            "evidence_text_full_page": "long",
+        }
+        for text in ("Net sales 34,229", "Total assets 46,455")
+    ]
+    line = published(evidence=pages, domain_question_num=None, dataset_subset_label="OPEN_SOURCE")
+    older = {name: value for name, value in published(financebench_id="b").items() if name != "evidence"}
+    path = write(
+        tmp_path / "f.jsonl", line, older | {"evidence_text": "Purchases (1,577)", "page_number": "59"}
+    )
+    first, second = load_financebench(path, None)
+    assert first.meta["prompt"].startswith("Net sales 34,229\n\nTotal assets 46,455\n\nQuestion: What is")
+    assert "long" not in first.meta["prompt"] and first.solution == "The metric was directly extracted."
+    assert second.meta["prompt"].startswith("Purchases (1,577)")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no such file.*hub:PatronusAI/financebench"):
+        load_financebench(str(tmp_path / "none.jsonl"), None)
 
 
 def test_an_index_that_is_not_there(tmp_path: Path) -> None:
