@@ -1,4 +1,4 @@
-"""The command line: console, batch, doctor."""
+"""The command line: console, batch, check, doctor."""
 
 from __future__ import annotations
 
@@ -55,12 +55,31 @@ def make_parser() -> argparse.ArgumentParser:
         nargs="+",
         default=[],
         metavar="KEY=VALUE",
-        help="with --batch: change fields of the configuration",
+        help="with --batch or --check: change fields of the configuration",
     )
     parser.add_argument(
         "--outputs", metavar="DIR", help="folder that holds the runs (default: the configuration's)"
     )
+    parser.add_argument(
+        "--check",
+        nargs="*",
+        type=Path,
+        metavar="FILE",
+        help="say whether configurations are right, and what they need is here; nothing runs. Exit code 0: right, even "
+        "where data, models or keys are not here yet; 2: something is to be corrected",
+    )
     parser.add_argument("--doctor", action="store_true", help="say what works here and what is missing")
+    parser.add_argument(
+        "--server", metavar="URL", help="with --doctor: look at an OpenAI-compatible server instead"
+    )
+    parser.add_argument(
+        "--model", metavar="NAME", help="with --server: its model (default: the first it lists)"
+    )
+    parser.add_argument(
+        "--key-env",
+        metavar="NAME",
+        help="with --server: variable that holds the key (default: OPENAI_API_KEY)",
+    )
     parser.add_argument("--version", action="store_true", help="print the version")
     return parser
 
@@ -75,18 +94,34 @@ def _names(text: str) -> list[str]:
 def _misuse(options: argparse.Namespace) -> str:
     if options.batch and options.run:
         return f"--batch takes no RUN; to go on with one: --batch --resume {options.run}"
-    if not options.batch and (options.stages or options.resume or options.set):
-        return "--stages, --resume and --set go with --batch"
+    if not options.batch and (options.stages or options.resume):
+        return "--stages and --resume go with --batch"
+    if options.set and not options.batch and options.check is None:
+        return "--set goes with --batch or --check"
+    if options.check is not None and (options.batch or options.run or options.config):
+        return "--check takes its files alone: --check FILE..."
     if options.resume and (options.config or options.set):
         return "a resumed run keeps its configuration: --resume goes without --config and --set"
     if options.run and options.config:
         return "RUN has its own configuration: give RUN or --config"
+    if options.server and not options.doctor:
+        return "--server goes with --doctor"
+    if (options.model or options.key_env) and not options.server:
+        return "--model and --key-env go with --doctor --server"
     return ""
 
 
 def _run(options: argparse.Namespace) -> int:
     if options.version:
         return _version()
+    if options.check is not None:
+        from app.check import run_check
+
+        return run_check(options.check or [default_config()], options.set)
+    if options.doctor and options.server:
+        from app.server_doctor import run_server_doctor
+
+        return run_server_doctor(options.server, options.model, options.key_env or "OPENAI_API_KEY")
     if options.doctor:
         from app.doctor import run_doctor
 

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.text import duration
+from app.usage_text import HEADINGS, total_cost, usage_cells
 from engine.events import (
     Event,
     MethodCompared,
@@ -15,6 +16,7 @@ from engine.events import (
     ModeScored,
     PoolTotals,
     SelectorCompared,
+    ServerUsage,
     StageFinished,
 )
 from engine.run_directory import RunDirectory
@@ -30,6 +32,7 @@ class Results:
         self.modes: dict[tuple[str, str], ModeScored] = {}
         self.pools: PoolTotals | None = None
         self.selectors: dict[str, SelectorCompared] = {}
+        self.usage: dict[tuple[str, str], ServerUsage] = {}
 
     def take(self, event: Event) -> None:
         """Keep the event if it is a result."""
@@ -43,6 +46,8 @@ class Results:
             self.pools = event
         elif isinstance(event, SelectorCompared):
             self.selectors[event.method] = event
+        elif isinstance(event, ServerUsage):
+            self.usage[event.stage, event.role] = event
         elif isinstance(event, StageFinished):
             self.stages[event.stage] = event
 
@@ -58,6 +63,8 @@ class Results:
             console.print(_pools_table(self.pools))
         if self.selectors:
             console.print(_selectors_table(list(self.selectors.values())))
+        if self.usage:
+            console.print(_usage_table(list(self.usage.values())))
         if self.stages:
             console.print(_stages_table(list(self.stages.values())))
         console.print(Text(f"all files: {directory.path}"), soft_wrap=True)
@@ -165,6 +172,18 @@ def _selectors_table(methods: list[SelectorCompared]) -> Table:
             "" if method.p is None else f"{method.p:.3g}",
         ]
         table.add_row(*map(Text, cells))
+    return table
+
+
+def _usage_table(rows: list[ServerUsage]) -> Table:
+    cost = total_cost(rows)
+    title = "Servers" + ("" if cost is None else f", {cost:,.4f} in all")
+    table = Table(box=box.SIMPLE, title=title, title_justify="left")
+    for number, heading in enumerate(HEADINGS):
+        words = number < 3
+        table.add_column(heading, justify="left" if words else "right", no_wrap=number != 2, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, usage_cells(row)))
     return table
 
 

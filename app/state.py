@@ -81,8 +81,8 @@ class RunState:
     """Everything the screens know about a run. Read it; only `apply` changes it.
 
     `status`: new, running, paused, finished, stopped, failed (that a worker vanished is not in the log: its
-    lock tells). `running` and `final` hold each method's last row; `curves` the running rows one by one.
-    `revision` counts applied events.
+    lock tells). `usage`: of servers, by stage and role. `running` and `final` hold each method's last row; `curves`
+    the running rows one by one. `revision` counts applied events.
     """
 
     def __init__(self) -> None:
@@ -94,6 +94,7 @@ class RunState:
         self.stages: dict[str, StageState] = {}
         self.notices: Grow[ev.Notice] = Grow()
         self.model: ev.ModelLoaded | None = None
+        self.usage: dict[tuple[str, str], ev.ServerUsage] = {}
         self.rollouts: Grow[Rollouts] = Grow()
         self.pairs: Grow[Pair] = Grow()
         self.picks: Grow[Pick] = Grow()
@@ -140,7 +141,7 @@ class RunState:
     def copy(self) -> RunState:
         """The state as of now, which can be folded on by itself."""
         other = copy.copy(self)
-        for name in ("stages", "running", "final"):
+        for name in ("stages", "running", "final", "usage"):
             setattr(other, name, dict(getattr(self, name)))
         for name in ("notices", "rollouts", "pairs", "picks", "decisions", "outcomes", "training"):
             setattr(other, name, getattr(self, name).share())
@@ -273,6 +274,10 @@ def _model(state: RunState, event: ev.ModelLoaded, place: Place) -> None:
     state.model = event
 
 
+def _usage(state: RunState, event: ev.ServerUsage, place: Place) -> None:
+    state.usage[event.stage, event.role] = event
+
+
 def _training(state: RunState, event: ev.TrainingStep, place: Place) -> None:
     state.training.append(event)
 
@@ -365,6 +370,7 @@ _FOLDS: dict[type, Callable[..., None]] = {
     ev.StageFailed: _stage_failed,
     ev.Notice: _notice,
     ev.ModelLoaded: _model,
+    ev.ServerUsage: _usage,
     ev.TrainingStep: _training,
     ev.RolloutsMined: _rollouts,
     ev.PairMined: _pair,

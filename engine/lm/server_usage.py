@@ -137,8 +137,8 @@ def added(total: ServerUsage | None, request: RequestRecord) -> ServerUsage:
 
 def _row(total: ServerUsage) -> dict[str, object]:
     """Without what only an event has."""
-    row = msgspec.to_builtins(total)
-    return {name: row[name] for name in row if name not in ("type", "seq", "time")}
+    row = msgspec.structs.asdict(total)
+    return {name: row[name] for name in row if name not in ("seq", "time")}
 
 
 def _parsed(line: dict[str, object], where: str) -> RequestRecord:

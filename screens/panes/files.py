@@ -15,6 +15,7 @@ from textual.getters import query_one
 from app.stages import FAILED, FINISHED, RUNNING, StageState
 from app.state import RunState
 from app.text import duration
+from app.usage_text import HEADINGS, total_cost, usage_cells
 from screens.run_session import Session
 from screens.widgets.detail_pane import DetailPane
 
@@ -57,6 +58,7 @@ def _page(session: Session, palette: dict[str, Style]) -> RenderableType:
         parts.append(Text("Figures and files appear here when a stage has finished.", palette["dim"]))
     for stage in state.stages.values():
         parts += [_stage(stage, palette), Text()]
+    parts += _usage(state, palette)
     parts += _notices(state, palette)
     return Group(*parts)
 
@@ -88,6 +90,25 @@ def _stage(stage: StageState, palette: dict[str, Style]) -> RenderableType:
     files = Text("".join(f"   {name}\n" for name in stage.files))
     files.rstrip()
     return Group(*[part for part in (title, grid if stage.summary else None, files) if part])
+
+
+def _usage(state: RunState, palette: dict[str, Style]) -> list[RenderableType]:
+    """What the roles asked of their servers: a line of who, a line of figures."""
+    if not state.usage:
+        return []
+    cost = total_cost(state.usage.values())
+    parts: list[RenderableType] = [
+        Text("servers" + ("" if cost is None else f"  {cost:,.4f} in all"), palette["heading"])
+    ]
+    for one in state.usage.values():
+        stage, role, who, *figures = usage_cells(one)
+        parts.append(Text.assemble(f"  {stage} ", (role, palette["strong"]), ("  " + who, palette["dim"])))
+        told = [(name, figure) for name, figure in zip(HEADINGS[3:], figures, strict=True) if figure]
+        line = Text("    ")
+        for name, figure in told:
+            line.append(f"{name} ", palette["dim"]).append(f"{figure}  ")
+        parts.append(line)
+    return [*parts, Text()]
 
 
 def _notices(state: RunState, palette: dict[str, Style]) -> list[RenderableType]:

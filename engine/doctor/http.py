@@ -1,0 +1,140 @@
+"""Plain requests to a server that is looked at: no retries, no redirects (a key must not travel), one deadline each."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPException, HTTPResponse
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from engine.lm.server_address import address_secrets
+
+_CHUNK = 1 << 16
+_LARGEST = 1 << 23
+_LONGEST_QUOTE = 160
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`status` 0: there was none, `problem` says why. `body`: what the text holds as JSON, else None; names of
+    `headers` in small letters."""
+
+    status: int = 0
+    text: str = ""
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
+    seconds: float = 0.0
+
+    @property
+    def good(self) -> bool:
+        """A 2xx with JSON."""
+        return 200 <= self.status < 300 and self.body is not None
+
+    def why(self) -> str:
+        """What is wrong, in a few words: the status with the server's own message."""
+        if self.problem:
+            return self.problem
+        told = self.body.get("error", self.body) if isinstance(self.body, dict) else self.text
+        told = told.get("message", told) if isinstance(told, dict) else told
+        words = " ".join(str(told).split())[:_LONGEST_QUOTE]
+        return f"{self.status}: {words}" if words else str(self.status)
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    def redirect_request(self, *arguments: Any, **named: Any) -> None:
+        return None
+
+
+class Http:
+    """A server by its base URL (`http://127.0.0.1:8000/v1`). Safe to be used from several threads."""
+
+    def __init__(self, base_url: str, key: str, timeout: float) -> None:
+        """`timeout`: seconds for a whole answer."""
+        parts = urlsplit(base_url)
+        self._parts = parts._replace(netloc=parts.netloc.rpartition("@")[2])
+        self._timeout = timeout
+        self._secrets = [key] * bool(key) + address_secrets(base_url)
+        self._headers = {"Content-Type": "application/json", "User-Agent": "steer-tui"}
+        if key:
+            self._headers["Authorization"] = f"Bearer {key}"
+        elif "@" in parts.netloc:
+            user = unquote(parts.netloc.rpartition("@")[0]).encode()
+            self._headers["Authorization"] = f"Basic {base64.b64encode(user).decode()}"
+        self._opener = build_opener(_NoRedirects)
+
+    def below(self, path: str) -> Http:
+        """The same server with `path` added to the base."""
+        other = object.__new__(Http)
+        other.__dict__ = self.__dict__ | {
+            "_parts": self._parts._replace(path=self._parts.path.rstrip("/") + path)
+        }
+        return other
+
+    @property
+    def address(self) -> str:
+        """As it may be shown."""
+        return urlunsplit((*self._parts[:3], "", ""))
+
+    def get(self, path: str, timeout: float | None = None) -> Answer:
+        """`path` below the base."""
+        return self._ask(Request(self._url(path), headers=self._headers), timeout)
+
+    def get_root(self, path: str, timeout: float | None = None) -> Answer:
+        """`path` of the server itself, which may not be where the base is."""
+        root = urlunsplit((self._parts.scheme, self._parts.netloc, path, "", ""))
+        return self._ask(Request(root, headers=self._headers), timeout)
+
+    def post(self, path: str, fields: Mapping[str, Any]) -> Answer:
+        """JSON to `path` below the base."""
+        data = json.dumps(fields).encode()
+        return self._ask(Request(self._url(path), data, self._headers, method="POST"), None)
+
+    def _url(self, path: str) -> str:
+        return urlunsplit(self._parts._replace(path=self._parts.path.rstrip("/") + path, fragment=""))
+
+    def _ask(self, request: Request, timeout: float | None) -> Answer:
+        began = time.monotonic()
+        end = began + (self._timeout if timeout is None else timeout)
+        try:
+            with self._opener.open(request, timeout=end - began) as response:
+                found = _read(response, response.status, end)
+        except HTTPError as error:
+            with error:
+                found = _read(error, error.code, end)
+        except (OSError, HTTPException, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            late = isinstance(reason, TimeoutError)
+            told = f"no answer within {end - began:g} s" if late else f"no answer ({reason})"
+            found = Answer(problem=told)
+        return self._scrubbed(found, time.monotonic() - began)
+
+    def _scrubbed(self, found: Answer, seconds: float) -> Answer:
+        text, problem = found.text, found.problem
+        for secret in self._secrets:
+            text, problem = text.replace(secret, "***"), problem.replace(secret, "***")
+        try:
+            body = json.loads(text)
+        except (ValueError, RecursionError):
+            body = None
+        return Answer(found.status, text, body, found.headers, problem, seconds)
+
+
+def _read(response: HTTPResponse | HTTPError, status: int, end: float) -> Answer:
+    """The whole body before `end`. A single read has the socket's own limit, the whole of them this one."""
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    parts: list[bytes] = []
+    while sum(map(len, parts)) < _LARGEST:
+        if time.monotonic() > end:
+            raise TimeoutError
+        part = response.read1(_CHUNK) if isinstance(response, HTTPResponse) else response.read(_CHUNK)
+        if not part:
+            break
+        parts.append(part)
+    return Answer(status, b"".join(parts).decode(errors="replace"), headers=headers)
