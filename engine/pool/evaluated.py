@@ -34,34 +34,41 @@ class EvaluatedPair(msgspec.Struct, frozen=True, kw_only=True):
     cost: float = 0.0
 
 
-class PairEvaluator:
-    """Asks the model for what is not in the file yet.
+class PairAsker:
+    """Asks the model for what it does not know yet.
 
-    `annotations` gives a query's answers by people. A stop loses the replies under way, a kill those of half a second
-    more.
+    `annotations` gives a query's answers by people. `keep` is given replies as they come, those of half a second
+    together. A stop loses the replies under way, a kill those of half a second more.
     """
 
-    def __init__(self, path: Path, model: VQAModel, annotations: Callable[[str], Sequence[str]]) -> None:
-        """Raises DataError for a file that holds something else, or replies of another model."""
-        self._path = path
+    def __init__(
+        self,
+        model: VQAModel,
+        annotations: Callable[[str], Sequence[str]],
+        keep: Callable[[list[EvaluatedPair]], None],
+    ) -> None:
         self._model = model
         self._annotations = annotations
+        self._keep = keep
         self._known: dict[str, dict[Pair, EvaluatedPair]] = {}
-        for number, line in enumerate(recover_jsonl(path), 1):
-            self._remember(_parsed(line, f"{path}:{number}", model.name))
+
+    def remember(self, found: Iterable[EvaluatedPair]) -> None:
+        """These are not asked again."""
+        for one in found:
+            self._known.setdefault(one.query_id, {})[one.pair] = one
 
     def known(self, query_id: str) -> Mapping[Pair, EvaluatedPair]:
         """What a query was asked with so far."""
         return self._known.get(query_id, {})
 
     def all(self) -> Iterable[EvaluatedPair]:
-        """Everything in the file."""
+        """Everything that is known."""
         return (one for found in self._known.values() for one in found.values())
 
     def evaluate(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> list[EvaluatedPair]:
         """One each, in order; the model is asked with all unknown ones at once.
 
-        Raises whatever `checkpoint` or the model raises; then those that were answered before are in the file.
+        Raises whatever `checkpoint` or the model raises; then those that were answered before are kept.
         """
         unknown = [ask for ask in dict.fromkeys(asks) if ask.demonstrations not in self.known(ask.query_id)]
         if unknown:
@@ -81,11 +88,10 @@ class PairEvaluator:
         finally:
             self._write(waiting)
 
-    def _write(self, found: Sequence[EvaluatedPair]) -> None:
+    def _write(self, found: list[EvaluatedPair]) -> None:
         if found:
-            append_jsonl(self._path, map(msgspec.to_builtins, found))
-            for one in found:
-                self._remember(one)
+            self._keep(found)
+            self.remember(found)
 
     def _evaluated(self, ask: VQAAsk, reply: VQAReply) -> EvaluatedPair:
         return EvaluatedPair(
@@ -103,8 +109,26 @@ class PairEvaluator:
     def _score(self, query_id: str, answer: str) -> float:
         return official_vqa_accuracy(answer, self._annotations(query_id))
 
-    def _remember(self, one: EvaluatedPair) -> None:
-        self._known.setdefault(one.query_id, {})[one.pair] = one
+
+class PairEvaluator(PairAsker):
+    """Knows what is in a file, and keeps there what it asks."""
+
+    def __init__(self, path: Path, model: VQAModel, annotations: Callable[[str], Sequence[str]]) -> None:
+        """Raises DataError for a file that holds something else, or replies of another model."""
+        super().__init__(model, annotations, self._append)
+        self._path = path
+        self.remember(
+            _parsed(line, f"{path}:{number}", model.name)
+            for number, line in enumerate(recover_jsonl(path), 1)
+        )
+
+    def take_in(self, found: list[EvaluatedPair]) -> None:
+        """Keep what was asked elsewhere."""
+        self._append(found)
+        self.remember(found)
+
+    def _append(self, found: list[EvaluatedPair]) -> None:
+        append_jsonl(self._path, map(msgspec.to_builtins, found))
 
 
 def _parsed(line: dict[str, object], where: str, model: str) -> EvaluatedPair:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.pool.evaluated import EvaluatedPair, Pair, PairEvaluator
+from engine.pool.evaluated import EvaluatedPair, Pair, PairAsker
 from engine.pool.top_k import similarities
 from engine.pool.trajectory_quality_controller import is_positive
 from engine.pool.vqa import VQAAsk
@@ -24,7 +24,7 @@ class GlobalPositiveMiner:
     def __init__(
         self,
         img_emb_data: NDArray[Any],
-        evaluator: PairEvaluator,
+        evaluator: PairAsker,
         search_top_k: int = 300,
         max_eval_pairs: int = 50,
         batch_size: int = 50,

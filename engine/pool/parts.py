@@ -14,6 +14,7 @@ from engine.pool.digits_vqa import DigitsVQA
 from engine.pool.evaluated import PairEvaluator
 from engine.pool.records import RLData, read_rl_data, write_rl_data
 from engine.pool.vqa import VQAModel
+from engine.scale.work import Place
 from engine.stage import StageContext
 
 
@@ -27,14 +28,14 @@ def make_dataset(config: Config) -> PoolDataset:
     return FilesDataset(section.files, config.run.seed)
 
 
-def make_vqa_model(context: StageContext, dataset: PoolDataset) -> VQAModel:
+def make_vqa_model(config: Config, place: Place, dataset: PoolDataset) -> VQAModel:
     """Raises ConfigError for a key that is not there."""
-    section = context.config.pool.vqa
+    section = config.pool.vqa
     if section.kind == "openai":
         from engine.pool.openai_vqa import OpenAIVQA
 
         openai = section.openai
-        client = context.client(openai, "vision", "pool.vqa.openai", openai.requests_per_minute)
+        client = place.client(openai, "vision", "pool.vqa.openai", openai.requests_per_minute)
         return OpenAIVQA(client, openai, dataset)
     return DigitsVQA(_digits(dataset))
 

@@ -37,7 +37,3 @@ class Thumbnails:
             image = self._dataset.image(new[0])
             height, width = image.shape if isinstance(image, np.ndarray) else (0, 0)
             self._emit(PoolThumbnails(height=height, width=width, pixels=pixels))
-
-    def query(self, query_id: str) -> str:
-        """The query's own picture."""
-        return as_text(self._dataset.query_image(query_id))
