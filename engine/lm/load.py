@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+from engine.config_section import VllmSection
 from engine.errors import ModelError
 from engine.lm.protocol import LanguageModel
 
@@ -12,7 +13,7 @@ _EMBEDDED = Path(__file__).parent / "embedded"
 """Folder of the models that come along, one folder each."""
 EMBEDDED = _EMBEDDED / "arithmetic"
 """The one that is meant where none is named."""
-BACKENDS = ("embedded", "transformers")
+BACKENDS = ("embedded", "transformers", "vllm")
 
 
 class ModelConfig(Protocol):
@@ -30,6 +31,8 @@ class ModelConfig(Protocol):
     def max_num_seqs(self) -> int: ...
     @property
     def threads(self) -> int: ...
+    @property
+    def vllm(self) -> VllmSection: ...
 
 
 def load_model(config: ModelConfig) -> LanguageModel:
@@ -41,6 +44,17 @@ def load_model(config: ModelConfig) -> LanguageModel:
             mend=f"use one of: {', '.join(BACKENDS)}",
         )
     path, name = model_path(config)
+    if config.backend == "vllm":
+        from engine.lm.vllm.engine_options import start
+
+        return start(
+            path,
+            device=config.device,
+            dtype=config.dtype,
+            max_num_seqs=config.max_num_seqs,
+            threads=config.threads,
+            options=config.vllm,
+        )
     from engine.lm.transformers import TransformersModel  # seconds: only who loads a model waits for it
 
     return TransformersModel.load(

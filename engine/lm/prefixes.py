@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from engine.lm.batching import chunks, similar_lengths
+from engine.lm.begun import begun_end, cut, is_whole
 from engine.lm.decoding import Decoding, Job, Kept
 from engine.lm.device import memory_errors
 from engine.lm.kv_cache import joined
@@ -87,7 +88,7 @@ class SharedPrefixes:
         jobs: dict[int, Job] = {}
         for index, branch in enumerate(branches):
             begun = self._begun(branch)
-            if begun is not None and _is_finished(begun, branch):
+            if begun is not None and is_whole(begun, branch):
                 done[index] = begun if branch.keep else replace(begun, kept=None)
             else:
                 jobs[index] = self._job(branch, begun)
@@ -156,31 +157,7 @@ class SharedPrefixes:
         if begun is None or not begun.tokens:
             return None
         kept = self._kept(branch.row, begun)
-        # The text ends before an end-of-sequence token, so no stop string can be looked for in it.
-        text_end = len(begun.tokens) - (begun.ended == "eos")
-        budget = branch.sampling.max_tokens
-        stop = branch.sampling.stop
-        stopped = self._find(stop).first_end(begun.tokens[: min(text_end, budget)]) if stop else None
-        if stopped is not None:
-            return self._cut(begun, kept, stopped, "stop")
-        if len(begun.tokens) > budget or (len(begun.tokens) == budget and begun.ended != "eos"):
-            return self._cut(begun, kept, budget, "length")
-        return begun
-
-    def _cut(self, begun: Completion, kept: Kept, count: int, ended: str) -> Completion:
-        tokens = begun.tokens[:count]
-        return replace(
-            begun,
-            tokens=tokens,
-            logprobs=begun.logprobs[:count],
-            text=self._tokenizer.decode(tokens),
-            ended=ended,
-            kept=Kept(kept.prefix, kept.kv.part(0, count)),
-        )
-
-
-def _is_finished(begun: Completion, branch: Branch) -> bool:
-    """Whether a cut `begun` already is the whole continuation."""
-    if begun.ended == "eos" or len(begun.tokens) >= branch.sampling.max_tokens:
-        return True
-    return begun.ended == "stop" and branch.begun is not begun
+        end = begun_end(begun, branch.sampling, self._find)
+        if end is None:
+            return begun
+        return cut(begun, *end, self._tokenizer, Kept(kept.prefix, kept.kv.part(0, end[0])))

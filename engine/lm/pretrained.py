@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 
 import torch
 import transformers
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from transformers.utils import logging as hf_logging
 from transformers.utils.hub import cached_file
 
@@ -47,7 +48,7 @@ def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
         _check_complete(path, report)
         model = _on_device(model, target, path)
         eos = _eos_ids(getattr(model, "generation_config", None), model.config)
-        return Pretrained(model, tokenizer, eos, _fingerprint_of(source))
+        return Pretrained(model, tokenizer, eos, model_fingerprint(path))
 
 
 @dataclass
@@ -170,12 +171,30 @@ def _eos_ids(generation: Any, config: Any) -> frozenset[int]:
     return frozenset(ids)
 
 
-def _fingerprint_of(source: str) -> str:
+def model_fingerprint(path: str) -> str:
+    """Identity of the model in a folder or of a hub name, whatever runs it. Raises ModelError."""
+    config, weights = _files(path)
+    return fingerprint(config, weights)
+
+
+def parameter_count(path: str) -> int:
+    """Numbers in the model's weight files, without loading them; 0 where they are no safetensors."""
+    _, weights = _files(path)
+    count = 0
+    for file in weights:
+        if file.suffix == ".safetensors":
+            with safe_open(file, framework="numpy") as tensors:
+                count += sum(math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118
+    return count
+
+
+def _files(path: str) -> tuple[Path, list[Path]]:
+    """config.json and the weight files of a local folder or of a hub name's snapshot."""
+    source = _source(path)
     config = Path(source) / "config.json"
     if not config.is_file():
         config = Path(str(cached_file(source, "config.json")))
     # A hub snapshot's folder holds exactly the files that were fetched for this revision.
-    weights = [path for pattern in WEIGHTS for path in config.parent.glob(pattern)]
-    if any(path.suffix == ".safetensors" for path in weights):
-        weights = [path for path in weights if path.suffix == ".safetensors"]
-    return fingerprint(config, weights)
+    weights = [file for pattern in WEIGHTS for file in config.parent.glob(pattern)]
+    safe = [file for file in weights if file.suffix == ".safetensors"]
+    return config, safe or weights

