@@ -1,0 +1,35 @@
+"""What a configuration needs, looked at without running anything: what is here, what is not here yet, what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from engine.check.data import check_data
+from engine.check.finding import Finding
+from engine.check.parts import check_parts
+from engine.config import Config
+from engine.registry import STAGES
+
+
+def check_config(config: Config) -> Iterator[Finding]:
+    """Everything that the stages of `config` use, one finding each; nothing is fetched, loaded or asked of a server.
+
+    Fields are valid already (`load_config` raises for the others).
+    """
+    yield from _stages(config)
+    yield from check_parts(config)
+    yield from check_data(config)
+
+
+def _stages(config: Config) -> Iterator[Finding]:
+    names = config.run.stages
+    yield Finding("here", ", ".join(names), "run.stages")
+    for name in names:
+        lacking = [need for need in STAGES[name].needs if need not in names] if name in STAGES else []
+        for need in lacking:
+            yield Finding(
+                "absent",
+                f"`{name}` reads what `{need}` writes, which is not among the stages",
+                "run.stages",
+                f"put `{need}` before it, or run it in a run that has it: --batch --resume RUN --stages {name}",
+            )

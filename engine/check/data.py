@@ -1,0 +1,189 @@
+"""Data files that a configuration names: those that are here are read by the stages' own readers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from engine.check.finding import Finding, Findings, gathered
+from engine.config import Config
+from engine.errors import DataError
+from engine.pool.settings import QuestionFiles
+from engine.tasks.hub import cached_files, hub_name
+
+_Check = Callable[[Findings, Config], None]
+_FETCHED = "it is fetched when a stage needs it; without a network, copy its files here and name them"
+
+
+def check_data(config: Config) -> Iterator[Finding]:
+    """One finding each."""
+    stages = set(config.run.stages)
+    chosen = [check for names, check in _CHECKS if stages & set(names)]
+    return gathered(*((lambda findings, check=check: check(findings, config)) for check in chosen))
+
+
+def _task(findings: Findings, config: Config) -> None:
+    from engine.esm.examples import evaluation_examples, training_examples
+    from engine.tasks.loaders import check_disjoint
+    from engine.tasks.sources import HUB, is_here
+
+    task, splits = config.task, (config.task.train_split, config.task.eval_split)
+    if task.dataset == "generated":
+        findings.here("generated", "task.dataset")
+        return
+    with findings.at("task.path"):
+        absent = [split for split in splits if not is_here(task.dataset, task.path, split)]
+        for split in absent:
+            source = HUB[task.dataset].get(split)
+            named = task.path or (source.shown if source else task.dataset)
+            known = hub_name(named) is not None
+            findings.absent(
+                f"{task.dataset}, split `{split}`: {named} is not here",
+                "task.path",
+                _FETCHED
+                if known
+                else f"put {split}.jsonl or {split}.parquet there, or leave task.path out (hub)",
+            )
+        if absent:
+            return
+        train, evaluated = training_examples(config), evaluation_examples(config)
+        check_disjoint(train, evaluated)
+        findings.here(
+            f"{task.dataset}: {len(train)} of `{splits[0]}`, {len(evaluated)} of `{splits[1]}`, none in both",
+            "task.path",
+        )
+
+
+def _clusters(findings: Findings, config: Config) -> None:
+    section = config.clusters
+    for name in ("embeddings", "pca", "labels", "descriptions", "frequency_corpus"):
+        _file(findings, getattr(section, name), f"clusters.{name}")
+
+
+def _evolution(findings: Findings, config: Config) -> None:
+    from engine.evolution.minibatch import split_questions
+    from engine.evolution.questions import load_questions
+    from engine.tasks.financebench import HUB_FILE
+
+    section, place = config.evolution, "evolution.financebench"
+    _file(findings, section.initial_deltas, "evolution.initial_deltas")
+    _file(findings, section.branch_of, "evolution.branch_of")
+    if section.financebench is not None and not _file(
+        findings, section.financebench, place, HUB_FILE, said=False
+    ):
+        return
+    with findings.at(place):
+        questions = load_questions(config)
+        split_questions(
+            questions, section.minibatch_size, section.validation_size, section.test_size, config.run.seed
+        )
+        findings.here(f"{section.financebench or 'generated'}: {len(questions)} questions", place)
+
+
+def _graphs(findings: Findings, config: Config) -> None:
+    section = config.graphs
+    if section.dataset == "generated":
+        findings.here("generated", "graphs.dataset")
+        return
+    from engine.gflownet.layout import SPLITS
+    from engine.gflownet.rog import HUB_FILES, RogSource
+
+    if section.path is None or _file(findings, section.path, "graphs.path", HUB_FILES, said=False):
+        with findings.at("graphs.path"):
+            source = RogSource(section)
+            sizes = ", ".join(f"{source.size(split)} of `{split}`" for split in SPLITS)
+            findings.here(f"{section.path}: {sizes}", "graphs.path")
+
+
+def _scores(findings: Findings, config: Config) -> None:
+    _file(findings, config.retriever.scores, "retriever.scores")
+
+
+def _dialogues(findings: Findings, config: Config) -> None:
+    from engine.slsm.multichallenge import HUB_FILES, SETTING, dialogues_file, read_dialogues
+
+    data = config.slsm.data
+    if data.path is None:
+        findings.here("generated", SETTING)
+    elif _file(findings, data.path, SETTING, HUB_FILES, said=False):
+        with findings.at(SETTING):
+            found = read_dialogues(dialogues_file(data.path), data.conversations)
+            findings.here(f"{data.path}: {len(found.conversations)} conversations", SETTING)
+
+
+def _pool(findings: Findings, config: Config) -> None:
+    section = config.pool
+    if section.dataset == "digits":
+        findings.here("scikit-learn's digits", "pool.dataset")
+        return
+    groups = {name: getattr(section.files, name) for name in ("demonstrations", "queries", "heldout")}
+    here = [_question_files(findings, files, f"pool.files.{name}") for name, files in groups.items() if files]
+    here.append(_file(findings, section.rl_data, "pool.rl_data"))
+    if all(here):
+        _pool_files(findings, config)
+
+
+def _pool_files(findings: Findings, config: Config) -> None:
+    """All are here: do they belong together?"""
+    from engine.pool.files_dataset import FilesDataset
+    from engine.pool.records import read_rl_data
+
+    with findings.at("pool.files"):
+        dataset = FilesDataset(config.pool.files, config.run.seed)
+        findings.here(", ".join(f"{len(ids)} {name}" for name, ids in dataset.splits.items()), "pool.files")
+        image = dataset.image(0)
+        if isinstance(image, Path) and not image.is_file():
+            findings.absent(
+                f"there is no image {image}", "pool.files.demonstrations.images", "unpack the images there"
+            )
+        if config.pool.rl_data is not None:
+            given = read_rl_data(Path(config.pool.rl_data).expanduser(), len(dataset.embeddings))
+            findings.here(f"{len(given)} queries", "pool.rl_data")
+
+
+def _question_files(findings: Findings, files: QuestionFiles, where: str) -> bool:
+    from engine.pool.vqa_files import vqa_file
+
+    named = {
+        "questions": str(vqa_file(Path(files.questions).expanduser())),
+        "annotations": str(vqa_file(Path(files.annotations).expanduser())),
+        "embeddings": files.embeddings,
+    }
+    here = [_file(findings, path, f"{where}.{name}") for name, path in named.items()]
+    return all(here)
+
+
+def _file(
+    findings: Findings, path: str | None, where: str, hub_files: str | None = None, said: bool = True
+) -> bool:
+    """Whether a file or folder that is named is here; `hub_files` are what is fetched of a hub name. `said`: also say
+    where it is."""
+    if path is None:
+        return True
+    try:
+        name = hub_name(path) if hub_files else None
+    except DataError as error:
+        findings.found.append(Finding("wrong", f"{error.what}: {path}", where, error.mend))
+        return False
+    if name is not None and hub_files is not None:
+        here = cached_files(name, [hub_files]) is not None
+    else:
+        here = Path(path).expanduser().exists()
+    if here and said:
+        findings.here(path, where)
+    if not here:
+        mend = _FETCHED if name else "put it there, or correct the path"
+        findings.absent(f"{path} is not here", where, mend)
+    return here
+
+
+_CHECKS: tuple[tuple[tuple[str, ...], _Check], ...] = (
+    (("mine", "eval"), _task),
+    (("clusters",), _clusters),
+    (("evolve",), _evolution),
+    (("graphs",), _graphs),
+    (("retriever",), _scores),
+    (("slsm",), _dialogues),
+    (("pool", "selector"), _pool),
+)
+"""By stages that use the data."""
