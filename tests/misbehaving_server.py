@@ -33,8 +33,11 @@ class MisbehavingServer(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, answer: Answer, script: Sequence[str], fault_of: FaultOf) -> None:
+    def __init__(
+        self, answer: Answer, script: Sequence[str], fault_of: FaultOf, lists_models: bool = False
+    ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.lists_models = lists_models
         self.answer = answer
         self.script = list(script)
         self.fault_of = fault_of
@@ -54,10 +57,13 @@ class MisbehavingServer(ThreadingHTTPServer):
 
 @contextmanager
 def misbehaving_server(
-    answer: Answer, script: Sequence[str] = (), fault_of: FaultOf = lambda body: ""
+    answer: Answer,
+    script: Sequence[str] = (),
+    fault_of: FaultOf = lambda body: "",
+    lists_models: bool = False,
 ) -> Iterator[MisbehavingServer]:
     """Serve until the block ends."""
-    server = MisbehavingServer(answer, script, fault_of)
+    server = MisbehavingServer(answer, script, fault_of, lists_models)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
@@ -73,6 +79,12 @@ class _Handler(BaseHTTPRequestHandler):
     def mine(self) -> MisbehavingServer:
         """The server as what it is."""
         return cast("MisbehavingServer", self.server)
+
+    def do_GET(self) -> None:
+        if self.mine.lists_models and self.path == "/v1/models":
+            self._send(b'{"object": "list", "data": [{"id": "m", "object": "model"}]}')
+        else:
+            self._refuse(404, "Not Found")
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

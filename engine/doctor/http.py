@@ -137,4 +137,10 @@ def _read(response: HTTPResponse | HTTPError, status: int, end: float) -> Answer
         if not part:
             break
         parts.append(part)
-    return Answer(status, b"".join(parts).decode(errors="replace"), headers=headers)
+    data = b"".join(parts)
+    declared = headers.get("content-length", "")
+    if declared.isdecimal() and len(data) < min(
+        int(declared), _LARGEST
+    ):  # `read1` takes a torn end for the end
+        return Answer(problem="the answer breaks off")
+    return Answer(status, data.decode(errors="replace"), headers=headers)

@@ -35,7 +35,7 @@ def look(
     base_url: str, key: str, key_env: str, model: str | None = None, timeout: float = TIMEOUT
 ) -> Iterator[Capability | Looked]:
     """What is found, as it is found; a `Looked` is the last. `key` "" asks without; `key_env` is how it is named."""
-    if urlsplit(base_url).scheme not in ("http", "https") or not urlsplit(base_url).hostname:
+    if not _is_address(base_url):
         yield Capability("reachable", "no", "not an address", "give it as http://host:port/v1")
         yield Looked(False)
         return
@@ -66,6 +66,14 @@ def look(
         yield capability
     yield waiting(probe)
     yield Looked(True, http.address, name, sees)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _found(http: Http) -> tuple[Http, Answer]:

@@ -1,0 +1,221 @@
+"""What is found out about servers: against a real loopback server with each product's manners."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from rich.console import Console
+
+from app.cli import main
+from app.server_doctor import run_server_doctor
+from engine.doctor.capabilities import Capability
+from engine.doctor.server import Looked, look
+from tests.misbehaving_server import misbehaving_server
+from tests.server_products import PRODUCTS, Product, product_server
+
+KEY = "sk-very-secret-0123456789"
+
+
+def looked(
+    url: str, key: str = "", model: str | None = None, timeout: float = 20.0
+) -> tuple[dict[str, Capability], Looked]:
+    """Findings by name, and the end."""
+    *found, end = look(url, key, "TEST_KEY", model, timeout)
+    assert isinstance(end, Looked)
+    return {one.name: one for one in found if isinstance(one, Capability)}, end
+
+
+GOOD = {"system messages", "usage", "token limit", "json_schema", "json_object", "seed", "images", "stop strings",
+        "logit_bias", "logprobs", "n > 1"}  # fmt: skip
+BAD = {
+    "vLLM": {"images"},
+    "SGLang": {"images"},
+    "llama.cpp": {"n > 1", "images"},
+    "Ollama": {"n > 1", "logprobs", "logit_bias"},
+    "OpenAI": {"stop strings", "logprobs"},
+    "bare": {"system messages", "usage", "json_schema", "json_object", "seed", "stop strings", "logit_bias", "logprobs",
+             "n > 1"},
+}  # fmt: skip
+UNKNOWN = {"Ollama": {"images"}, "bare": {"images"}}
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_each_product_is_recognised_and_its_gaps_are_found(product: str) -> None:
+    with product_server(product) as server:
+        found, end = looked(server.root + "/v1")
+    assert end.usable and end.model == "tiny" and end.base_url == server.root + "/v1"
+    states = {name: found[name].state for name in GOOD}
+    bad, unknown = BAD[product], UNKNOWN.get(product, set())
+    assert {name for name, state in states.items() if state == "no"} == bad
+    assert {name for name, state in states.items() if state == "unknown"} == unknown
+    assert all(found[name].text for name in bad), "what was seen is told"
+    assert all(found[name].meaning for name in bad), "and what it means"
+    assert found["Retry-After"].state == "unknown"
+    if product == "bare":
+        assert found["product"].state == "unknown"
+    else:
+        assert found["product"].text.startswith(product)
+    assert end.images is (product == "OpenAI")
+
+
+def test_the_form_a_server_takes_is_found_as_the_client_finds_it() -> None:
+    with product_server("OpenAI") as server:
+        found, _ = looked(server.root + "/v1")
+        later = [body for body in server.requests[3:] if "stop" not in body]
+    assert "max_completion_tokens" in found["chat completions"].meaning
+    assert "no temperature" in found["chat completions"].meaning
+    assert found["token limit"].text == "max_tokens is not, max_completion_tokens is obeyed"
+    assert all("temperature" not in body for body in later)
+
+
+def test_a_field_that_is_accepted_and_ignored_is_no_capability() -> None:
+    nothing = Product("someone", honours=frozenset())
+    with product_server(nothing) as server:
+        found, end = looked(server.root + "/v1")
+    assert end.usable
+    assert {name for name in GOOD if found[name].state == "ok"} == {"system messages"}
+    assert "not enforced" in found["json_schema"].text and "checked here" in found["json_schema"].meaning
+    assert found["seed"].text == "the same seed gave two answers"
+    assert found["token limit"].state == "unknown", "no limit is obeyed, nor are tokens counted"
+
+
+def test_an_address_without_its_path_is_completed() -> None:
+    with product_server("vLLM") as server:
+        found, end = looked(server.root)
+    assert end.usable and end.base_url == server.root + "/v1"
+    assert f"base_url has to be {server.root}/v1" in found["reachable"].text
+
+
+def test_a_model_that_is_not_there() -> None:
+    with product_server("Ollama") as server:
+        found, end = looked(server.root + "/v1", model="llama9")
+    assert not end.usable and "llama9 is not listed: tiny" in found["models"].text
+    assert "model 'llama9' not found" in found["chat completions"].text
+
+
+# ---------------------------------------------------------------- keys and addresses
+
+
+def test_a_key_that_is_missing_or_wrong_names_its_variable_alone() -> None:
+    with product_server("vLLM", key=KEY) as server:
+        without, end = looked(server.root + "/v1")
+        assert not end.usable and without["reachable"].meaning == "set TEST_KEY to a key"
+        wrong, _ = looked(server.root + "/v1", key="sk-another-key-1")
+        assert wrong["reachable"].meaning == "the key in TEST_KEY is not taken"
+        assert "sk-another" not in str(wrong)
+        right, end = looked(server.root + "/v1", key=KEY)
+        assert end.usable and KEY not in str(right)
+
+
+def test_a_server_that_repeats_the_key_does_not_make_it_known() -> None:
+    with misbehaving_server(lambda body: f"the key is {KEY}", fault_of=lambda body: "401") as server:
+        found, _ = looked(server.url, key=KEY)
+    assert KEY not in str(found)
+
+
+def test_a_redirect_does_not_take_the_key_along() -> None:
+    """`urllib` would send all headers to wherever it is sent."""
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(307)
+            self.send_header("Location", f"{other.root}/v1/models")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Nothing."""
+
+    with product_server("vLLM") as other:
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        found, end = looked(f"http://127.0.0.1:{server.server_address[1]}/v1", key=KEY)
+        server.shutdown()
+        server.server_close()
+        assert not other.asked
+    assert not end.usable and "307" in found["reachable"].text
+
+
+@pytest.mark.parametrize("address", ["nonsense", "ftp://host/v1", "http://", "http://[::1"])
+def test_what_is_no_address(address: str) -> None:
+    found, end = looked(address)
+    assert not end.usable and found["reachable"].state == "no"
+
+
+def test_nobody_there() -> None:
+    found, end = looked("http://ada:secret-word@127.0.0.1:9/v1?token=query-secret")
+    assert not end.usable and "refused" in found["reachable"].text
+    assert "secret" not in str(found)
+
+
+def test_a_name_and_password_in_the_address_are_sent_and_not_shown() -> None:
+    with product_server("vLLM") as server:
+        url = server.root.replace("http://", "http://ada:secret-word@") + "/v1"
+        found, end = looked(url)
+        assert server.asked[0][1]["authorization"].startswith("Basic ")
+    assert end.usable and "secret-word" not in str(found) + end.base_url
+
+
+# ---------------------------------------------------------------- servers in trouble
+
+
+@pytest.mark.parametrize(
+    "fault", ["hang", "drip", "torn body", "connection cut", "no JSON", "no completion", "500"]
+)
+def test_whatever_goes_wrong_is_told_in_time(fault: str) -> None:
+    with misbehaving_server(lambda body: "hello", fault_of=lambda body: fault, lists_models=True) as server:
+        began = time.monotonic()
+        found, end = looked(server.url, timeout=0.5)
+        assert time.monotonic() - began < 30
+    assert not end.usable and found["chat completions"].state == "no" and found["chat completions"].text
+
+
+@pytest.mark.parametrize(
+    ("fault", "state"), [("429 with Retry-After", "ok"), ("429 with a date", "ok"), ("429", "no")]
+)
+def test_a_server_that_turns_requests_away_is_waited_for(fault: str, state: str) -> None:
+    with misbehaving_server(lambda body: "hello", [fault], lists_models=True) as server:
+        found, end = looked(server.url)
+    assert end.usable and found["Retry-After"].state == state
+
+
+# ---------------------------------------------------------------- what is printed
+
+
+def printed(url: str, key_env: str = "TEST_KEY", **environment: str) -> tuple[int, str]:
+    console = Console(file=io.StringIO(), width=200)
+    code = run_server_doctor(url, None, key_env, console, environment)
+    assert isinstance(console.file, io.StringIO)
+    return code, console.file.getvalue()
+
+
+def test_the_end_says_what_to_write_into_a_configuration() -> None:
+    with product_server("OpenAI", key=KEY) as server:
+        code, text = printed(server.root, TEST_KEY=KEY)
+    assert code == 0 and KEY not in text
+    assert "can be: reflector, judge, controller, model, vision" in text
+    assert f"openai: {{model: tiny, base_url: {server.root}/v1, api_key_env: TEST_KEY}}" in text
+    with product_server("vLLM") as server:
+        code, text = printed(server.root + "/v1", "none", TEST_KEY=KEY)
+        assert all("authorization" not in headers for _, headers in server.asked)
+    assert code == 0 and "api_key_env: none" in text and ", vision" not in text
+
+
+def test_a_server_of_no_use_is_exit_code_1() -> None:
+    code, text = printed("http://127.0.0.1:9/v1")
+    assert code == 1 and "no role can use this server yet" in text
+
+
+def test_the_command_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_KEY", KEY)
+    with product_server("Ollama", key=KEY) as server:
+        assert main(["--doctor", "--server", server.root, "--model", "tiny", "--key-env", "TEST_KEY"]) == 0
+    told = capsys.readouterr().out
+    assert "ok  product: Ollama 0.13.0 (by /api/version)" in told and KEY not in told
+    for wrong in (["--server", "http://h/v1"], ["--doctor", "--model", "x"]):
+        with pytest.raises(SystemExit):
+            main(wrong)
