@@ -31,5 +31,5 @@ clean:
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,offline]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,offline,ray]'
 	touch $@

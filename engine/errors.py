@@ -18,10 +18,20 @@ class SteerError(Exception):
         self.where = where
         self.mend = mend
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """For those that cross processes: made again without `__init__`, which differs from class to class."""
+        return _made_again, (type(self), self.args, self.__dict__)
+
     def __str__(self) -> str:
         where = f" ({self.where})" if self.where else ""
         mend = f": {self.mend}" if self.mend else ""
         return f"{self.what}{where}{mend}"
+
+
+def _made_again(kind: type[SteerError], args: tuple[object, ...], state: dict[str, object]) -> SteerError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 @dataclass(frozen=True)

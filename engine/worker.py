@@ -11,13 +11,13 @@ import os
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from engine.config import Config, ModelSection
+from engine.config import Config
 from engine.config_file import load_config
 from engine.control import ControlServer
 from engine.errors import DiskError, SteerError, full_disk_errors
@@ -26,7 +26,6 @@ from engine.events import (
     SCHEMA_VERSION,
     Event,
     Header,
-    ModelLoaded,
     Notice,
     StageFailed,
     StageFinished,
@@ -40,11 +39,13 @@ from engine.events import (
 from engine.files import remove_unfinished
 from engine.gate import Gate
 from engine.lm.known_servers import KnownServers
-from engine.lm.protocol import LanguageModel
 from engine.lm.server_usage import UsageBook
+from engine.lm.shared_models import SharedModels
 from engine.registry import resolve_stage
 from engine.run_directory import RunDirectory, RunRecord, StageRecord
 from engine.run_lock import RunLock
+from engine.scale.spread import spreading
+from engine.scale.work import Spread
 from engine.stage import Stage, StageContext, StopRequested
 from engine.stop_signals import stop_signals
 from engine.versions import versions
@@ -68,40 +69,6 @@ def run_worker(path: Path) -> int:
         return Worker(directory, record, lock).run()
     finally:
         lock.release()
-
-
-class SharedModels:
-    """Language models, each loaded when the first stage asks for it."""
-
-    def __init__(self, emit: Callable[[Event], None]) -> None:
-        self._emit = emit
-        self._models: dict[ModelSection, LanguageModel] = {}
-
-    def __call__(self, section: ModelSection) -> LanguageModel:
-        if section not in self._models:
-            self._models[section] = self._load(section)
-        return self._models[section]
-
-    def _load(self, section: ModelSection) -> LanguageModel:
-        from engine.lm.load import load_model  # torch: seconds that a stage without a model need not wait
-
-        started = time.monotonic()
-        model = load_model(section)
-        info = model.info
-        self._emit(
-            ModelLoaded(
-                name=info.name,
-                backend=info.backend,
-                device=info.device,
-                dtype=info.dtype,
-                num_layers=info.num_layers,
-                hidden_size=info.hidden_size,
-                parameters=info.parameters,
-                fingerprint=info.fingerprint,
-                seconds=round(time.monotonic() - started, 3),
-            )
-        )
-        return model
 
 
 class Worker:
@@ -135,8 +102,9 @@ class Worker:
         models = SharedModels(self._emit)
         with self._heartbeat(), self._control():
             try:
-                for name, stage in stages:
-                    self._run_stage(name, stage, config, models)
+                with spreading(config.scale, self._directory.path / "scale") as spread:
+                    for name, stage in stages:
+                        self._run_stage(name, stage, config, models, spread)
             except StopRequested:
                 return self._end("stopped", STOPPED)
         return self._end("finished", FINISHED)
@@ -147,7 +115,9 @@ class Worker:
         done = self._stage_record(name).status == "finished"
         return None if done else resolve_stage(name)
 
-    def _run_stage(self, name: str, stage: Stage | None, config: Config, models: SharedModels) -> None:
+    def _run_stage(
+        self, name: str, stage: Stage | None, config: Config, models: SharedModels, spread: Spread
+    ) -> None:
         """Run one stage (None: it is finished). Raises whatever it raises."""
         self._stage, self._progress = name, {}
         if stage is None:
@@ -159,7 +129,7 @@ class Worker:
         self._write_record()
         context = StageContext(
             name, config, self._directory.path, self._emit, self._gate.checkpoint, models, self._gate.boundary,
-            servers=self._servers,
+            spread, self._servers,
         )  # fmt: skip
         started = time.monotonic()
         try:

@@ -1,0 +1,45 @@
+"""Language models that several stages of a process use."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from engine.config_section import ModelSection
+from engine.events import Event, ModelLoaded
+from engine.lm.protocol import LanguageModel
+
+
+class SharedModels:
+    """Each is loaded when it is first asked for, and told of through `emit`."""
+
+    def __init__(self, emit: Callable[[Event], None]) -> None:
+        self._emit = emit
+        self._models: dict[ModelSection, LanguageModel] = {}
+
+    def __call__(self, section: ModelSection) -> LanguageModel:
+        """Raises ModelError."""
+        if section not in self._models:
+            self._models[section] = self._load(section)
+        return self._models[section]
+
+    def _load(self, section: ModelSection) -> LanguageModel:
+        from engine.lm.load import load_model  # torch: seconds that a stage without a model need not wait
+
+        started = time.monotonic()
+        model = load_model(section)
+        info = model.info
+        self._emit(
+            ModelLoaded(
+                name=info.name,
+                backend=info.backend,
+                device=info.device,
+                dtype=info.dtype,
+                num_layers=info.num_layers,
+                hidden_size=info.hidden_size,
+                parameters=info.parameters,
+                fingerprint=info.fingerprint,
+                seconds=round(time.monotonic() - started, 3),
+            )
+        )
+        return model
