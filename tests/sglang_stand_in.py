@@ -1,10 +1,12 @@
 """Stands in for an SGLang server: a real process with its `/health` and `/generate`, over transformers.
 
 `python -m tests.sglang_stand_in --model-path M --host H --port P [--enable-custom-logit-processor] [--fault F]`. The
-custom processor is decoded from the request as SGLang decodes it, and applied. Faults: crash-at-start, never-healthy,
-hang-on-health, slow-start, ignore-sigterm, crash-once=FILE (dies after two answers; the file remembers that it has),
+custom processor is decoded from the request as SGLang decodes it, and applied. What is said here of SGLang was seen of
+0.5.23 (tests/engine/lm/test_sglang_real.py). Faults: crash-at-start, never-healthy,
+hang-on-health, ignore-sigterm, crash-once=FILE (dies after two answers; the file remembers that it has),
 hang-once=FILE (the same, but it stays and is silent), always-500, abort, refuse, garbage, leave-a-child=FILE and
-leave-a-daemon=FILE (start a process, the second in a session of its own, and write its pid), tell-environment.
+leave-a-daemon=FILE (start a process, the second in a session of its own, and write its pid), scheduler (start one that,
+as SGLang's, is to end by the server's word alone), tell-environment.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ chosen = arguments.parse_args()
 fault, _, fault_file = chosen.fault.partition("=")
 answered = 0
 turn = threading.Lock()
-ready_at = time.monotonic() + (2.0 if fault == "slow-start" else 0.0)
+loaded = threading.Event()
 
 print(f"stand-in for SGLang on {chosen.host}:{chosen.port}", flush=True)
 if fault == "crash-at-start":
@@ -45,8 +47,25 @@ if fault in ("leave-a-child", "leave-a-daemon"):
     sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
     child = subprocess.Popen(sleep, start_new_session=fault == "leave-a-daemon")
     Path(fault_file).write_text(str(child.pid))
+if fault == "scheduler":
+    scheduler = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+
+    def end_in_order(*signal_and_frame: object) -> None:
+        time.sleep(0.5)  # requests would be drained now
+        print("Subprocess scheduler_0 crashed" if scheduler.poll() else "Finished server process", flush=True)
+        scheduler.kill()
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, end_in_order)
 if fault == "tell-environment":
     print("environment:", *sorted(os.environ), flush=True)
+
+
+@lru_cache(maxsize=1)
+def load_once() -> None:
+    """In the background: like SGLang it listens before it is healthy. Faults that answer nothing need no model."""
+    wanted = model if fault in ("", "crash-once", "hang-once") else lambda: None
+    threading.Thread(target=lambda: (wanted(), loaded.set()), daemon=True).start()
 
 
 @lru_cache(maxsize=1)
@@ -66,8 +85,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if fault == "hang-on-health":
             time.sleep(600)
-        healthy = fault != "never-healthy" and time.monotonic() >= ready_at
-        self.reply(200 if healthy else 503, {})
+        if fault != "never-healthy":
+            load_once()
+        self.reply(200 if loaded.is_set() else 503, {})
 
     def do_POST(self) -> None:
         global answered
@@ -88,10 +108,18 @@ class Handler(BaseHTTPRequestHandler):
                 self.reply(200, {"text": "", "output_ids": [5], "meta_info": {"finish_reason": finish}})
                 return
             if fault == "refuse":
-                self.reply(400, {"error": {"message": "custom logit processor is not enabled"}})
+                self.reply(
+                    400, {"error": {"message": "The input is longer than the model's context length."}}
+                )
                 return
             if fault == "garbage":
                 self.reply(200, {"nothing": "of use"})
+                return
+            if "custom_logit_processor" in body and not chosen.enable_custom_logit_processor:
+                self.reply(
+                    400,
+                    {"error": {"message": "The server is not configured to enable custom logit processor."}},
+                )
                 return
             self.reply(200, self.generate(body))
             answered += 1
@@ -102,8 +130,6 @@ class Handler(BaseHTTPRequestHandler):
         sampling = body["sampling_params"]
         request = Request(body["input_ids"], Sampling(sampling["max_new_tokens"], sampling["temperature"]))
         string = body.get("custom_logit_processor")
-        if string and not chosen.enable_custom_logit_processor:
-            raise ValueError("custom logit processor is not enabled")
         assert set(sampling["stop_token_ids"]) == set(model().tokenizer.eos_token_ids)
         found = model().generate([request], logits_processor=processor(string) if string else None)[0]
         print(f"answered {len(found.tokens)} tokens", flush=True)

@@ -14,6 +14,11 @@ from engine.lm.sglang_server import SGLangServer
 from engine.lm.vocabulary import load_vocabulary
 from engine.stage import StageContext
 
+UNSEEDED = (
+    "SGLang draws from the seeds of the run only with --enable-deterministic-inference in evolution.server.command: "
+    "without it, another run samples other answers"
+)
+
 
 def make_judge(context: StageContext) -> Judge:
     """Raises ConfigError for a key that is not there."""
@@ -53,4 +58,6 @@ def make_server(context: StageContext) -> ModelServer:
     evolution = config.evolution
     keys = [evolution.judge.openai.api_key_env, evolution.reflector.openai.api_key_env]
     server = SGLangServer(section, model, tokenizer, sglang_processor_string, log, tell, hidden=keys)
+    if evolution.temperature > 0 and not server.draws_by_seed:
+        context.notice(UNSEEDED, level="warning")
     return server

@@ -2,9 +2,10 @@
 
 `python guardian.py GRACE COMMAND ...` starts the command in the guardian's own process group and waits. When the
 command ends, the guardian ends what it left behind, then itself, with the command's exit code (128 + n for signal n).
-When standard input ends, because the starter closed it or was killed, the whole group is asked to end, and after
-GRACE seconds made to. On Linux the guardian adopts what loses its parent, so that a process in a session of its own is
-reached too.
+When standard input ends, because the starter closed it or was killed, the command is asked to end, and after GRACE
+seconds made to. The command alone: a server that ends its own processes in order takes one that was ended beside it
+for a crash. On Linux the guardian adopts what loses its parent, so that a process in a session of its own is reached
+too, and what a wrapper left behind is asked before it is killed.
 """
 
 from __future__ import annotations
@@ -15,17 +16,19 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _LINUX = sys.platform == "linux"
+_LOOK_EVERY = 0.05
 
 
 def main(arguments: list[str]) -> int:
     """Returns the command's exit code."""
     grace, command = float(arguments[0]), arguments[1:]
-    # The group is asked as a whole; the guardian is to see it through.
+    # Whoever signals the group, the guardian is to see it through.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if _LINUX:
@@ -35,38 +38,48 @@ def main(arguments: list[str]) -> int:
     except OSError as error:
         _say(f"cannot start {command[0]}: {error.strerror}")
         return 127
-    threading.Thread(target=_watch, args=(child, grace), daemon=True).start()
+    deadline: list[float] = []
+    threading.Thread(target=_watch, args=(child, grace, deadline), daemon=True).start()
     code = child.wait()
     if code < 0:
         _say(f"ended by {signal.Signals(-code).name}")
         code = 128 - code
-    _end_what_is_left()
+    _end_what_is_left(*deadline)
     return code
 
 
-def _watch(child: subprocess.Popen[bytes], grace: float) -> None:
-    """Wait for the end of standard input, then end the command."""
+def _watch(child: subprocess.Popen[bytes], grace: float, deadline: list[float]) -> None:
+    """Wait for the end of standard input, then end the command. `deadline` is told when all has to be gone."""
     while os.read(0, 4096):
         pass
-    os.killpg(0, signal.SIGTERM)
+    deadline.append(time.monotonic() + grace)
+    child.terminate()
     try:
         child.wait(grace)
     except subprocess.TimeoutExpired:
         child.kill()
 
 
-def _end_what_is_left() -> None:
-    """Kill what the command started and left running, generation after generation."""
+def _end_what_is_left(deadline: float = 0.0) -> None:
+    """End what the command started and left running, generation after generation: asked until `deadline`, then
+    killed."""
     if not _LINUX:
         os.killpg(0, signal.SIGKILL)  # the guardian too: the exit code is lost
+    asked: set[int] = set()
     while True:
         for pid in _children():
             with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+                if time.monotonic() >= deadline:
+                    os.kill(pid, signal.SIGKILL)
+                elif pid not in asked:
+                    asked.add(pid)
+                    os.kill(pid, signal.SIGTERM)
         try:
-            os.waitpid(-1, 0)
+            ended, _ = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
             return
+        if not ended:
+            time.sleep(_LOOK_EVERY)
 
 
 def _children() -> list[int]:

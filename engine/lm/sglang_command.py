@@ -9,6 +9,7 @@ import ipaddress
 import itertools
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from engine.errors import ConfigError, Problem
@@ -42,6 +43,11 @@ def server_command(section: ServerSection, model: str) -> list[str]:
     if any(name in ("--api-key", "--admin-api-key") for name, _ in options):
         raise _wrong("(not shown)", "a command line without a key: the server is for this machine alone")
     return filled
+
+
+def draws_by_seed(command: Sequence[str]) -> bool:
+    """Whether the server draws from each request's seed: SGLang ignores it unless it is told not to."""
+    return any(word.startswith("--enable-determ") for word in command)
 
 
 def network_addresses(port: int) -> list[str]:

@@ -20,7 +20,7 @@ from engine.errors import ModelError, SteerError
 from engine.lm.protocol import Tokenizer
 from engine.lm.server import Answer, Ask
 from engine.lm.server_process import ServerProcess
-from engine.lm.sglang_command import HOST, PLACE, network_addresses, server_command
+from engine.lm.sglang_command import HOST, PLACE, draws_by_seed, network_addresses, server_command
 from engine.lm.sglang_generate import Broken, GenerateClient, Refused
 from engine.lm.sglang_section import ServerSection
 
@@ -54,6 +54,11 @@ class SGLangServer:
         self._tell = tell
         self._hidden = hidden
         self._processor: str | None = None
+
+    @property
+    def draws_by_seed(self) -> bool:
+        """Whether a sampled answer (temperature above 0) comes out the same when it is asked for again."""
+        return draws_by_seed(self._command)
 
     # ------------------------------------------------------------ life
 

@@ -150,7 +150,7 @@ def test_a_server_that_dies_is_started_again_and_asked_what_is_missing(
         (
             "",
             {
-                "command": "sh -c '{python} -m tests.sglang_stand_in --model-path x --host 0.0.0.0 --port {port}'"
+                "command": "sh -c '{python} -m tests.sglang_stand_in --model-path {model} --host 0.0.0.0 --port {port}'"
             },
             r"open to the network at 0\.0\.0\.0",
         ),
@@ -164,16 +164,10 @@ def test_a_start_that_fails_shows_the_logs_last_lines(
         server.start(None, nothing)
 
 
-def test_a_slow_start_is_waited_for(make: Callable[..., SGLangServer]):
-    server = make("slow-start")
-    server.start(None, nothing)
-    assert len(server.answer(QUESTIONS[:1], nothing)) == 1
-
-
 @pytest.mark.parametrize(
     ("fault", "words", "states"),
     [
-        ("refuse", "refused a question: status 400(.|\n)*not enabled", []),
+        ("refuse", "refused a question: status 400(.|\n)*longer than", []),
         ("garbage", "refused a question: the reply has no output_ids", []),
         ("always-500", "broke twice, 4 of 4(.|\n)*out of memory", ["restarting", "healthy", "failed"]),
         ("abort", "broke twice, 4 of 4(.|\n)*scheduler gave up", ["restarting", "healthy", "failed"]),
@@ -274,6 +268,24 @@ def test_a_port_that_a_killed_run_still_holds_is_waited_for(make: Callable[..., 
 
         server.start(None, leave)
     assert len(looks) >= 5 and len(server.answer(QUESTIONS[:1], nothing)) == 1
+
+
+def test_a_server_without_custom_processors_is_named(make: Callable[..., SGLangServer], processor: Path):
+    server = make(command=section().command.replace("--enable-custom-logit-processor", ""))
+    server.start(processor, nothing)
+    with pytest.raises(
+        ModelError, match=r"refused a question: status 400(.|\n)*not configured to enable custom"
+    ):
+        server.answer(QUESTIONS[:1], nothing)
+
+
+@pytest.mark.parametrize("wrapper", ["{}", "sh -c '{}; exit'"])
+def test_a_server_ends_its_own_processes(make: Callable[..., SGLangServer], tmp_path: Path, wrapper: str):
+    """SGLang takes a scheduler that was ended beside it for a crash, and sleeps before it says so."""
+    server = make(command=wrapper.format(section("scheduler").command))
+    server.start(None, nothing)
+    server.stop()
+    assert log_lines(tmp_path, "Finished server process") == 1 and not log_lines(tmp_path, "Subprocess")
 
 
 def test_what_ignores_sigterm_is_killed_after_the_grace(make: Callable[..., SGLangServer]):
