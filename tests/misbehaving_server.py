@@ -124,6 +124,8 @@ class _Handler(BaseHTTPRequestHandler):
         match fault:
             case "text is no JSON":
                 return self._completion("Sure! Here are the deltas: " + text)
+            case "no usage":
+                return self._completion(text, counted=False)
             case "refusal":
                 return self._completion("", refusal="I cannot help with that.")
             case "truncated":
@@ -143,13 +145,14 @@ class _Handler(BaseHTTPRequestHandler):
             text = json.dumps(found)
         return self._completion(text)
 
-    def _completion(self, text: str, finish: str = "stop", refusal: str | None = None) -> bytes:
+    def _completion(
+        self, text: str, finish: str = "stop", refusal: str | None = None, counted: bool = True
+    ) -> bytes:
         message = {"role": "assistant", "content": text or None, "refusal": refusal}
         choice = {"index": 0, "message": message, "finish_reason": finish}
         usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
-        return json.dumps(
-            {"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage}
-        ).encode()
+        found = {"id": "x", "object": "chat.completion", "choices": [choice]}
+        return json.dumps(found | ({"usage": usage} if counted else {})).encode()
 
     def _refuse(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
         error = {"error": {"message": message, "type": "on purpose"}}

@@ -257,7 +257,7 @@ class OpenAIClient:
             refusal=self.scrub(reply.refusal),
             spent=Spent(1, tokens, self._cost(reply) or 0.0),
         )
-        if asked.schema is not None and not form.tell_schema and not _is_json(reply):
+        if asked.schema is not None and not form.schema_in_prompt and not _is_json(reply):
             told = "does not always reply in JSON: the schema is told in the prompt, too"
             self._learn(form, replace(form, tell_schema=True), told)
         return reply

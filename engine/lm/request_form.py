@@ -44,10 +44,15 @@ class RequestForm:
     schema: Literal["json_schema", "json_object", "none"] = "json_schema"
     tell_schema: bool = False
 
+    @property
+    def schema_in_prompt(self) -> bool:
+        """Whether the model reads the schema itself."""
+        return self.tell_schema or self.schema != "json_schema"
+
     def body(self, asked: Asked) -> dict[str, Any]:
         """The request's fields, model aside."""
         messages = list(asked.messages)
-        if asked.schema is not None and (self.tell_schema or self.schema != "json_schema"):
+        if asked.schema is not None and self.schema_in_prompt:
             messages = _with_schema(messages, asked.schema)
         if not self.system:
             messages = _without_system(messages)
