@@ -31,6 +31,7 @@ class MisbehavingServer(ThreadingHTTPServer):
     bodies, `headers` what was sent with them."""
 
     daemon_threads = True
+    request_queue_size = 128  # many may come at once
     block_on_close = False
 
     def __init__(

@@ -87,6 +87,7 @@ class ProductServer(ThreadingHTTPServer):
     """`requests` keeps the bodies of completions, `asked` the paths and headers of everything."""
 
     daemon_threads = True
+    request_queue_size = 128
     block_on_close = False
 
     def __init__(self, product: Product) -> None:

@@ -87,7 +87,7 @@ def test_json_with_or_without_a_fence(said: str) -> None:
         (Reply('{"a": 1}', "length"), "cut off"),
         (Reply('{"a": 1}', "content_filter"), "content filter"),
         (Reply(" \n", "stop"), "empty"),
-        (Reply("```json\n```", "stop"), "not JSON"),
+        (Reply("```json\n```", "stop"), "empty"),
         (Reply('Sure! {"a": 1}', "stop"), "not JSON"),
         (Reply("[1]", "stop"), "not a JSON object"),
         (Reply("[" * 100_000, "stop"), "not JSON"),

@@ -29,7 +29,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def section(url: str | None, **changes: Any) -> OpenAISection:
-    fields = {"base_url": url, "api_key_env": "TEST_KEY", "timeout": 0.5, "retries": 2}
+    fields = {"base_url": url, "api_key_env": "TEST_KEY", "timeout": 10.0, "retries": 2}
     return OpenAISection(**{**fields, **changes})
 
 
@@ -183,7 +183,7 @@ def with_user(server: MisbehavingServer) -> str:
 def test_errors_name_the_server_without_what_is_secret(fault: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     with misbehaving_server(reply, [fault] * 9) as server:
-        asking = OpenAIClient(section(with_user(server), retries=0), "here")
+        asking = OpenAIClient(section(with_user(server), retries=0, timeout=0.5), "here")
         with pytest.raises(ServerFailed) as caught:
             asking.complete(HI)
         host = server.url.removeprefix("http://").removesuffix("/v1")

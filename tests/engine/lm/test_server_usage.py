@@ -119,13 +119,14 @@ def test_threads_lose_no_request(tmp_path: Path) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-    assert book.totals["evolve", "judge"].requests == 80 == len(lines(tmp_path))
+    total = book.totals["evolve", "judge"]
+    assert total.answered == 80 and total.requests == len(lines(tmp_path))
     assert len(events) < 40, "told now and then, not for each request"
     book.settle()
     last = events[-1]
-    assert isinstance(last, ServerUsage) and last.requests == 80 and last.stage == "evolve"
+    assert isinstance(last, ServerUsage) and last.answered == 80 and last.stage == "evolve"
     (row,) = json.loads((tmp_path / "usage.json").read_text())
-    assert row["requests"] == 80 and row["prompt_tokens"] == 8000 and row["role"] == "judge"
+    assert row["answered"] == 80 and row["prompt_tokens"] == 8000 and row["role"] == "judge"
 
 
 def test_counting_goes_on_after_a_kill(tmp_path: Path) -> None:
