@@ -129,6 +129,7 @@ RUN = (
     Command("v", "next_system", "View", "The screen of the run's next system: ESM, Evolution."),
     Command("ctrl+d", "detach", "Detach", "Back to the list of runs; the engine goes on.", display="^d"),
     Command("E", "show_error", "Error", "Read what went wrong."),
+    Command("R", "show_replicas", "Replicas", "Who does the work, how fast, and where Ray's dashboard is."),
 )
 
 TIMELINE = (

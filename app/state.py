@@ -21,6 +21,7 @@ from app.decisions import Decisions, Outcomes, Place
 from app.evolution import EVOLUTION_FOLDS, EvolutionState
 from app.gflownet import GFLOWNET_FOLDS, GFlowNetState
 from app.pool import POOL_FOLDS, PoolState
+from app.scale import SCALE_FOLDS, ScaleState
 from app.slsm import SLSM_FOLDS, SLSMState
 from app.stages import StageState
 from engine import events as ev
@@ -110,6 +111,7 @@ class RunState:
         self.gflownet = GFlowNetState()
         self.slsm = SLSMState()
         self.pool = PoolState()
+        self.scale = ScaleState()
         self.seq = -1
         self.time = 0.0
         self.began = 0.0
@@ -137,6 +139,8 @@ class RunState:
             fold(self.slsm, event, place)
         elif (fold := POOL_FOLDS.get(type(event))) is not None:
             fold(self.pool, event, place)
+        elif (fold := SCALE_FOLDS.get(type(event))) is not None:
+            fold(self.scale, event, place)
 
     def copy(self) -> RunState:
         """The state as of now, which can be folded on by itself."""
@@ -149,6 +153,7 @@ class RunState:
         other.gflownet = self.gflownet.share()
         other.slsm = self.slsm.share()
         other.pool = self.pool.share()
+        other.scale = self.scale.share()
         other.curves = {method: curve.share() for method, curve in self.curves.items()}
         return other
 

@@ -13,6 +13,7 @@ from app.session import RunSession
 from screens.console_screen import ConsoleScreen
 from screens.error_panel import ErrorPanel, Fault
 from screens.messages import DetachWanted, StartWanted, SystemWanted
+from screens.replicas import ReplicasPanel
 from screens.run_session import Session
 from screens.systems import systems_of
 from screens.widgets.key_line import KeyLine
@@ -32,8 +33,8 @@ class RunScreen(ConsoleScreen[None]):
     again although nothing changed (work left over from the last call).
 
     The keys: `space` freeze, `p` pause / go on, `r` resume a run nobody is at work on, `S` stop, `ctrl+d` detach
-    (back to the list of runs), `E` read the failure, `[` `]` `{` `}` `,` `.` `0` `L` along the log. They are all in
-    `app.commands`; a subclass adds its own to `BINDINGS` (Textual merges them) and its text to `HELP`.
+    (back to the list of runs), `E` read the failure, `R` the replicas, `[` `]` `{` `}` `,` `.` `0` `L` along the log.
+    They are all in `app.commands`; a subclass adds its own to `BINDINGS` (Textual merges them) and its text to `HELP`.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(RUN, TIMELINE)
@@ -99,7 +100,8 @@ class RunScreen(ConsoleScreen[None]):
         self.query_one(RunHeader).refresh()
         self.query_one(StageBar).update()
         self.query_one(Timeline).refresh()
-        offered = (self.engine_state, self.session.frozen, len(self.session.state.stages))
+        state = self.session.state
+        offered = (self.engine_state, self.session.frozen, len(state.stages), state.scale.joined)
         if offered != self._offered:
             self._offered = offered
             self.refresh_bindings()
@@ -128,6 +130,8 @@ class RunScreen(ConsoleScreen[None]):
                 return engine in ("stopped", "interrupted", "failed", "prepared")
             case "show_error":
                 return self._fault() is not None
+            case "show_replicas":
+                return self.session.state.scale.joined is not None
             case "next_system":
                 return len(systems_of(self.session.state.stages)) > 1
             case _:
@@ -205,6 +209,10 @@ class RunScreen(ConsoleScreen[None]):
         fault = self._fault()
         if fault is not None:
             self.app.push_screen(ErrorPanel(fault))
+
+    def action_show_replicas(self) -> None:
+        """Watch the replicas."""
+        self.app.push_screen(ReplicasPanel(self.session))
 
     def _fault(self) -> Fault | None:
         """What went wrong: from the log, else what the worker could still leave elsewhere."""

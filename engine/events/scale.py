@@ -37,8 +37,10 @@ class ReplicaLost(Event, tag=True, kw_only=True, frozen=True):
 
 
 class ReplicaProgress(Event, tag=True, kw_only=True, frozen=True):
-    """What a replica did for this stage so far: `done` in the stage's units, and `busy` seconds of work."""
+    """What a replica did for this stage so far: `done` in the stage's units, `busy` seconds of work; `elapsed`: seconds
+    since the first replica was ready for it."""
 
     replica: int
     done: int
     busy: float
+    elapsed: float = 0.0

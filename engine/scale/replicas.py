@@ -120,6 +120,7 @@ class Team:
         self._arrivals: SimpleQueue[Arrived] = SimpleQueue()
         self._failed_starts = 0
         self._began = time.monotonic()
+        self._ready = 0.0
         self._waiting_told = False
         for member in replicas.members:
             member.held, member.done, member.busy, member.told_done = {}, 0, 0.0, 0
@@ -156,7 +157,10 @@ class Team:
             if member.done != member.told_done and (last or now - member.told >= _TELL_EVERY):
                 member.told, member.told_done = now, member.done
                 busy = round(member.busy, 3)
-                self._here.emit(ReplicaProgress(replica=member.number, done=member.done, busy=busy))
+                elapsed = round(now - self._ready, 3)
+                self._here.emit(
+                    ReplicaProgress(replica=member.number, done=member.done, busy=busy, elapsed=elapsed)
+                )
 
     # ------------------------------------------------------------ one arrival
 
@@ -179,6 +183,7 @@ class Team:
     def _started(self, member: Member, opened: Opened) -> None:
         self._replicas.check(opened, self._here)
         member.ready, self._failed_starts = True, 0
+        self._ready = self._ready or time.monotonic()
         if member.life_told == member.life:
             return
         member.life_told = member.life

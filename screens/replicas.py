@@ -1,0 +1,132 @@
+"""Replicas of a run over a cluster: where each is, what it did, how fast; and where Ray's own dashboard is."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.table import Table
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from app.commands import DIALOG, PANEL, bindings
+from app.scale import LOST, READY, ReplicaRow, ScaleState
+from app.session import RunSession
+from app.stages import StageState
+from screens.run_session import Session
+from screens.widgets.bars import bar
+from screens.widgets.figures import NONE, fixed
+from screens.widgets.key_line import KeyLine
+
+_POLL_SECONDS = 0.25
+_BAR = 10
+_SIGNS = {READY: "●", LOST: "✗"}
+_COLUMNS = ("", "replica", "process", "gpus", "done", "a second", "at work", "")
+
+
+class ReplicasPanel(ModalScreen[None]):
+    """Drawn from the run's log, like every screen, while it is open."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(PANEL, DIALOG)
+    DEFAULT_CSS = """
+    ReplicasPanel {
+        align: center middle;
+        & > Vertical {
+            width: 96%;
+            max-width: 110;
+            height: auto;
+            max-height: 90%;
+            border: round $primary;
+            border-title-style: bold;
+            background: $surface;
+            & > VerticalScroll { height: auto; max-height: 100%; padding: 0 1; scrollbar-size-vertical: 1; }
+            & Static { height: auto; }
+        }
+    }
+    """
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._drawn: object = None
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "Replicas"
+            with VerticalScroll():
+                yield Static(id="cluster", markup=False)
+                yield Static(id="replicas", markup=False)
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.query_one(VerticalScroll).focus()
+        self.set_interval(_POLL_SECONDS, self.poll)
+        self.poll()
+
+    def poll(self) -> None:
+        """Draw if there is something else to be seen."""
+        session = self._session
+        if isinstance(session, RunSession):
+            session.update()
+        if session.revision == self._drawn:
+            return
+        self._drawn = session.revision
+        scale = session.state.scale
+        self.query_one("#cluster", Static).update(_cluster(scale, session.state.stages.get(scale.stage)))
+        self.query_one("#replicas", Static).update(_table(scale))
+
+    def action_copy(self) -> None:
+        """The dashboard's address if there is one, else the cluster's."""
+        joined = self._session.state.scale.joined
+        if joined is not None:
+            text = joined.dashboard or joined.address
+            self.app.copy_to_clipboard(text)
+            self.notify(f"Copied: {text}", markup=False)
+
+    def action_close(self) -> None:
+        """Back to the run."""
+        self.dismiss()
+
+
+def _cluster(scale: ScaleState, stage: StageState | None) -> Text:
+    """Which cluster, how fast all together, and where the dashboard is."""
+    joined = scale.joined
+    if joined is None:
+        return Text("This run works in one process.")
+    text = Text.assemble(
+        (f"Ray at {joined.address}", "bold"), ", started for this run" if joined.own else "", "\n"
+    )
+    if scale.stage:
+        unit = "items" if stage is None else stage.unit
+        text.append(f"{scale.stage}: {fixed(scale.pace, 2)} {unit} a second together\n")
+    if joined.dashboard:
+        text.append("dashboard ", "dim").append(joined.dashboard, f"link {joined.dashboard}").append("\n")
+    return text
+
+
+def _table(scale: ScaleState) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for name in _COLUMNS:
+        justify = "right" if name in ("done", "a second") else "left"
+        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis")
+    for _, row in sorted(scale.rows.items()):
+        table.add_row(*_cells(row, scale.share_busy(row)))
+    return table
+
+
+def _cells(row: ReplicaRow, busy: float | None) -> list[str | Text]:
+    """`busy`: share of the time."""
+    told = f"died {row.deaths}×, {row.redone} redone" if row.deaths else ""
+    return [
+        _SIGNS.get(row.status, "○"),
+        f"{row.number} {row.status}",
+        f"{row.node}:{row.pid}" if row.pid else NONE,
+        ", ".join(row.gpus) or NONE,
+        f"{row.done:,}",
+        fixed(row.pace, 2),
+        Text(NONE) if busy is None else bar(busy, _BAR).append(f" {busy:4.0%}"),
+        told,
+    ]
