@@ -6,6 +6,7 @@ import re
 
 _MARKED = re.compile(r"####\s*\$?\s*(-?[\d,]*\.?\d+)")
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+_BOX = re.compile(r"\\(?:boxed|fbox)(?:\s*\{|\s+([^\s{}$\\.,]+))")
 _LETTER = re.compile(r"\b([A-E])\b")
 
 
@@ -29,8 +30,10 @@ def plain_number(text: str) -> str:
 
 
 def last_box(text: str) -> str:
-    r"""Content of the last \boxed{...} or \fbox{...} whose braces balance."""
-    for match in reversed(list(re.finditer(r"\\(?:boxed|fbox)\s*\{", text))):
+    r"""Content of the last \boxed{...} or \fbox{...} whose braces balance; of `\boxed 9`, as TeX reads it, the 9."""
+    for match in reversed(list(_BOX.finditer(text))):
+        if match[1]:
+            return match[1]
         depth = 1
         for position in range(match.end(), len(text)):
             depth += {"{": 1, "}": -1}.get(text[position], 0)

@@ -125,8 +125,9 @@ def _example(record: dict[str, Any], where: str) -> TaskExample:
 def _evidence(evidence: object, where: str) -> str:
     pieces = evidence if isinstance(evidence, list) else [evidence]
     texts = [piece.get("evidence_text") if isinstance(piece, dict) else piece for piece in pieces]
-    if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
+    written = [text for text in texts if isinstance(text, str) and text.strip()]
+    if not written or not all(isinstance(text, str) for text in texts):
         raise DataError(
             what="`evidence` holds no text", where=where, mend="give a list of objects with `evidence_text`"
         )
-    return "\n\n".join(str(text) for text in texts)
+    return "\n\n".join(written)

@@ -83,7 +83,10 @@ def test_the_published_line_in_full(tmp_path: Path) -> None:
         }
         for text in ("Net sales 34,229", "Total assets 46,455")
     ]
-    line = published(evidence=pages, domain_question_num=None, dataset_subset_label="OPEN_SOURCE")
+    blank = {"evidence_text": " ", "evidence_page_num": 48}
+    line = published(
+        evidence=[pages[0], blank, pages[1]], domain_question_num=None, dataset_subset_label="OPEN_SOURCE"
+    )
     older = {name: value for name, value in published(financebench_id="b").items() if name != "evidence"}
     path = write(
         tmp_path / "f.jsonl", line, older | {"evidence_text": "Purchases (1,577)", "page_number": "59"}

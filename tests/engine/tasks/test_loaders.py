@@ -268,6 +268,9 @@ def test_overlap_is_an_error() -> None:
         ("gsm8k", "it is 12 or 13", "13"),
         ("generated", "no mark 12", ""),
         ("math500", "\\boxed{1} then \\boxed{\\frac{1}{2}}", "\\frac{1}{2}"),
+        ("math500", "so $\\boxed 9$.", "9"),
+        ("math500", "\\boxed{2} or \\boxed{3", "2"),
+        ("aime", "\\fbox {033}", "033"),
         ("arc-c", "A is wrong. The answer is (C).", "C"),
     ],
 )
