@@ -15,46 +15,34 @@ import logging
 import os
 import signal
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
-
-from torch._C._distributed_c10d import Store
 
 from engine.config_file import load_config
 from engine.errors import SteerError
 from engine.gflownet.module import GFlowNetModule
 from engine.gflownet.questions import load_questions
-from engine.gflownet.rank_start import (
-    BEGIN,
-    OVER,
-    meeting_place,
-    on_device,
-    ready,
-    under_torchrun,
-)
-from engine.gflownet.ranks import RanksFailed, Together
+from engine.gflownet.rank_meeting import answer, dismiss, is_called
+from engine.gflownet.rank_start import meeting_place, on_device, under_torchrun
+from engine.gflownet.ranks import Together
 from engine.gflownet.step_parts import StepParts
 from engine.gflownet.tables import EmbeddingTables
 from engine.run_directory import RunDirectory
 from engine.torch_file import torch_threads
 
 BAD_INPUT = 2
-_LOOK_EVERY = 0.2
 _log = logging.getLogger("engine.gflownet.join")
 
 
 def lead(run_dir: Path) -> int:
-    """Rank 0 under torchrun: the run's worker."""
-    from engine.worker import run_worker
+    """Rank 0 under torchrun: the run's worker. A run that was stopped is no failure: torchrun is not to restart it."""
+    from engine.worker import STOPPED, run_worker
 
-    try:
-        return run_worker(run_dir)
-    finally:
+    code = run_worker(run_dir)
+    if code in (0, STOPPED):
         with suppress(SteerError, RuntimeError):
-            store = meeting_place()
-            if not store.check([BEGIN]):  # it never came to the training
-                store.set(BEGIN, OVER)
+            dismiss(meeting_place())
+    return 0 if code == STOPPED else code
 
 
 def follow(run_dir: Path) -> None:
@@ -62,15 +50,17 @@ def follow(run_dir: Path) -> None:
     leader is gone."""
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     store = meeting_place()
-    if _word(store) == OVER:
+    if not is_called(store):
         return
     config = load_config(RunDirectory(run_dir).config)
     with on_device(config.gflownet.device) as device, torch_threads(1):
         tables = EmbeddingTables.load(run_dir)
         module = GFlowNetModule(tables.width, config.gflownet)
         questions = load_questions(run_dir, "train", tables, module)
-        store.set(ready(rank), "")
-        ranks = Together(store, rank, size, device)
+        met = answer(store, rank)
+        if met is None:
+            return
+        ranks = Together(met, rank, size, device)
         _log.info("rank %d of %d, on %s", rank, size, device)
         work = StepParts(
             module.to(device), questions, config.run.seed, ranks, config.gflownet.parts or ranks.size
@@ -80,18 +70,8 @@ def follow(run_dir: Path) -> None:
         ranks.close()
 
 
-def _word(store: Store) -> str:
-    """What the leader says first: training, or over."""
-    try:
-        while not store.check([BEGIN]):
-            time.sleep(_LOOK_EVERY)
-        return store.get(BEGIN).decode()
-    except RuntimeError as error:
-        raise RanksFailed(what="the leader is gone", where=str(error).splitlines()[0]) from error
-
-
 def main(arguments: list[str] | None = None) -> int:
-    """The exit code: 0 the training is over, 2 it cannot go on; rank 0's is the worker's."""
+    """The exit code: 0 the training is over or was stopped, 2 it cannot go on; rank 0's is else the worker's."""
     parser = argparse.ArgumentParser(prog="engine.gflownet.join", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("run_dir", type=Path)
     run_dir: Path = parser.parse_args(arguments).run_dir

@@ -16,12 +16,12 @@ import torch
 from torch._C._distributed_c10d import Store, TCPStore
 from torch.distributed.rendezvous import rendezvous
 
+from engine.gflownet.rank_meeting import call_all
 from engine.gflownet.rank_processes import RankProcesses
 from engine.gflownet.ranks import Alone, RanksFailed, Together
 from engine.gflownet.settings import GFlowNetSection
 
 START_TIMEOUT = timedelta(minutes=10)
-BEGIN, TRAINING, OVER = "begin", "training", "over"
 _LOOK_EVERY = 0.1
 _LOOPBACK = "lo" if sys.platform == "linux" else "lo0"
 
@@ -116,31 +116,20 @@ def _together(
     processes: RankProcesses | None,
     checkpoint: Callable[[], None],
 ) -> Iterator[Together]:
-    store.set(BEGIN, TRAINING)
-    _wait_for_all(store, size, processes, checkpoint)
-    ranks = Together(store, 0, size, device, processes and processes.cause)
-    try:
-        yield ranks
-    finally:
-        ranks.close()
-
-
-def _wait_for_all(
-    store: Store, size: int, processes: RankProcesses | None, checkpoint: Callable[[], None]
-) -> None:
     until = time.monotonic() + START_TIMEOUT.total_seconds()
-    while not store.check([ready(rank) for rank in range(1, size)]):
+
+    def look() -> None:
         if processes is not None and (failure := processes.failure()):
             raise failure
         if time.monotonic() > until:
             raise RanksFailed(what="not all processes of the training came", mend="see what they wrote")
         checkpoint()
-        time.sleep(_LOOK_EVERY)
 
-
-def ready(rank: int) -> str:
-    """The key under which a follower says that it is ready."""
-    return f"ready {rank}"
+    ranks = Together(call_all(store, size, look), 0, size, device, processes and processes.cause)
+    try:
+        yield ranks
+    finally:
+        ranks.close()
 
 
 @contextmanager

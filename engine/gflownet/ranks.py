@@ -7,6 +7,7 @@ CPUs. Rank 0 alone has a state: it sends the weights at every step, so the other
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -14,7 +15,7 @@ from typing import Protocol
 
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import PrefixStore, Store
+from torch._C._distributed_c10d import Store
 
 from engine.errors import SteerError
 
@@ -107,7 +108,7 @@ class Together:
         with self._talk():
             dist.init_process_group(
                 "gloo",
-                store=PrefixStore("ranks", store),
+                store=store,
                 rank=rank,
                 world_size=size,
                 timeout=STEP_TIMEOUT,
@@ -200,6 +201,6 @@ def lost(said: str) -> RanksFailed:
     """A process is gone, and the network `said` so."""
     return RanksFailed(
         what="a process of the training is gone",
-        where=said.splitlines()[0][:200],
+        where=re.sub(r"^\[\S+\] ", "", said.splitlines()[0]).partition(". ")[0],  # without gloo's source line
         mend="see what it wrote last; resume to go on from the last checkpoint",
     )
