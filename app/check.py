@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
 from app.batch_display import make_console
-from engine.check import check_config
-from engine.check.finding import Finding
-from engine.config_file import load_config
 from engine.errors import ConfigError
+
+if TYPE_CHECKING:
+    from engine.check.finding import Finding
 
 RIGHT, WRONG = 0, 2
 _MARKS = {"here": ("ok", "green"), "absent": ("not here yet", "yellow"), "wrong": ("wrong", "red")}
@@ -28,15 +29,18 @@ def run_check(configs: Sequence[Path], overrides: Sequence[str] = (), console: C
 
 def _check(path: Path, overrides: Sequence[str], console: Console) -> bool:
     console.print(Text(str(path), style="bold"), soft_wrap=True)
-    found: list[Finding] = []
-    for finding in _findings(path, overrides):
-        found.append(finding)
+    found = _findings(path, overrides)
+    for finding in found:
         console.print(_line(finding), soft_wrap=True)
     console.print(Text(_verdict(found)), soft_wrap=True)
     return not any(finding.kind == "wrong" for finding in found)
 
 
 def _findings(path: Path, overrides: Sequence[str]) -> Sequence[Finding]:
+    from engine.check import check_config  # pydantic and numpy: only who checks waits for them
+    from engine.check.finding import Finding
+    from engine.config_file import load_config
+
     try:
         config = load_config(path, overrides)
     except ConfigError as error:
