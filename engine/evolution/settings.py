@@ -85,7 +85,8 @@ class EvolutionSection(Section):
         default=None, description="Model of clusters and evolution, if it is another than the run's."
     )
     financebench: str | None = Field(
-        default=None, description="FinanceBench JSONL, or `hub:PatronusAI/financebench`; none: generated statements."
+        default=None,
+        description="FinanceBench JSONL, or `hub:PatronusAI/financebench`; none: generated statements.",
     )
     pool: Literal["all"] | list[NonNegativeInt] = Field(
         default="all", description="Questions to draw from: all, or 0-based line numbers."
