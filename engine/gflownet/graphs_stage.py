@@ -19,7 +19,7 @@ from engine.events import GraphsBuilt
 from engine.files import write_atomic
 from engine.gflownet import layout
 from engine.gflownet.dropped import write_dropped
-from engine.gflownet.raw import RawSample, Triple, has_text
+from engine.gflownet.raw import RawSample, Triple, has_text, inverse
 from engine.gflownet.raw_sources import RawSource, Unreadable, make_source
 from engine.gflownet.retrieval_store import RetrievalRecord, RetrievalStore, ints
 from engine.gflownet.shortest_paths import shortest_paths
@@ -159,7 +159,7 @@ class _Build:
     def _both_ways(self, graph: Sequence[Triple]) -> Iterator[Triple]:
         yield from graph
         if self.section.add_inverse_edges:
-            yield from ((tail, f"inverse of {relation}", head) for head, relation, tail in graph)
+            yield from map(inverse, graph)
 
     def _embedded(self, records: list[RetrievalRecord]) -> list[RetrievalRecord]:
         if not records:

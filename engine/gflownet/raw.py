@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 Triple = tuple[str, str, str]
+_INVERSE = "inverse of "
 _NO_TEXT = re.compile(r"[mg]\.[0-9a-z_]+")
 
 
@@ -24,3 +25,15 @@ class RawSample:
 def has_text(entity: str) -> bool:
     """Whether a name says anything: Freebase ids without a label (m.0abc, g.1xyz) do not."""
     return _NO_TEXT.fullmatch(entity) is None
+
+
+def inverse(triple: Triple) -> Triple:
+    """The triple that leads back."""
+    head, relation, tail = triple
+    return tail, f"{_INVERSE}{relation}", head
+
+
+def led_back_from(triple: Triple) -> Triple | None:
+    """The triple whose inverse this is; None if it is none."""
+    head, relation, tail = triple
+    return (tail, relation.removeprefix(_INVERSE), head) if relation.startswith(_INVERSE) else None

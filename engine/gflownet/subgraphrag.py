@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from engine.errors import DataError
-from engine.gflownet.raw import Triple
+from engine.gflownet.raw import Triple, led_back_from
 from engine.gflownet.tables import Texts
 from engine.torch_file import load_torch
 
@@ -80,7 +80,8 @@ class GivenScores:
 
     def of(self, data: Any) -> Mapped | None:
         """Scores of a retrieval graph's edges, or None where the file does not know the sample. An edge that stands
-        there twice has its best score. Raises DataError for a triple that is none, or a score that is none."""
+        there twice has its best score, an inverse edge that does not stand there that of the edge. Raises DataError
+        for a triple that is none, or a score that is none."""
         found = self._samples.get(data.sample_id)
         if found is None:
             return None
@@ -90,9 +91,10 @@ class GivenScores:
             key, score = _checked(triplet, f"{file}: sample {data.sample_id}", number)
             known[key] = max(score, known.get(key, UNSCORED))
         edges = list(self._edges(data))
+        scores = [_score(edge, known) for edge in edges]
         return Mapped(
-            scores=torch.tensor([known.get(edge, UNSCORED) for edge in edges]),
-            named=sum(edge in known for edge in edges),
+            scores=torch.tensor([UNSCORED if score is None else score for score in scores]),
+            named=sum(score is not None for score in scores),
             strangers=len(known.keys() - set(edges)),
         )
 
@@ -101,6 +103,11 @@ class GivenScores:
         entity, relation = self._texts.entity, self._texts.relation
         for head, number, tail in zip(heads, data.edge_attr.tolist(), tails, strict=True):
             yield entity(head), relation(number), entity(tail)
+
+
+def _score(edge: Triple, known: Mapping[Triple, float]) -> float | None:
+    forth = led_back_from(edge)
+    return known.get(edge, known.get(forth) if forth else None)
 
 
 def _checked(triplet: Any, place: str, number: int) -> tuple[Triple, float]:

@@ -209,3 +209,42 @@ def test_a_file_that_is_none_is_named(tmp_path: Path, write: Callable[[Path], No
     write(tmp_path / "scores.pth")
     with pytest.raises(DataError, match=r"scores\.pth"):
         GivenScores(tmp_path / "scores.pth", TEXTS)
+
+
+def test_an_inverse_edge_has_the_score_of_its_edge(tmp_path: Path):
+    """SubgraphRAG scores the triples of the graph as published, none of which leads back."""
+    run_stages(tmp_path, ("graphs",), small_config(graphs={"add_inverse_edges": True}))
+    names = named_edges(tmp_path, "train")
+    file = {
+        sample_id: {
+            "scored_triplets": [
+                (h, r, t, (number % 90 + 5) / 100)
+                for number, (h, r, t, _) in enumerate(edges)
+                if not r.startswith("inverse of ")
+            ]
+        }
+        for sample_id, edges in names.items()
+    }
+    events = run_given(tmp_path, file)
+    back = 0
+    for scores, (sample_id, edges) in zip(read_scores(tmp_path, "train"), names.items(), strict=True):
+        best: dict[tuple[str, str, str], float] = {}
+        for h, r, t, score in file[sample_id]["scored_triplets"]:
+            best[h, r, t] = max(score, best.get((h, r, t), 0.0))
+        for score, (h, r, t, _) in zip(scores.tolist(), edges, strict=True):
+            leads_back = r.startswith("inverse of ")
+            edge = (t, r.removeprefix("inverse of "), h) if leads_back else (h, r, t)
+            assert score == pytest.approx(best[edge])
+            back += leads_back
+    assert back > 1000
+    assert measured(events)["train"].unscored == measured(events)["train"].strangers == 0
+
+
+def test_an_inverse_edge_that_the_file_scores_keeps_its_own(tmp_path: Path):
+    run_stages(tmp_path, ("graphs",), small_config(graphs={"add_inverse_edges": True}))
+    sample_id, edges = next(iter(named_edges(tmp_path, "train").items()))
+    forth = next(edge for edge in edges if not edge[1].startswith("inverse of "))
+    back = (forth[2], f"inverse of {forth[1]}", forth[0])
+    run_given(tmp_path, {sample_id: {"scored_triplets": [(*forth[:3], 0.9), (*back, 0.3)]}})
+    scores = dict(zip((edge[:3] for edge in edges), read_scores(tmp_path, "train")[0].tolist(), strict=True))
+    assert scores[forth[:3]] == pytest.approx(0.9) and scores[back] == pytest.approx(0.3)
