@@ -69,6 +69,17 @@ class AnswerBook:
         """Answers there are already."""
         return self.records.setdefault((iteration, split), [])
 
+    def take_unjudged(self, iteration: int, split: str) -> list[AnswerRecord]:
+        """Take a split, the last that was asked, out of the book if the judge failed on all of it: it is to be judged
+        anew. Empty where some were judged."""
+        given = self.given(iteration, split)
+        if not given or any(record.correct is not None for record in given):
+            return []
+        taken = given[:]
+        given.clear()
+        recover_jsonl(self.path, keep=sum(map(len, self.records.values())))
+        return taken
+
     def add(self, records: Sequence[AnswerRecord]) -> None:
         """Keep a batch."""
         append_jsonl(self.path, [msgspec.to_builtins(record) for record in records])

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
+
 from engine.errors import SteerError
 from engine.events import AnswerJudged, ServerChanged
 from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION, AnswerRecord
@@ -70,8 +72,11 @@ class Asking:
     # ------------------------------------------------------------ answers
 
     def ask(self, iteration: int, split: str) -> list[AnswerRecord]:
-        """All answers of the split; those there are already are told again, not asked for again."""
+        """All answers of the split; those there are already are told again, not asked for again. If none of them could
+        be judged, which ended the stage, they are judged again."""
         examples, book = self.examples(iteration, split), self.setup.book
+        if self.complete(iteration, split):
+            self._judge_again(book.take_unjudged(iteration, split))
         given = book.given(iteration, split)
         for example, record in zip(examples, given, strict=False):
             self._announce(example, record)
@@ -86,6 +91,21 @@ class Asking:
                 self._announce(example, record)
             self._progress(split, first + len(batch), len(examples), sum(len(a.tokens) for a in answers))
         return book.given(iteration, split)
+
+    def _judge_again(self, records: Sequence[AnswerRecord]) -> None:
+        """Verdicts on kept answers; what the judge has cost before is still theirs."""
+        for first in range(0, len(records), self.setup.book.batch):
+            self.context.checkpoint()
+            part = records[first : first + self.setup.book.batch]
+            examples = [self._examples[record.example_id] for record in part]
+            answers = [Answer(record.answer, record.token_ids) for record in part]
+            judged = self._judge(part[0].iteration, part[0].split, examples, answers)
+            self.setup.book.add(
+                [
+                    msgspec.structs.replace(new, usage=old.usage + new.usage)
+                    for old, new in zip(part, judged, strict=True)
+                ]
+            )
 
     def _judge(
         self, iteration: int, split: str, examples: Sequence[TaskExample], answers: Sequence[Answer]

@@ -213,7 +213,8 @@ class OpenAIClient:
         except (openai.APITimeoutError, TimeoutError):
             return _Failure(f"no answer within {self._config.timeout:g} s")
         except openai.APIConnectionError as error:
-            return _Failure(self._told("the connection failed", error))
+            # The library's own words are "Connection error."; why it failed is in what it comes from.
+            return _Failure(self._told("the connection failed", error.__cause__ or error))
         except Unusable as error:
             return _Failure(str(error))
         except (openai.APIError, ValueError, RecursionError) as error:
@@ -296,7 +297,7 @@ class OpenAIClient:
             )
         )  # fmt: skip
 
-    def _told(self, what: str, error: Exception) -> str:
+    def _told(self, what: str, error: BaseException) -> str:
         text = " ".join(self.scrub(str(error)).split())
         return f"{what}: {text[:_LONGEST_QUOTE]}" if text else what
 

@@ -343,6 +343,26 @@ def test_verdicts_that_failed_are_charged(
     assert (usage.calls, usage.tokens, usage.cost) == (23, 230, 11.5)
 
 
+def test_a_judge_that_was_dead_judges_when_it_is_back(
+    run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answers it failed on are kept and judged anew, not asked for again; what failed before is charged."""
+    dead, alive = Priced(set(range(1000))), Priced()
+    monkeypatch.setattr("engine.evolution.setup.make_judge", lambda context: dead)
+    for _ in range(2):
+        with pytest.raises(DataError, match="could be judged"):
+            run_stage(Evolve(), configured(iterations=1), run, model)
+    kept = read_jsonl(EvolutionLayout(run).answers)
+    assert kept and all(one["correct"] is None for one in kept)
+    monkeypatch.setattr("engine.evolution.setup.make_judge", lambda context: alive)
+    run_stage(Evolve(), configured(iterations=1), run, model)
+    after = read_jsonl(EvolutionLayout(run).answers)
+    assert [one["answer"] for one in after[: len(kept)]] == [one["answer"] for one in kept]
+    assert all(one["correct"] for one in after)
+    history = read_history(EvolutionLayout(run).history)
+    assert history.usage.calls == dead.asked + 22
+
+
 def test_the_summary_tells_of_every_call(
     run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
