@@ -30,6 +30,7 @@ from engine.lm.protocol import Request, Sampling
 from engine.lm.transformers import TransformersModel
 from tests.engine.lm.same import assert_same
 from tests.literal_model import LiteralModel
+from tests.real_sglang import ENVIRONMENT, PYTHON, needs_sglang
 
 DELTAS: Deltas = {"0": -0.35, "1": 0.1, "2": 1e-7, "3": -2.5, "4": 3.0}
 
@@ -109,12 +110,30 @@ def test_string_for_sglang_decodes_where_nothing_of_ours_is(
     np.testing.assert_array_equal(np.float32(json.loads(done.stdout)), expected_row(clusters, DELTAS))
 
 
+_IN_SGLANG = """
+import json, sys
+import torch
+from sglang.srt.sampling.custom_logit_processor import CustomLogitProcessor
+processor = CustomLogitProcessor.from_str(sys.stdin.read())
+assert isinstance(processor, CustomLogitProcessor)
+print(json.dumps(processor(torch.zeros(2, 575), [None, None])[1].tolist()))
+"""
+
+
 @pytest.mark.sglang
+@needs_sglang
 def test_real_sglang_decodes_its_own_subclass(generated: Path, clusters: ClusterMap) -> None:
-    sglang = pytest.importorskip("sglang.srt.sampling.custom_logit_processor")
-    found = sglang.CustomLogitProcessor.from_str(sglang_processor_string(generated))
-    assert isinstance(found, sglang.CustomLogitProcessor)
-    np.testing.assert_array_equal(found(torch.zeros(1, 575))[0], expected_row(clusters, DELTAS))
+    done = subprocess.run(
+        [PYTHON, "-c", _IN_SGLANG],
+        input=sglang_processor_string(generated),
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        timeout=300,
+        check=True,
+    )
+    added = json.loads(done.stdout.splitlines()[-1])
+    np.testing.assert_array_equal(np.float32(added), expected_row(clusters, DELTAS))
 
 
 # ---------------------------------------------------------------- generation

@@ -57,8 +57,11 @@ class Served:
         self.states: list[str] = []
         self.section = real_section()
         self.tokenizer = load_vocabulary(MODEL).tokenizer
-        log, tell = folder / "server.log", self.states.append
-        self.server = SGLangServer(self.section, model, self.tokenizer, sglang_processor_string, log, tell)
+        self.log = folder / "server.log"
+        tell = self.states.append
+        self.server = SGLangServer(
+            self.section, model, self.tokenizer, sglang_processor_string, self.log, tell
+        )
         self.client = GenerateClient(f"http://127.0.0.1:{self.section.port}", self.tokenizer, 120.0)
 
     def answer(self, ask: Ask, processor: Path | None) -> Answer:
@@ -148,6 +151,13 @@ def test_a_server_killed_in_a_minibatch(
     assert 0 < asked.total() - given.total() <= served.section.concurrency, (
         "what was in flight is asked again"
     )
+
+
+def test_it_ends_in_order(served: Served) -> None:
+    """Last: not as if its scheduler had crashed, after which SGLang sleeps and looks for a core dump."""
+    served.server.stop()
+    last = served.log.read_text().rpartition("ready to roll")[2]
+    assert "Finished server process" in last and "crashed" not in last
 
 
 def served_process(which: str) -> int:
