@@ -50,6 +50,11 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--stages", type=_names, metavar="A,B", help="with --batch: stages to run, in order")
     parser.add_argument("--resume", metavar="RUN", help="with --batch: go on with a run that was stopped")
     parser.add_argument(
+        "--prepare",
+        action="store_true",
+        help="with --batch: print the run's folder, and leave it to torchrun",
+    )
+    parser.add_argument(
         "--set",
         action="extend",
         nargs="+",
@@ -94,8 +99,8 @@ def _names(text: str) -> list[str]:
 def _misuse(options: argparse.Namespace) -> str:
     if options.batch and options.run:
         return f"--batch takes no RUN; to go on with one: --batch --resume {options.run}"
-    if not options.batch and (options.stages or options.resume):
-        return "--stages and --resume go with --batch"
+    if not options.batch and (options.stages or options.resume or options.prepare):
+        return "--stages, --resume and --prepare go with --batch"
     if options.set and not options.batch and options.check is None:
         return "--set goes with --batch or --check"
     if options.check is not None and (options.batch or options.run or options.config):
@@ -141,6 +146,9 @@ def _batch(options: argparse.Namespace) -> int:
     else:
         config = options.config or default_config()
         directory = prepare_run(config, options.set, options.stages, options.outputs)
+    if options.prepare:
+        sys.stdout.write(f"{directory.path}\n")
+        return 0
     return run_batch(directory, make_console(), make_console(stderr=True))
 
 
