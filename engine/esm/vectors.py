@@ -17,7 +17,7 @@ from engine.lm.protocol import Vector
 def save_vector(path: Path, vector: Vector) -> None:
     """Write atomically; the same vector gives the same bytes."""
     buffer = io.BytesIO()
-    torch.save(torch.from_numpy(np.ascontiguousarray(vector, dtype=np.float32)), buffer)
+    torch.save(torch.from_numpy(np.array(vector, dtype=np.float32)), buffer)
     write_atomic(path, buffer.getvalue())
 
 

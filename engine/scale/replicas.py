@@ -22,7 +22,7 @@ _PATIENCE = 30.0
 
 @dataclass
 class Member:
-    """One replica. `life` counts its processes; `held` are the items it has, by number."""
+    """One replica. `life` counts its processes; `held` are the items it has, by number, as it does them."""
 
     number: int
     actor: Any
@@ -34,6 +34,15 @@ class Member:
     busy: float = 0.0
     told: float = 0.0
     told_done: int = 0
+
+
+@dataclass(frozen=True)
+class Lost:
+    """An item whose replica died; `begun`: while it was at work on it."""
+
+    index: int
+    item: Any
+    begun: bool
 
 
 @dataclass(frozen=True)
@@ -136,11 +145,11 @@ class Team:
         member.held[index] = item
         self._expect(member, index, member.actor.do.remote(item))
 
-    def arrived(self, timeout: float) -> tuple[list[tuple[int, Done]], dict[int, Any]]:
+    def arrived(self, timeout: float) -> tuple[list[tuple[int, Done]], list[Lost]]:
         """What is done by now, and the items that were lost with their replica. Waits up to `timeout` seconds for the
         first. Raises what the work raised, and RunError where replicas cannot be kept alive."""
         done: list[tuple[int, Done]] = []
-        lost: dict[int, Any] = {}
+        lost: list[Lost] = []
         try:
             one = self._arrivals.get(timeout=timeout)
             while True:
@@ -164,14 +173,14 @@ class Team:
 
     # ------------------------------------------------------------ one arrival
 
-    def _take(self, one: Arrived, done: list[tuple[int, Done]], lost: dict[int, Any]) -> None:
+    def _take(self, one: Arrived, done: list[tuple[int, Done]], lost: list[Lost]) -> None:
         member = one.member
         if one.life != member.life:
             return
         if one.error is not None:
             if not _is_loss(one.error):
                 raise _cause(one.error)
-            lost.update(self._replace(member, one.error))
+            lost.extend(self._replace(member, one.error))
         elif one.index is None:
             self._started(member, one.value)
         else:
@@ -198,9 +207,10 @@ class Team:
             )
         )
 
-    def _replace(self, member: Member, error: BaseException) -> dict[int, Any]:
+    def _replace(self, member: Member, error: BaseException) -> list[Lost]:
         """A new process for a replica that died; the items it had."""
-        lost, member.held = member.held, {}
+        lost = [Lost(index, item, place == 0) for place, (index, item) in enumerate(member.held.items())]
+        member.held = {}
         self._failed_starts += not member.ready
         reason = " ".join(str(error).split())[:500]
         self._here.emit(ReplicaLost(replica=member.number, life=member.life, redone=len(lost), reason=reason))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +13,7 @@ from engine.errors import RunError
 from engine.events import ClusterJoined
 from engine.scale.cluster import Cluster
 from engine.scale.replica import Done
-from engine.scale.replicas import Replicas, Team
+from engine.scale.replicas import Lost, Replicas, Team
 from engine.scale.settings import ScaleSection
 from engine.scale.work import FoundT, ItemT, Over, Place, Spread, Work, in_process
 
@@ -23,7 +23,7 @@ _HELD = 2
 """Items a replica has at once: it does one, and the next is there when it is done."""
 _AHEAD = 4
 """Items a replica that may be under way or wait for their turn: one slow item does not stop the others at once."""
-_LOSSES = 3
+_LOSSES = 5
 """Replicas that an item may take along before it is the item's fault."""
 
 
@@ -101,7 +101,7 @@ class _Spreading:
         self.drawn = 0
         self.done: dict[int, Done] = {}
         self.turn = 0
-        self.losses: dict[int, int] = {}
+        self.losses: Counter[int] = Counter()
 
     def run(self) -> Iterator[Any]:
         try:
@@ -137,17 +137,17 @@ class _Spreading:
             else:
                 return
 
-    def _take_back(self, lost: dict[int, Any]) -> None:
-        """Items of a replica that died, to be given first."""
-        for number in sorted(lost, reverse=True):
-            self.losses[number] = self.losses.get(number, 0) + 1
-            if self.losses[number] >= _LOSSES:
+    def _take_back(self, lost: list[Lost]) -> None:
+        """Items of a replica that died, to be given first. Raises RunError for one that takes every replica along."""
+        for one in sorted(lost, key=lambda one: -one.index):
+            self.losses[one.index] += one.begun
+            if self.losses[one.index] >= _LOSSES:
                 raise RunError(
-                    what=f"{_LOSSES} replicas died, one after the other, on the same item (number {number})",
+                    what=f"{_LOSSES} replicas died, one after the other, on the same item (number {one.index})",
                     where="scale",
                     mend="it may need more memory than a replica has: lower the batch size; Ray's logs say more",
                 )
-            self.left.appendleft((number, lost[number]))
+            self.left.appendleft((one.index, one.item))
 
     def _next(self) -> Any:
         """Whose turn it is, after what came up on its way."""

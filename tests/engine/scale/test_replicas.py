@@ -1,0 +1,216 @@
+"""Replicas on a real Ray cluster of this machine: order, errors, deaths, and the stages' artefacts to the byte."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from engine import events as ev
+from engine.config import Config
+from engine.config_file import load_config
+from engine.errors import ConfigError, DataError, RunError
+from engine.lm.known_servers import KnownServers
+from engine.lm.load import load_model
+from engine.registry import resolve_stage
+from engine.scale.settings import ScaleSection
+from engine.scale.spread import RaySpread
+from engine.scale.work import Place, Spread, in_process
+from engine.stage import StageContext, StopRequested
+from tests.engine.gflownet.small_run import small_config
+from tests.engine.pool.small_run import small_config as small_pool
+from tests.engine.scale.processes import descendants, listening
+from tests.engine.scale.works import DiesOnce, DiesWhenOpened, Fails, Processes, Squares
+from tests.kill_and_resume import DEMO
+
+pytestmark = pytest.mark.ray
+SMALL_ESM = (
+    "task.train_size=8", "task.eval_size=4", "offline_mine.K=4", "offline_mine.batch_size_examples=2",
+    "online.batch_size_examples=2", "eval.batch_size_greedy=2", "eval.ablations=[]", "offline_select.B=10",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RaySpread]:
+    """Two replicas."""
+    spread = RaySpread(ScaleSection(engine="ray", replicas=2), tmp_path_factory.mktemp("scale"))
+    yield spread
+    spread.close()
+
+
+def place(events: list[ev.Event], kept: list[Any] | None = None, checkpoint: Any = lambda: None) -> Place:
+    kept = [] if kept is None else kept
+    return Place("test", load_model, checkpoint, events.append, kept.append, KnownServers())
+
+
+# ---------------------------------------------------------------- order, errors, deaths
+
+
+def test_results_come_in_order_and_so_does_what_came_up_on_the_way(cluster: RaySpread) -> None:
+    events: list[ev.Event] = []
+    kept: list[int] = []
+    found = list(cluster(Squares(), place(events, kept))(range(40)))
+    assert found == [n * n for n in range(40)] and kept == list(range(40))
+    notices = [event.text for event in events if isinstance(event, ev.Notice)]
+    assert notices == [f"item {n}" for n in range(40)]
+    done = {event.replica: event.done for event in events if isinstance(event, ev.ReplicaProgress)}
+    assert sum(done.values()) == 40 and min(done.values()) >= 5, "one replica did it all"
+
+
+def test_items_are_drawn_as_they_are_needed(cluster: RaySpread) -> None:
+    drawn: list[int] = []
+
+    def items() -> Iterator[int]:
+        for n in range(1000):
+            drawn.append(n)
+            yield n
+
+    results = cluster(Squares(), place([]))(items())
+    assert [next(results) for _ in range(3)] == [0, 1, 4]
+    assert len(drawn) < 20
+    assert list(cluster(Squares(), place([]))([])) == []
+
+
+def test_a_stop_is_obeyed_while_replicas_work(cluster: RaySpread) -> None:
+    calls = [0]
+
+    def checkpoint() -> None:
+        calls[0] += 1
+        if calls[0] > 5:
+            raise StopRequested
+
+    with pytest.raises(StopRequested):
+        list(cluster(Squares(), place([], None, checkpoint))(range(1000)))
+
+
+def test_errors_arrive_as_they_were_raised(cluster: RaySpread) -> None:
+    with pytest.raises(ConfigError) as config:
+        list(cluster(Fails("config"), place([]))(range(9)))
+    assert [problem.where for problem in config.value.problems] == ["a.b"]
+    assert "a.b: found 1, expected 2" in str(config.value)
+    with pytest.raises(DataError, match="nothing there") as data:
+        list(cluster(Fails("open"), place([]))(range(9)))
+    assert (data.value.where, data.value.mend) == ("some/file", "put something there")
+    with pytest.raises(ZeroDivisionError, match="by zero"):
+        list(cluster(Fails("unforeseen"), place([]))(range(9)))
+
+
+def test_a_dead_replica_is_replaced_and_its_items_are_done_again(cluster: RaySpread, tmp_path: Path) -> None:
+    events: list[ev.Event] = []
+
+    def items() -> Iterator[int]:
+        for n in itertools.count():
+            if n > 30 and any(isinstance(event, ev.ReplicaStarted) and event.life > 1 for event in events):
+                return
+            yield n
+
+    work = DiesOnce(str(tmp_path / "died"), fatal=11)
+    found = list(cluster(work, place(events))(items()))
+    assert found == [-n for n in range(len(found))] and len(found) > 30
+    (lost,) = [event for event in events if isinstance(event, ev.ReplicaLost)]
+    assert lost.redone >= 1 and lost.reason
+    again = [event for event in events if isinstance(event, ev.ReplicaStarted)][-1]
+    assert (again.replica, again.life) == (lost.replica, lost.life + 1)
+
+
+def test_what_kills_every_replica_is_named(cluster: RaySpread) -> None:
+    with pytest.raises(RunError, match=r"same item .number 3"):
+        list(cluster(Fails("kill"), place([]))(range(9)))
+    with pytest.raises(RunError, match="died before they were ready"):
+        list(cluster(DiesWhenOpened(), place([]))(range(9)))
+    assert list(cluster(Squares(), place([]))(range(3))) == [0, 1, 4], "the cluster is of no use any more"
+
+
+def test_nothing_listens_to_the_network(cluster: RaySpread) -> None:
+    list(cluster(Squares(), place([]))(range(3)))
+    found = listening({os.getpid(), *descendants(os.getpid())})
+    assert found and all(address in ("127.0.0.1", "::1") for address in found)
+
+
+# ---------------------------------------------------------------- the stages
+
+
+def run(
+    names: tuple[str, ...],
+    config: Config,
+    folder: Path,
+    spread: Spread,
+    events: list[ev.Event] | None = None,
+) -> list[ev.Event]:
+    events = [] if events is None else events
+    for name in names:
+        context = StageContext(name, config, folder, events.append, lambda: None, load_model, spread=spread)
+        resolve_stage(name).run(context)
+    return events
+
+
+def told(events: list[ev.Event]) -> list[ev.Event]:
+    """What the stages said, without times and paces."""
+    scale = (ev.ClusterJoined, ev.ReplicaStarted, ev.ReplicaLost, ev.ReplicaProgress, ev.ModelLoaded)
+    found: list[ev.Event] = []
+    for event in events:
+        if not isinstance(event, scale):
+            volatile = {"elapsed", "tokens_per_second", "time"} & set(event.__struct_fields__)
+            found.append(msgspec.structs.replace(event, **dict.fromkeys(volatile, 0.0)))
+    return found
+
+
+def artefacts(folder: Path) -> dict[str, bytes]:
+    """Vector pictures hold ids drawn at random; LMDB's pages tell of every commit."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".svg", ".mdb")]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def esm(folder: Path) -> tuple[tuple[str, ...], Config]:
+    return ("mine", "select", "memory", "eval"), load_config(DEMO, list(SMALL_ESM))
+
+
+def pool(folder: Path) -> tuple[tuple[str, ...], Config]:
+    return ("pool",), small_pool(train_queries=12, batch_size=20)
+
+
+def agent_graphs(folder: Path) -> tuple[tuple[str, ...], Config]:
+    config = small_config(graphs={"train_size": 120})
+    if not folder.exists():
+        run(("graphs", "retriever"), config, folder, in_process)
+    return ("agent-graphs",), config
+
+
+@pytest.mark.parametrize("prepare", [esm, pool, agent_graphs])
+def test_files_and_events_are_those_of_one_process(
+    cluster: RaySpread, tmp_path: Path, prepare: Callable[[Path], tuple[tuple[str, ...], Config]]
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    names, config = prepare(here)
+    if here.exists():
+        shutil.copytree(here, there)
+    alone = run(names, config, here, in_process)
+    together = run(names, config, there, cluster)
+    assert artefacts(there) == artefacts(here)
+    assert told(together) == told(alone)
+
+
+def test_a_replica_killed_from_outside_changes_nothing(cluster: RaySpread, tmp_path: Path) -> None:
+    """One of them, when the first query is told."""
+    names, config = pool(tmp_path)
+    run(names, config, tmp_path / "whole", in_process)
+    pids = sorted(set(cluster(Processes(), place([]))(range(12))))
+    assert len(pids) == 2
+
+    class Killing(list[ev.Event]):
+        def append(self, event: ev.Event) -> None:
+            super().append(event)
+            if isinstance(event, ev.PoolQueryDone) and pids:
+                os.kill(pids.pop(), signal.SIGKILL)
+
+    events = Killing()
+    run(names, config, tmp_path / "killed", cluster, events)
+    assert any(isinstance(event, ev.ReplicaLost) for event in events)
+    assert artefacts(tmp_path / "killed") == artefacts(tmp_path / "whole")
