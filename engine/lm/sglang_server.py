@@ -181,6 +181,8 @@ class SGLangServer:
         tail = self.log_tail()[-8:]
         told = "; its last lines:\n" + "\n".join(tail) if tail else ""
         where = f"{PLACE}: {shlex.join(self._command)}"
+        if any("No module named" in line and "sglang" in line for line in tail):
+            mend = f"install SGLang in an environment of its own and name that environment's Python in {PLACE}.command"
         return ModelError(what=what + told, where=where, mend=mend or f"see {self._log}")
 
 

@@ -164,6 +164,12 @@ def test_a_start_that_fails_shows_the_logs_last_lines(
         server.start(None, nothing)
 
 
+def test_a_python_without_sglang_is_named(make: Callable[..., SGLangServer]):
+    """The default: SGLang cannot live in the environment of this program, whose openai it would replace."""
+    with pytest.raises(ModelError, match="environment of its own"):
+        make(command=ServerSection().command).start(None, nothing)
+
+
 @pytest.mark.parametrize(
     ("fault", "words", "states"),
     [
