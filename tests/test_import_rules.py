@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -16,9 +17,15 @@ _INTERFACE = {"textual", "rich", "app", "screens", "plotext"}
 _SLOW = {"torch", "transformers", "numpy", "sympy", "pyarrow", "matplotlib", "sklearn", "pydantic", "yaml"}
 
 
+_OF_AN_EXTRA = {"engine.lm.vllm.": "vllm"}
+"""Modules that an extra's package must be there for."""
+
+
 def modules(package: object) -> list[str]:
     found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")  # type: ignore[attr-defined]
-    return [module.name for module in found if not module.name.endswith("__main__")]
+    missing = tuple(name for name, extra in _OF_AN_EXTRA.items() if find_spec(extra) is None)
+    names = [module.name for module in found if not module.name.endswith("__main__")]
+    return [name for name in names if not name.startswith(missing)]
 
 
 def brought_along(names: list[str], unwanted: set[str], without: tuple[str, ...] = ()) -> set[str]:

@@ -39,11 +39,11 @@ def tiny_tokenizer(chat_template: str | None = None) -> Any:
     return fast
 
 
-def tiny_config(architecture: str, vocab_size: int) -> Any:
-    """Configuration of a random model: 3 layers, hidden size 32."""
+def tiny_config(architecture: str, vocab_size: int, hidden_size: int = 32) -> Any:
+    """Configuration of a random model: 3 layers, 4 heads."""
     common: dict[str, Any] = {
         "vocab_size": vocab_size,
-        "hidden_size": 32,
+        "hidden_size": hidden_size,
         "num_hidden_layers": 3,
         "num_attention_heads": 4,
         "intermediate_size": 64,
@@ -56,13 +56,13 @@ def tiny_config(architecture: str, vocab_size: int) -> Any:
     makers: dict[str, Any] = {
         "qwen2": lambda: transformers.Qwen2Config(**grouped),
         "llama": lambda: transformers.LlamaConfig(**grouped),
-        "gemma2": lambda: transformers.Gemma2Config(**grouped, head_dim=8, sliding_window=6),
+        "gemma2": lambda: transformers.Gemma2Config(**grouped, head_dim=hidden_size // 4, sliding_window=6),
         "phi3": lambda: transformers.Phi3Config(**grouped),
         "mistral": lambda: transformers.MistralConfig(**grouped, sliding_window=6),
         "gpt_neox": lambda: transformers.GPTNeoXConfig(**common),
         "gpt2": lambda: transformers.GPT2Config(
             vocab_size=vocab_size,
-            n_embd=32,
+            n_embd=hidden_size,
             n_layer=3,
             n_head=4,
             n_positions=512,
@@ -74,17 +74,23 @@ def tiny_config(architecture: str, vocab_size: int) -> Any:
 
 
 def save_tiny(
-    folder: Path, architecture: str = "qwen2", chat_template: str | None = None, seed: int = 0
+    folder: Path,
+    architecture: str = "qwen2",
+    chat_template: str | None = None,
+    seed: int = 0,
+    hidden_size: int = 32,
 ) -> Path:
     """Write a random model and its tokenizer into a folder."""
     tokenizer = tiny_tokenizer(chat_template)
     torch.manual_seed(seed)
-    model = transformers.AutoModelForCausalLM.from_config(tiny_config(architecture, len(tokenizer)))
+    model = transformers.AutoModelForCausalLM.from_config(
+        tiny_config(architecture, len(tokenizer), hidden_size)
+    )
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             # Wider than usual: a random model with small weights says the same token for ever.
             if parameter.dim() > 1:
-                parameter.normal_(std=0.35)
+                parameter.normal_(std=0.35 * (32 / hidden_size) ** 0.5)
             elif "bias" in name:
                 parameter.normal_(std=0.1)
     model.generation_config.eos_token_id = [0, *EXTRA_EOS]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import InvalidStateError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import count
+from multiprocessing.connection import wait
 from typing import Any
 
 import cloudpickle
@@ -64,6 +67,7 @@ class Driver:
         self.hidden_size = hidden_size
         self._known: set[str] = set()
         self._numbers = count()
+        threading.Thread(target=_watch, args=(engine.engine_core,), daemon=True).start()
         with engine_errors("starting"):
             self.workers: list[dict[str, Any]] = self._call("steer_install", num_layers)
 
@@ -174,7 +178,9 @@ class Driver:
         try:
             yield
         finally:
-            self._call("steer_set_processor", None)
+            errors = [error for error in self._call("steer_set_processor", None) if error]
+        if errors:
+            raise ValueError(f"the logits processor failed: {errors[0]}")
 
     def _abandon(self, numbers: list[str]) -> None:
         """End whatever is under way, so that the next call finds an idle engine."""
@@ -199,6 +205,16 @@ def _new(output: Any) -> tuple[list[int], list[float]]:
     return tokens, [
         float(entry[token].logprob) for token, entry in zip(tokens, found.logprobs or [], strict=True)
     ]
+
+
+def _watch(client: Any) -> None:
+    """vLLM notices that its engine process was killed, but who waits for an output then waits for ever."""
+    wait([process.sentinel for process in client.resources.engine_manager.processes])
+    client.resources.engine_dead = True  # what is asked from now on raises at once
+    client.outputs_queue.put_nowait(EngineDeadError())
+    for future in list(client.utility_results.values()):
+        with suppress(InvalidStateError):
+            future.set_exception(EngineDeadError())
 
 
 @contextmanager

@@ -148,7 +148,7 @@ class VllmModel:
 
     def close(self) -> None:
         """End vLLM's processes."""
-        self.engine.engine_core.shutdown()
+        self.engine.engine_core.shutdown(timeout=10)
 
     def _read(
         self, tokens: Sequence[int], positions: Sequence[int], layers: Sequence[int], steered: RequestArgs

@@ -30,6 +30,8 @@ class CounterSampler(Sampler):
         self._plain = plain
         self._draws = draws
         self.processor: LogitsProcessor | None = None
+        self.error = ""
+        """What the processor raised first: raised here it would end the engine."""
 
     def forward(self, logits: Tensor, sampling_metadata: Any, *args: Any, **kwargs: Any) -> Any:
         """vLLM's output for one row a request: the token and its log-probability at temperature 1."""
@@ -39,10 +41,7 @@ class CounterSampler(Sampler):
             return self._plain(logits, sampling_metadata, *args, **kwargs)
         logits = logits.float()
         if self.processor is not None:
-            processed: Any = self.processor(sampling_metadata.output_token_ids, logits)
-            if not isinstance(processed, Tensor) or processed.shape != logits.shape:
-                raise ValueError(f"the logits processor must return a tensor of shape {tuple(logits.shape)}")
-            logits = processed
+            logits = self._processed(self.processor, sampling_metadata.output_token_ids, logits)
         chosen = choose(logits, *_temperatures_and_draws(draws))
         tokens = chosen.to(torch.int32)[:, None]
         logprobs = LogprobsTensors(
@@ -51,6 +50,16 @@ class CounterSampler(Sampler):
             selected_token_ranks=torch.zeros(len(tokens), dtype=torch.int64, device=tokens.device),
         )
         return SamplerOutput(sampled_token_ids=tokens, logprobs_tensors=logprobs)
+
+    def _processed(self, processor: LogitsProcessor, written: list[list[int]], logits: Tensor) -> Tensor:
+        try:
+            processed: Any = processor(written, logits)
+            if not isinstance(processed, Tensor) or processed.shape != logits.shape:
+                raise ValueError(f"the logits processor must return a tensor of shape {tuple(logits.shape)}")
+        except Exception as error:  # a processor by another hand raises what it likes
+            self.error = self.error or f"{type(error).__name__}: {error}"
+            return logits
+        return processed
 
 
 def _temperatures_and_draws(draws: list[Draw]) -> tuple[Any, Any]:

@@ -41,9 +41,10 @@ class SteeringExtension:
         """Drop what was captured for requests that nobody waits for any more."""
         self._steer.states.clear()
 
-    def steer_set_processor(self, pickled: bytes | None) -> None:
-        """Use a logits processor, or none, from now on. The bytes come from the process that started this one."""
-        self._steer.set_processor(None if pickled is None else cloudpickle.loads(pickled))
+    def steer_set_processor(self, pickled: bytes | None) -> str:
+        """Use a logits processor, or none, from now on; returns what the one before it raised, if anything. The
+        bytes come from the process that started this one."""
+        return self._steer.set_processor(None if pickled is None else cloudpickle.loads(pickled))
 
 
 class Steering:
@@ -78,10 +79,12 @@ class Steering:
             "pid": os.getpid(),
         }
 
-    def set_processor(self, processor: Any) -> None:
+    def set_processor(self, processor: Any) -> str:
         """Use it from the next pass on; vLLM then keeps the tokens written so far at hand."""
+        error, self._sampler.error = self._sampler.error, ""
         self._sampler.processor = processor
         self.runner.input_batch.logitsprocs_need_output_token_ids = processor is not None
+        return error
 
     def take(self, request: str) -> dict[int, tuple[list[int], bytes]]:
         """One request's captured states, which are then forgotten."""

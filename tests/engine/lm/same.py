@@ -9,13 +9,15 @@ import numpy as np
 from engine.lm.protocol import Completion
 
 
-def assert_same(found: Sequence[Completion], expected: Sequence[Completion]) -> None:
-    """Everything a caller may look at is equal, logprobs and states up to rounding."""
+def assert_same(
+    found: Sequence[Completion], expected: Sequence[Completion], logprobs: float = 1e-5, states: float = 1e-4
+) -> None:
+    """Everything a caller may look at is equal; how far log-probabilities (nats) and states may be rounded."""
     assert len(found) == len(expected)
     for ours, theirs in zip(found, expected, strict=True):
         assert (ours.tokens, ours.ended, ours.text) == (theirs.tokens, theirs.ended, theirs.text)
         assert ours.state_ends == theirs.state_ends
-        np.testing.assert_allclose(ours.logprobs, theirs.logprobs, atol=1e-5)
+        np.testing.assert_allclose(ours.logprobs, theirs.logprobs, atol=logprobs)
         assert (ours.states is None) == (theirs.states is None)
         if ours.states is not None and theirs.states is not None:
-            np.testing.assert_allclose(ours.states, theirs.states, atol=1e-4)
+            np.testing.assert_allclose(ours.states, theirs.states, atol=states, rtol=1e-5)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from engine.errors import ModelError
-from engine.lm.protocol import Request, Sampling, Steer
+from engine.lm.protocol import LanguageModel, Request, Sampling, Steer
 from engine.lm.transformers import TransformersModel
 from tests.engine.lm.conftest import Pair
 from tests.engine.lm.same import assert_same
@@ -20,11 +20,11 @@ from tests.tiny_models import ARCHITECTURES
 STOPS = (None, "\n", "e", ".", "\n\n", "é")
 
 
-def random_requests(model: TransformersModel, seed: int, count: int = 14) -> list[Request]:
+def random_requests(model: LanguageModel, seed: int, count: int = 14, longest: int = 29) -> list[Request]:
     """Requests of every kind: prompts long and short, shared or not, greedy or sampled, steered or not."""
     rng = np.random.default_rng(seed)
     vocab, size = model.info.vocab_size, model.info.hidden_size
-    prompts = [rng.integers(1, vocab, int(rng.integers(1, 30))).tolist() for _ in range(count // 2)]
+    prompts = [rng.integers(1, vocab, int(rng.integers(1, longest + 1))).tolist() for _ in range(count // 2)]
     found = []
     for index in range(count):
         vector = rng.normal(size=size).astype(np.float32)

@@ -1,0 +1,46 @@
+"""Real vLLM engines on small models, each started once. Run by `make test-vllm`, in an environment of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.config_section import VllmSection
+from engine.lm.transformers import TransformersModel
+from tests.literal_model import LiteralModel
+from tests.tiny_models import save_tiny
+
+pytest.importorskip("vllm", reason="vLLM is not installed here: `make test-vllm` has it")
+
+SMALL = {"cpu_kvcache_gib": 1, "max_model_len": 512}
+
+
+@contextmanager
+def running(folder: Path, dtype: str = "float32", max_num_seqs: int = 64, **options: Any) -> Iterator[Any]:
+    """An engine on the model in a folder; its processes end with the context (each takes about 2 GB)."""
+    from engine.lm.vllm.engine_options import start
+
+    section = VllmSection(**{**SMALL, **options})
+    model = start(str(folder), dtype=dtype, max_num_seqs=max_num_seqs, threads=1, options=section)
+    try:
+        yield model
+    finally:
+        model.close()
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A random model whose heads vLLM's CPU attention takes."""
+    return lambda architecture: save_tiny(
+        tmp_path_factory.mktemp(architecture), architecture, hidden_size=128
+    )
+
+
+def literal_of(folder: Path) -> LiteralModel:
+    """The slow reference on the same weights, in float64."""
+    model = TransformersModel.load(str(folder), device="cpu", dtype="float64")
+    return LiteralModel(model.network.model, list(model.network.layers), model.tokenizer, model.info)
