@@ -22,7 +22,7 @@ test-vllm: $(VLLM)/.installed
 
 # The server runs in an environment of its own, the tests in theirs.
 test-sglang: $(STAMP) $(SGLANG)/.installed
-	OMP_NUM_THREADS=1 SGLANG_PYTHON=$(CURDIR)/$(SGLANG)/bin/python $(BIN)/pytest -q -m sglang tests/engine/lm tests/engine/evolution
+	OMP_NUM_THREADS=1 SGLANG_PYTHON=$(CURDIR)/$(SGLANG)/bin/python $(BIN)/pytest -q -m sglang tests/engine
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
