@@ -14,8 +14,6 @@ from engine.lm.transformers import TransformersModel
 from tests.literal_model import LiteralModel
 from tests.tiny_models import save_tiny
 
-pytest.importorskip("vllm", reason="vLLM is not installed here: `make test-vllm` has it")
-
 SMALL = {"cpu_kvcache_gib": 1, "max_model_len": 512}
 
 

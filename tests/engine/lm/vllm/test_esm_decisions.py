@@ -25,6 +25,7 @@ from tests.engine.lm.vllm.conftest import running
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
 
+pytest.importorskip("vllm", reason="vLLM is not installed here: `make test-vllm` has it")
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
 SIZES = [

@@ -22,6 +22,7 @@ from tests.engine.lm.test_generate import random_requests
 from tests.engine.lm.test_prefixes import Walk
 from tests.engine.lm.vllm.conftest import literal_of, running
 
+pytest.importorskip("vllm", reason="vLLM is not installed here: `make test-vllm` has it")
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
 Tiny = Callable[[str], Path]
