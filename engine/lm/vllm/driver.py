@@ -65,7 +65,8 @@ class Driver:
         self._eos = eos
         self._layers = num_layers
         self.hidden_size = hidden_size
-        self._known: set[str] = set()
+        self._sent: set[str] = set()
+        self._unsent: dict[str, bytes] = {}
         self._numbers = count()
         threading.Thread(target=_watch, args=(engine.engine_core,), daemon=True).start()
         with engine_errors("starting"):
@@ -83,13 +84,18 @@ class Driver:
         return Injection(position, steer.layer, float(steer.scale), self._name_of(vector))
 
     def _name_of(self, vector: Vector) -> str:
-        """A vector is sent once; from then on its name says it."""
+        """A vector is sent once, before the next run; from then on its name says it."""
         data = vector.tobytes()
         name = sha256(data).hexdigest()[:32]
-        if name not in self._known:
-            self._call("steer_put_vectors", [name], data)
-            self._known.add(name)
+        if name not in self._sent:
+            self._unsent[name] = data
         return name
+
+    def _send_vectors(self) -> None:
+        if self._unsent:
+            self._call("steer_put_vectors", list(self._unsent), b"".join(self._unsent.values()))
+            self._sent |= self._unsent.keys()
+            self._unsent = {}
 
     def check_layers(self, layers: Iterable[int]) -> None:
         """Raises ValueError for a layer that the model has not."""
@@ -110,6 +116,7 @@ class Driver:
         with engine_errors("generating"), self._processing(processor):
             names: dict[str, Run] = {}
             open_runs: dict[str, Run] = {}
+            self._send_vectors()
             try:
                 for run in waiting:
                     number = str(next(self._numbers))

@@ -30,7 +30,7 @@ class SteeringExtension:
     def steer_put_vectors(self, names: list[str], data: bytes) -> None:
         """Keep vectors under their names; `data`: float32, one row a name."""
         rows = torch.frombuffer(bytearray(data), dtype=torch.float32).reshape(len(names), -1)
-        self._steer.vectors.update(zip(names, rows.to(self._steer.device), strict=True))
+        self._steer.vectors.update(zip(names, rows, strict=True))
 
     def steer_take_states(self, requests: list[str]) -> list[dict[int, tuple[list[int], bytes]]]:
         """The captured residual streams of finished requests, which are then forgotten: layer -> (positions,
@@ -59,6 +59,7 @@ class Steering:
         self.runner = runner
         self.device: torch.device = runner.device
         self.vectors: dict[str, Tensor] = {}
+        """In the host's memory: a pass needs few of them, and a run may use many."""
         self.states: dict[str, dict[int, dict[int, Tensor]]] = {}
         """request -> layer -> position -> state, on the device until it is taken."""
         self._args: dict[str, RequestArgs | None] = {}
@@ -157,12 +158,10 @@ class Steering:
             return
         hidden: Tensor = output[0] if isinstance(output, tuple) else output
         matrix = torch.stack([self.vectors[injection.vector] for _, injection in found])
-        scales = torch.tensor([injection.scale for _, injection in found], dtype=torch.float32)
+        matrix *= torch.tensor([injection.scale for _, injection in found], dtype=torch.float32)[:, None]
         rows = torch.tensor([row for row, _ in found])
         # In place: the layer has just made this tensor, and a copy would double a long prefill's memory.
-        hidden.index_add_(
-            0, rows.to(hidden.device), (matrix * scales.to(matrix.device)[:, None]).to(hidden.dtype)
-        )
+        hidden.index_add_(0, rows.to(hidden.device), matrix.to(hidden.device, hidden.dtype))
 
     def _capture(self, layer: int, output: Any) -> None:
         found = self._plan.captures.get(layer)
