@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import TypeVar
 
 import msgspec
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from engine.gflownet.actor import Sampling
 from engine.gflownet.counter_noise import rollout_seeds
@@ -64,6 +67,7 @@ class StepParts:
         self.ranks = ranks
         self.size = min(self.section.batch_size, len(questions))
         self.parts = min(parts, self.size)
+        self._order = lru_cache(maxsize=2)(self._drawn_order)
         self.parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
 
     def lead(self, step: int, weights: torch.Tensor) -> StepSums:
@@ -123,9 +127,11 @@ class StepParts:
         numbers = []
         for place in range(step * self.size, (step + 1) * self.size):
             epoch, offset = divmod(place, len(self.questions))
-            order = generator(self.run_seed, STAGE, "order", epoch).permutation(len(self.questions))
-            numbers.append(int(order[offset]))
+            numbers.append(int(self._order(epoch)[offset]))
         return numbers
+
+    def _drawn_order(self, epoch: int) -> NDArray[np.int64]:
+        return generator(self.run_seed, STAGE, "order", epoch).permutation(len(self.questions))
 
     def _seeds(self, names: Sequence[str], step: int) -> torch.Tensor:
         each = self.section.num_train_rollouts
