@@ -20,6 +20,9 @@ from engine.stage import StageContext, StageResult
 from engine.tasks.example import TaskExample
 from engine.tasks.loaders import check_disjoint
 
+_FIGURES_AGAIN = 1.02
+"""Growth after which running figures are told again: all of them together cost no more than a pass over the lines."""
+
 
 class Evaluate:
     """Methods one after another, batch by batch; a batch is finished when its lines are in per_example.jsonl."""
@@ -48,7 +51,8 @@ def method_names(config: Config) -> list[str]:
 
 @dataclass
 class _Job:
-    """`lines`: what is done, by method. `seconds`, `tokens`: of this attempt, by method; `clock`: of the last batch."""
+    """`lines`: what is done, by method. `seconds`, `tokens`: of this attempt, by method; `clock`: of the last batch.
+    `figured`: examples that the last running figures rest on."""
 
     context: StageContext
     config: Config
@@ -60,6 +64,7 @@ class _Job:
     seconds: dict[str, float] = field(default_factory=dict)
     tokens: dict[str, int] = field(default_factory=dict)
     clock: float = 0.0
+    figured: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def prepare(cls, context: StageContext) -> _Job:
@@ -110,7 +115,8 @@ class _Job:
         self.lines[method].extend(batch.lines)
         self._announce(method, batch.lines, batch.decisions)
         self.context.progress(sum(map(len, self.lines.values())), self.total, spent, note=method)
-        self._figures(method, final=False)
+        if len(self.lines[method]) >= _FIGURES_AGAIN * self.figured.get(method, 0):
+            self._figures(method, final=False)
         self.end_if_whole(method)
         self.clock = time.monotonic()
 
@@ -148,6 +154,7 @@ class _Job:
 
     def _figures(self, method: str, final: bool) -> None:
         lines = self.lines[method]
+        self.figured[method] = len(lines)
         speed = self.tokens.get(method, 0) / max(self.seconds.get(method, 0.0), 1e-9)
         baseline = self.lines.get("greedy", []) if method != "greedy" else []
         comparison = compared(lines, baseline[: len(lines)], self.config) if baseline else None

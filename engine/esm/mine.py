@@ -12,8 +12,8 @@ from engine.errors import DataError
 from engine.esm.examples import evaluation_examples, training_examples
 from engine.esm.layout import EsmLayout
 from engine.esm.mining import Batch, MinedExample, MinedPair, Mining, PairRecord
-from engine.esm.vectors import save_vector
-from engine.files import append_jsonl, recover_jsonl, write_jsonl
+from engine.esm.vectors import vector_bytes
+from engine.files import append_jsonl, recover_jsonl, write_all_atomic, write_jsonl
 from engine.stage import StageContext, StageResult
 from engine.tasks.example import TaskExample
 from engine.tasks.loaders import check_disjoint
@@ -80,9 +80,9 @@ class _Job:
     def take_in(self, batch: Sequence[MinedExample]) -> None:
         """Write and tell. The rollouts' lines come last: they say that the batch is finished."""
         found = [pair for example in batch for pair in example.pairs]
+        write_all_atomic([file for pair in found for file in self._files(pair)])
         for example in batch:
             for pair in example.pairs:
-                self._save(pair)
                 self.context.emit(pair.event)
             self.context.emit(example.event)
             self._count(example.line)
@@ -112,11 +112,10 @@ class _Job:
         files = ("rollouts.jsonl", "candidates.jsonl", "keys", "vectors")
         return StageResult(summary, [f"esm/mine/{name}" for name in files])
 
-    def _save(self, pair: MinedPair) -> None:
-        right, wrong, delta = _vector_paths(self.folder, pair.record["pair_id"])
-        save_vector(right, pair.vectors.right_key)
-        save_vector(wrong, pair.vectors.wrong_key)
-        save_vector(delta, pair.vectors.delta)
+    def _files(self, pair: MinedPair) -> Iterator[tuple[Path, bytes]]:
+        vectors = (pair.vectors.right_key, pair.vectors.wrong_key, pair.vectors.delta)
+        for path, vector in zip(_vector_paths(self.folder, pair.record["pair_id"]), vectors, strict=True):
+            yield path, vector_bytes(vector)
 
     def _count(self, line: dict[str, Any]) -> None:
         rollouts = line["rollouts"]

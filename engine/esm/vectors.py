@@ -16,9 +16,14 @@ from engine.lm.protocol import Vector
 
 def save_vector(path: Path, vector: Vector) -> None:
     """Write atomically; the same vector gives the same bytes."""
+    write_atomic(path, vector_bytes(vector))
+
+
+def vector_bytes(vector: Vector) -> bytes:
+    """What is in its file."""
     buffer = io.BytesIO()
     torch.save(torch.from_numpy(np.array(vector, dtype=np.float32)), buffer)
-    write_atomic(path, buffer.getvalue())
+    return buffer.getvalue()
 
 
 def load_vector(path: Path, hidden_size: int | None = None) -> Vector:

@@ -48,7 +48,7 @@ class Cluster:
         own = OwnCluster(folder)
         try:
             address, dashboard = own.start(section, checkpoint)
-            _connect(address, own=True)
+            _connect(address)
         except BaseException:
             own.stop()
             raise
@@ -136,16 +136,15 @@ def _require_ray() -> None:
         )
 
 
-def _connect(address: str, own: bool = False) -> str:
+def _connect(address: str) -> str:
     """URL of the dashboard. Raises RunError."""
     import ray
 
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if own:
-        stay_on_this_host()
-        options["_node_ip_address"] = HOST
     try:
-        _reachable(address)
+        if _is_on_this_host_alone(address):
+            stay_on_this_host()
+            options["_node_ip_address"] = HOST
         with _own_signals():
             context = ray.init(address=address, **options)
     except (OSError, RuntimeError, ValueError, AssertionError) as error:
@@ -158,11 +157,26 @@ def _connect(address: str, own: bool = False) -> str:
     return _url(getattr(context, "dashboard_url", None) or "")
 
 
-def _reachable(address: str) -> None:
-    """Raises OSError at once where Ray would wait for long."""
-    if address != "auto":
-        host, _, port = address.removeprefix("ray://").rpartition(":")
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
+def _is_on_this_host_alone(address: str) -> bool:
+    """Whether the cluster is reached at 127.0.0.1 and nowhere else. Raises OSError where nobody answers: Ray itself
+    would wait for minutes."""
+    if address == "auto":
+        return False
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    _reach(host.strip("[]"), int(port))
+    if host not in (HOST, "localhost") or address.startswith("ray://"):
+        return False
+    from ray._private.services import get_node_ip_address
+
+    try:
+        _reach(get_node_ip_address(), int(port))
+    except OSError:
+        return True
+    return False
+
+
+def _reach(host: str, port: int) -> None:
+    socket.create_connection((host, port), timeout=_CONNECT_SECONDS).close()
 
 
 def _url(place: str) -> str:

@@ -63,6 +63,7 @@ class Replicas:
         self.section = section
         self.members = [Member(number, self.hire(number)) for number in range(section.replicas)]
         self._fingerprints: dict[str, str] = {}
+        self._versions = versions()
         self._other_versions: set[str] = set()
 
     def hire(self, number: int) -> Any:
@@ -99,8 +100,7 @@ class Replicas:
                     where="model.path",
                     mend="put the same files at this path on every machine",
                 )
-        mine = versions()
-        other = [name for name in mine if opened.versions.get(name) != mine[name]]
+        other = [name for name, mine in self._versions.items() if opened.versions.get(name) != mine]
         if other and opened.node not in self._other_versions:
             self._other_versions.add(opened.node)
             text = f"{opened.node} has other versions of {', '.join(other)}: results may differ by machine"

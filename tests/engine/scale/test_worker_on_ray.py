@@ -1,0 +1,120 @@
+"""A worker whose stages run over Ray: stopped, killed, resumed; on a cluster of its own and on one that is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.client import LogTail, prepare_resume, start_worker
+from engine import events as ev
+from engine.config_file import load_config
+from engine.errors import ConfigError, RunError
+from engine.run_directory import RunDirectory
+from engine.scale.cluster import Cluster, OwnCluster
+from engine.scale.settings import ScaleSection
+from tests.engine.scale.processes import descendants, living
+from tests.kill_and_resume import DEMO, artefacts, prepared, run_whole
+
+SMALL_POOL = ("run.stages=[pool]", "pool={train_queries: 120, heldout_queries: 8, batch_size: 20}")
+RAY = ("scale={engine: ray, replicas: 2}",)
+Wait = Callable[..., None]
+
+
+def events(run: RunDirectory) -> list[ev.Event]:
+    return [entry.event for entry in LogTail(run).poll(1_000_000, budget_ms=10_000)]
+
+
+def decided(run: RunDirectory) -> int:
+    return sum(isinstance(event, ev.PoolQueryDone) for event in events(run))
+
+
+def end(worker: subprocess.Popen[bytes], how: signal.Signals, wait: Wait) -> None:
+    """Send the signal; nothing that the worker started may be left."""
+    family = descendants(worker.pid)
+    assert len(family) > 5, "no cluster was started"
+    worker.send_signal(how)
+    worker.wait(60)
+    wait(lambda: not living(family), "a process of Ray is left")
+
+
+@pytest.mark.ray
+def test_a_run_stopped_and_killed_over_ray_ends_as_one_process_ends_it(
+    tmp_path: Path, wait_until: Wait
+) -> None:
+    whole, run = prepared(tmp_path, "whole", SMALL_POOL), prepared(tmp_path, "ray", (*SMALL_POOL, *RAY))
+    run_whole(whole)
+    worker = start_worker(run)
+    wait_until(lambda: decided(run) >= 3, "the first queries", 120)
+    end(worker, signal.SIGTERM, wait_until)
+    assert worker.returncode == 130
+    prepare_resume(run, None)
+    before, worker = decided(run), start_worker(run)
+    assert before < 120
+    wait_until(lambda: decided(run) >= before + 3, "the next queries", 120)
+    end(worker, signal.SIGKILL, wait_until)
+    prepare_resume(run, None)
+    run_whole(run)
+    assert artefacts(run) == artefacts(whole)
+    asked = [json.loads(line) for line in (run.path / "pool/evaluated.jsonl").read_text().splitlines()]
+    pairs = [(line["query_id"], *line["pair"]) for line in asked]
+    assert len(pairs) == len(set(pairs)), "a pair is there twice"
+    assert list((run.path / "scale").iterdir()) == [run.path / "scale/ray.log"]
+
+
+@pytest.mark.ray
+def test_a_cluster_that_is_there_is_joined_and_left_as_it_was(tmp_path: Path, wait_until: Wait) -> None:
+    own = OwnCluster(tmp_path / "theirs")
+    try:
+        address, _ = own.start(ScaleSection(engine="ray", replicas=2), lambda: None)
+        small = ("run.stages=[pool]", "pool={train_queries: 12, heldout_queries: 4}")
+        run = prepared(
+            tmp_path, "joins", (*small, f"scale={{engine: ray, replicas: 2, address: '{address}'}}")
+        )
+        for _ in range(2):
+            run_whole(run)
+        (joined,) = [event for event in events(run) if isinstance(event, ev.ClusterJoined)]
+        assert (joined.address, joined.own) == (address, False)
+        assert len({event.replica for event in events(run) if isinstance(event, ev.ReplicaStarted)}) == 2
+        assert own._process.running
+    finally:
+        own.stop()
+
+
+@pytest.mark.ray
+def test_no_cluster_at_the_address_is_said_at_once(tmp_path: Path) -> None:
+    section = ScaleSection(engine="ray", replicas=2, address="127.0.0.1:9")
+    with pytest.raises(RunError, match=r"no Ray cluster can be joined at 127\.0\.0\.1:9") as raised:
+        Cluster.join(section, tmp_path, lambda: None)
+    assert raised.value.where == "scale.address" and "ray start" in raised.value.mend
+    assert "RAY_AUTH_TOKEN" not in os.environ
+
+
+@pytest.mark.parametrize(
+    ("scale", "words"),
+    [
+        ("{replicas: 2}", "for engine `ray`"),
+        ("{address: auto}", "for engine `ray`"),
+        ("{engine: ray, address: here}", "host:port"),
+        ("{engine: ray, address: 'http://a:1'}", "host:port"),
+        ("{engine: ray, replicas: 0}", "replicas"),
+        ("{engine: ray, gpus_per_replica: -1}", "gpus_per_replica"),
+        ("{engine: dask}", "scale.engine"),
+    ],
+)
+def test_a_wrong_section_is_said(scale: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        load_config(DEMO, [f"scale={scale}"])
+
+
+@pytest.mark.parametrize("address", ["auto", "10.0.0.7:6379", "ray://head.example.org:10001"])
+def test_addresses_of_clusters(address: str) -> None:
+    config = load_config(
+        DEMO, [f"scale={{engine: ray, replicas: 3, gpus_per_replica: 0.5, address: '{address}'}}"]
+    )
+    assert (config.scale.address, config.scale.gpus_per_replica) == (address, 0.5)
