@@ -23,6 +23,7 @@ from screens.widgets.key_line import KeyLine
 
 _POLL_SECONDS = 0.25
 _BAR = 10
+_WIDE = 110
 _SIGNS = {READY: "●", LOST: "✗"}
 _COLUMNS = ("", "replica", "process", "gpus", "done", "a second", "at work", "")
 
@@ -76,7 +77,7 @@ class ReplicasPanel(ModalScreen[None]):
         self._drawn = session.revision
         scale = session.state.scale
         self.query_one("#cluster", Static).update(_cluster(scale, session.state.stages.get(scale.stage)))
-        self.query_one("#replicas", Static).update(_table(scale))
+        self.query_one("#replicas", Static).update(_table(scale, self.size.width))
 
     def action_copy(self) -> None:
         """The dashboard's address if there is one, else the cluster's."""
@@ -107,17 +108,21 @@ def _cluster(scale: ScaleState, stage: StageState | None) -> Text:
     return text
 
 
-def _table(scale: ScaleState) -> Table:
+def _table(scale: ScaleState, width: int) -> Table:
+    """`width`: of the screen; where it is small, devices and bars are left out."""
+    wide = width >= _WIDE
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for name in _COLUMNS:
         justify = "right" if name in ("done", "a second") else "left"
-        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis")
+        if wide or name != "gpus":
+            table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis")
     for _, row in sorted(scale.rows.items()):
-        table.add_row(*_cells(row, scale.share_busy(row)))
+        cells = _cells(row, scale.share_busy(row), _BAR if wide else 0)
+        table.add_row(*[cell for name, cell in zip(_COLUMNS, cells, strict=True) if wide or name != "gpus"])
     return table
 
 
-def _cells(row: ReplicaRow, busy: float | None) -> list[str | Text]:
+def _cells(row: ReplicaRow, busy: float | None, bar_width: int) -> list[str | Text]:
     """`busy`: share of the time."""
     told = f"died {row.deaths}×, {row.redone} redone" if row.deaths else ""
     return [
@@ -127,6 +132,6 @@ def _cells(row: ReplicaRow, busy: float | None) -> list[str | Text]:
         ", ".join(row.gpus) or NONE,
         f"{row.done:,}",
         fixed(row.pace, 2),
-        Text(NONE) if busy is None else bar(busy, _BAR).append(f" {busy:4.0%}"),
+        Text(NONE) if busy is None else bar(busy, bar_width).append(f" {busy:4.0%}"),
         told,
     ]

@@ -1,0 +1,117 @@
+"""The panel of replicas over a recorded run: what it tells, and that it is there only for runs over a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.app import App
+from textual.pilot import Pilot
+
+from app.state import RunState
+from engine import events as ev
+from screens.pool import PoolScreen
+from screens.replicas import ReplicasPanel
+from tests.recorded_session import RecordedSession
+from tests.synthetic_run import write_log
+
+SMALL, WIDE = (80, 24), (140, 40)
+
+
+def scale_events(dashboard: str = "") -> list[ev.Event]:
+    """Two replicas at stage mine, then at pool, where one dies and comes back."""
+    plain: list[ev.Event] = [
+        ev.Header(schema_version=1, name="n", run_id="r", seed=0, stages=["mine", "pool"]),
+        ev.WorkerStarted(pid=1, attempt=1, stages=["mine", "pool"]),
+        ev.ClusterJoined(
+            stage="mine", engine="ray", address="10.0.0.7:6379", own=False, replicas=2, dashboard=dashboard
+        ),
+        ev.StageStarted(stage="mine", total=100, unit="examples"),
+        ev.ReplicaStarted(stage="mine", replica=1, life=1, node="anna", pid=41, gpus=["3"]),
+        ev.ReplicaStarted(stage="mine", replica=0, life=1, node="bert", pid=42),
+        ev.ReplicaProgress(stage="mine", replica=0, done=60, busy=12.0, elapsed=16.0),
+        ev.ReplicaProgress(stage="mine", replica=1, done=40, busy=16.0, elapsed=20.0),
+        ev.StageFinished(stage="mine", seconds=20.0),
+        ev.StageStarted(stage="pool", total=30, unit="queries"),
+        ev.ReplicaProgress(stage="pool", replica=0, done=4, busy=1.0, elapsed=2.0),
+        ev.ReplicaLost(stage="pool", replica=1, life=1, redone=2, reason="killed"),
+        ev.ReplicaStarted(stage="pool", replica=1, life=2, node="anna", pid=77, gpus=["3"]),
+    ]
+    for seq, event in enumerate(plain):
+        plain[seq] = type(event)(**{**{n: getattr(event, n) for n in event.__struct_fields__}, "seq": seq})
+    return plain
+
+
+def test_the_fold_counts_for_the_stage_at_hand() -> None:
+    state = RunState()
+    mined: RunState | None = None
+    for event in scale_events():
+        if isinstance(event, ev.StageFinished):
+            mined = state.copy()
+        state.apply(event)
+    assert mined is not None
+    assert mined.scale.pace == pytest.approx(100 / 20)
+    first, second = mined.scale.rows[0], mined.scale.rows[1]
+    assert (first.pace, second.pace) == (pytest.approx(5.0), pytest.approx(2.5))
+    assert mined.scale.share_busy(first) == pytest.approx(0.6)
+    assert (state.scale.stage, state.scale.pace) == ("pool", pytest.approx(2.0))
+    row = state.scale.rows[1]
+    assert (row.status, row.done, row.deaths, row.redone, row.pid) == ("ready", 0, 1, 2, 77)
+
+
+class RunApp(App[None]):
+    def __init__(self, session: RecordedSession) -> None:
+        super().__init__()
+        self.session = session
+
+    def on_mount(self) -> None:
+        self.push_screen(PoolScreen(self.session))
+
+
+def session(folder: Path, events: list[ev.Event]) -> RecordedSession:
+    return RecordedSession(write_log(folder / "events.jsonl", events), folder)
+
+
+async def text_of(pilot: Pilot[None], *keys: str) -> str:
+    await pilot.press(*keys)
+    await pilot.pause()
+    return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_the_panel_tells_who_works_and_how_fast(tmp_path: Path, size: tuple[int, int]) -> None:
+    recorded = session(tmp_path, scale_events("http://10.0.0.7:8265"))
+    async with RunApp(recorded).run_test(size=size) as pilot:
+        await pilot.pause()
+        text = await text_of(pilot, "R")
+        assert isinstance(pilot.app.screen, ReplicasPanel)
+        assert "Ray at 10.0.0.7:6379" in text and "started for this run" not in text
+        assert "pool: 2.00 queries a second together" in text
+        assert "dashboard http://10.0.0.7:8265" in text
+        assert "0 ready" in text and "bert:42" in text and "4.00" in text
+        assert "anna:77" in text and "died 1×, 2 redone" in text
+        await text_of(pilot, "y")
+        assert pilot.app.clipboard == "http://10.0.0.7:8265"
+        await text_of(pilot, "escape")
+        assert isinstance(pilot.app.screen, PoolScreen)
+
+
+async def test_it_follows_the_run(tmp_path: Path) -> None:
+    entries = write_log(tmp_path / "events.jsonl", scale_events())
+    recorded = RecordedSession(entries, tmp_path, upto=7)
+    async with RunApp(recorded).run_test(size=WIDE) as pilot:
+        await pilot.pause()
+        assert "mine: 3.75 examples a second together" in await text_of(pilot, "R")
+        recorded.grow(1)
+        screen = pilot.app.screen
+        assert isinstance(screen, ReplicasPanel)
+        screen.poll()
+        assert "mine: 5.00 examples a second together" in await text_of(pilot)
+
+
+async def test_a_run_in_one_process_has_no_such_panel(tmp_path: Path) -> None:
+    plain = [event for event in scale_events() if not type(event).__name__.startswith(("Replica", "Cluster"))]
+    async with RunApp(session(tmp_path, plain)).run_test(size=WIDE) as pilot:
+        await pilot.pause()
+        await text_of(pilot, "R")
+        assert isinstance(pilot.app.screen, PoolScreen)
