@@ -22,6 +22,7 @@ _COUNT = "Count from 1 to 30 in digits, separated by spaces. Write nothing else.
 _VARIED = "Write ten random English words, separated by spaces."
 _ARGUES = "Reply with the single word hello. Do not write JSON, braces or quotes: only the word hello."
 _LIMIT = 6
+_HOT = 2.0
 _BIASED = 300
 """A token id that any vocabulary has. Which text it stands for does not matter."""
 _SCHEMA = {
@@ -83,16 +84,16 @@ def usage(probe: ChatProbe, first: Said) -> Capability:
 
 
 def seeds(probe: ChatProbe) -> Capability:
-    """Whether a seed fixes sampling: the same one twice, then another."""
-    said = [probe.ask(_VARIED, 32, 1.0, seed=seed) for seed in (7, 7, 8)]
+    """Whether a seed fixes sampling. Hot and several times: a model that is sure of itself repeats itself anyway."""
+    said = [probe.ask(_VARIED, 48, _HOT, seed=seed) for seed in (7, 7, 7, 7, 8, 9, 10)]
     meaning = "sampled answers cannot be had again; temperature 0 may"
     if bad := next((one for one in said if one.reply is None), None):
         return Capability("seed", "no", bad.answer.why(), meaning)
-    same, again, other = (one.text for one in said)
-    if same != again:
-        return Capability("seed", "no", "the same seed gave two answers", meaning)
-    if same == other:
-        return Capability("seed", "unknown", "two seeds gave one answer at temperature 1")
+    same, others = {one.text for one in said[:4]}, {one.text for one in said[4:]}
+    if len(same) > 1:
+        return Capability("seed", "no", f"one seed gave {len(same)} answers", meaning)
+    if len(others) == 1:
+        return Capability("seed", "unknown", f"all seeds gave one answer at temperature {_HOT:g}")
     return Capability("seed", "ok", "the same seed gives the same answer, another one another")
 
 

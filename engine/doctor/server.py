@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from engine.doctor.capabilities import CHECKS, Capability, Check, greedy_answer, waiting
@@ -15,6 +15,10 @@ from engine.doctor.product import find_product
 TIMEOUT = 120.0
 """Seconds for one answer: a server may have to load its model first."""
 _AT_ONCE = 4
+_HINTS = {
+    ("SGLang", "seed"): "SGLang honours seeds where it is started with --enable-deterministic-inference"
+}
+"""What a product can do if it is told to."""
 _FIRST = [
     {"role": "system", "content": "You answer briefly."},
     {"role": "user", "content": "Say hello in one word."},
@@ -62,6 +66,9 @@ def look(
         return
     sees = False
     for capability in _capabilities(probe, first):
+        hint = _HINTS.get((product.partition(" ")[0], capability.name), "")
+        if hint and capability.state == "no":
+            capability = replace(capability, meaning=f"{capability.meaning}; {hint}")
         sees = sees or (capability.name == "images" and capability.state == "ok")
         yield capability
     yield waiting(probe)

@@ -308,10 +308,12 @@ class OpenAIClient:
         return text
 
     def _failed(self, what: str, calls: int) -> ServerFailed:
+        name = self._config.api_key_env
+        key = "" if name == NO_KEY else f", and the key in {name}"
         failed = ServerFailed(
             what=what,
             where=f"{self._where}: {self._config.model} at {self._server}",
-            mend=f"check that the server answers, the model's name, and the key in {self._config.api_key_env}",
+            mend=f"check that the server answers, the model's name{key}; `steer-tui --doctor --server` helps",
         )
         failed.calls = calls
         return failed

@@ -79,7 +79,7 @@ def test_a_field_that_is_accepted_and_ignored_is_no_capability() -> None:
     assert end.usable
     assert {name for name in GOOD if found[name].state == "ok"} == {"system messages"}
     assert "not enforced" in found["json_schema"].text and "checked here" in found["json_schema"].meaning
-    assert found["seed"].text == "the same seed gave two answers"
+    assert found["seed"].text == "one seed gave 4 answers"
     assert found["token limit"].state == "unknown", "no limit is obeyed, nor are tokens counted"
 
 
@@ -95,6 +95,13 @@ def test_a_model_that_is_not_there() -> None:
         found, end = looked(server.root + "/v1", model="llama9")
     assert not end.usable and "llama9 is not listed: tiny" in found["models"].text
     assert "model 'llama9' not found" in found["chat completions"].text
+
+
+def test_what_a_product_could_do_if_it_were_told_to() -> None:
+    seedless = frozenset(PRODUCTS["SGLang"].honours - {"seed"})
+    with product_server("SGLang", honours=seedless) as server:
+        found, _ = looked(server.root + "/v1")
+    assert "--enable-deterministic-inference" in found["seed"].meaning
 
 
 # ---------------------------------------------------------------- keys and addresses
