@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from engine.doctor.http import Answer, Http
+from engine.doctor.side_by_side import side_by_side
 
 _PATIENCE = 10.0
 """Seconds for a look at an address that most products do not have."""
@@ -72,8 +72,7 @@ def find_product(http: Http, models: Answer) -> tuple[str, str]:
     """
     if "openai-processing-ms" in models.headers or "openai-version" in models.headers:
         return "OpenAI", "its headers"
-    with ThreadPoolExecutor(len(_SIGNS)) as pool:
-        answers = list(pool.map(lambda sign: http.get_root(sign[1], _PATIENCE), _SIGNS))
+    answers = list(side_by_side(lambda sign: http.get_root(sign[1], _PATIENCE), _SIGNS, len(_SIGNS)))
     owner = _OWNERS.get(_owner(models.body), "")
     for (product, path, look), answer in zip(_SIGNS, answers, strict=True):
         version = look(answer)

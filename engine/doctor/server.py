@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -11,6 +10,7 @@ from engine.doctor.capabilities import CHECKS, Capability, Check, greedy_answer,
 from engine.doctor.chat_probe import ChatProbe, Said
 from engine.doctor.http import Answer, Http
 from engine.doctor.product import find_product
+from engine.doctor.side_by_side import side_by_side
 
 TIMEOUT = 120.0
 """Seconds for one answer: a server may have to load its model first."""
@@ -145,16 +145,12 @@ def _chat(probe: ChatProbe, first: Said, name: str) -> Capability:
 
 def _capabilities(probe: ChatProbe, first: Said) -> Iterator[Capability]:
     """Several checks at once, told in order. What goes wrong in a check is that check's."""
-    pool = ThreadPoolExecutor(_AT_ONCE)
-    try:
-        greedy = greedy_answer(probe)
+    greedy = greedy_answer(probe)
 
-        def one(entry: tuple[str, Check]) -> Capability:
-            try:
-                return entry[1](probe, first, greedy)
-            except (AttributeError, LookupError, TypeError) as error:  # fields of unforeseen kinds
-                return Capability(entry[0], "unknown", f"the answer is of another shape ({error})")
+    def one(entry: tuple[str, Check]) -> Capability:
+        try:
+            return entry[1](probe, first, greedy)
+        except (AttributeError, LookupError, TypeError) as error:  # fields of unforeseen kinds
+            return Capability(entry[0], "unknown", f"the answer is of another shape ({error})")
 
-        yield from pool.map(one, CHECKS)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+    yield from side_by_side(one, CHECKS, _AT_ONCE)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import signal
+import subprocess
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -179,6 +182,24 @@ def test_whatever_goes_wrong_is_told_in_time(fault: str) -> None:
         found, end = looked(server.url, timeout=0.5)
         assert time.monotonic() - began < 30
     assert not end.usable and found["chat completions"].state == "no" and found["chat completions"].text
+
+
+def test_ctrl_c_ends_it_at_once() -> None:
+    """With questions under way to a server that never answers them."""
+
+    def hangs(body: dict[str, object]) -> str:
+        return "hang" if "seed" in body or "response_format" in body else ""
+
+    with misbehaving_server(lambda body: "1 2 3 4 5 6", fault_of=hangs, lists_models=True) as server:
+        command = [sys.executable, "-m", "app.cli", "--doctor", "--server", server.url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            end = time.monotonic() + 60
+            while not any("response_format" in body for body in server.requests):
+                assert time.monotonic() < end and process.poll() is None
+                time.sleep(0.05)
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 130
 
 
 @pytest.mark.parametrize(
