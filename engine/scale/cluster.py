@@ -22,7 +22,7 @@ from engine.lm.server_process import ServerProcess
 from engine.scale.local_head import HOST, stay_on_this_host
 from engine.scale.settings import ScaleSection
 
-_FOLDER_PREFIX = "steer-tui-ray-"
+_FOLDER_PREFIX = "steer-ray-"
 _START_SECONDS = 120.0
 _CONNECT_SECONDS = 5.0
 _GRACE = 1.0
@@ -77,7 +77,6 @@ class OwnCluster:
         """Address and dashboard of the new cluster. Raises RunError."""
         self._log.parent.mkdir(parents=True, exist_ok=True)
         self._remove_stale()
-        # Ray's sockets lie below it, and their names may not be long.
         self._folder = Path(tempfile.mkdtemp(prefix=_FOLDER_PREFIX))
         self._link.symlink_to(self._folder)
         os.environ.setdefault("RAY_AUTH_MODE", "token")

@@ -44,7 +44,8 @@ def main(arguments: list[str]) -> None:
         logging_level=logging.ERROR,
         object_store_memory=_OBJECT_STORE,
         _node_ip_address=HOST,
-        _temp_dir=str(folder),
+        # Ray opens its folder to everybody; the one around it is not. Sockets lie in it: their names must be short.
+        _temp_dir=str(folder / "r"),
     )
     found = {"address": ray.get_runtime_context().gcs_address, "dashboard": context.dashboard_url or ""}
     write_atomic(folder / "address.json", json.dumps(found))

@@ -15,7 +15,9 @@ import os
 import pstats
 import sys
 import tempfile
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -90,18 +92,36 @@ def _renamed(one: MinedExample, name: str) -> MinedExample:
 
 
 class Simulated:
-    """Many replicas in one process: each call is a thread."""
+    """Many replicas in one process: each call is a thread, and each replica does one item at a time."""
 
-    def start(self, stage: str, work: Any) -> Opened:
+    def __init__(self) -> None:
+        self.one_at_a_time: dict[int, threading.Lock] = defaultdict(threading.Lock)
+
+    def start(self, number: int, stage: str, work: Any) -> Opened:
         here = Place(stage, None, None, None, None, None)  # type: ignore[arg-type]
         self.do_one = work.open(here)
-        from engine.versions import versions
+        return Opened("simulated", os.getpid(), [], {}, Told(), 0.0)
 
-        return Opened("simulated", os.getpid(), [], versions(), Told(), 0.0)
+    def do(self, number: int, item: Any) -> Done:
+        with self.one_at_a_time[number]:
+            began = time.monotonic()
+            return Done(self.do_one(item), Told(), time.monotonic() - began)
 
-    def do(self, item: Any) -> Done:
-        began = time.monotonic()
-        return Done(self.do_one(item), Told(), time.monotonic() - began)
+
+class Handle:
+    """A simulated replica as the frame calls one: `start.remote(…)`, `do.remote(…)`."""
+
+    def __init__(self, process: Any, number: int) -> None:
+        self.start = Method(process.start, number)
+        self.do = Method(process.do, number)
+
+
+class Method:
+    def __init__(self, method: Any, number: int) -> None:
+        self.method, self.number = method, number
+
+    def remote(self, *arguments: Any) -> Any:
+        return self.method.remote(self.number, *arguments)
 
 
 class SimulatedReplicas(Replicas):
@@ -116,7 +136,10 @@ class SimulatedReplicas(Replicas):
             kind: Any = ray.remote(Simulated)
             kind = kind.options(num_cpus=0, max_concurrency=160)
             self.processes.extend(kind.remote() for _ in range(4))
-        return self.processes[number % 4]
+        return Handle(self.processes[number % 4], number)
+
+    def check(self, opened: Opened, here: Place) -> None:
+        """They have no model, and no versions of their own."""
 
 
 def take_in_nothing(folder: Path, emit: Any, count: int) -> tuple[Any, Callable[[Any], None]]:

@@ -37,9 +37,18 @@ SMALL_ESM = (
 )  # fmt: skip
 
 
+SECRET = "sk-not-to-be-written-4711"
+
+
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RaySpread]:
-    """Two replicas."""
+    """Two replicas, of a process that has a key in its environment."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOME_API_KEY", SECRET)
+        yield from _cluster(tmp_path_factory)
+
+
+def _cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RaySpread]:
     spread = RaySpread(ScaleSection(engine="ray", replicas=2), tmp_path_factory.mktemp("scale"))
     yield spread
     spread.close()
@@ -132,6 +141,16 @@ def test_nothing_listens_to_the_network(cluster: RaySpread) -> None:
     list(cluster(Squares(), place([]))(range(3)))
     found = listening({os.getpid(), *descendants(os.getpid())})
     assert found and all(address in ("127.0.0.1", "::1") for address in found)
+
+
+def test_no_key_of_the_environment_is_in_a_file_of_ray(cluster: RaySpread) -> None:
+    list(cluster(Squares(), place([]))(range(3)))
+    assert cluster._cluster is not None and cluster._cluster.own is not None
+    folder = cluster._cluster.own._folder
+    assert folder is not None and (folder.stat().st_mode & 0o777) == 0o700
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert len(files) > 5
+    assert not [path for path in files if SECRET.encode() in path.read_bytes()]
 
 
 # ---------------------------------------------------------------- the stages

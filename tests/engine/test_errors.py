@@ -1,0 +1,27 @@
+"""Errors cross processes whole, whatever their class is made with."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from engine.errors import ConfigError, DataError, DiskError, ModelError, Problem, RunError, SteerError
+from engine.lm.openai_client import ServerFailed
+
+
+@pytest.mark.parametrize("kind", [SteerError, DataError, ModelError, RunError, DiskError])
+def test_an_error_is_the_same_after_a_pickle(kind: type[SteerError]) -> None:
+    error = kind(what="a", where="b", mend="c")
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is kind and str(again) == str(error) == "a (b): c"
+    assert (again.what, again.where, again.mend, again.args) == ("a", "b", "c", error.args)
+
+
+def test_what_a_class_adds_is_kept() -> None:
+    error = ConfigError([Problem("a.b", "1", "2"), Problem("c", "", "d")])
+    again = pickle.loads(pickle.dumps(error))
+    assert again.problems == error.problems and str(again) == str(error)
+    failed = ServerFailed.__new__(ServerFailed, "w", "x", "y")
+    failed.__dict__.update(what="w", where="x", mend="y", calls=3)
+    assert pickle.loads(pickle.dumps(failed)).calls == 3
