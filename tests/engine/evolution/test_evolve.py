@@ -12,7 +12,15 @@ import pytest
 
 from engine.config import Config, ModelSection, RunSection
 from engine.errors import DataError, SteerError
-from engine.events import AnswerJudged, AnswersScored, MethodCompared, ReflectorReplied, ServerChanged
+from engine.events import (
+    AnswerJudged,
+    AnswersScored,
+    Event,
+    MethodCompared,
+    Notice,
+    ReflectorReplied,
+    ServerChanged,
+)
 from engine.evolution import parts
 from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION
 from engine.evolution.cluster_map import load_cluster_map
@@ -406,3 +414,19 @@ def test_over_a_server_the_history_is_the_same(run: Path, clustered: Path, tmp_p
     assert [item.score for item in one] == [item.score for item in other]
     assert read_jsonl(EvolutionLayout(run).answers) == read_jsonl(EvolutionLayout(served).answers)
     assert "device-side assert" in EvolutionLayout(served).server_log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("temperature", "more", "told"),
+    [(0.0, "", 0), (0.7, "", 1), (0.7, " --enable-deterministic-inference", 0)],
+)
+def test_a_server_that_ignores_seeds_is_told(
+    tmp_path: Path, temperature: float, more: str, told: int
+) -> None:
+    """Only where something is drawn."""
+    server = stand_in_for_sglang()
+    server = server.model_copy(update={"command": server.command + more})
+    events: list[Event] = []
+    config = configured(server=server, temperature=temperature)
+    parts.make_server(StageContext("evolve", config, tmp_path, events.append, lambda: None, load_model))
+    assert [event.level for event in events if isinstance(event, Notice)] == ["warning"] * told
