@@ -22,7 +22,7 @@ from engine.pool.rl_beam_dataset import RLBeamDatasetWithEmbedding
 from engine.pool.selector import Selector
 from engine.pool.selector_comparison import Scored, compare
 from engine.pool.selector_training import SelectorTraining
-from engine.pool.thumbnails import Thumbnails
+from engine.pool.thumbnails import Thumbnails, as_text
 from engine.pool.trajectory_quality_controller import is_positive
 from engine.stage import StageContext, StageResult
 from engine.torch_file import torch_threads
@@ -158,7 +158,7 @@ class _Run:
                 answers=dict(Counter(self.dataset.annotations(name)).most_common()),
                 pool=pool,
                 picks=picks,
-                picture=thumbnails.query(name),
+                picture=as_text(self.dataset.query_image(name)),
             )
             thumbnails.tell(pool)
             self.context.emit(event)
