@@ -68,8 +68,8 @@ class Replica:
         self._servers = KnownServers(_Requests(lambda request: self._told.requests.append(request)))
         self._do: Callable[[Any], Any] | None = None
 
-    def open(self, stage: str, work: Work[Any, Any], gpus: list[str]) -> Opened:
-        """Make ready for a stage's work. Raises SteerError."""
+    def open(self, stage: str, work: Work[Any, Any], replicas: int, gpus: list[str]) -> Opened:
+        """Make ready for a stage's work, as one of `replicas`. Raises SteerError."""
         began = time.monotonic()
         place = Place(
             stage=stage,
@@ -78,6 +78,7 @@ class Replica:
             emit=lambda event: self._told.events.append(event),
             keep=lambda found: self._told.kept.append(found),
             servers=self._servers,
+            places=replicas,
         )
         self._do = work.open(place)
         seconds = round(time.monotonic() - began, 3)

@@ -110,10 +110,10 @@ class Replicas:
 class _Process(Replica):
     """What runs in an actor: knows the devices that it was given."""
 
-    def start(self, stage: str, work: Work[Any, Any]) -> Opened:
+    def start(self, stage: str, work: Work[Any, Any], replicas: int) -> Opened:
         import ray
 
-        return self.open(stage, work, [str(gpu) for gpu in ray.get_gpu_ids()])
+        return self.open(stage, work, replicas, [str(gpu) for gpu in ray.get_gpu_ids()])
 
 
 class Team:
@@ -227,7 +227,7 @@ class Team:
 
     def _open(self, member: Member) -> None:
         member.ready = False
-        self._expect(member, None, member.actor.start.remote(self._here.stage, self._work))
+        self._expect(member, None, member.actor.start.remote(self._here.stage, self._work, len(self.members)))
 
     def _expect(self, member: Member, index: int | None, reference: Any) -> None:
         life, arrivals = member.life, self._arrivals

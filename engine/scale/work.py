@@ -34,7 +34,8 @@ class Place:
 
     `checkpoint` may block or raise in the worker's process; in a replica it does neither. `keep` hands over what should
     be kept even if the item is not finished: at once in the worker's process, from a replica together with the item.
-    `servers` is what the roles know of the servers they ask.
+    `servers` is what the roles know of the servers they ask. `places`: how many there are like this one, which share
+    what a server is to be asked in a minute.
     """
 
     stage: str
@@ -43,6 +44,7 @@ class Place:
     emit: Callable[[Event], None]
     keep: Keep
     servers: KnownServers
+    places: int = 1
 
     def client(
         self, section: OpenAISection, role: Role, where: str, requests_per_minute: float = 0
@@ -54,7 +56,7 @@ class Place:
         self.servers.usage.open()
         return OpenAIClient(
             section, where, checkpoint=self.checkpoint, notice=self.notice,
-            requests_per_minute=requests_per_minute, stage=self.stage, role=role, servers=self.servers,
+            requests_per_minute=requests_per_minute / self.places, stage=self.stage, role=role, servers=self.servers,
         )  # fmt: skip
 
     def notice(self, text: str, level: str = "info") -> None:

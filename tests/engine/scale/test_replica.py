@@ -1,0 +1,51 @@
+"""What a replica gives back, seen in this process: found, kept, told and asked, each with its item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine.events import Notice
+from engine.lm.openai_section import OpenAISection
+from engine.lm.server_usage import RequestRecord
+from engine.scale.replica import Replica
+from engine.scale.work import Place
+
+
+@dataclass(frozen=True)
+class Asks:
+    """Tells, keeps and asks a server once an item; gives back the seconds between two requests."""
+
+    def open(self, place: Place) -> Callable[[int], float]:
+        place.notice("opened")
+        section = OpenAISection(model="m", base_url="http://127.0.0.1:9/v1", api_key_env="none")
+        client = place.client(section, "vision", "pool.vqa.openai", 60)
+
+        def ask(n: int) -> float:
+            place.notice(f"item {n}")
+            place.keep([n])
+            asked = RequestRecord(
+                time=1.0, stage="pool", role="vision", server="s", model="m", outcome="answered"
+            )
+            place.servers.usage.take(asked)
+            return client._rate._gap
+
+        return ask
+
+    def size(self, item: int) -> int:
+        return 1
+
+
+def test_everything_comes_back_with_its_item() -> None:
+    replica = Replica()
+    opened = replica.open("pool", Asks(), 4, ["2"])
+    assert [event.text for event in opened.told.events if isinstance(event, Notice)] == ["opened"]
+    assert opened.gpus == ["2"] and "python" in opened.versions
+    for n in (3, 4):
+        done = replica.do(n)
+        assert done.found == 4.0, "four replicas share 60 requests a minute"
+        assert [event.text for event in done.told.events if isinstance(event, Notice)] == [f"item {n}"]
+        assert done.told.kept == [[n]]
+        assert [(one.stage, one.role, one.outcome) for one in done.told.requests] == [
+            ("pool", "vision", "answered")
+        ]
