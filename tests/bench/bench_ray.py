@@ -45,7 +45,7 @@ ALL = (
     "pool={train_queries: 60, heldout_queries: 8}",
 )  # fmt: skip
 KILLED = (
-    "run.stages=[mine, select, memory, eval]", "task.train_size=200", "task.eval_size=64",
+    "run.stages=[mine, select, memory, eval]", "task.train_size=96", "task.eval_size=32",
     "offline_mine.batch_size_examples=4", "online.batch_size_examples=4", "eval.batch_size_greedy=8",
     "eval.ablations=[no_probing, random_vector]",
 )  # fmt: skip
@@ -157,6 +157,10 @@ def efficiency(pairs: int = 7) -> None:
             Mine().run(
                 StageContext("mine", config, Path(folder), events.append, lambda: None, model, spread=how)
             )
+        last = {event.replica: event for event in events if isinstance(event, ev.ReplicaProgress)}
+        if last:
+            elapsed = max(event.elapsed for event in last.values())
+            at_work[members] = round(sum(event.busy for event in last.values()) / members / elapsed, 3)
         times = [event.elapsed for event in events if isinstance(event, ev.StageProgress)]
         return times[-1]
 
@@ -166,6 +170,7 @@ def efficiency(pairs: int = 7) -> None:
         return loaded
 
     everyone: list[Any] = []
+    at_work: dict[int, float] = {}
     seconds(2)
     assert spread._replicas is not None
     everyone = list(spread._replicas.members)
@@ -183,11 +188,12 @@ def efficiency(pairs: int = 7) -> None:
                 "speedup_of_two": round(took[1] / took[2], 3),
                 "efficiency": round(took[1] / took[2] / 2, 3),
                 "one_replica_against_one_process": round(took[0] / took[1], 3),
+                "share_of_time_at_work": at_work[2],
             }
         )
         print(rows[-1], flush=True)
     spread.close()
-    for name in ("efficiency", "one_replica_against_one_process"):
+    for name in ("efficiency", "one_replica_against_one_process", "share_of_time_at_work"):
         found = sorted(row[name] for row in rows)
         print(f"{name}: median {statistics.median(found):.3f}, {found[0]:.3f} to {found[-1]:.3f}")
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")

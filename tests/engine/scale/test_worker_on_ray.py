@@ -95,6 +95,21 @@ def test_no_cluster_at_the_address_is_said_at_once(tmp_path: Path) -> None:
     assert "RAY_AUTH_TOKEN" not in os.environ
 
 
+def test_a_cluster_that_does_not_start_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    with pytest.raises(RunError, match="Ray did not start") as raised:
+        Cluster.join(ScaleSection(engine="ray"), tmp_path / "scale", lambda: None)
+    assert raised.value.where.endswith("scale/ray.log")
+    assert list((tmp_path / "scale").iterdir()) == [tmp_path / "scale/ray.log"]
+
+
+def test_without_ray_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(RunError, match="Ray is not installed") as raised:
+        Cluster.join(ScaleSection(engine="ray"), tmp_path, lambda: None)
+    assert raised.value.where == "scale.engine" and "steer-tui[ray]" in raised.value.mend
+
+
 @pytest.mark.parametrize(
     ("scale", "words"),
     [
