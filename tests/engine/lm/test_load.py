@@ -6,12 +6,14 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from engine.config_section import VllmSection
 from engine.errors import ModelError
 from engine.lm import fingerprint as fingerprints
 from engine.lm.load import load_model
@@ -29,6 +31,7 @@ class Section:
     dtype: str = "auto"
     max_num_seqs: int = 4
     threads: int = 1
+    vllm: VllmSection = VllmSection()
 
 
 @pytest.fixture
@@ -176,3 +179,10 @@ def test_architectures_that_cannot_be_steered_exactly(tmp_path: Path) -> None:
         tokenizer.save_pretrained(tmp_path / name)
         with pytest.raises(ModelError, match="cannot be steered"):
             load(tmp_path / name)
+
+
+@pytest.mark.skipif(find_spec("vllm") is not None, reason="vLLM is installed here")
+def test_vllm_that_is_not_installed(copied: Path) -> None:
+    with pytest.raises(ModelError, match="vLLM cannot be imported") as raised:
+        load_model(Section("vllm", str(copied)))
+    assert "pip install 'steer-tui[vllm]'" in str(raised.value)
