@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,7 +31,7 @@ class Section:
     dtype: str = "auto"
     max_num_seqs: int = 4
     threads: int = 1
-    vllm: VllmSection = VllmSection()
+    vllm: VllmSection = field(default_factory=VllmSection)
 
 
 @pytest.fixture
