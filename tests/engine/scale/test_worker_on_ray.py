@@ -80,7 +80,7 @@ def test_a_cluster_that_is_there_is_joined_and_left_as_it_was(tmp_path: Path, wa
             run_whole(run)
         (joined,) = [event for event in events(run) if isinstance(event, ev.ClusterJoined)]
         assert (joined.address, joined.own) == (address, False)
-        assert len({event.replica for event in events(run) if isinstance(event, ev.ReplicaStarted)}) == 2
+        assert any(isinstance(event, ev.ReplicaStarted) for event in events(run))
         assert own._process.running
     finally:
         own.stop()
