@@ -14,6 +14,7 @@ from engine.lm.decoding import Decoding, Job
 from engine.lm.device import memory_errors
 from engine.lm.network import Network
 from engine.lm.occurrences import Occurrences
+from engine.lm.positions import from_front
 from engine.lm.prefixes import PrefixRow, SharedPrefixes, run_pending
 from engine.lm.pretrained import load_pretrained
 from engine.lm.protocol import Completion, LogitsProcessor, ModelInfo, Request
@@ -132,7 +133,9 @@ class TransformersModel:
     ) -> list[NDArray[np.float32]]:
         """Residual stream of whole sequences at the named positions: (len(positions[i]), len(layers), d)."""
         self._check_layers(layers)
-        places = [_checked(wanted, len(tokens)) for tokens, wanted in zip(sequences, positions, strict=True)]
+        places = [
+            from_front(wanted, len(tokens)) for tokens, wanted in zip(sequences, positions, strict=True)
+        ]
         empty = np.zeros((0, len(layers), self.network.hidden_size), dtype=np.float32)
         found = [empty] * len(sequences)
         # What lies behind the last wanted token cannot reach it.
@@ -176,11 +179,3 @@ def _job(request: Request, row: PrefixRow) -> Job:
         capture_layers=request.capture_layers,
         capture_after=request.capture_after,
     )
-
-
-def _checked(positions: Sequence[int], length: int) -> list[int]:
-    """Positions counted from the front; negative ones count from the end, as in Python."""
-    for position in positions:
-        if not -length <= position < length:
-            raise ValueError(f"position {position} in a sequence of {length} tokens")
-    return [position % length for position in positions]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engine.errors import ModelError
 from engine.lm.occurrences import Occurrences
+from engine.lm.positions import from_front
 from engine.lm.protocol import Completion, LogitsProcessor, ModelInfo, Request, Steer
 from engine.lm.tokenizer import HfTokenizer
 from engine.lm.vllm.driver import Driver, Run, captured
@@ -119,7 +120,7 @@ class VllmModel:
         found = [empty] * len(sequences)
         reads: dict[int, Run] = {}
         for index, (tokens, wanted) in enumerate(zip(sequences, positions, strict=True)):
-            places = _checked(wanted, len(tokens))
+            places = from_front(wanted, len(tokens))
             if places and layers:
                 # What lies behind the last wanted token cannot reach it.
                 reads[index] = self._read(tokens[: max(places) + 1], places, layers, RequestArgs())
@@ -182,11 +183,3 @@ class VllmModel:
         if needle not in self._occurrences:
             self._occurrences[needle] = Occurrences(self._tokenizer, needle, self._info.vocab_size)
         return self._occurrences[needle]
-
-
-def _checked(positions: Sequence[int], length: int) -> list[int]:
-    """Positions counted from the front; negative ones count from the end, as in Python."""
-    for position in positions:
-        if not -length <= position < length:
-            raise ValueError(f"position {position} in a sequence of {length} tokens")
-    return [position % length for position in positions]
