@@ -27,6 +27,10 @@ from screens.error_panel import Fault, fault_table
 from screens.widgets.key_line import KeyLine
 from screens.widgets.tones import tone
 
+_OTHER_ROWS = 17
+"""Rows of the console that the dialog's other parts take, with three lines of what a configuration says."""
+_LEAST_SHOWN = 3
+
 
 class ConfigList(Widget):
     """The configurations at hand; a click chooses one."""
@@ -45,13 +49,21 @@ class ConfigList(Widget):
         self.configs = configs
         self.chosen = chosen
 
+    @property
+    def shown(self) -> range:
+        """Numbers of those that are on the screen: the dialog leaves room for what the chosen one says of itself."""
+        count = min(len(self.configs), max(_LEAST_SHOWN, self.app.size.height - _OTHER_ROWS))
+        first = max(0, min(self.chosen - count // 2, len(self.configs) - count))
+        return range(first, first + count)
+
     def render(self) -> Text:
-        width = max((len(str(config.path)) for config in self.configs), default=0)
+        names = {at: self.configs[at].path.stem for at in self.shown}
+        width = max(map(len, names.values()), default=0)
         dim = tone(self, "config-list--dim")
         lines: list[Text] = []
-        for at, config in enumerate(self.configs):
+        for at, name in names.items():
             mark = "› " if at == self.chosen else "  "
-            line = Text(f"{mark}{config.path!s:<{width}}  ", no_wrap=True).append(config.headline, dim)
+            line = Text(f"{mark}{name:<{width}}  ", no_wrap=True).append(self.configs[at].headline, dim)
             line.truncate(self.content_size.width, overflow="ellipsis", pad=True)
             if at == self.chosen:
                 line.stylize(self.get_component_rich_style("config-list--chosen", partial=True))
@@ -59,7 +71,7 @@ class ConfigList(Widget):
         return Text("\n").join(lines) if lines else Text("no configs/*.yaml here: type a path", dim)
 
     def get_content_height(self, container, viewport, width: int) -> int:  # type: ignore[no-untyped-def]
-        return max(1, len(self.configs))
+        return max(1, len(self.shown))
 
     def choose(self, at: int) -> Path | None:
         """Take another; its path."""
@@ -70,8 +82,8 @@ class ConfigList(Widget):
         return self.configs[self.chosen].path
 
     def on_click(self, event: events.Click) -> None:
-        if event.y < len(self.configs):
-            path = self.choose(event.y)
+        if event.y < len(self.shown):
+            path = self.choose(self.shown[event.y])
             self.screen.query_one("#config-path", Input).value = str(path)
 
 

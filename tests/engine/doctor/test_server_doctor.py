@@ -192,7 +192,13 @@ def test_ctrl_c_ends_it_at_once() -> None:
 
     with misbehaving_server(lambda body: "1 2 3 4 5 6", fault_of=hangs, lists_models=True) as server:
         command = [sys.executable, "-m", "app.cli", "--doctor", "--server", server.url]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        with subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # Who runs the tests in the background has it ignored, and children inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        ) as process:
             end = time.monotonic() + 60
             while not any("response_format" in body for body in server.requests):
                 assert time.monotonic() < end and process.poll() is None
