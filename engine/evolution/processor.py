@@ -81,19 +81,42 @@ def load_logits_processor(processor: Path | str | LogitsProcessor) -> LogitsProc
     """A generated file (its code is run), or a processor already made, for `LanguageModel.generate`."""
     if not isinstance(processor, (Path, str)):
         return processor
-    return cast("LogitsProcessor", _run(Path(processor)).ClusterDeltaLogitsProcessor())
+    path = Path(processor)
+    return LoadedProcessor(path.read_text(encoding="utf-8"), str(path))
+
+
+class LoadedProcessor:
+    """`LogitsProcessor` of a generated file. It travels to another process as the file's text, since its class can be
+    imported nowhere."""
+
+    def __init__(self, text: str, where: str) -> None:
+        self._text = text
+        self._where = where
+        self._call: LogitsProcessor = _run_text(text, where).ClusterDeltaLogitsProcessor()
+
+    def __call__(self, written: Sequence[Sequence[int]], logits: object) -> object:
+        """As the file's own."""
+        return self._call(written, logits)
+
+    def __reduce__(self) -> tuple[type[LoadedProcessor], tuple[str, str]]:
+        return LoadedProcessor, (self._text, self._where)
 
 
 def _run(path: Path) -> ModuleType:
+    """A generated file as a module."""
+    return _run_text(path.read_text(encoding="utf-8"), str(path))
+
+
+def _run_text(text: str, where: str) -> ModuleType:
     """The file as a module that nobody can import, so that several may be loaded side by side."""
     module = ModuleType("processor")
-    module.__file__ = str(path)
+    module.__file__ = where
     try:
-        exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), module.__dict__)
+        exec(compile(text, where, "exec"), module.__dict__)
     except Exception as error:  # a file by another hand raises what it likes
         raise DataError(
             what=f"this processor cannot be loaded: {type(error).__name__}: {error}",
-            where=str(path),
+            where=where,
             mend="generate it again from its deltas",
         ) from error
     return module

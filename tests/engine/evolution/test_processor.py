@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+import runpy
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -197,7 +199,7 @@ def test_two_files_side_by_side(generated: Path, clusters: ClusterMap, tmp_path:
 
 def test_transformers_own_generation_takes_it(generated: Path) -> None:
     transformers = pytest.importorskip("transformers")
-    loaded: Any = load_logits_processor(generated)
+    loaded: Any = runpy.run_path(str(generated))["ClusterDeltaLogitsProcessor"]()
     assert isinstance(loaded, transformers.LogitsProcessor)
     network: Any = transformers.AutoModelForCausalLM.from_pretrained(EMBEDDED)
     prompt = load_model(ModelSection(device="cpu")).tokenizer.encode_chat("Tom has 12 apples.")
@@ -208,6 +210,14 @@ def test_transformers_own_generation_takes_it(generated: Path) -> None:
         torch.tensor([prompt]), max_new_tokens=20, do_sample=False, logits_processor=[loaded]
     )
     assert theirs[0, len(prompt) :].tolist() == ours.tokens
+
+
+def test_it_travels_to_another_process(generated: Path) -> None:
+    """vLLM's workers get it pickled; they know neither the file nor its class."""
+    loaded = load_logits_processor(generated)
+    logits = torch.zeros(1, 575)
+    again: Any = pickle.loads(pickle.dumps(loaded))
+    assert torch.equal(again([[]], logits), _tensor(loaded([[]], logits)))
 
 
 def _tensor(found: object) -> torch.Tensor:
