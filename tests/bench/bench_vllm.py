@@ -127,6 +127,8 @@ def _each(name: str, model: Any, generate: Callable[[Any, Any], int]) -> list[in
         from repeng import ControlModel  # pyright: ignore[reportMissingImports]
 
         controlled = ControlModel(model, [LAYER])
+        wrapped = model.model.layers[LAYER]
+        wrapped.attention_type = wrapped.block.attention_type  # newer transformers ask the layer for it
         found: list[int] = []
         for prompt, vector in pairs:
             controlled.set_raw_control({LAYER: vector})
