@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import numpy as np
 
 from engine.events import PathStep
 from engine.gflownet.path_prompt import EvidencePrompt, rough_tokens
+from engine.lm.in_order import in_order
 from engine.lm.openai_client import OpenAIClient
 from engine.lm.protocol import LanguageModel, Request, Sampling
 from engine.lm.sentence_embedder import SentenceEmbedder
@@ -126,11 +126,7 @@ class OpenAIReader:
 
     def read(self, prompts: Sequence[EvidencePrompt], checkpoint: Callable[[], None]) -> list[str]:
         checkpoint()
-        pool = ThreadPoolExecutor(AT_ONCE)
-        try:
-            return list(pool.map(self._one, prompts))
-        finally:
-            pool.shutdown(cancel_futures=True)  # after a failure nothing more is asked
+        return list(in_order(self._one, prompts, AT_ONCE))
 
     def _one(self, prompt: EvidencePrompt) -> str:
         messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt.text}]

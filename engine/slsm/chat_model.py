@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
 from engine.lm.completion import Spent
+from engine.lm.in_order import in_order
 from engine.lm.openai_client import OpenAIClient
 from engine.lm.protocol import LanguageModel, Request, Sampling
 from engine.slsm.turns import Message
@@ -73,11 +73,7 @@ class OpenAIChatModel:
         self._concurrency = concurrency
 
     def answer(self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None]) -> Iterator[ChatAnswer]:
-        pool = ThreadPoolExecutor(self._concurrency)
-        try:
-            yield from pool.map(self._one, asks)
-        finally:
-            pool.shutdown(cancel_futures=True)  # after a failure nothing more is asked
+        return in_order(self._one, asks, self._concurrency)
 
     def _one(self, ask: ChatAsk) -> ChatAnswer:
         reply = self._client.complete(ask.messages, seed=ask.seed)

@@ -70,7 +70,7 @@ class Driver:
         self._numbers = count()
         threading.Thread(target=_watch, args=(engine.engine_core,), daemon=True).start()
         with engine_errors("starting"):
-            self.workers: list[dict[str, Any]] = self._call("steer_install", num_layers)
+            self.workers: list[dict[str, str]] = self._call("steer_install", num_layers)
 
     def injection(self, steer: Steer, position: int) -> Injection:
         """A steer at a token, its vector at the workers. Raises ValueError for one that does not fit."""
@@ -226,7 +226,7 @@ def _watch(client: Any) -> None:
 
 @contextmanager
 def engine_errors(doing: str) -> Any:
-    """Turn what vLLM raises for a request it cannot serve, or for its own end, into a ModelError."""
+    """Turn the end of vLLM's engine process into a ModelError."""
     try:
         yield
     except EngineDeadError as error:

@@ -126,10 +126,11 @@ def _arguments(
         arguments["max_model_len"] = options.max_model_len
     if options.max_num_batched_tokens is not None:
         arguments["max_num_batched_tokens"] = options.max_num_batched_tokens
+    if not on_cpu:  # there it would be a share of the whole machine's memory
+        arguments["gpu_memory_utilization"] = options.gpu_memory_utilization
     if on_cpu or options.enforce_eager:
         arguments["enforce_eager"] = True
     else:
-        arguments["gpu_memory_utilization"] = options.gpu_memory_utilization
         # Hooks are Python: prefills run eagerly. Decoding has none and replays graphs.
         arguments["compilation_config"] = {"mode": 0, "cudagraph_mode": "FULL_DECODE_ONLY"}
     taken = sorted(set(arguments) & set(options.engine_args))

@@ -130,18 +130,16 @@ class VllmModel:
             found[index] = run.states
         return found
 
-    def steered_states(
-        self, sequences: Sequence[Sequence[int]], steers: Sequence[Steer], layers: Sequence[int]
+    def steered_state(
+        self, tokens: Sequence[int], steer: Steer, position: int, layers: Sequence[int]
     ) -> NDArray[np.float32]:
-        """Residual stream at the last token of sequences steered there: (len(sequences), len(layers), d)."""
+        """Residual stream at the last token of a sequence steered at `position`: (len(layers), d)."""
         self._driver.check_layers(layers)
-        runs: list[Run] = []
-        for tokens, steer in zip(sequences, steers, strict=True):
-            last = len(tokens) - 1
-            injections = (self._driver.injection(steer, last),)
-            runs.append(self._read(tokens, [last], layers, RequestArgs(injections)))
-        self._driver.run(runs)
-        return np.stack([run.states[0] for run in runs if run.states is not None])
+        steered = RequestArgs((self._driver.injection(steer, position),))
+        run = self._read(tokens, [len(tokens) - 1], layers, steered)
+        self._driver.run([run])
+        assert run.states is not None
+        return run.states[0]
 
     def open(self, prompts: Sequence[Sequence[int]]) -> CachedPrefixes:
         """Open prefixes to branch from and extend."""

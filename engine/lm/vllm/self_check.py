@@ -1,38 +1,54 @@
-"""Does this vLLM steer this model exactly? Read a state, steer, read again: the difference must be the vector,
-and what was computed before must still be what an unsteered request gets."""
+"""Does this vLLM steer this model exactly? Read a state, steer, read again: the difference must be the vector, and
+an unsteered request afterwards must get what it got before."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.errors import ModelError
-from engine.lm.protocol import Request, Sampling, Steer
+from engine.lm.protocol import Steer
 from engine.lm.vllm.model import VllmModel
 
 TOLERANCE = {"float32": 1e-3, "bfloat16": 0.1, "float16": 0.02}
-"""Allowed error, relative to the vector's length."""
+"""Allowed error, relative to the stream's length."""
 
 
 def check_steering(model: VllmModel) -> None:
-    """Raises ModelError where a layer's stream does not move by the vector or an unsteered one moves at all."""
+    """Raises ModelError where a layer's stream does not move by the vector, or where key/values that were computed
+    behind a steered token are given to an unsteered request."""
     info = model.info
-    tokens = [index * 7 % info.vocab_size for index in range(1, 70)]
+    block = model.engine.vllm_config.cache_config.block_size
+    tokens = [index * 7 % info.vocab_size for index in range(1, 2 * block + 6)]
     layers = tuple(range(info.num_layers))
+    last = len(tokens) - 1
+    (clean,) = model.open([tokens]).states([0], layers)
+    length = float(np.linalg.norm(clean[0])) or 1.0
+    # In the first of two full blocks, which the cache then has from here only.
+    model.engine.reset_prefix_cache()
+    model.steered_state(tokens, _steer(info.hidden_size, 0, length), block // 2, layers)
+    shared = model.open([tokens]).states([0], layers)[0]
+    _compare(model, "an unsteered state after a steered one", shared, clean, length)
     for layer in {0, info.num_layers - 1}:
-        (before,) = model.states([tokens], [[-1]], layers)
-        length = float(np.linalg.norm(before[0, layer])) or 1.0
-        vector = np.full(info.hidden_size, length / np.sqrt(info.hidden_size), dtype=np.float32)
-        moved = model.steered_states([tokens], [Steer(vector, layer, 1.0)], layers)[0]
-        (after,) = model.states([tokens], [[-1]], layers)
-        model.generate([Request(tokens, Sampling(2), steer=Steer(vector, layer, 1.0))])
-        allowed = TOLERANCE.get(info.dtype, 0.1) * length
-        moved_by = float(np.linalg.norm(moved[layer] - before[0, layer] - vector))
-        earlier = float(np.abs(moved[:layer] - before[0, :layer]).max(initial=0.0))
-        unsteered = float(np.abs(after - before).max())
-        if max(moved_by, earlier, unsteered) > allowed:
-            raise ModelError(
-                what=f"steering at layer {layer} is off by {moved_by / length:.1%} of the vector, "
-                f"earlier layers by {earlier / length:.1%}, unsteered states by {unsteered / length:.1%}",
-                where=info.name,
-                mend="use vLLM 0.32, `model.vllm.enforce_eager: true`, or the backend transformers",
-            )
+        moved = model.steered_state(tokens, _steer(info.hidden_size, layer, length), last, layers)
+        moved[layer] -= length / np.sqrt(info.hidden_size)
+        _compare(model, f"a vector added at layer {layer}", moved[: layer + 1], clean[: layer + 1], length)
+
+
+def _steer(hidden_size: int, layer: int, length: float) -> Steer:
+    """A vector of this length, all numbers equal."""
+    return Steer(np.full(hidden_size, length / np.sqrt(hidden_size), dtype=np.float32), layer, 1.0)
+
+
+def _compare(
+    model: VllmModel, what: str, found: NDArray[np.float32], expected: NDArray[np.float32], length: float
+) -> None:
+    off = float(np.linalg.norm(found - expected, axis=1).max()) / length
+    allowed = TOLERANCE.get(model.info.dtype, 0.1) * float(np.linalg.norm(expected, axis=1).max()) / length
+    if not off <= allowed:
+        raise ModelError(
+            what=f"{what} is off by {off:.1%} of the stream's length",
+            where=f"{model.info.name} in vLLM",
+            mend="install steer-tui into vLLM's environment with pip (it brings a plugin), use vLLM 0.32, "
+            "`model.vllm.enforce_eager: true`, or the backend transformers",
+        )

@@ -6,7 +6,6 @@ stream, under pipeline parallelism each has its own layers. Names begin with `st
 
 from __future__ import annotations
 
-import os
 from typing import Any, cast
 
 import cloudpickle
@@ -21,7 +20,7 @@ from engine.lm.vllm.request_args import RequestArgs, unpack
 class SteeringExtension:
     """Mixed into vLLM's worker: `model_runner` is the worker's."""
 
-    def steer_install(self, num_layers: int) -> dict[str, Any]:
+    def steer_install(self, num_layers: int) -> dict[str, str]:
         """Put the hooks in place, once; says what the worker runs on. Raises RuntimeError where this vLLM's
         runner is not one whose rows can be found."""
         self._steer = Steering(cast("Any", self).model_runner, num_layers)
@@ -57,7 +56,6 @@ class Steering:
         from engine.lm.vllm.sampler import CounterSampler
 
         self.runner = runner
-        self.device: torch.device = runner.device
         self.vectors: dict[str, Tensor] = {}
         """In the host's memory: a pass needs few of them, and a run may use many."""
         self.states: dict[str, dict[int, dict[int, Tensor]]] = {}
@@ -71,13 +69,11 @@ class Steering:
         runner.sampler = self._sampler
         self._wrap_runner()
 
-    def describe(self) -> dict[str, Any]:
-        """Device, number type and layers of this worker's part of the model."""
+    def describe(self) -> dict[str, str]:
+        """What this worker runs on."""
         return {
-            "device": str(self.device),
+            "device": str(self.runner.device),
             "dtype": str(self.runner.dtype).removeprefix("torch."),
-            "layers": sorted(self._local),
-            "pid": os.getpid(),
         }
 
     def set_processor(self, processor: Any) -> str:

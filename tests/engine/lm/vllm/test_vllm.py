@@ -234,6 +234,16 @@ def test_bfloat16(tiny: Tiny, literal: Any) -> None:
     assert np.linalg.norm(found - expected) < 0.03 * np.linalg.norm(expected)
 
 
+def test_a_vllm_that_shares_steered_blocks_is_refused(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without this product's plugin, an unsteered request would be given steered key/values."""
+    monkeypatch.setenv("VLLM_PLUGINS", "")
+    with (
+        pytest.raises(ModelError, match="an unsteered state after a steered one is off"),
+        running(tiny("qwen2")),
+    ):
+        pass
+
+
 def test_a_killed_engine_is_an_error_and_leaves_nothing(tiny: Tiny) -> None:
     before = set(_children(os.getpid(), "VLLM"))
     with running(tiny("qwen2")) as model:
