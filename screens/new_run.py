@@ -108,12 +108,12 @@ class NewRunScreen(ModalScreen[RunDirectory | None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "New run"
-            yield Label("Configuration")
+            yield Label(id="config-count")
             yield ConfigList(self._configs, self._number(self._given))
             yield Input(str(self._given), placeholder="path of a YAML file", id="config-path")
             yield Label("Changes, if any")
             yield Input(placeholder="task.eval_size=20 online.L=4", id="config-set")
-            with VerticalScroll(id="config-scroll"):
+            with VerticalScroll(id="config-scroll", can_focus=False):  # tab goes from field to field
                 yield Static(id="config-message", markup=False)
         yield KeyLine()
 
@@ -127,6 +127,9 @@ class NewRunScreen(ModalScreen[RunDirectory | None]):
     def _describe(self) -> None:
         """What the configuration says about itself."""
         self.remove_class("-wrong")
+        chosen, count = self.query_one(ConfigList).chosen + 1, len(self._configs)
+        place = f"  {chosen} of {count}" if chosen else ""
+        self.query_one("#config-count", Label).update(f"Configuration{place}")
         about = leading_comment(Path(self.path_input.value).expanduser())
         text = Text(about or "This file says nothing about itself.", "" if about else "dim")
         self.message.update(text.append("\n\nenter starts it", "bold"))

@@ -9,6 +9,7 @@ from engine.config import Config, ModelSection
 from engine.events import Event
 from engine.lm.load import load_model
 from engine.lm.protocol import LanguageModel
+from engine.scale.work import Spread, in_process
 from engine.stage import Stage, StageContext
 
 
@@ -17,8 +18,10 @@ def run_stage(
     config: Config,
     folder: Path,
     model: LanguageModel | Callable[[], LanguageModel] | None = None,
+    spread: Spread = in_process,
 ) -> list[Event]:
-    """Run `stage` on the run directory `folder`, with `model` or the configured one; returns what it logged."""
+    """Run `stage` on the run directory `folder`, with `model` or the configured one; returns what it logged. `spread`
+    says where its work is done."""
     events: list[Event] = []
 
     def load(section: ModelSection) -> LanguageModel:
@@ -26,5 +29,5 @@ def run_stage(
             return load_model(section)
         return model() if callable(model) else model
 
-    stage.run(StageContext(stage.name, config, folder, events.append, lambda: None, load))
+    stage.run(StageContext(stage.name, config, folder, events.append, lambda: None, load, spread=spread))
     return events

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,11 +34,12 @@ class Batch:
 
 @dataclass(frozen=True)
 class Answered:
-    """A line of `per_example.jsonl` for each example, and its decisions."""
+    """A line of `per_example.jsonl` for each example, and its decisions. `seconds` that it took where it was done."""
 
     method: str
     lines: list[Line]
     decisions: list[list[DecisionTaken]]
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class _Answerer:
         self.variants: dict[str, Variant] = {}
 
     def answer(self, batch: Batch) -> Answered:
+        begun = time.monotonic()
         prompts = [self._prompt(example) for example in batch.examples]
         if batch.method == "greedy":
             answers = self._greedy(batch.examples, prompts)
@@ -76,7 +79,8 @@ class _Answerer:
             self._line(batch.first + position, example, answer)
             for position, (example, answer) in enumerate(zip(batch.examples, answers, strict=True))
         ]
-        return Answered(batch.method, lines, [answer.decisions for answer in answers])
+        decisions = [answer.decisions for answer in answers]
+        return Answered(batch.method, lines, decisions, time.monotonic() - begun)
 
     def _variant(self, method: str) -> Variant:
         if method not in self.variants:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +35,6 @@ class Evaluate:
         context.start(job.total, job.recover(), unit="examples")
         for name in job.names:
             job.end_if_whole(name)
-        job.clock = time.monotonic()
         for batch in answered(job.batches()):
             job.take_in(batch)
         summary, files = write_report(job.layout, context.config, job.lines)
@@ -51,7 +49,7 @@ def method_names(config: Config) -> list[str]:
 
 @dataclass
 class _Job:
-    """`lines`: what is done, by method. `seconds`, `tokens`: of this attempt, by method; `clock`: of the last batch.
+    """`lines`: what is done, by method. `seconds` of work, `tokens`: of this attempt, by method.
     `figured`: examples that the last running figures rest on."""
 
     context: StageContext
@@ -63,7 +61,6 @@ class _Job:
     lines: dict[str, list[Line]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     tokens: dict[str, int] = field(default_factory=dict)
-    clock: float = 0.0
     figured: dict[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -107,9 +104,9 @@ class _Job:
 
     def take_in(self, batch: Answered) -> None:
         """Write and tell."""
-        method, now = batch.method, time.monotonic()
+        method = batch.method
         spent = sum(line["budget_used"] for line in batch.lines)
-        self.seconds[method] = self.seconds.get(method, 0.0) + now - self.clock
+        self.seconds[method] = self.seconds.get(method, 0.0) + batch.seconds
         self.tokens[method] = self.tokens.get(method, 0) + spent
         append_jsonl(self.path(method), batch.lines)
         self.lines[method].extend(batch.lines)
@@ -118,7 +115,6 @@ class _Job:
         if len(self.lines[method]) >= _FIGURES_AGAIN * self.figured.get(method, 0):
             self._figures(method, final=False)
         self.end_if_whole(method)
-        self.clock = time.monotonic()
 
     def end_if_whole(self, method: str) -> None:
         """Once all examples are through: the method's last figures."""

@@ -143,6 +143,7 @@ class MethodEvaluated(Event, tag=True, kw_only=True, frozen=True):
 
     `difference` is accuracy minus greedy's over the same examples, `low`/`high` its paired bootstrap 95%
     interval, `p` McNemar's exact two-sided p. `final` is False for running figures.
+    `tokens_per_second`: committed and probe tokens while they are decoded, of one process where there are several.
     """
 
     method: str

@@ -76,7 +76,7 @@ def relabelled(sample: Any, item: Any) -> Any:
             [msgspec.structs.replace(one, example=name) for one in taken]
             for taken, name in zip(sample.decisions, names, strict=False)
         ]
-        return Answered(item.method, lines, decisions)
+        return Answered(item.method, lines, decisions, sample.seconds)
     return [_renamed(one, example.id) for one, example in zip(sample, item, strict=False)]
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +15,17 @@ import numpy as np
 import pytest
 
 from engine.config_file import load_config
+from engine.esm.answering import Answering, Batch
 from engine.esm.evaluate import Evaluate
 from engine.esm.memory_stage import BuildMemory
 from engine.esm.mine import Mine
 from engine.esm.select import Select
 from engine.esm.vectors import load_vector
-from engine.events import DecisionTaken, EntryPicked, Event, PairMined
+from engine.events import DecisionTaken, EntryPicked, Event, MethodEvaluated, PairMined
 from engine.files import read_jsonl
 from engine.lm.load import EMBEDDED
 from engine.lm.transformers import TransformersModel
+from engine.scale.work import Over, Place, Work, in_process
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
 
@@ -152,3 +158,33 @@ def test_positives_from_the_data_set(
     }
     if source == "rollout_or_gold":
         assert all(right[pair.example] == (pair.source == "rollout") for pair in pairs)
+
+
+def test_a_method_s_pace_is_that_of_its_work_however_its_answers_arrive(
+    run: tuple[Path, list[Event]], model: TransformersModel, tmp_path: Path
+) -> None:
+    """From several replicas, what was waited for comes all at once."""
+    seconds: dict[str, float] = defaultdict(float)
+
+    def at_the_end(work: Work[Any, Any], here: Place) -> Over[Any, Any]:
+        if not isinstance(work, Answering):  # the model's identity
+            return in_process(work, here)
+        do = work.open(here)
+
+        def over(items: Iterable[Batch]) -> Iterator[Any]:
+            found: list[Any] = []
+            for item in items:
+                begun = time.perf_counter()
+                found.append(do(item))
+                seconds[item.method] += time.perf_counter() - begun
+            return iter(found)
+
+        return over
+
+    shutil.copytree(run[0], tmp_path / "esm", ignore=shutil.ignore_patterns("eval"))
+    events = run_stage(Evaluate(), load_config(DEMO, list(SMALL)), tmp_path, model, spread=at_the_end)
+    paces = {e.method: e for e in events if isinstance(e, MethodEvaluated) and e.final}
+    assert paces.keys() == seconds.keys() >= {"greedy", "esm", "no_probing"}
+    for method, pace in paces.items():
+        spent = (pace.mean_tokens + pace.mean_probe_tokens) * pace.n
+        assert spent / pace.tokens_per_second == pytest.approx(seconds[method], rel=0.2)
