@@ -88,7 +88,7 @@ def test_gflownet_on_rog_with_scores_of_subgraphrag(tmp_path: Path) -> None:
         scored = {
             row["id"]: {
                 "question": row["question"],
-                "scored_triplets": [
+                "scored_triples": [
                     (h, r, t, 0.9 if t in row["a_entity"] else 0.2)  # type: ignore[operator]
                     for h, r, t in row["graph"]  # type: ignore[attr-defined]
                 ],

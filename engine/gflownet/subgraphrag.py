@@ -1,4 +1,4 @@
-"""Edge scores from SubgraphRAG's `retrieval_result.pth`: by sample id, `scored_triplets` of (h, r, t, score)."""
+"""Edge scores from SubgraphRAG's `retrieval_result.pth`: by sample id, `scored_triples` of (h, r, t, score)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def coverage(found: Sequence[Mapped | None]) -> Coverage:
     )
 
 
-_MEND = "give the file that SubgraphRAG's retriever wrote: a dictionary by sample id with `scored_triplets`"
+_NAMES = ("scored_triples", "scored_triplets")
+"""As SubgraphRAG's retriever calls them, and its reasoner."""
+_MEND = "give the file that SubgraphRAG's retriever wrote: a dictionary by sample id with `scored_triples`"
 
 
 class GivenScores:
@@ -60,15 +62,17 @@ class GivenScores:
         files = sorted(path.glob("*.pth")) if path.is_dir() else [path]
         if not files or not files[0].is_file():
             raise DataError(what="there are no scores", where=f"retriever.scores: {path}", mend=_MEND)
-        self._samples: dict[str, tuple[Path, Any]] = {}
+        self._samples: dict[str, tuple[Path, list[Any]]] = {}
         for file in files:
             self._read(file)
 
     def _read(self, file: Path) -> None:
         for sample_id, sample in load_torch(file, _MEND).items():
-            if not isinstance(sample, dict) or not isinstance(sample.get("scored_triplets"), list):
+            found = [sample.get(name) for name in _NAMES] if isinstance(sample, dict) else []
+            scored = next((one for one in found if isinstance(one, list)), None)
+            if scored is None:
                 raise DataError(
-                    what=f"sample {sample_id} has no list `scored_triplets`", where=str(file), mend=_MEND
+                    what=f"sample {sample_id} has no list `{_NAMES[0]}`", where=str(file), mend=_MEND
                 )
             if sample_id in self._samples:
                 raise DataError(
@@ -76,7 +80,7 @@ class GivenScores:
                     where=str(file.parent),
                     mend="keep one file for each split",
                 )
-            self._samples[sample_id] = file, sample
+            self._samples[sample_id] = file, scored
 
     def of(self, data: Any) -> Mapped | None:
         """Scores of a retrieval graph's edges, or None where the file does not know the sample. An edge that stands
@@ -85,9 +89,9 @@ class GivenScores:
         found = self._samples.get(data.sample_id)
         if found is None:
             return None
-        file, sample = found
+        file, scored = found
         known: dict[Triple, float] = {}
-        for number, triplet in enumerate(sample["scored_triplets"]):
+        for number, triplet in enumerate(scored):
             key, score = _checked(triplet, f"{file}: sample {data.sample_id}", number)
             known[key] = max(score, known.get(key, UNSCORED))
         edges = list(self._edges(data))
@@ -122,7 +126,7 @@ def _checked(triplet: Any, place: str, number: int) -> tuple[Triple, float]:
     )
     if not texts or not 0 <= score <= 1:
         raise DataError(
-            what=f"scored_triplets[{number}] is {str(triplet)[:80]}",
+            what=f"{_NAMES[0]}[{number}] is {str(triplet)[:80]}",
             where=place,
             mend="expected (head, relation, tail, score) with a score from 0 to 1",
         )

@@ -62,8 +62,13 @@ def read_vqa(questions: Path, annotations: Path) -> list[VQAQuestion]:
     asked = _decoded(questions, _Questions).questions
     answers: dict[str, tuple[str, ...]] = {}
     for one in _decoded(annotations, _Annotations).annotations:
+        name = str(one.question_id)
+        if name in answers:
+            raise DataError(
+                what=f"question {name} is annotated twice", where=str(annotations), mend="remove one of them"
+            )
         # The same few answers come again and again.
-        answers[str(one.question_id)] = tuple(intern(answer.answer) for answer in one.answers)
+        answers[name] = tuple(intern(answer.answer) for answer in one.answers)
     found = list(_joined(asked, answers, questions, annotations))
     if not found:
         raise DataError(what="no questions", where=str(questions), mend="give a file with questions")

@@ -8,6 +8,8 @@ _MARKED = re.compile(r"####\s*\$?\s*(-?[\d,]*\.?\d+)")
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 _BOX = re.compile(r"\\(?:boxed|fbox)(?:\s*\{|\s+([^\s{}$\\.,]+))")
 _LETTER = re.compile(r"\b([A-E])\b")
+# A small letter only in brackets: "the answer is a magnet" names no choice.
+_NAMED = re.compile(r"(?i:answer(?:\s+is)?)[\s:*_`]*(?:\(([A-Ea-e])\)|([A-E])\b)")
 
 
 def extract_pred(dataset: str, text: str) -> str:
@@ -16,8 +18,7 @@ def extract_pred(dataset: str, text: str) -> str:
     if dataset in ("math500", "aime"):
         return last_box(text)
     if dataset == "arc-c":
-        named = re.findall(r"answer\s*(?:is|:)?\s*\(?([A-E])\b", text, flags=re.IGNORECASE)
-        letters = named or _LETTER.findall(text)
+        letters = [match[1] or match[2] for match in _NAMED.finditer(text)] or _LETTER.findall(text)
         return letters[-1].upper() if letters else ""
     marked = _MARKED.findall(text) or (_NUMBER.findall(text) if dataset == "gsm8k" else [])
     return plain_number(marked[-1]) if marked else ""

@@ -15,6 +15,8 @@ Record = tuple[str, dict[str, Any]]
 
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _MEND = "mend or remove it"
+_MARK = b"\xef\xbb\xbf"
+"""Of UTF-8, as some editors put it at the beginning."""
 
 
 def read_records(path: Path) -> Iterator[Record]:
@@ -36,7 +38,7 @@ def read_records(path: Path) -> Iterator[Record]:
         return _parquet(path)
     if path.suffix == ".csv":
         return _csv(path)
-    return _json_list(path) if start.lstrip()[:1] == b"[" else read_jsonl_records(path)
+    return _json_list(path) if start.removeprefix(_MARK).lstrip()[:1] == b"[" else read_jsonl_records(path)
 
 
 def read_jsonl_records(path: Path) -> Iterator[Record]:

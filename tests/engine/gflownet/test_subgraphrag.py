@@ -58,7 +58,7 @@ def oracle(folder: Path) -> File:
     return {
         sample_id: {
             "question": "?",
-            "scored_triplets": sorted(
+            "scored_triples": sorted(
                 ((h, r, t, 0.9 if label else 0.2) for h, r, t, label in edges), key=lambda edge: -edge[3]
             ),
             "a_entity_in_graph": ["x"],
@@ -98,14 +98,14 @@ def test_what_does_not_fit_is_counted(folder: Path):
     del file[lost]
     few = [(h, r, t, 0.5) for h, r, t, _ in test[cut][:3]]
     head, relation, tail, _ = test[cut][0]
-    file[cut]["scored_triplets"] = [
+    file[cut]["scored_triples"] = [
         *few,
         (head, relation, tail, 0.7),  # again, and better
         (head, relation, tail, 0.1),
         ("nobody", relation, tail, 0.9),
         (head, relation, f"{tail} ", 0.9),
     ]
-    file["a question of another data set"] = {"scored_triplets": []}
+    file["a question of another data set"] = {"scored_triples": []}
     events = run_given(folder, file)
     event = measured(events)["test"]
     assert (event.missing, event.unscored, event.strangers) == (1, len(test[cut]) - 3, 2)
@@ -118,9 +118,9 @@ def test_what_does_not_fit_is_counted(folder: Path):
 
 def test_a_file_for_other_questions_is_refused(folder: Path):
     with pytest.raises(DataError, match="name no edge of any graph"):
-        run_given(folder, {"other": {"scored_triplets": [("a", "b", "c", 0.5)]}})
+        run_given(folder, {"other": {"scored_triples": [("a", "b", "c", 0.5)]}})
     upper = {
-        sample_id: {"scored_triplets": [(h.upper(), r, t, s) for h, r, t, s in sample["scored_triplets"]]}
+        sample_id: {"scored_triples": [(h.upper(), r, t, s) for h, r, t, s in sample["scored_triples"]]}
         for sample_id, sample in oracle(folder).items()
     }
     with pytest.raises(DataError, match="name no edge of any graph"):
@@ -139,11 +139,11 @@ def given_scores(tmp_path: Path, content: Any) -> GivenScores:
 def test_parallel_edges_are_told_apart_by_relation_and_direction(tmp_path: Path):
     graph = retrieval_graph(3, [(0, 0, 1), (0, 1, 1), (1, 0, 0), (2, 0, 2)], [0], [1])
     triplets = [("a", "s", "b", 0.75), ("b", "r", "a", torch.tensor(0.5)), ["c", "r", "c", 1]]
-    found = given_scores(tmp_path, {"q": {"scored_triplets": triplets}}).of(graph)
+    found = given_scores(tmp_path, {"q": {"scored_triples": triplets}}).of(graph)
     assert found is not None
     assert found.scores.tolist() == pytest.approx([UNSCORED, 0.75, 0.5, 1.0])
     assert (found.named, found.strangers) == (3, 0)
-    assert given_scores(tmp_path, {"p": {"scored_triplets": []}}).of(graph) is None
+    assert given_scores(tmp_path, {"p": {"scored_triples": []}}).of(graph) is None
 
 
 @pytest.mark.parametrize(
@@ -166,8 +166,8 @@ def test_parallel_edges_are_told_apart_by_relation_and_direction(tmp_path: Path)
     ids=str,
 )
 def test_a_triple_that_is_none_is_named(tmp_path: Path, triplet: Any):
-    given = given_scores(tmp_path, {"q": {"scored_triplets": [("a", "r", "b", 0.5), triplet]}})
-    with pytest.raises(DataError, match=r"scored_triplets\[1\].*sample q"):
+    given = given_scores(tmp_path, {"q": {"scored_triples": [("a", "r", "b", 0.5), triplet]}})
+    with pytest.raises(DataError, match=r"scored_triples\[1\].*sample q"):
         given.of(retrieval_graph(2, [(0, 0, 1)], [0], [1]))
 
 
@@ -175,10 +175,10 @@ def test_a_triple_that_is_none_is_named(tmp_path: Path, triplet: Any):
     ("content", "named"),
     [
         ([1, 2], "holds no dictionary"),
-        ({"q": [("a", "r", "b", 0.5)]}, "sample q has no list `scored_triplets`"),
-        ({"q": {}}, "sample q has no list `scored_triplets`"),
-        ({"q": {"scored_triplets": None}}, "sample q has no list `scored_triplets`"),
-        ({"q": {"scored_triplets": Path("x")}}, "cannot be read"),
+        ({"q": [("a", "r", "b", 0.5)]}, "sample q has no list `scored_triples`"),
+        ({"q": {}}, "sample q has no list `scored_triples`"),
+        ({"q": {"scored_triples": None}}, "sample q has no list `scored_triples`"),
+        ({"q": {"scored_triples": Path("x")}}, "cannot be read"),
     ],
 )
 def test_a_file_of_another_form_is_named(tmp_path: Path, content: Any, named: str):
@@ -217,7 +217,7 @@ def test_an_inverse_edge_has_the_score_of_its_edge(tmp_path: Path):
     names = named_edges(tmp_path, "train")
     file = {
         sample_id: {
-            "scored_triplets": [
+            "scored_triples": [
                 (h, r, t, (number % 90 + 5) / 100)
                 for number, (h, r, t, _) in enumerate(edges)
                 if not r.startswith("inverse of ")
@@ -229,7 +229,7 @@ def test_an_inverse_edge_has_the_score_of_its_edge(tmp_path: Path):
     back = 0
     for scores, (sample_id, edges) in zip(read_scores(tmp_path, "train"), names.items(), strict=True):
         best: dict[tuple[str, str, str], float] = {}
-        for h, r, t, score in file[sample_id]["scored_triplets"]:
+        for h, r, t, score in file[sample_id]["scored_triples"]:
             best[h, r, t] = max(score, best.get((h, r, t), 0.0))
         for score, (h, r, t, _) in zip(scores.tolist(), edges, strict=True):
             leads_back = r.startswith("inverse of ")
@@ -245,6 +245,13 @@ def test_an_inverse_edge_that_the_file_scores_keeps_its_own(tmp_path: Path):
     sample_id, edges = next(iter(named_edges(tmp_path, "train").items()))
     forth = next(edge for edge in edges if not edge[1].startswith("inverse of "))
     back = (forth[2], f"inverse of {forth[1]}", forth[0])
-    run_given(tmp_path, {sample_id: {"scored_triplets": [(*forth[:3], 0.9), (*back, 0.3)]}})
+    run_given(tmp_path, {sample_id: {"scored_triples": [(*forth[:3], 0.9), (*back, 0.3)]}})
     scores = dict(zip((edge[:3] for edge in edges), read_scores(tmp_path, "train")[0].tolist(), strict=True))
     assert scores[forth[:3]] == pytest.approx(0.9) and scores[back] == pytest.approx(0.3)
+
+
+def test_triples_may_be_called_as_the_reasoner_calls_them(tmp_path: Path):
+    graph = retrieval_graph(2, [(0, 0, 1)], [0], [1])
+    for name in ("scored_triples", "scored_triplets"):
+        found = given_scores(tmp_path, {"q": {name: [("a", "r", "b", 0.5)]}}).of(graph)
+        assert found is not None and found.scores.tolist() == [0.5]

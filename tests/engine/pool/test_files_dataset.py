@@ -205,6 +205,7 @@ def test_tables_that_are_none_are_named(tmp_path: Path, array: np.ndarray | None
     ("change", "named"),
     [
         (lambda q, a: q["questions"].append(q["questions"][0]), "question_id 0 stands there twice"),
+        (lambda q, a: a["annotations"].append(a["annotations"][0]), "question 0 is annotated twice"),
         (lambda q, a: a["annotations"].pop(), "question 3 has 0 answers"),
         (lambda q, a: a["annotations"][1]["answers"].clear(), "question 1 has 0 answers"),
         (lambda q, a: q["questions"][2].pop("image_id"), r"image_id.*questions\[2\]"),

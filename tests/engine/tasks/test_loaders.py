@@ -104,6 +104,13 @@ def test_aime_as_csv(tmp_path: Path) -> None:
         load_task_dataset("aime", str(tmp_path), "train", 5)
 
 
+def test_a_list_behind_a_byte_order_mark(tmp_path: Path) -> None:
+    records = [{"question": f"Q{number}", "answer": f"#### {number}"} for number in range(2)]
+    (tmp_path / "test.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(records, indent=1).encode())
+    found = load_task_dataset("gsm8k", str(tmp_path), "test", 5)
+    assert [example.answer for example in found] == ["0", "1"]
+
+
 def test_arc_in_its_shapes(tmp_path: Path) -> None:
     """Letters or numbers as labels, choices by column or one by one, and the original's nested question."""
     numbers = {
@@ -272,6 +279,10 @@ def test_overlap_is_an_error() -> None:
         ("math500", "\\boxed{2} or \\boxed{3", "2"),
         ("aime", "\\fbox {033}", "033"),
         ("arc-c", "A is wrong. The answer is (C).", "C"),
+        ("arc-c", "The answer is (c), as A is wrong.", "C"),
+        ("arc-c", "The answer is: B. A is wrong.", "B"),
+        ("arc-c", "The answer is **B**, as A is wrong.", "B"),
+        ("arc-c", "The answer is a magnet, and that is B.", "B"),
     ],
 )
 def test_extraction(dataset: str, text: str, pred: str) -> None:
