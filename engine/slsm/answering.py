@@ -15,8 +15,7 @@ from engine.slsm.book import Book
 from engine.slsm.chat_model import ChatAsk, ChatModel
 from engine.slsm.controller import Controller, Detection
 from engine.slsm.following import Following
-from engine.slsm.judge import Judge, JudgeFailed
-from engine.slsm.multichallenge import Dialogues
+from engine.slsm.judging import Judging
 from engine.slsm.outcome import Detected, Given, answered, conflicts_of
 from engine.slsm.parallel import in_parallel
 from engine.slsm.policy import Decision, Mode, decide, note_of
@@ -49,8 +48,7 @@ class Answering:
         following: Following,
         controller: Controller,
         model: ChatModel,
-        judge: Judge | None,
-        dialogues: Dialogues,
+        judging: Judging | None,
         books: Books,
     ) -> None:
         self.context = context
@@ -58,8 +56,7 @@ class Answering:
         self.following = following
         self.controller = controller
         self.model = model
-        self.judge = judge
-        self.criteria = dialogues.criteria
+        self.judging = judging
         self.books = books
 
     def run(
@@ -84,7 +81,8 @@ class Answering:
             if self.books.detections[one.id, memory, attempt].conflicts
         )
         found = [self._result(*case) for case in cases]
-        self._judge((event.conversation_id, event.answer) for event in found)
+        if self.judging is not None:
+            self.judging.run((event.conversation_id, event.answer) for event in found)
         return [self._judged(event) for event in found]
 
     # ------------------------------------------------------------ what is asked
@@ -168,41 +166,6 @@ class Answering:
     def _given(self, conversation: Conversation, attempt: int, note: str) -> Given:
         record = self.books.answers[conversation.id, attempt, note]
         return Given(record.answer, record.cost)
-
-    def _judge(self, wanted: Iterable[tuple[str, str]]) -> None:
-        judge = self.judge
-        if judge is None:
-            return
-        missing = [
-            case
-            for case in dict.fromkeys(wanted)
-            if case[0] in self.criteria and case not in self.books.verdicts
-        ]
-        in_parallel(
-            missing,
-            lambda case: self._verdict(judge, *case),
-            lambda case, record: self.books.verdicts.add(record),
-            self.section.concurrency,
-            self.context.checkpoint,
-        )
-
-    def _verdict(self, judge: Judge, key: str, answer: str) -> VerdictRecord:
-        reason, spent = "", Cost()
-        for _ in range(self.section.judge.attempts):
-            try:
-                verdict = judge.judge(self.criteria[key], answer)
-            except JudgeFailed as error:
-                reason, spent = str(error), spent + cost_of(error.spent)
-            else:
-                spent += cost_of(verdict.spent)
-                return VerdictRecord(
-                    conversation_id=key,
-                    answer=answer,
-                    passed=verdict.passed,
-                    reason=verdict.reason,
-                    cost=spent,
-                )
-        return VerdictRecord(conversation_id=key, answer=answer, passed=None, reason=reason, cost=spent)
 
     def _judged(self, event: ConversationAnswered) -> ConversationAnswered:
         record = self.books.verdicts.get(event.conversation_id, event.answer)

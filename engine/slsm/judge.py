@@ -27,6 +27,10 @@ class JudgeFailed(SteerError):
     spent = Spent()
 
 
+class JudgeUnreachable(JudgeFailed):
+    """Its server failed."""
+
+
 class Judge(Protocol):
     """Reads one answer; the only one who is given the criterion."""
 

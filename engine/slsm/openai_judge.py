@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.lm.completion import Spent, Unusable, json_object
 from engine.lm.openai_client import OpenAIClient, ServerFailed
 from engine.lm.request_form import Message, Schema
-from engine.slsm.judge import JudgeFailed, Verdict
+from engine.slsm.judge import JudgeFailed, JudgeUnreachable, Verdict
 from engine.slsm.multichallenge import Criterion
 
 _SYSTEM = """\
@@ -43,7 +43,7 @@ class OpenAIJudge:
         try:
             reply = self._client.complete(messages, SCHEMA)
         except ServerFailed as error:
-            raise _failed(error.what, self.name, Spent(error.calls)) from None
+            raise _failed(error.what, self.name, Spent(error.calls), JudgeUnreachable) from None
         try:
             found = json_object(reply)
         except Unusable as error:
@@ -54,7 +54,9 @@ class OpenAIJudge:
         return Verdict(verdict == criterion.pass_criteria, f"{verdict}: {reasoning}", reply.spent)
 
 
-def _failed(what: str, name: str, spent: Spent) -> JudgeFailed:
-    error = JudgeFailed(what=what, where=f"slsm.judge: {name}", mend="check the judge's server and model")
+def _failed(what: str, name: str, spent: Spent, kind: type[JudgeFailed] = JudgeFailed) -> JudgeFailed:
+    error = kind(
+        what=what, where=f"slsm.judge: {name}", mend="check the judge's server and model, then resume"
+    )
     error.spent = spent
     return error

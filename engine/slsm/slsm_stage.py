@@ -14,6 +14,7 @@ from engine.slsm import layout
 from engine.slsm.answering import NO_MEMORY, Answering, Books, Variant
 from engine.slsm.book import Book
 from engine.slsm.following import Following
+from engine.slsm.judging import Judging
 from engine.slsm.parts import make_chat_model, make_controller, make_dialogues, make_judge
 from engine.slsm.policy import Mode
 from engine.slsm.records import AnswerRecord, DetectionRecord, StateRecord, VerdictRecord
@@ -79,9 +80,10 @@ class _Run:
             layout.results(run_dir), ConversationAnswered,
             lambda one: (one.conversation_id, one.mode, one.memory_mode, one.attempt),
         )  # fmt: skip
-        self.answering = Answering(
-            context, self.following, self.controller, self.model, self.judge, self.dialogues, self.books
-        )
+        judging = None
+        if self.judge is not None:
+            judging = Judging(context, self.judge, self.dialogues.criteria, self.books.verdicts)
+        self.answering = Answering(context, self.following, self.controller, self.model, judging, self.books)
 
     def run(self) -> StageResult:
         conversations, size = self.dialogues.conversations, self.section.batch_size

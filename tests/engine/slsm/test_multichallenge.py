@@ -354,6 +354,46 @@ def test_a_judge_that_fails_is_asked_again_then_left_out_and_counted(tmp_path: P
     assert json.loads(layout.summary(tmp_path).read_text())["unjudged"] == 1
 
 
+@pytest.mark.parametrize(("questions", "asked"), [(12, 8), (3, 3)])
+def test_a_judge_that_is_dead_ends_the_stage_and_judges_when_the_run_goes_on(
+    tmp_path: Path, questions: int, asked: int
+) -> None:
+    """After eight answers in a row, or all of fewer."""
+    data = lines(*(record(f"{number}") for number in range(questions)))
+    settings: dict[str, Any] = {"inject": "always", "concurrency": 1}
+    with misbehaving_server(answer) as model:
+        servers = {"answers": model}
+        with (
+            misbehaving_server(judged, ["500"] * 100) as judge,
+            pytest.raises(JudgeFailed, match=r"the server failed \(500\)"),
+        ):
+            run_behind(
+                tmp_path, servers, data, **settings,
+                judge={"kind": "openai", "attempts": 1, "openai": openai(judge)},
+            )  # fmt: skip
+        assert asked <= len(judge.requests) <= asked + 1 and len(model.requests) == questions
+        with misbehaving_server(judged) as judge:
+            run_behind(tmp_path, servers | {"judge": judge}, data, **settings)
+        assert len(judge.requests) == len(model.requests) == questions
+    summary = json.loads(layout.summary(tmp_path).read_text())
+    assert summary["unjudged"] == 0 and summary["score_always_structured"] == 1
+
+
+def test_answers_on_which_the_judge_s_server_fails_now_and_then_are_left_out(tmp_path: Path) -> None:
+    """Seven in a row, one that is judged, four at the end."""
+    data = lines(*(record(f"{number}") for number in range(12)))
+    with (
+        misbehaving_server(answer) as model,
+        misbehaving_server(judged, ["500"] * 7 + [""] + ["500"] * 4) as judge,
+    ):
+        run_behind(
+            tmp_path, {"answers": model}, data, inject="always", concurrency=1,
+            judge={"kind": "openai", "attempts": 1, "openai": openai(judge)},
+        )  # fmt: skip
+    summary = json.loads(layout.summary(tmp_path).read_text())
+    assert summary["unjudged"] == 11 and len(judge.requests) == 12
+
+
 def test_a_model_that_fails_costs_no_answer_that_was_there(tmp_path: Path) -> None:
     data = lines(*(record(f"{number}") for number in range(6)))
     with misbehaving_server(answer, ["", "", "401"]) as model, misbehaving_server(judged) as judge:
