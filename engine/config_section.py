@@ -22,7 +22,8 @@ class VllmSection(Section):
     tensor_parallel_size: PositiveInt = Field(default=1, description="GPUs that share every layer.")
     pipeline_parallel_size: PositiveInt = Field(default=1, description="GPUs that share the layers out.")
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = Field(
-        default=0.9, description="Share of a GPU's memory for weights and key/values."
+        default=0.9,
+        description="Share of a GPU's memory for weights and key/values. A run's models stay loaded while theirs fit.",
     )
     cpu_kvcache_gib: PositiveInt = Field(
         default=4, description="GiB for key/values where vLLM runs on the CPU."

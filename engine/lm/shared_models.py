@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 from engine.config_section import ModelSection
 from engine.events import Event, ModelLoaded
 from engine.lm.protocol import LanguageModel
 
 
+@runtime_checkable
+class _Closes(Protocol):
+    def close(self) -> None: ...
+
+
 class SharedModels:
-    """Each is loaded when it is first asked for, and told of through `emit`."""
+    """Each is loaded when it is first asked for, and told of through `emit`. A stage uses one, so an earlier one may go
+    when another needs its room."""
 
     def __init__(self, emit: Callable[[Event], None]) -> None:
         self._emit = emit
@@ -20,8 +27,17 @@ class SharedModels:
     def __call__(self, section: ModelSection) -> LanguageModel:
         """Raises ModelError."""
         if section not in self._models:
+            self._make_room(section)
             self._models[section] = self._load(section)
         return self._models[section]
+
+    def _make_room(self, section: ModelSection) -> None:
+        """A vLLM takes its share of the device when it starts: end earlier ones until the shares fit together."""
+        held = [earlier for earlier in self._models if earlier.backend == "vllm"]
+        while section.backend == "vllm" and held and _shares([*held, section]) > 1:
+            ended = self._models.pop(held.pop(0))
+            if isinstance(ended, _Closes):
+                ended.close()
 
     def _load(self, section: ModelSection) -> LanguageModel:
         from engine.lm.load import load_model  # torch: seconds that a stage without a model need not wait
@@ -43,3 +59,7 @@ class SharedModels:
             )
         )
         return model
+
+
+def _shares(sections: list[ModelSection]) -> float:
+    return sum(section.vllm.gpu_memory_utilization for section in sections)

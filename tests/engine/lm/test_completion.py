@@ -57,6 +57,7 @@ def test_what_is_no_completion(text: str) -> None:
     [
         ("<think>Is it 4?\nYes.</think>\n\n4", "4"),
         ("  <think></think>4", "4"),
+        ("Is it 4?\nYes.</think>\n\n4", "4"),
         ("4 <think>sure?</think>", "4 <think>sure?</think>"),
         ("<think>cut off in the mid", "<think>cut off in the mid"),
         (None, ""),

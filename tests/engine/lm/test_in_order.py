@@ -1,6 +1,6 @@
 import time
 from collections.abc import Iterator
-from threading import Barrier
+from threading import Barrier, Event
 
 import pytest
 
@@ -35,3 +35,27 @@ def test_nothing_is_asked_after_a_failure_however_late_it_is_looked_at() -> None
         got.extend(found)
     assert got == [0, 1]
     assert asked == [0, 1, 2]
+
+
+def test_of_two_at_once_the_failure_is_told_and_not_the_others_giving_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first one is taken, but looks only when the second has failed."""
+
+    class SeenLate(Event):
+        looks = 0
+
+        def is_set(self) -> bool:
+            self.looks += 1
+            if self.looks == 1:
+                self.wait(10)
+            return super().is_set()
+
+    def ask(item: int) -> int:
+        if item == 1:
+            raise ValueError("one")
+        return item
+
+    monkeypatch.setattr("engine.lm.in_order.Event", SeenLate)
+    with pytest.raises(ValueError, match="one"):
+        list(in_order(ask, range(2), at_once=2))

@@ -7,10 +7,13 @@ import logging
 import threading
 import time
 from email.utils import formatdate
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
+from engine.config_file import load_config
 from engine.errors import ConfigError
 from engine.lm.openai_client import OpenAIClient, ServerFailed
 from engine.lm.openai_section import OpenAISection
@@ -30,6 +33,8 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def section(url: str | None, **changes: Any) -> OpenAISection:
     fields = {"base_url": url, "api_key_env": "TEST_KEY", "timeout": 10.0, "retries": 2}
+    if url is not None and "@" in url:  # refused in a configuration; here is what is behind that
+        return OpenAISection.model_construct(**{**fields, **changes})
     return OpenAISection(**{**fields, **changes})
 
 
@@ -199,6 +204,8 @@ def test_addresses() -> None:
     assert {"p%40ss", "p@ss", "api=key-value", "key-value"} <= set(address_secrets(url))
     assert shown_address("http://[::1") == shown_address("http://h:port/v1")
     assert "h:port" not in shown_address("http://u:p@h:port/v1")
+    assert "p4ss" not in shown_address("ada:p4ss@host:80/v1")
+    assert "ada:p4ss@host:80/v1" in address_secrets("ada:p4ss@host:80/v1")
     assert address_secrets("http://127.0.0.1:8000/v1") == []
     local = (
         "http://127.0.0.1:1/v1",
@@ -218,7 +225,85 @@ def test_addresses() -> None:
     assert not any(map(is_local, others))
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["", "host:80/v1", "ada:s3cret@host/v1", "http://ada:s3cret@host/v1", "http://host/v1?key=s3cret",
+     "http://host/v1#s3cret", "http://[::1/v1", "http://host:s3cret/v1", "http://host:99999/v1", "http://ho st/v1",
+     "ftp://host/v1", "http:///v1"],
+)  # fmt: skip
+def test_a_configuration_takes_addresses_that_can_be_asked_and_shown(tmp_path: Path, address: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(f"slsm: {{judge: {{kind: openai, openai: {{base_url: '{address}'}}}}}}")
+    with pytest.raises(ConfigError, match=r"slsm\.judge\.openai\.base_url.*without user") as caught:
+        load_config(path)
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("field", ["api_key_env", "api_key"])
+@pytest.mark.parametrize("key", ["sk-s3cret", "gsk_S3cret", "hf_s3CRET"])
+def test_a_key_in_a_configuration_is_an_error_that_does_not_repeat_it(
+    tmp_path: Path, field: str, key: str
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(f"slsm: {{judge: {{kind: openai, openai: {{{field}: {key}}}}}}}")
+    with pytest.raises(ConfigError, match=f"slsm.judge.openai.{field}") as caught:
+        load_config(path)
+    assert "s3cret" not in str(caught.value).lower()
+
+
+def test_addresses_that_are_taken() -> None:
+    for address in ("http://[::1]:8000/v1", "https://api.example/v1/accounts/@x/ai", "http://localhost"):
+        assert section(None, base_url=address).base_url == address
+    with pytest.raises(ValidationError):
+        section(None, base_url="http://host/v1?")
+
+
+# ---------------------------------------------------------------- who is asked
+
+
+def test_nobody_is_asked_but_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither whom it sends requests on to, nor one named in the environment."""
+    with misbehaving_server(reply) as other:
+        with misbehaving_server(reply, ["307"] * 3) as server:
+            server.location = other.url + "/chat/completions?key=s3cret"
+            with pytest.raises(
+                ServerFailed, match=r"requests on to http://127.*completions \(307\)"
+            ) as caught:
+                OpenAIClient(section(server.url), "here").complete(HI)
+            assert len(server.requests) == caught.value.calls == 1
+            assert "s3cret" not in str(caught.value)
+        assert not other.requests
+        monkeypatch.setenv("OPENAI_BASE_URL", other.url)
+        monkeypatch.setattr("engine.lm.openai_client._OPENAI", "http://127.0.0.1:9/v1")
+        with pytest.raises(ServerFailed, match="at OpenAI"):
+            OpenAIClient(section(None, retries=0), "here").complete(HI)
+        assert not other.requests
+
+
 # ---------------------------------------------------------------- the key
+
+
+@pytest.mark.parametrize(
+    "broken", ["sk-s3cret\nsk-two", "sk-s3crét", "sk-\u201cs3cret\u201d", "sk-s3cret two"]
+)
+def test_a_key_that_no_header_can_hold_is_not_sent_and_not_shown(
+    broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The transport's own error would repeat it, with its line end written out."""
+    monkeypatch.setenv("TEST_KEY", broken)
+    with pytest.raises(ConfigError, match=r"api_key_env.*TEST_KEY") as caught:
+        OpenAIClient(section("http://127.0.0.1:9/v1"), "here")
+    assert "s3cr" not in str(caught.value)
+
+
+def test_what_stands_for_a_key_is_not_struck_out_of_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_KEY", "test")
+    with misbehaving_server(lambda body: "the latest test", ["", "401"]) as server:
+        asking = OpenAIClient(section(server.url), "here")
+        assert asking.complete(HI).text == "the latest test"
+        with pytest.raises(ServerFailed) as caught:
+            asking.complete(HI)
+        assert "Bearer ***" in str(caught.value)
 
 
 def test_another_machine_without_a_key_is_an_error_that_names_the_variable(

@@ -70,6 +70,14 @@ def test_every_request_is_counted_for_its_role(tmp_path: Path) -> None:
     assert "(429)" in lines(tmp_path)[0]["why"]
 
 
+def test_an_answer_of_no_use_costs_all_the_same(tmp_path: Path) -> None:
+    with misbehaving_server(hello, ["no choices"]) as server:
+        client(server, book := UsageBook(tmp_path), price_prompt=1.0).complete(HI)
+    (total,) = book.totals.values()
+    assert (total.requests, total.answered, total.prompt_tokens) == (2, 1, 200)
+    assert total.cost == pytest.approx(200 / 1e6)
+
+
 def test_the_last_attempt_that_fails_is_the_failure(tmp_path: Path) -> None:
     book = UsageBook(tmp_path)
     with misbehaving_server(hello, ["500"] * 3) as server, pytest.raises(ServerFailed):
@@ -161,7 +169,7 @@ def test_the_key_is_in_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_no_more_requests_under_way_than_the_server_may_have() -> None:
-    """Two roles share the places of their server."""
+    """Two roles share the places of their server, however each of them ends its address."""
     under_way, most, guard = 0, 0, threading.Lock()
 
     def slow(body: dict[str, Any]) -> str:
@@ -176,9 +184,12 @@ def test_no_more_requests_under_way_than_the_server_may_have() -> None:
 
     servers = KnownServers()
     with misbehaving_server(slow) as server:
-        section = OpenAISection(base_url=server.url, api_key_env="none", concurrency=3)
+        sections = [
+            OpenAISection(base_url=server.url + end, api_key_env="none", concurrency=3) for end in ("", "/")
+        ]
         roles = [
-            OpenAIClient(section, "here", role=role, servers=servers) for role in ("judge", "controller")
+            OpenAIClient(section, "here", role=role, servers=servers)
+            for section, role in zip(sections, ("judge", "controller"), strict=True)
         ]
         threads = [threading.Thread(target=roles[i % 2].complete, args=(HI,)) for i in range(16)]
         for thread in threads:

@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.config import ModelSection
 from engine.errors import ModelError
 from engine.lm.protocol import Branch, Request, Sampling, Steer
+from engine.lm.shared_models import SharedModels
 from tests.engine.lm.same import assert_same
 from tests.engine.lm.test_generate import random_requests
 from tests.engine.lm.test_prefixes import Walk
-from tests.engine.lm.vllm.conftest import literal_of, running
+from tests.engine.lm.vllm.conftest import SMALL, literal_of, running
 
 pytest.importorskip("vllm", reason="vLLM is not installed here: `make test-vllm` has it")
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
@@ -242,6 +244,26 @@ def test_a_vllm_that_shares_steered_blocks_is_refused(tiny: Tiny, monkeypatch: p
         running(tiny("qwen2")),
     ):
         pass
+
+
+def test_a_second_model_takes_the_place_of_the_first(tiny: Tiny) -> None:
+    """Stages of one run may each have a model of their own."""
+    before = set(_children(os.getpid(), "VLLM"))
+    models = SharedModels(lambda event: None)
+    sections = [
+        ModelSection.model_validate(
+            {"backend": "vllm", "path": str(tiny(name)), "dtype": "float32", "threads": 1, "vllm": SMALL}
+        )
+        for name in ("qwen2", "llama")
+    ]
+    models(sections[0])
+    (first,) = set(_children(os.getpid(), "VLLM")) - before
+    second = models(sections[1])
+    assert not _lives(first)
+    try:
+        assert len(second.generate([Request([70, 71], Sampling(5))])[0].tokens) == 5
+    finally:
+        second.close()  # type: ignore[attr-defined]
 
 
 def test_a_killed_engine_is_an_error_and_leaves_nothing(tiny: Tiny) -> None:
