@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Mapping
 
 from rich.console import Console
@@ -11,10 +13,12 @@ from rich.text import Text
 from app.batch_display import make_console
 from engine.doctor.capabilities import Capability
 from engine.doctor.server import Looked, look
-from engine.lm.server_address import is_local, shown_address
+from engine.lm.server_address import is_bare, is_local, shown_address
+from engine.lm.server_key import NO_KEY, is_variable
 
-NO_KEY = "none"
 _MARKS = {"ok": ("ok  ", "green"), "no": ("no  ", "yellow"), "unknown": ("?   ", "dim")}
+_PLAIN = re.compile(r"[A-Za-z][\w.-]*(?:[/:]+[\w.-]+)*/?")
+"""What a flow mapping of YAML takes without quotes."""
 _NEEDED = frozenset(["reachable", "models", "chat completions"])
 
 
@@ -27,6 +31,9 @@ def run_server_doctor(
 ) -> int:
     """Print what is found, one by one; 0 if a role can use the server, else 1. The key is never printed."""
     console = console or make_console()
+    if not is_variable(key_env):
+        _say(console, "--key-env takes the name of the variable that holds the key, not the key")
+        return 1
     key = "" if key_env == NO_KEY else environment.get(key_env, "").strip()
     if key:
         _say(console, f"looking at {shown_address(server)} with the key in {key_env}")
@@ -35,6 +42,8 @@ def run_server_doctor(
     for found in look(server, key, key_env, model):
         if isinstance(found, Looked):
             _verdict(console, found, key_env if key or not is_local(server) else NO_KEY)
+            if found.usable and not is_bare(server):
+                _say(console, "a configuration takes no user, password or query: the key alone has to do")
             return 0 if found.usable else 1
         console.print(_line(found), soft_wrap=True)
     return 1
@@ -53,7 +62,12 @@ def _verdict(console: Console, found: Looked, key_env: str) -> None:
         return
     roles = "reflector, judge, controller, model" + (", vision" if found.images else "")
     console.print(Text(f"can be: {roles}", style="bold"))
-    _say(console, f"openai: {{model: {found.model}, base_url: {found.base_url}, api_key_env: {key_env}}}")
+    model, base_url = _quoted(found.model), _quoted(found.base_url)
+    _say(console, f"openai: {{model: {model}, base_url: {base_url}, api_key_env: {key_env}}}")
+
+
+def _quoted(text: str) -> str:
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
 def _say(console: Console, text: str) -> None:

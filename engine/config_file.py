@@ -19,6 +19,8 @@ Location = tuple[str | int, ...]
 
 _SCHEMA: Schema = Config.model_json_schema()
 _LONGEST_VALUE = 60
+_SECRETS = ("api_key", "apikey", "password", "secret", "token")
+"""In names of fields that hold what no error repeats."""
 
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
@@ -136,7 +138,11 @@ def _explain(error: ValidationError, path: Path, origins: dict[Location, str]) -
         place = found["loc"]
         where = f"{_origin(place, path, origins)} {_dotted(place)}".rstrip()
         if found["type"] == "extra_forbidden":
-            yield Problem(where, _shown(found["input"]), f"a known field{_meant(place)}")
+            hidden = isinstance(found["input"], str) and any(
+                part in str(place[-1]).lower() for part in _SECRETS
+            )
+            shown = "a text that is not repeated here" if hidden else _shown(found["input"])
+            yield Problem(where, shown, f"a known field{_meant(place)}")
         elif found["type"] == "value_error":
             yield Problem(where, "", found["msg"].removeprefix("Value error, "))
         else:

@@ -28,7 +28,7 @@ PASSING = frozenset(FAULTS[: FAULTS.index("401")])
 
 class MisbehavingServer(ThreadingHTTPServer):
     """Does what `script` says, one entry a request ("" is to behave), then what `fault_of` says. `requests` keeps the
-    bodies, `headers` what was sent with them."""
+    bodies, `headers` what was sent with them; `location`: where a fault 3xx sends on to."""
 
     daemon_threads = True
     request_queue_size = 128  # many may come at once
@@ -39,6 +39,7 @@ class MisbehavingServer(ThreadingHTTPServer):
     ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.lists_models = lists_models
+        self.location = ""
         self.answer = answer
         self.script = list(script)
         self.fault_of = fault_of
@@ -101,6 +102,8 @@ class _Handler(BaseHTTPRequestHandler):
             case _ if fault[:3].isdigit():
                 key = self.headers.get("Authorization", "")
                 headers = {"Retry-After": "0.05"} if "Retry" in fault else {}
+                if fault[0] == "3":
+                    headers["Location"] = self.mine.location
                 if "date" in fault:
                     headers["Retry-After"] = formatdate(time.time() + 7, usegmt=True)
                 self._refuse(int(fault[:3]), f"{fault} for {key} at {self.path}", headers)
@@ -117,6 +120,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(b"<html>busy</html>")
             case "no completion":
                 self._send(b'{"object": "list", "data": []}')
+            case "no choices":
+                self._send(self._completion("").replace(b'"choices": [', b'"choices": [], "others": ['))
             case _:
                 self._send(self._misreply(fault, self.mine.answer(body)))
 

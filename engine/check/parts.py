@@ -15,6 +15,7 @@ from engine.config import Config
 from engine.config_section import ModelSection
 from engine.lm.openai_section import OpenAISection
 from engine.lm.server_address import is_local
+from engine.lm.server_key import NO_KEY, fits_header
 from engine.versions import package_version
 
 _ESM = ("mine", "eval")
@@ -177,9 +178,13 @@ def _embedder(findings: Findings, where: str, name: str) -> None:
 def _key(findings: Findings, where: str, section: OpenAISection) -> None:
     """Whether the variable is set: its value is nobody's business."""
     name, place = section.api_key_env, f"{where}.api_key_env"
-    if name == "none":
+    key = os.environ.get(name, "").strip()
+    if name == NO_KEY:
         findings.here("no key is wanted", place)
-    elif os.environ.get(name, "").strip():
+    elif not fits_header(key):
+        what = f"{name} holds spaces, line ends or signs beyond ASCII"
+        findings.found.append(Finding("wrong", what, place, "copy the key again"))
+    elif key:
         findings.here(f"{name} is set", place)
     elif section.base_url is not None and is_local(section.base_url):
         findings.here(f"{name} is not set: a server on this machine is asked without key", place)

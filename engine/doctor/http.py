@@ -62,11 +62,11 @@ class Http:
         self._timeout = timeout
         self._secrets = [key] * bool(key) + address_secrets(base_url)
         self._headers = {"Content-Type": "application/json", "User-Agent": "steer-tui"}
-        if key:
-            self._headers["Authorization"] = f"Bearer {key}"
-        elif "@" in parts.netloc:
+        if "@" in parts.netloc:  # whoever names it means it
             user = unquote(parts.netloc.rpartition("@")[0]).encode()
             self._headers["Authorization"] = f"Basic {base64.b64encode(user).decode()}"
+        elif key:
+            self._headers["Authorization"] = f"Bearer {key}"
         self._opener = build_opener(_NoRedirects)
 
     def below(self, path: str) -> Http:

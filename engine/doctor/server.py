@@ -11,10 +11,14 @@ from engine.doctor.chat_probe import ChatProbe, Said
 from engine.doctor.http import Answer, Http
 from engine.doctor.product import find_product
 from engine.doctor.side_by_side import side_by_side
+from engine.lm.server_address import is_address
+from engine.lm.server_key import fits_header
 
 TIMEOUT = 120.0
 """Seconds for one answer: a server may have to load its model first."""
 _AT_ONCE = 4
+_NO_LIST = (404, 405, 501)
+_BASE = "is this the base of an OpenAI-compatible interface? it often ends in /v1"
 _HINTS = {
     ("SGLang", "seed"): "SGLang honours seeds where it is started with --enable-deterministic-inference"
 }
@@ -39,12 +43,17 @@ def look(
     base_url: str, key: str, key_env: str, model: str | None = None, timeout: float = TIMEOUT
 ) -> Iterator[Capability | Looked]:
     """What is found, as it is found; a `Looked` is the last. `key` "" asks without; `key_env` is how it is named."""
-    if not _is_address(base_url):
+    if not is_address(base_url):
         yield Capability("reachable", "no", "not an address", "give it as http://host:port/v1")
         yield Looked(False)
         return
+    if not fits_header(key):
+        text = f"the key in {key_env} holds spaces, line ends or signs beyond ASCII"
+        yield Capability("reachable", "no", text, "copy it again")
+        yield Looked(False)
+        return
     http, models = _found(Http(base_url, key, timeout))
-    reached = _reachable(http, models, base_url, bool(key), key_env)
+    reached = _reachable(http, models, base_url, bool(key), key_env, model)
     yield reached
     if reached.state == "no":
         yield Looked(False)
@@ -75,14 +84,6 @@ def look(
     yield Looked(True, http.address, name, sees)
 
 
-def _is_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-
-
 def _found(http: Http) -> tuple[Http, Answer]:
     """The server where its models are: below the address, or below `/v1` of it."""
     models = http.get("/models")
@@ -93,7 +94,9 @@ def _found(http: Http) -> tuple[Http, Answer]:
     return (below, other) if other.good or other.status in (401, 403) else (http, models)
 
 
-def _reachable(http: Http, models: Answer, given: str, has_key: bool, key_env: str) -> Capability:
+def _reachable(
+    http: Http, models: Answer, given: str, has_key: bool, key_env: str, model: str | None
+) -> Capability:
     if models.status in (401, 403):
         meaning = f"the key in {key_env} is not taken" if has_key else f"set {key_env} to a key"
         return Capability("reachable", "no", f"{http.address} wants a key ({models.status})", meaning)
@@ -101,10 +104,11 @@ def _reachable(http: Http, models: Answer, given: str, has_key: bool, key_env: s
         return Capability(
             "reachable", "no", f"{http.address}: {models.problem}", "start the server, check the address"
         )
-    if not models.good:
-        meaning = "is this the base of an OpenAI-compatible interface? it often ends in /v1"
-        return Capability("reachable", "no", f"{http.address}/models: {models.why()}", meaning)
     text = f"{http.address}, {models.seconds * 1000:.0f} ms"
+    if model and models.status in _NO_LIST:
+        return Capability("reachable", "ok", f"{text}, without a list of models")
+    if not models.good:
+        return Capability("reachable", "no", f"{http.address}/models: {models.why()}", _BASE)
     moved = urlsplit(given).path.rstrip("/") != urlsplit(http.address).path.rstrip("/")
     return Capability("reachable", "ok", text + (f" (base_url has to be {http.address})" if moved else ""))
 
@@ -133,7 +137,8 @@ def _models(models: Answer, wanted: str | None) -> tuple[Capability, str]:
 
 def _chat(probe: ChatProbe, first: Said, name: str) -> Capability:
     if first.reply is None:
-        return Capability("chat completions", "no", first.answer.why(), f"{name} can be used for no role")
+        meaning = _BASE if first.answer.status in _NO_LIST else f"{name} can be used for no role"
+        return Capability("chat completions", "no", first.answer.why(), meaning)
     text = f"in {first.answer.seconds:.1f} s"
     meaning = "; ".join(f"the model {note}" for note in probe.notes)
     if not first.text.strip():

@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
-_THOUGHT = re.compile(r"\A\s*<think>.*?</think>\s*", re.S)
+# Where the prompt's template opens the thought already (DeepSeek-R1, QwQ), only its end is in the answer.
+_THOUGHT = re.compile(r"\A(?:\s*<think>.*?|(?:(?!<think>).)*?)</think>\s*", re.S)
 _FENCED = re.compile(r"\A\s*```(?:json)?[ \t]*\n(.*?)\n?\s*```\s*\Z", re.S | re.I)
 
 
@@ -34,7 +35,15 @@ class Reply:
 
 
 class Unusable(ValueError):
-    """The reply is not what was asked for; the text says why, in words that a model can be told."""
+    """The reply is not what was asked for; the text says why, in words that a model can be told. Tokens as in `Reply`,
+    where there is none."""
+
+    def __init__(
+        self, why: str, prompt_tokens: int | None = None, completion_tokens: int | None = None
+    ) -> None:
+        super().__init__(why)
+        self.prompt_tokens = prompt_tokens
+        self.completion_tokens = completion_tokens
 
 
 def read_completion(body: str) -> Reply:
@@ -43,15 +52,16 @@ def read_completion(body: str) -> Reply:
     Raises ValueError or RecursionError where `body` is no JSON, and Unusable where it is no completion.
     """
     found = json.loads(body)
+    prompt, completion = _tokens(found.get("usage") if isinstance(found, dict) else None)
+    none = Unusable("the answer is no chat completion", prompt, completion)
     try:
         choice = found["choices"][0]
         message = choice["message"]
         text, refusal = message.get("content") or "", message.get("refusal") or ""
-        prompt, completion = _tokens(found.get("usage"))
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise Unusable("the answer is no chat completion") from None
+        raise none from None
     if not isinstance(text, str) or not isinstance(refusal, str):
-        raise Unusable("the answer is no chat completion")
+        raise none
     # JSON may hold halves of letters, which no file can.
     text, refusal = (told.encode(errors="replace").decode() for told in (text, refusal))
     return Reply(_THOUGHT.sub("", text), str(choice.get("finish_reason")), refusal, prompt, completion)

@@ -68,9 +68,9 @@ class KnownServers:
     def server(self, address: str, model: str) -> KnownServer:
         """What is known of a model there."""
         with self._guard:
-            return self._servers.setdefault((address, model), KnownServer())
+            return self._servers.setdefault((address.rstrip("/"), model), KnownServer())
 
     def places(self, address: str) -> Places:
         """Those of a server, whoever asks it."""
         with self._guard:
-            return self._places.setdefault(address, Places())
+            return self._places.setdefault(address.rstrip("/"), Places())

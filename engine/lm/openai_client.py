@@ -23,11 +23,14 @@ from engine.lm.known_servers import KnownServers
 from engine.lm.request_form import Asked, Message, RequestForm, Schema, other_form
 from engine.lm.request_rate import RequestRate
 from engine.lm.retry_after import LONGEST_WAIT, retry_after
-from engine.lm.server_address import address_secrets, is_local, shown_address
+from engine.lm.server_address import address_secrets, is_address, is_local, shown_address
+from engine.lm.server_key import NO_KEY, fits_header
 from engine.lm.server_usage import Outcome, RequestRecord
 
-NO_KEY = "none"
-"""As `api_key_env`: the server wants no key."""
+_OPENAI = "https://api.openai.com/v1"
+"""Said, as the library would look for another address in the environment."""
+_SHORTEST_KEY = 8
+"""What stands for a key where none is wanted (`EMPTY`, `x`) is shorter, and part of other words."""
 _FIRST_WAIT = 1.0
 _LONGEST_QUOTE = 200
 _PASSING = {408: "the server waited too long for the request", 409: "the server is busy with another request",
@@ -68,12 +71,14 @@ class OpenAIConfig(Protocol):
 @dataclass(frozen=True)
 class _Failure:
     """What went wrong. `wait`: seconds the server asks for; `final`: asking again is of no use; `adapted`: the
-    request was refused for its form, which is another now."""
+    request was refused for its form, which is another now. Tokens as in `Reply`: an answer of no use costs, too."""
 
     what: str
     wait: float | None = None
     final: bool = False
     adapted: bool = False
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
 
 
 @dataclass
@@ -108,7 +113,10 @@ class OpenAIClient:
         for any server but one on this machine.
         """
         key = _key(config, where, notice)
-        from openai import AsyncOpenAI  # a second: only who speaks to a server waits for it
+        from openai import (
+            AsyncOpenAI,
+            DefaultAsyncHttpxClient,
+        )  # a second: only who asks a server waits for it
 
         for name in ("httpx", "httpx2"):  # they log whole addresses
             logging.getLogger(name).setLevel(logging.WARNING)
@@ -124,7 +132,12 @@ class OpenAIClient:
         self._told_uncounted = False
         self._rate = RequestRate(requests_per_minute)
         self._client = AsyncOpenAI(
-            api_key=key or "none", base_url=config.base_url, timeout=config.timeout, max_retries=0
+            api_key=key or "none",
+            base_url=config.base_url or _OPENAI,
+            timeout=config.timeout,
+            max_retries=0,
+            # Where a server sends requests on to, nobody has said that they may go.
+            http_client=DefaultAsyncHttpxClient(follow_redirects=False),
         )
 
     def __repr__(self) -> str:
@@ -216,7 +229,9 @@ class OpenAIClient:
             # The library's own words are "Connection error."; why it failed is in what it comes from.
             return _Failure(self._told("the connection failed", error.__cause__ or error))
         except Unusable as error:
-            return _Failure(str(error))
+            return _Failure(
+                str(error), prompt_tokens=error.prompt_tokens, completion_tokens=error.completion_tokens
+            )
         except (openai.APIError, ValueError, RecursionError) as error:
             return _Failure(self._told("the answer cannot be read", error))
         except Exception as error:  # a body that breaks off surfaces as an error of the transport library
@@ -240,6 +255,10 @@ class OpenAIClient:
         if other is not None:
             self._learn(form, *other)
             return _Failure(self._told(f"the form was refused ({status})", error), adapted=True)
+        if 300 <= status < 400:
+            there = error.response.headers.get("location", "")
+            to = shown_address(there) if is_address(there) else "another path"
+            return _Failure(self.scrub(f"the server sends requests on to {to} ({status})"), final=True)
         if status in _PASSING or status >= 500:
             what = self._told(f"{_PASSING.get(status, 'the server failed')} ({status})", error)
             return _Failure(what, retry_after(error.response.headers, time.time()))
@@ -254,8 +273,8 @@ class OpenAIClient:
         tokens = (reply.prompt_tokens or 0) + (reply.completion_tokens or 0)
         reply = replace(
             reply,
-            text=self.scrub(reply.text),
-            refusal=self.scrub(reply.refusal),
+            text=self.scrub(reply.text, _SHORTEST_KEY),
+            refusal=self.scrub(reply.refusal, _SHORTEST_KEY),
             spent=Spent(1, tokens, self._cost(reply) or 0.0),
         )
         if asked.schema is not None and not form.schema_in_prompt and not _is_json(reply):
@@ -263,7 +282,7 @@ class OpenAIClient:
             self._learn(form, replace(form, tell_schema=True), told)
         return reply
 
-    def _cost(self, reply: Reply) -> float | None:
+    def _cost(self, reply: Reply | _Failure) -> float | None:
         """None where prices or tokens are not known."""
         prompt, completion = self._config.price_prompt, self._config.price_completion
         if reply.prompt_tokens is None or not (prompt or completion):
@@ -288,12 +307,12 @@ class OpenAIClient:
                 time=round(time.time(), 3), stage=self._stage, role=self._role,
                 server=self._server, model=self._config.model, outcome=outcome, attempt=attempt,
                 why=found.what if isinstance(found, _Failure) else "",
-                prompt_tokens=reply.prompt_tokens if reply else None,
-                completion_tokens=reply.completion_tokens if reply else None,
+                prompt_tokens=found.prompt_tokens,
+                completion_tokens=found.completion_tokens,
                 characters_sent=_characters(asked.messages) if uncounted else 0,
                 characters_received=len(reply.text) if reply and uncounted else 0,
                 seconds=round(time.monotonic() - waiting.began, 3), waited=round(waiting.before, 3),
-                cost=self._cost(reply) if reply else None,
+                cost=self._cost(found),
             )
         )  # fmt: skip
 
@@ -301,10 +320,11 @@ class OpenAIClient:
         text = " ".join(self.scrub(str(error)).split())
         return f"{what}: {text[:_LONGEST_QUOTE]}" if text else what
 
-    def scrub(self, text: str) -> str:
-        """`text` without the key and what is secret of the address."""
+    def scrub(self, text: str, shortest: int = 1) -> str:
+        """`text` without the key and what is secret of the address, as far as these are not shorter."""
         for secret in self._secrets:
-            text = text.replace(secret, "***")
+            if len(secret) >= shortest:
+                text = text.replace(secret, "***")
         return text
 
     def _failed(self, what: str, calls: int) -> ServerFailed:
@@ -344,6 +364,11 @@ def _key(config: OpenAIConfig, where: str, notice: Callable[[str], None]) -> str
     if config.api_key_env == NO_KEY:
         return ""
     key = os.environ.get(config.api_key_env, "").strip()
+    if key and not fits_header(key):
+        allowed = (
+            f"a key in the environment variable {config.api_key_env}, of ASCII, without spaces or line ends"
+        )
+        raise ConfigError([Problem(f"{where}.api_key_env", config.api_key_env, allowed)])
     if key:
         return key
     if config.base_url is not None and is_local(config.base_url):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from engine.config_section import NonNegativeInt, PositiveInt, Section
+from engine.lm.server_address import is_bare
+from engine.lm.server_key import is_variable
 
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -17,7 +19,7 @@ class OpenAISection(Section):
 
     model: str = Field(default="gpt-4o", min_length=1, description="Name of the model on the server.")
     base_url: str | None = Field(
-        default=None, description="Address of the server, without password; none: OpenAI's own."
+        default=None, description="Address of the server, without password or query; none: OpenAI's own."
     )
     api_key_env: str = Field(
         default="OPENAI_API_KEY",
@@ -35,3 +37,19 @@ class OpenAISection(Section):
     temperature: Annotated[float, Field(ge=0, le=2)] = Field(default=0.0, description="Sampling temperature.")
     price_prompt: NonNegative = Field(default=0.0, description="Price of a million prompt tokens.")
     price_completion: NonNegative = Field(default=0.0, description="Price of a million completion tokens.")
+
+    # These errors do not repeat what was found: it may be a key. A run's folder keeps its configuration.
+
+    @field_validator("base_url")
+    @classmethod
+    def _shows_nothing(cls, url: str | None) -> str | None:
+        if url is not None and not is_bare(url):
+            raise ValueError("an address like http://127.0.0.1:8000/v1, without user, password or query")
+        return url
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _names_a_variable(cls, name: str) -> str:
+        if not is_variable(name):
+            raise ValueError("the name of an environment variable that holds the key, not the key; or `none`")
+        return name

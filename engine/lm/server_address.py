@@ -10,6 +10,17 @@ _SHORTEST_SECRET = 4
 """Shorter pieces would be struck out of words that have nothing to do with them."""
 
 
+def is_address(url: str) -> bool:
+    """Whether requests can be sent there: http or https, a host, a port that can be one."""
+    parts = _split(url)
+    return parts is not None and parts.port != 0 and url.isprintable() and " " not in url
+
+
+def is_bare(url: str) -> bool:
+    """Whether it is an address without anything that may be secret."""
+    return is_address(url) and "@" not in urlsplit(url).netloc and not {"?", "#"} & set(url)
+
+
 def shown_address(url: str) -> str:
     """Scheme, host, port and path: neither user nor password nor query."""
     parts = _split(url)
@@ -43,9 +54,10 @@ def is_local(url: str) -> bool:
 
 
 def _split(url: str) -> SplitResult | None:
+    """None for what is no address: who leaves `http://` out has the password in another place."""
     try:
         parts = urlsplit(url)
         _ = parts.port  # a port that is none is found only here
     except ValueError:
         return None
-    return parts
+    return parts if parts.scheme in ("http", "https") and parts.hostname else None

@@ -149,6 +149,10 @@ def test_a_keys_name_is_told_and_never_the_key(
     assert run_check([path]) == 0
     out = capsys.readouterr().out
     assert "OPENAI_API_KEY is set" in out and "variable OTHER is not set" in out and "zyxomma" not in out
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-zyxomma\nsk-two")
+    assert run_check([path]) == 2
+    out = capsys.readouterr().out
+    assert "OPENAI_API_KEY holds" in out and "zyxomma" not in out
 
 
 def test_packages_and_programs(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from app.cli import main
 from app.server_doctor import run_server_doctor
 from engine.doctor.capabilities import Capability
 from engine.doctor.server import Looked, look
+from engine.yaml_text import parse
 from tests.misbehaving_server import misbehaving_server
 from tests.server_products import PRODUCTS, Product, product_server
 
@@ -150,6 +151,14 @@ def test_a_redirect_does_not_take_the_key_along() -> None:
     assert not end.usable and "307" in found["reachable"].text
 
 
+def test_a_key_that_no_header_can_hold_is_not_shown() -> None:
+    """The transport's own error would repeat it, with its line end written out."""
+    with product_server("vLLM") as server:
+        found, end = looked(server.root + "/v1", key="sk-s3cret\nsk-two")
+        assert not server.asked
+    assert not end.usable and "TEST_KEY" in found["reachable"].text and "s3cret" not in str(found)
+
+
 @pytest.mark.parametrize("address", ["nonsense", "ftp://host/v1", "http://", "http://[::1"])
 def test_what_is_no_address(address: str) -> None:
     found, end = looked(address)
@@ -165,12 +174,23 @@ def test_nobody_there() -> None:
 def test_a_name_and_password_in_the_address_are_sent_and_not_shown() -> None:
     with product_server("vLLM") as server:
         url = server.root.replace("http://", "http://ada:secret-word@") + "/v1"
-        found, end = looked(url)
-        assert server.asked[0][1]["authorization"].startswith("Basic ")
+        found, end = looked(url, key=KEY)
+        assert server.asked[0][1]["authorization"].startswith("Basic "), "as the client does"
     assert end.usable and "secret-word" not in str(found) + end.base_url
 
 
 # ---------------------------------------------------------------- servers in trouble
+
+
+def test_a_server_that_lists_no_models_is_asked_for_the_one_that_is_named() -> None:
+    with misbehaving_server(lambda body: "hello") as server:
+        found, end = looked(server.url)
+        assert not end.usable and "/v1" in found["reachable"].meaning
+        found, end = looked(server.url, model="m")
+        assert end.usable and end.model == "m" and "without a list" in found["reachable"].text
+    with misbehaving_server(lambda body: "hello", fault_of=lambda body: "404") as server:
+        found, end = looked(server.url, model="m")
+        assert not end.usable and "often ends in /v1" in found["chat completions"].meaning
 
 
 @pytest.mark.parametrize(
@@ -237,6 +257,29 @@ def test_the_end_says_what_to_write_into_a_configuration() -> None:
         code, text = printed(server.root + "/v1", "none", TEST_KEY=KEY)
         assert all("authorization" not in headers for _, headers in server.asked)
     assert code == 0 and "api_key_env: none" in text and ", vision" not in text
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url"), [("qwen2.5:7b", "http://[::1]:8000/v1"), ("@cf/meta/llama", "http://h:80/v1")]
+)
+def test_what_is_to_be_written_can_be_read(
+    model: str, base_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(*arguments: object) -> list[Looked]:
+        return [Looked(True, base_url, model)]
+
+    monkeypatch.setattr("app.server_doctor.look", found)
+    _, text = printed("http://ada:s3cret@h/v1", "none")
+    line = next(line for line in text.splitlines() if line.startswith("openai:"))
+    assert parse(line).value["openai"] == {"model": model, "base_url": base_url, "api_key_env": "none"}
+    assert "s3cret" not in text and "no user, password or query" in text
+
+
+def test_a_key_in_the_place_of_its_name_is_not_repeated() -> None:
+    code, text = printed("http://127.0.0.1:9/v1", "sk-s3cret")
+    assert code == 1 and "s3cret" not in text and "the name of the variable" in text
+    code, text = printed("ada:s3cret@127.0.0.1:9/v1")
+    assert code == 1 and "s3cret" not in text and "not an address" in text
 
 
 def test_a_server_of_no_use_is_exit_code_1() -> None:
