@@ -28,7 +28,8 @@ PASSING = frozenset(FAULTS[: FAULTS.index("401")])
 
 class MisbehavingServer(ThreadingHTTPServer):
     """Does what `script` says, one entry a request ("" is to behave), then what `fault_of` says. `requests` keeps the
-    bodies, `headers` what was sent with them; `location`: where a fault 3xx sends on to."""
+    bodies, `headers` what was sent with them; `location`: where a fault 3xx sends on to; `refusal`: the
+    body of a fault 422."""
 
     daemon_threads = True
     request_queue_size = 128  # many may come at once
@@ -40,6 +41,7 @@ class MisbehavingServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.lists_models = lists_models
         self.location = ""
+        self.refusal = ""
         self.answer = answer
         self.script = list(script)
         self.fault_of = fault_of
@@ -104,6 +106,10 @@ class _Handler(BaseHTTPRequestHandler):
                 headers = {"Retry-After": "0.05"} if "Retry" in fault else {}
                 if fault[0] == "3":
                     headers["Location"] = self.mine.location
+                if "at once" in fault:
+                    headers["Retry-After"] = "0"
+                if "for good" in fault:
+                    headers["x-should-retry"] = "false"
                 if "date" in fault:
                     headers["Retry-After"] = formatdate(time.time() + 7, usegmt=True)
                 self._refuse(int(fault[:3]), f"{fault} for {key} at {self.path}", headers)
@@ -162,7 +168,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _refuse(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
         error = {"error": {"message": message, "type": "on purpose"}}
-        self._send(json.dumps(error).encode(), status, headers)
+        body = self.mine.refusal if status == 422 else json.dumps(error)
+        self._send(body.encode(), status, headers)
 
     def _drip(self, body: bytes) -> None:
         """A byte every tenth of a second: no single read waits long, the whole takes half a minute."""

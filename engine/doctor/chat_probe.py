@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from engine.doctor.http import Answer, Http
 from engine.lm.completion import Reply, Unusable, read_completion
+from engine.lm.refusal import refusal_text
 from engine.lm.request_form import Asked, Message, RequestForm, Schema, other_form
 from engine.lm.retry_after import retry_after
 
@@ -85,7 +86,7 @@ class ChatProbe:
         while True:
             asked = Asked(messages, max_tokens, 0.0)
             said = self.send(self.form.body(asked))
-            other = other_form(self.form, asked, said.answer.status, said.answer.text)
+            other = other_form(self.form, asked, said.answer.status, refusal_text(said.answer.text))
             if said.reply is not None or other is None:
                 return said
             self.form = other[0]

@@ -13,6 +13,7 @@ from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from engine.lm.refusal import refusal_text
 from engine.lm.server_address import address_secrets
 
 _CHUNK = 1 << 16
@@ -41,9 +42,7 @@ class Answer:
         """What is wrong, in a few words: the status with the server's own message."""
         if self.problem:
             return self.problem
-        told = self.body.get("error", self.body) if isinstance(self.body, dict) else self.text
-        told = told.get("message", told) if isinstance(told, dict) else told
-        words = " ".join(str(told).split())[:_LONGEST_QUOTE]
+        words = " ".join(refusal_text(self.text).split())[:_LONGEST_QUOTE]
         return f"{self.status}: {words}" if words else str(self.status)
 
 

@@ -20,6 +20,7 @@ from engine.errors import ConfigError, Problem, SteerError
 from engine.lm.background import LOOK_EVERY, finish
 from engine.lm.completion import Reply, Spent, Unusable, read_completion, usable_json
 from engine.lm.known_servers import KnownServers
+from engine.lm.refusal import refusal_text
 from engine.lm.request_form import Asked, Message, RequestForm, Schema, other_form
 from engine.lm.request_rate import RequestRate
 from engine.lm.retry_after import LONGEST_WAIT, retry_after
@@ -168,7 +169,7 @@ class OpenAIClient:
             if self._hopeless(found, tries):
                 attempts = "" if found.final else f" ({tries} attempts)"
                 raise self._failed(found.what + attempts, calls)
-            pause = wait if found.wait is None else found.wait
+            pause = found.wait or wait  # at once, again and again, is how attempts are used up
             self._sleep(pause)
             waiting.before += pause
             wait = min(2 * wait, LONGEST_WAIT)
@@ -251,18 +252,21 @@ class OpenAIClient:
 
     def _refused(self, status: int, error: Any, asked: Asked, form: RequestForm) -> _Failure:
         """What a status other than 2xx means."""
-        other = other_form(form, asked, status, str(error))
+        said = refusal_text(error.response.text)  # the library's own words leave most of it out
+        other = other_form(form, asked, status, said)
         if other is not None:
             self._learn(form, *other)
-            return _Failure(self._told(f"the form was refused ({status})", error), adapted=True)
+            return _Failure(self._told(f"the form was refused ({status})", said), adapted=True)
         if 300 <= status < 400:
             there = error.response.headers.get("location", "")
             to = shown_address(there) if is_address(there) else "another path"
             return _Failure(self.scrub(f"the server sends requests on to {to} ({status})"), final=True)
         if status in _PASSING or status >= 500:
-            what = self._told(f"{_PASSING.get(status, 'the server failed')} ({status})", error)
-            return _Failure(what, retry_after(error.response.headers, time.time()))
-        return _Failure(self._told(f"the server refused the request ({status})", error), final=True)
+            what = self._told(f"{_PASSING.get(status, 'the server failed')} ({status})", said)
+            headers = error.response.headers
+            hopeless = headers.get("x-should-retry") == "false"
+            return _Failure(what, retry_after(headers, time.time()), final=hopeless)
+        return _Failure(self._told(f"the server refused the request ({status})", said), final=True)
 
     def _learn(self, old: RequestForm, new: RequestForm, what: str) -> None:
         if self._known.learn(old, new):
@@ -316,7 +320,7 @@ class OpenAIClient:
             )
         )  # fmt: skip
 
-    def _told(self, what: str, error: BaseException) -> str:
+    def _told(self, what: str, error: BaseException | str) -> str:
         text = " ".join(self.scrub(str(error)).split())
         return f"{what}: {text[:_LONGEST_QUOTE]}" if text else what
 

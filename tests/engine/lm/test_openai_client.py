@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 import time
 from email.utils import formatdate
@@ -130,6 +131,21 @@ def test_retry_after_is_honoured_whatever_the_status(status: str) -> None:
     assert waits == [0.05]
 
 
+def test_a_server_that_wants_no_pause_is_not_asked_at_once_until_no_attempt_is_left() -> None:
+    """A clock that is ahead says so, too: its date is in the past."""
+    waits: list[float] = []
+    with misbehaving_server(reply, ["429 at once", "429 at once"]) as server:
+        OpenAIClient(section(server.url), "here", sleep=waits.append).complete(HI)
+    assert waits == [1.0, 2.0]
+
+
+def test_a_server_that_says_not_to_ask_again_is_not_asked_again() -> None:
+    with misbehaving_server(reply, ["429 for good"] * 3) as server:
+        with pytest.raises(ServerFailed, match=r"\(429\)"):
+            OpenAIClient(section(server.url), "here").complete(HI)
+        assert len(server.requests) == 1
+
+
 def test_retry_after_may_be_a_date() -> None:
     waits: list[float] = []
     with misbehaving_server(reply, ["503 with a date"]) as server:
@@ -168,6 +184,40 @@ def test_a_model_that_wants_another_form_gets_it_from_then_on() -> None:
     assert all("max_tokens" not in body for body in sent[1:])
     assert ["temperature" in body for body in sent] == [True, True, False, False]
     assert not waits
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"error": {"message": "no seed here"}}, "no seed here"),
+        ({"object": "error", "message": "no seed here"}, "no seed here"),
+        ({"error": "no seed here"}, "no seed here"),
+        ({"detail": "no seed here"}, "no seed here"),
+        (
+            {
+                "detail": [
+                    {
+                        "loc": ["body", "seed"],
+                        "msg": "Extra inputs are not permitted",
+                        "input": "the system role",
+                    }
+                ]
+            },
+            "body.seed: Extra inputs are not permitted",
+        ),
+        ("no seed here", "no seed here"),
+    ],
+    ids=str,
+)
+def test_what_is_refused_is_read_whatever_its_shape(body: Any, told: str) -> None:
+    text = body if isinstance(body, str) else json.dumps(body)
+    with misbehaving_server(reply, ["422", "", "422"]) as server:
+        server.refusal = text
+        asking = OpenAIClient(section(server.url), "here")
+        assert asking.complete(HI, seed=1).spent.calls == 2
+        assert ["seed" in sent for sent in server.requests] == [True, False]
+        with pytest.raises(ServerFailed, match=re.escape(f"(422): {told}")):
+            asking.complete(HI, seed=1)
 
 
 def test_a_server_that_refuses_both_forms_is_given_up() -> None:

@@ -1,0 +1,35 @@
+"""What a server says of a request that it refuses: products put it into bodies of different shapes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def refusal_text(body: str) -> str:
+    """The message alone, without what of the request is repeated beside it; a body of no known shape as it is.
+
+    `{"error": {"message": …}}` is OpenAI's; without the outer key SGLang's and vLLM's before; `{"error": …}` Ollama's
+    own and TGI's; `{"detail": …}` FastAPI's, where `detail` may be a list of `loc` and `msg`.
+    """
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return body
+    if not isinstance(found, dict):
+        return body
+    error = found.get("error", found)
+    if isinstance(error, dict):
+        error = error.get("message") or error.get("detail")
+    if isinstance(error, list):
+        error = "; ".join(map(_one, error))
+    return error if isinstance(error, str) and error else body
+
+
+def _one(detail: Any) -> str:
+    """`body.seed: Extra inputs are not permitted`."""
+    if not isinstance(detail, dict):
+        return str(detail)
+    place = detail.get("loc")
+    told = ".".join(map(str, place)) if isinstance(place, list) else ""
+    return f"{told}: {detail.get('msg', '')}"
