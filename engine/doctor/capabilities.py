@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import struct
 import zlib
 from collections.abc import Callable
@@ -206,7 +207,7 @@ def images(probe: ChatProbe) -> Capability:
     meaning = "not for pool.vqa (vision)"
     if said.reply is None:
         return Capability("images", "no", said.answer.why(), meaning)
-    if "red" in said.text.lower():
+    if re.search(r"\bred\b", said.text, re.IGNORECASE):  # not "no image was shared"
         return Capability("images", "ok", "a red square is seen")
     return Capability(
         "images", "unknown", f"accepted, but a red square is called {_quote(said.text)}", meaning

@@ -87,6 +87,15 @@ def test_a_field_that_is_accepted_and_ignored_is_no_capability() -> None:
     assert found["token limit"].state == "unknown", "no limit is obeyed, nor are tokens counted"
 
 
+@pytest.mark.parametrize(
+    ("said", "state"), [("It is **Red**.", "ok"), ("I see nothing: no image was shared.", "unknown")]
+)
+def test_red_is_a_word(said: str, state: str) -> None:
+    with misbehaving_server(lambda body: said, lists_models=True) as server:
+        found, end = looked(server.url)
+    assert found["images"].state == state and end.images == (state == "ok")
+
+
 def test_an_address_without_its_path_is_completed() -> None:
     with product_server("vLLM") as server:
         found, end = looked(server.root)
