@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.errors import DataError
 from engine.tasks.hub import PREFIX, cached_files, fetch, hub_name
-from engine.tasks.split_files import split_files
+from engine.tasks.split_files import SUFFIXES, split_files
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,20 @@ HUB: Mapping[str, Mapping[str, HubFiles]] = {
 """Of the tasks: by data set and split."""
 _PREFERRED = ("main", "ARC-Challenge", "data", "default")
 """Folders that hold a data set's usual form, beside others: GSM8K also has `socratic`, ARC also ARC-Easy."""
+_SUFFIXES = {"arc-c": tuple(suffix for suffix in SUFFIXES if suffix != ".csv")}
+"""ARC's archive has each split as JSONL, and as a CSV whose choices stand within the question."""
 _SETTING = "task.path"
 
 
 def task_files(dataset: str, path: str | None, split: str) -> list[Path]:
     """The files of a task's split: of `path` (a file, a folder or `hub:owner/name`), else of the hub. Raises
     DataError."""
-    named = hub_name(path)
+    named, suffixes = hub_name(path), _SUFFIXES.get(dataset, SUFFIXES)
     if named is not None:
-        return split_files(fetch(named, [f"*{split}*"], _SETTING), split, _SETTING, prefer=_PREFERRED)
+        return split_files(fetch(named, [f"*{split}*"], _SETTING), split, _SETTING, suffixes, _PREFERRED)
     if path is not None:
         local = Path(path).expanduser()
-        return [local] if local.is_file() else split_files(local, split, _SETTING, prefer=_PREFERRED)
+        return [local] if local.is_file() else split_files(local, split, _SETTING, suffixes, _PREFERRED)
     source = _source(dataset, split)
     folder = fetch(source.name, [source.pattern], _SETTING)
     return sorted(folder.glob(source.pattern))

@@ -134,6 +134,18 @@ def test_arc_in_its_shapes(tmp_path: Path) -> None:
     assert load_task_dataset("arc-c", str(tmp_path / "p"), "test", 5) == examples[:1]
 
 
+def test_arcs_archive_as_it_is_unpacked(tmp_path: Path) -> None:
+    """Each split stands there twice; the CSV has the choices within the question."""
+    folder = tmp_path / "ARC-V1-Feb2018-2" / "ARC-Challenge"
+    folder.mkdir(parents=True)
+    choices = [{"text": "x", "label": "1"}, {"text": "y", "label": "2"}]
+    record = {"id": "a", "question": {"stem": "Q", "choices": choices}, "answerKey": "2"}
+    (folder / "ARC-Challenge-Test.jsonl").write_text(json.dumps(record))
+    (folder / "ARC-Challenge-Test.csv").write_text("questionID,question,AnswerKey\na,Q (1) x (2) y,2\n")
+    (example,) = load_task_dataset("arc-c", str(tmp_path), "test", 5)
+    assert (example.question, example.answer) == ("Q\nA. x\nB. y", "B")
+
+
 # ---------------------------------------------------------------- files
 
 
