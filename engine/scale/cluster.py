@@ -6,13 +6,14 @@ import json
 import logging
 import os
 import shutil
-import signal
 import socket
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,12 @@ from engine.scale.settings import ScaleSection
 
 _FOLDER_PREFIX = "steer-ray-"
 _START_SECONDS = 120.0
-_CONNECT_SECONDS = 5.0
+_CONNECT_SECONDS = 60.0
+_REACH_SECONDS = 5.0
 _GRACE = 1.0
+_KEPT_LETTERS = 10_000
+_LONGEST_FOLDER = 18
+"""Letters. Ray appends 85 to a socket's name, of which there may be 103 (macOS)."""
 _LOOK_EVERY = 0.05
 
 
@@ -44,15 +49,22 @@ class Cluster:
         _require_ray()
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         if section.address is not None:
-            return cls(section.address, _connect(section.address), None)
-        own = OwnCluster(folder)
+            return cls(section.address, _connect(section.address, checkpoint), None)
+        cluster = cls("", "", OwnCluster(folder))
         try:
-            address, dashboard = own.start(section, checkpoint)
-            _connect(address)
+            cluster._start(section, checkpoint)
         except BaseException:
-            own.stop()
+            cluster.leave()
             raise
-        return cls(address, _url(dashboard), own)
+        return cluster
+
+    def _start(self, section: ScaleSection, checkpoint: Callable[[], None]) -> None:
+        assert self.own is not None
+        self.address, dashboard = self.own.start(section, checkpoint)
+        self.dashboard = _url(dashboard)
+        # No checkpoint: a cluster ended while Ray connects to it takes this process along.
+        _connect(self.address, lambda: None)
+        _require_room(section)
 
     def leave(self) -> None:
         """Disconnect; end what was started."""
@@ -77,7 +89,7 @@ class OwnCluster:
         """Address and dashboard of the new cluster. Raises RunError."""
         self._log.parent.mkdir(parents=True, exist_ok=True)
         self._remove_stale()
-        self._folder = Path(tempfile.mkdtemp(prefix=_FOLDER_PREFIX))
+        self._folder = Path(tempfile.mkdtemp(prefix=_FOLDER_PREFIX, dir=_short_folder()))
         self._link.symlink_to(self._folder)
         os.environ.setdefault("RAY_AUTH_MODE", "token")
         shown = "dashboard" if section.dashboard else "none"
@@ -93,9 +105,10 @@ class OwnCluster:
         return self._wait(self._folder / "address.json", checkpoint)
 
     def stop(self) -> None:
-        """Leave nothing behind but the log."""
+        """Leave nothing behind but the log, which takes over what replicas wrote."""
         self._process.stop()
         if self._folder is not None:
+            self._keep_written(self._folder)
             shutil.rmtree(self._folder, ignore_errors=True)
             self._link.unlink(missing_ok=True)
             self._folder = None
@@ -114,6 +127,14 @@ class OwnCluster:
             time.sleep(_LOOK_EVERY)
         found = json.loads(path.read_text())
         return found["address"], found["dashboard"]
+
+    def _keep_written(self, folder: Path) -> None:
+        with suppress(OSError), self._log.open("a", encoding="utf-8") as log:
+            for path in sorted(folder.glob("r/session_2*/logs/worker-*.err")):
+                lines = path.read_text(errors="replace")[-_KEPT_LETTERS:].splitlines()
+                own = [line for line in lines if line and not line.startswith(":")]  # ":": Ray's marks
+                if own:
+                    log.write("\n".join([f"{path.name}:", *own, ""]))
 
     def _remove_stale(self) -> None:
         """What a killed worker left; its guardian has ended the processes."""
@@ -135,32 +156,76 @@ def _require_ray() -> None:
         )
 
 
-def _connect(address: str) -> str:
-    """URL of the dashboard. Raises RunError."""
+def _connect(address: str, checkpoint: Callable[[], None]) -> str:
+    """URL of the dashboard. `checkpoint` may block or raise meanwhile. Raises RunError.
+
+    In a thread: Ray waits for minutes for what answers and is no cluster, and in the main thread it would exchange
+    handlers of signals, which ask for a stop, for its own, which leave at once.
+    """
+    url: Future[str] = Future()
+
+    def connect() -> None:
+        try:
+            url.set_result(_connected(address))
+        except BaseException as error:
+            url.set_exception(error)
+
+    threading.Thread(target=connect, name="ray", daemon=True).start()
+    until = time.monotonic() + _CONNECT_SECONDS
+    while not url.done():
+        checkpoint()
+        if time.monotonic() > until:
+            raise _no_cluster(address, f"no answer in {_CONNECT_SECONDS:g} s")
+        time.sleep(_LOOK_EVERY)
+    error = url.exception()
+    if error is not None:
+        said = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise _no_cluster(address, said) from error
+    return url.result()
+
+
+def _connected(address: str) -> str:
     import ray
+    from ray._private.services import get_ray_address_from_environment
 
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    try:
-        if _is_on_this_host_alone(address):
-            stay_on_this_host()
-            options["_node_ip_address"] = HOST
-        with _own_signals():
-            context = ray.init(address=address, **options)
-    except (OSError, RuntimeError, ValueError, AssertionError) as error:
-        said = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise RunError(
-            what=f"no Ray cluster can be joined at {address}: {said}",
-            where="scale.address",
-            mend="start one with `ray start --head` (same Python, Ray and steer-tui), or leave the address out",
-        ) from error
+    if address == "auto":
+        address = get_ray_address_from_environment(address, None)
+    if _is_on_this_host_alone(address):
+        stay_on_this_host()
+        options["_node_ip_address"] = HOST
+    context = ray.init(address=address, **options)
     return _url(getattr(context, "dashboard_url", None) or "")
+
+
+def _require_room(section: ScaleSection) -> None:
+    """Raises RunError where a cluster of this machine's own can never hold all replicas: they would wait for ever."""
+    import ray
+
+    each, gpus = section.gpus_per_replica, int(ray.cluster_resources().get("GPU", 0))
+    if not each:
+        return
+    most = gpus * int(1 / each + 1e-6) if each <= 1 else int(gpus / each)
+    if most < section.replicas:
+        raise RunError(
+            what=f"{section.replicas} replicas of {each:g} GPUs each are wanted: this machine has {gpus} GPUs, "
+            f"enough for {most}",
+            where="scale.gpus_per_replica",
+            mend="lower it or scale.replicas, or give the address of a cluster that has more",
+        )
+
+
+def _no_cluster(address: str, said: str) -> RunError:
+    return RunError(
+        what=f"no Ray cluster can be joined at {address}: {said}",
+        where="scale.address",
+        mend="start one with `ray start --head` (same Python, Ray and steer-tui), or leave the address out",
+    )
 
 
 def _is_on_this_host_alone(address: str) -> bool:
     """Whether the cluster is reached at 127.0.0.1 and nowhere else. Raises OSError where nobody answers: Ray itself
     would wait for minutes."""
-    if address == "auto":
-        return False
     host, _, port = address.removeprefix("ray://").rpartition(":")
     _reach(host.strip("[]"), int(port))
     if host not in (HOST, "localhost") or address.startswith("ray://"):
@@ -175,21 +240,14 @@ def _is_on_this_host_alone(address: str) -> bool:
 
 
 def _reach(host: str, port: int) -> None:
-    socket.create_connection((host, port), timeout=_CONNECT_SECONDS).close()
+    socket.create_connection((host, port), timeout=_REACH_SECONDS).close()
 
 
 def _url(place: str) -> str:
     return place if not place or place.startswith("http") else f"http://{place}"
 
 
-@contextmanager
-def _own_signals() -> Iterator[None]:
-    """Ray installs handlers that leave at once; those that were there ask for a stop."""
-    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-    before = {number: signal.getsignal(number) for number in numbers}
-    try:
-        yield
-    finally:
-        with suppress(ValueError):  # only the main thread has handlers
-            for number, handler in before.items():
-                signal.signal(number, handler)
+def _short_folder() -> str:
+    """Where temporary files belong, as long as names of sockets in there do not get too long."""
+    folder = tempfile.gettempdir()
+    return folder if len(folder) <= _LONGEST_FOLDER else "/tmp"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.events import Event
+from engine.events import Event, ModelLoaded
 from engine.lm.known_servers import KnownServers
 from engine.lm.server_usage import RequestRecord, UsageBook
 from engine.lm.shared_models import SharedModels
@@ -28,12 +28,14 @@ class Told:
 
 @dataclass(frozen=True)
 class Opened:
-    """The replica is ready: where it is, and what it is made of. `seconds` it took."""
+    """The replica is ready: where it is, and what it is made of; `models`: all that it has loaded so far, for another
+    stage, too. `seconds` it took."""
 
     node: str
     pid: int
     gpus: list[str]
     versions: dict[str, str]
+    models: list[ModelLoaded]
     told: Told
     seconds: float
 
@@ -64,7 +66,8 @@ class Replica:
     def __init__(self) -> None:
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
         self._told = Told()
-        self._models = SharedModels(lambda event: self._told.events.append(event))
+        self._loaded: list[Any] = []
+        self._models = SharedModels(self._loaded.append)
         self._servers = KnownServers(_Requests(lambda request: self._told.requests.append(request)))
         self._do: Callable[[Any], Any] | None = None
 
@@ -82,7 +85,8 @@ class Replica:
         )
         self._do = work.open(place)
         seconds = round(time.monotonic() - began, 3)
-        return Opened(socket.gethostname(), os.getpid(), gpus, versions(), self._said(), seconds)
+        models = list(self._loaded)
+        return Opened(socket.gethostname(), os.getpid(), gpus, versions(), models, self._said(), seconds)
 
     def do(self, item: Any) -> Done:
         """One item."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from engine.errors import ModelError, RunError
-from engine.events import ModelLoaded, ReplicaLost, ReplicaProgress, ReplicaStarted
+from engine.events import ReplicaLost, ReplicaProgress, ReplicaStarted
 from engine.scale.replica import Done, Opened, Replica
 from engine.scale.settings import ScaleSection
 from engine.scale.work import Place, Work
@@ -87,16 +88,15 @@ class Replicas:
     def check(self, opened: Opened, here: Place) -> None:
         """Tell of what a replica loaded, once for all. Raises ModelError where one has another model than the rest."""
         for event in opened.told.events:
-            if not isinstance(event, ModelLoaded):
-                here.emit(event)
-                continue
-            known = self._fingerprints.get(event.name)
+            here.emit(event)
+        for model in opened.models:
+            known = self._fingerprints.get(model.name)
             if known is None:
-                self._fingerprints[event.name] = event.fingerprint
-                here.emit(event)
-            elif known != event.fingerprint:
+                self._fingerprints[model.name] = model.fingerprint
+                here.emit(model)
+            elif known != model.fingerprint:
                 raise ModelError(
-                    what=f"{event.name} has other weights on {opened.node} than elsewhere",
+                    what=f"{model.name} has other weights on {opened.node} than elsewhere",
                     where="model.path",
                     mend="put the same files at this path on every machine",
                 )
@@ -109,6 +109,13 @@ class Replicas:
 
 class _Process(Replica):
     """What runs in an actor: knows the devices that it was given."""
+
+    def __init__(self) -> None:
+        import ray
+
+        super().__init__()
+        if not ray.get_gpu_ids():  # Ray itself hides no GPU from who was given none
+            os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
     def start(self, stage: str, work: Work[Any, Any], replicas: int) -> Opened:
         import ray
@@ -218,7 +225,8 @@ class Team:
             raise RunError(
                 what=f"{self._failed_starts} replicas in a row died before they were ready: {reason}",
                 where="scale",
-                mend="see Ray's logs; steer-tui must be installed on every machine, and a model must fit into it",
+                mend="see scale/ray.log, or the logs of the cluster that was joined; steer-tui must be installed on "
+                "every machine, and a model must fit into it",
             )
         member.life += 1
         member.actor = self._replicas.hire(member.number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from engine.config_section import PositiveInt, Section
 
@@ -35,8 +35,19 @@ class ScaleSection(Section):
 
     @model_validator(mode="after")
     def _fits(self) -> ScaleSection:
-        if self.engine == "local" and (self.replicas > 1 or self.address is not None):
-            raise ValueError("replicas and an address are for engine `ray`")
+        beyond_one = self.replicas > 1 or self.gpus_per_replica or self.dashboard or self.address is not None
+        if self.engine == "local" and beyond_one:
+            raise ValueError("replicas, gpus_per_replica, an address and a dashboard are for engine `ray`")
         if self.address is not None and not _ADDRESS.fullmatch(self.address):
             raise ValueError(f"address {self.address!r}: give auto, host:port or ray://host:port")
+        if self.address is not None and self.dashboard:
+            raise ValueError("dashboard is for a cluster that is started here: leave it out, or the address")
         return self
+
+    @field_validator("gpus_per_replica")
+    @classmethod
+    def _can_be_given(cls, gpus: float) -> float:
+        """What Ray hands out."""
+        if (gpus > 1 and gpus % 1) or round(gpus, 4) != gpus:
+            raise ValueError("above 1 only whole GPUs are given, below it no less than 0.0001 of one")
+        return gpus

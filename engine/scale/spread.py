@@ -145,7 +145,8 @@ class _Spreading:
                 raise RunError(
                     what=f"{_LOSSES} replicas died, one after the other, on the same item (number {one.index})",
                     where="scale",
-                    mend="it may need more memory than a replica has: lower the batch size; Ray's logs say more",
+                    mend="it may need more memory than a replica has: lower the batch size; scale/ray.log, or the "
+                    "logs of the cluster that was joined, say more",
                 )
             self.left.appendleft((one.index, one.item))
 

@@ -16,7 +16,7 @@ import pytest
 from engine import events as ev
 from engine.config import Config
 from engine.config_file import load_config
-from engine.errors import ConfigError, DataError, RunError
+from engine.errors import ConfigError, DataError, ModelError, RunError
 from engine.lm.known_servers import KnownServers
 from engine.lm.load import load_model
 from engine.registry import resolve_stage
@@ -27,7 +27,15 @@ from engine.stage import StageContext, StopRequested
 from tests.engine.gflownet.small_run import small_config
 from tests.engine.pool.small_run import small_config as small_pool
 from tests.engine.scale.processes import descendants, listening
-from tests.engine.scale.works import DiesOnce, DiesWhenOpened, Fails, Processes, Squares
+from tests.engine.scale.works import (
+    Devices,
+    DiesOnce,
+    DiesWhenOpened,
+    Fails,
+    OwnWeights,
+    Processes,
+    Squares,
+)
 from tests.kill_and_resume import DEMO
 
 pytestmark = pytest.mark.ray
@@ -135,6 +143,25 @@ def test_what_kills_every_replica_is_named(cluster: RaySpread) -> None:
     with pytest.raises(RunError, match="died before they were ready"):
         list(cluster(DiesWhenOpened(), place([]))(range(9)))
     assert list(cluster(Squares(), place([]))(range(3))) == [0, 1, 4], "the cluster is of no use any more"
+
+
+def test_other_weights_are_refused_also_when_another_stage_loaded_them(
+    cluster: RaySpread, tmp_path: Path
+) -> None:
+    """The first work is done with by one replica before the other has its model."""
+    work = OwnWeights(str(tmp_path / "first"))
+    assert next(cluster(work, place([]))([1])) == 1
+    try:
+        with pytest.raises(ModelError, match="own has other weights"):
+            list(cluster(work, place([]))(range(400)))
+    finally:
+        assert cluster._replicas is not None
+        cluster._replicas.dismiss()
+        cluster._replicas = cluster.hire()
+
+
+def test_who_is_given_no_gpu_sees_none(cluster: RaySpread) -> None:
+    assert set(cluster(Devices(), place([]))(range(4))) == {""}
 
 
 def test_nothing_listens_to_the_network(cluster: RaySpread) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,10 +17,15 @@ from app.client import LogTail, prepare_resume, start_worker
 from engine import events as ev
 from engine.config_file import load_config
 from engine.errors import ConfigError, RunError
+from engine.lm.known_servers import KnownServers
+from engine.lm.load import load_model
 from engine.run_directory import RunDirectory
 from engine.scale.cluster import Cluster, OwnCluster
 from engine.scale.settings import ScaleSection
+from engine.scale.spread import RaySpread
+from engine.scale.work import Place
 from tests.engine.scale.processes import descendants, living
+from tests.engine.scale.works import LAST_WORDS, Fails
 from tests.kill_and_resume import DEMO, artefacts, prepared, run_whole
 
 SMALL_POOL = ("run.stages=[pool]", "pool={train_queries: 120, heldout_queries: 8, batch_size: 20}")
@@ -68,7 +75,13 @@ def test_a_run_stopped_and_killed_over_ray_ends_as_one_process_ends_it(
 
 
 @pytest.mark.ray
-def test_a_cluster_that_is_there_is_joined_and_left_as_it_was(tmp_path: Path, wait_until: Wait) -> None:
+def test_a_cluster_that_is_there_is_joined_and_left_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where temporary files have long names, as on macOS: Ray's sockets lie among its own."""
+    long = tmp_path / "T" / ("long" * 20)
+    long.mkdir(parents=True)
+    monkeypatch.setattr("tempfile.tempdir", str(long))
     own = OwnCluster(tmp_path / "theirs")
     try:
         address, _ = own.start(ScaleSection(engine="ray", replicas=2), lambda: None)
@@ -84,6 +97,51 @@ def test_a_cluster_that_is_there_is_joined_and_left_as_it_was(tmp_path: Path, wa
         assert own._process.running
     finally:
         own.stop()
+
+
+@pytest.mark.ray
+def test_what_replicas_wrote_before_they_died_is_kept(tmp_path: Path) -> None:
+    spread = RaySpread(ScaleSection(engine="ray", replicas=1), tmp_path)
+    here = Place("test", load_model, lambda: None, lambda event: None, lambda found: None, KnownServers())
+    try:
+        with pytest.raises(RunError, match=r"same item .*scale/ray\.log"):
+            list(spread(Fails("kill"), here)(range(9)))
+    finally:
+        spread.close()
+    assert LAST_WORDS in (tmp_path / "ray.log").read_text()
+
+
+@pytest.mark.ray
+def test_gpus_that_are_not_there_are_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    section = ScaleSection(engine="ray", replicas=3, gpus_per_replica=0.5)
+    with pytest.raises(RunError, match="this machine has 0 GPUs, enough for 0") as raised:
+        Cluster.join(section, tmp_path, lambda: None)
+    assert raised.value.where == "scale.gpus_per_replica"
+    assert [path.name for path in tmp_path.iterdir()] == ["ray.log"]
+
+
+@pytest.mark.ray
+def test_a_stop_is_obeyed_while_something_that_is_no_cluster_is_asked(
+    tmp_path: Path, wait_until: Wait
+) -> None:
+    """Ray would wait for minutes, and end the worker at the signal as if it had been killed."""
+    asked: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        mute.setblocking(False)
+
+        def is_asked() -> bool:
+            with suppress(BlockingIOError):
+                asked.append(mute.accept()[0])
+            return len(asked) > 1  # the first only looks whether somebody answers
+
+        address = f"127.0.0.1:{mute.getsockname()[1]}"
+        run = prepared(tmp_path, "mute", (*SMALL_POOL, f"scale={{engine: ray, address: '{address}'}}"))
+        worker = start_worker(run)
+        wait_until(is_asked, "Ray asks", 60)
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(30) == 130
+    assert run.read().status == "stopped"
 
 
 @pytest.mark.ray
@@ -119,6 +177,11 @@ def test_without_ray_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch: pytes
         ("{engine: ray, address: 'http://a:1'}", "host:port"),
         ("{engine: ray, replicas: 0}", "replicas"),
         ("{engine: ray, gpus_per_replica: -1}", "gpus_per_replica"),
+        ("{engine: ray, gpus_per_replica: 1.5}", "only whole GPUs"),
+        ("{engine: ray, gpus_per_replica: 0.00005}", "no less than 0.0001"),
+        ("{gpus_per_replica: 1}", "for engine `ray`"),
+        ("{dashboard: true}", "for engine `ray`"),
+        ("{engine: ray, address: auto, dashboard: true}", "started here"),
         ("{engine: dask}", "scale.engine"),
     ],
 )

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
+from unittest.mock import patch
 
+from engine.config_section import ModelSection
 from engine.errors import ConfigError, DataError, Problem
+from engine.lm.protocol import ModelInfo
 from engine.scale.work import Place
+
+LAST_WORDS = "these are my last words"
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,7 @@ class Fails:
             raise ConfigError([Problem("a.b", "1", "2")])
         if self.kind == "unforeseen":
             raise ZeroDivisionError("by zero")
+        print(LAST_WORDS, file=sys.stderr, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -100,6 +108,42 @@ class Processes:
             return os.getpid()
 
         return ask
+
+    def size(self, item: int) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class OwnWeights:
+    """The model at one path has other weights for every process; all but the first, by `trace`, load for long."""
+
+    trace: str
+
+    def open(self, place: Place) -> Callable[[int], int]:
+        try:
+            open(self.trace, "x").close()
+        except FileExistsError:
+            time.sleep(2)
+        info = ModelInfo("own", "test", "cpu", "float32", 1, 1, 1, 1, fingerprint=str(os.getpid()))
+        with patch("engine.lm.load.load_model", lambda section: SimpleNamespace(info=info)):
+            place.load_model(ModelSection(backend="transformers", path="own"))
+
+        def wait(n: int) -> int:
+            time.sleep(0.05)
+            return n
+
+        return wait
+
+    def size(self, item: int) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class Devices:
+    """Anything -> the GPUs that the process may see."""
+
+    def open(self, place: Place) -> Callable[[int], str | None]:
+        return lambda n: os.environ.get("CUDA_VISIBLE_DEVICES")
 
     def size(self, item: int) -> int:
         return 1
