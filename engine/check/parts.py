@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -20,6 +21,7 @@ from engine.versions import package_version
 
 _ESM = ("mine", "eval")
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+_INDICES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 _MINILM = "all-MiniLM-L6-v2"
 _SECTIONS = {
     "evolve": ("evolution",), "answer": ("answer",), "slsm": ("slsm",), "pool": ("pool",), "selector": ("pool",),
@@ -140,7 +142,29 @@ def _lacking(folder: Path) -> list[str]:
         and not any(folder.glob("vocab*"))
     ):
         lacking.append("tokenizer")
-    return lacking if any(any(folder.glob(pattern)) for pattern in _WEIGHTS) else [*lacking, "weights"]
+    return lacking + _lacking_weights(folder)
+
+
+def _lacking_weights(folder: Path) -> list[str]:
+    """`weights`, or what an interrupted download left out of those that an index names. One whole set is enough."""
+    if any((folder / index.removesuffix(".index.json")).is_file() for index in _INDICES):
+        return []
+    incomplete: list[str] = []
+    for index in _INDICES:
+        if not (folder / index).is_file():
+            continue
+        try:
+            files = set(json.loads((folder / index).read_text(encoding="utf-8"))["weight_map"].values())
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            incomplete.append(f"readable {index}")
+            continue
+        missing = sorted(name for name in files if not (folder / name).is_file())
+        if not missing:
+            return []
+        incomplete.append(missing[0])
+    if incomplete:
+        return incomplete[:1]
+    return [] if any(any(folder.glob(pattern)) for pattern in _WEIGHTS) else ["weights"]
 
 
 def _looks_local(path: str) -> bool:
@@ -155,7 +179,7 @@ def _cached_model(name: str) -> bool:
         config = try_to_load_from_cache(name, "config.json")
     except HFValidationError:
         return False
-    return isinstance(config, str) and "weights" not in _lacking(Path(config).parent)
+    return isinstance(config, str) and not _lacking_weights(Path(config).parent)
 
 
 def _embedder(findings: Findings, where: str, name: str) -> None:

@@ -110,6 +110,15 @@ def test_models(tmp_path: Path) -> None:
     assert findings(tmp_path, text % "/no/such/model")["model.path"].kind == "absent"
     fetched = findings(tmp_path, text % "Qwen/Qwen2.5-1.5B-Instruct")["model.path"]
     assert fetched.kind == "absent" and "hf download Qwen/Qwen2.5-1.5B-Instruct" in fetched.mend
+    names = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
+    index = {"weight_map": {"a": names[0], "b": names[1]}}
+    (model / "model.safetensors.index.json").write_text(json.dumps(index))
+    (model / "model.safetensors").rename(model / names[0])
+    torn = findings(tmp_path, text % model)["model.path"]
+    assert torn.kind == "wrong" and f"no {names[1]}" in torn.what
+    (model / names[1]).touch()
+    assert findings(tmp_path, text % model)["model.path"].kind == "here"
+    (model / "model.safetensors.index.json").unlink()
     (model / "config.json").unlink()
     for weights in model.glob("*.safetensors"):
         weights.unlink()
