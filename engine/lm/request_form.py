@@ -74,6 +74,8 @@ def other_form(form: RequestForm, asked: Asked, status: int, text: str) -> tuple
     said = text.lower()
     if status not in _FORM_STATUSES or "context length" in said or "maximum context" in said:
         return None
+    if said.lstrip().startswith("<"):  # a page for people, which speaks of systems and messages, too
+        return None
     if form.limit == "max_tokens" and "max_completion_tokens" in said:
         return replace(form, limit="max_completion_tokens"), "takes max_completion_tokens, not max_tokens"
     if form.temperature and "temperature" in said and "support" in said:

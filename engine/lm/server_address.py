@@ -11,9 +11,11 @@ _SHORTEST_SECRET = 4
 
 
 def is_address(url: str) -> bool:
-    """Whether requests can be sent there: http or https, a host, a port that can be one."""
+    """Whether requests can be sent there: http or https, a host, a port that can be one; ASCII, as libraries differ in
+    how they read other letters."""
     parts = _split(url)
-    return parts is not None and parts.port != 0 and url.isprintable() and " " not in url
+    plain = url.isascii() and url.isprintable() and " " not in url
+    return parts is not None and parts.port != 0 and plain
 
 
 def is_bare(url: str) -> bool:

@@ -279,7 +279,7 @@ def test_addresses() -> None:
     "address",
     ["", "host:80/v1", "ada:s3cret@host/v1", "http://ada:s3cret@host/v1", "http://host/v1?key=s3cret",
      "http://host/v1#s3cret", "http://[::1/v1", "http://host:s3cret/v1", "http://host:99999/v1", "http://ho st/v1",
-     "ftp://host/v1", "http:///v1"],
+     "ftp://host/v1", "http:///v1", "http://\u201clocalhost\u201d:8000/v1"],
 )  # fmt: skip
 def test_a_configuration_takes_addresses_that_can_be_asked_and_shown(tmp_path: Path, address: str) -> None:
     path = tmp_path / "config.yaml"

@@ -89,6 +89,7 @@ def test_a_refusal_changes_the_one_thing_it_speaks_of(status: int, text: str, ch
         (401, "response_format: unauthorized"),
         (500, "grammar compiler crashed"),
         (400, "Invalid image."),
+        (404, "\n<!DOCTYPE html><p>The system has no such page. Was this message of help?</p>"),
     ],
 )
 def test_other_refusals_are_not_the_forms_fault(status: int, text: str) -> None:
