@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_MARKED = re.compile(r"####\s*\$?\s*(-?[\d,]*\.?\d+)")
+_MARKED = re.compile(r"####\s*(-?\s*\\?\$?\s*-?[\d,]*\.?\d+)")
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 _BOX = re.compile(r"\\(?:boxed|fbox)(?:\s*\{|\s+([^\s{}$\\.,]+))")
 _LETTER = re.compile(r"\b([A-E])\b")
@@ -25,8 +25,9 @@ def extract_pred(dataset: str, text: str) -> str:
 
 
 def plain_number(text: str) -> str:
-    """Without thousands separators and trailing zeros behind the point."""
-    digits = text.replace(",", "")
+    """Without currency, thousands separators and trailing zeros behind the point, and with a digit before it."""
+    digits = re.sub(r"[\s,$\\]", "", text)
+    digits = re.sub(r"^(-?)\.", r"\g<1>0.", digits)
     return digits.rstrip("0").rstrip(".") if "." in digits else digits
 
 

@@ -285,6 +285,9 @@ def test_overlap_is_an_error() -> None:
     [
         ("gsm8k", "so\n#### $1,234.50", "1234.5"),
         ("gsm8k", "it is 12 or 13", "13"),
+        ("gsm8k", "so\n#### -$5", "-5"),
+        ("gsm8k", "so\n#### $-5", "-5"),
+        ("gsm8k", "so\n#### \\$.50", "0.5"),
         ("generated", "no mark 12", ""),
         ("math500", "\\boxed{1} then \\boxed{\\frac{1}{2}}", "\\frac{1}{2}"),
         ("math500", "so $\\boxed 9$.", "9"),
