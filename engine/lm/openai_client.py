@@ -157,11 +157,14 @@ class OpenAIClient:
         """
         asked = Asked(messages, self._config.max_tokens, self._config.temperature, schema, seed)
         calls, tries, wait, waiting = 0, 0, _FIRST_WAIT, _Waiting()
+        tokens, cost = 0, 0.0
         while True:
             found = self._attempt(asked, calls + 1, tries, waiting)
             calls += 1
+            tokens += (found.prompt_tokens or 0) + (found.completion_tokens or 0)
+            cost += self._cost(found) or 0.0
             if isinstance(found, Reply):
-                return replace(found, spent=replace(found.spent, calls=calls))
+                return replace(found, spent=Spent(calls, tokens, cost))
             waiting = _Waiting()
             if found.adapted:
                 continue
@@ -221,7 +224,7 @@ class OpenAIClient:
         form = self._known.form
         try:
             reply = read_completion(finish(self._send(asked, form), self._look))
-            return self._priced(reply, asked, form)
+            return self._cleaned(reply, asked, form)
         except openai.APIStatusError as error:
             return self._refused(error.status_code, error, asked, form)
         except (openai.APITimeoutError, TimeoutError):
@@ -272,14 +275,12 @@ class OpenAIClient:
         if self._known.learn(old, new):
             self._notice(f"{self._where}: {self._config.model} at {self._server} {what}")
 
-    def _priced(self, reply: Reply, asked: Asked, form: RequestForm) -> Reply:
-        """The reply with its cost and without secrets: a server may repeat what it was sent."""
-        tokens = (reply.prompt_tokens or 0) + (reply.completion_tokens or 0)
+    def _cleaned(self, reply: Reply, asked: Asked, form: RequestForm) -> Reply:
+        """The reply without secrets: a server may repeat what it was sent."""
         reply = replace(
             reply,
             text=self.scrub(reply.text, _SHORTEST_KEY),
             refusal=self.scrub(reply.refusal, _SHORTEST_KEY),
-            spent=Spent(1, tokens, self._cost(reply) or 0.0),
         )
         if asked.schema is not None and not form.schema_in_prompt and not _is_json(reply):
             told = "does not always reply in JSON: the schema is told in the prompt, too"
