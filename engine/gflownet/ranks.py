@@ -9,16 +9,19 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from typing import Protocol
 
 import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import Store
+from torch.distributed.distributed_c10d import _set_pg_timeout
 
 from engine.errors import SteerError
 
+MEETING_TIMEOUT = timedelta(minutes=2)
+"""All have said that they are here: who is not found by now is gone."""
 STEP_TIMEOUT = timedelta(minutes=10)
 PAUSE_TIMEOUT = timedelta(days=365)
 """Followers wait for a command for as long as the leader is paused."""
@@ -38,8 +41,8 @@ class Ranks(Protocol):
     size: int
     device: torch.device
 
-    def lead(self, step: int) -> None:
-        """Rank 0: have all compute `step`."""
+    def lead(self, step: int) -> AbstractContextManager[None]:
+        """Rank 0: have all compute `step` while inside."""
         ...
 
     def follow(self) -> int | None:
@@ -71,8 +74,8 @@ class Alone:
     def __init__(self, device: torch.device) -> None:
         self.device = device
 
-    def lead(self, step: int) -> None:
-        pass
+    def lead(self, step: int) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def follow(self) -> None:
         return None
@@ -111,15 +114,20 @@ class Together:
                 store=store,
                 rank=rank,
                 world_size=size,
-                timeout=STEP_TIMEOUT,
+                timeout=MEETING_TIMEOUT,
             )
             self._commands = _group("gloo", PAUSE_TIMEOUT)
             self._heavy = _group("nccl", STEP_TIMEOUT) if device.type == "cuda" else None
+            _set_pg_timeout(STEP_TIMEOUT)
 
     # ------------------------------------------------------------ what to do
 
-    def lead(self, step: int) -> None:
+    @contextmanager
+    def lead(self, step: int) -> Iterator[None]:
         self._command(step)
+        self.broken = True  # while the others wait for this process's share, they hear no command
+        yield
+        self.broken = False
 
     def follow(self) -> int | None:
         step = self._command(_OVER)
@@ -187,8 +195,9 @@ class Together:
 
 
 def _group(backend: str, timeout: timedelta) -> dist.ProcessGroup:
-    group = dist.new_group(backend=backend, timeout=timeout)
+    group = dist.new_group(backend=backend, timeout=MEETING_TIMEOUT)
     assert isinstance(group, dist.ProcessGroup)
+    _set_pg_timeout(timeout, group)
     return group
 
 

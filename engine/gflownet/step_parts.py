@@ -72,8 +72,8 @@ class StepParts:
 
     def lead(self, step: int, weights: torch.Tensor) -> StepSums:
         """Rank 0: all compute `step` with its `weights` [all parameters], on the CPU."""
-        self.ranks.lead(step)
-        sums = self._together(step, weights)
+        with self.ranks.lead(step):
+            sums = self._together(step, weights)
         assert sums is not None
         return sums
 

@@ -8,19 +8,24 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from torch._C._distributed_c10d import Store
 
 from app.client import prepare_resume, send, start_worker
 from engine.config import Config
 from engine.config_file import dump_config
 from engine.errors import SteerError
 from engine.events import Event, Notice
-from engine.gflownet import layout
+from engine.gflownet import layout, rank_meeting, rank_start, ranks
 from engine.gflownet.gflownet_stage import TrainGFlowNet
+from engine.gflownet.module import Losses
 from engine.gflownet.ranks import RanksFailed
+from engine.gflownet.step_parts import StepParts
 from engine.run_directory import RunDirectory
 from engine.stage import StageContext, StopRequested
 from tests.engine.gflownet.small_run import run_stages, small_config
@@ -102,6 +107,47 @@ def test_a_stop_while_the_others_start_leaves_nobody(data: Path, tmp_path: Path)
 
     with pytest.raises(StopRequested):
         train(run, config_of(3), checkpoint)
+    assert ranks_of(run) == []
+
+
+def test_what_fails_in_the_middle_of_a_step_is_told_at_once(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The others wait for rank 0's share then, for ten minutes if they are let: not for a command."""
+    run = run_directory(data, tmp_path / "run", config_of(2))
+    losses = StepParts._losses
+
+    def failing(self: StepParts, step: int, part: int, numbers: Sequence[int]) -> Losses:
+        if step == 3:
+            raise MemoryError("the device's memory is full")
+        return losses(self, step, part, numbers)
+
+    commands: list[int] = []
+    command = ranks.Together._command
+    monkeypatch.setattr(StepParts, "_losses", failing)
+    monkeypatch.setattr(
+        ranks.Together, "_command", lambda self, step: commands.append(step) or command(self, step)
+    )
+    with pytest.raises(MemoryError):
+        train(run, config_of(2))
+    assert commands == [0, 1, 2, 3], "a command that nobody hears"
+    assert ranks_of(run) == []
+
+
+def test_a_process_that_dies_when_all_meet_is_named(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(ranks, "MEETING_TIMEOUT", timedelta(seconds=3))
+    run = run_directory(data, tmp_path / "run", config_of(2))
+
+    def call_all(*arguments: Any) -> Store:
+        store = rank_meeting.call_all(*arguments)
+        os.kill(ranks_of(run)[0], signal.SIGKILL)
+        return store
+
+    monkeypatch.setattr(rank_start, "call_all", call_all)
+    with pytest.raises(RanksFailed, match=r"rank 1 of the training ended \(exit code 137"):
+        train(run, config_of(2))
     assert ranks_of(run) == []
 
 
