@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -12,10 +13,10 @@ _LOOK_EVERY = 0.05
 
 
 class Gate:
-    """Requests may come from any thread and from signal handlers; `checkpoint` belongs to the working thread.
+    """Requests may come from any thread and from signal handlers; checkpoints are passed by all threads that work.
 
     The waiting side polls plain flags: a lock or condition could be held by the very code that a signal
-    handler interrupts.
+    handler interrupts. The only lock is between those who wait: one of them tells of it.
     """
 
     def __init__(self, emit: Callable[[Event], None], changed: Callable[[str], None] | None = None) -> None:
@@ -26,6 +27,8 @@ class Gate:
         self._stop = False
         self._stop_after = False
         self._waiting = False
+        self._one_tells = threading.Lock()
+        self._paused_seconds = 0.0
 
     def pause(self) -> None:
         """Block at the next checkpoint."""
@@ -72,13 +75,24 @@ class Gate:
             self._stop = True
         self.checkpoint()
 
+    def clock(self) -> float:
+        """Seconds, of which none pass while the work is paused."""
+        return time.monotonic() - self._paused_seconds
+
     def _wait(self) -> None:
+        with self._one_tells:
+            if self._pause and not self._stop:
+                self._tell_and_wait()
+
+    def _tell_and_wait(self) -> None:
+        began = time.monotonic()
         self._changed("paused")  # before the event: who reads it looks at the record
         self._emit(StagePaused())
         self._waiting = True
         while self._pause and not self._stop:
             time.sleep(_LOOK_EVERY)
         self._waiting = False
+        self._paused_seconds += time.monotonic() - began
         self._changed("running")
         if not self._stop:
             self._emit(StageResumed())

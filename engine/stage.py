@@ -51,7 +51,7 @@ class StageContext:
     `checkpoint` is called between items: it blocks while paused and raises `StopRequested` on stop.
     `boundary` stands where a larger unit of work ends (an iteration): there it also stops for "stop after this".
     `load_model` loads a language model once for all stages of a worker. `spread` says where work is done.
-    `servers` is what the roles know of the servers they ask.
+    `servers` is what the roles know of the servers they ask. `clock` gives seconds, of which none pass in a pause.
     """
 
     stage: str
@@ -63,6 +63,7 @@ class StageContext:
     boundary: Callable[[], None] = lambda: None
     spread: Spread = in_process
     servers: KnownServers = field(default_factory=KnownServers)
+    clock: Callable[[], float] = time.monotonic
     _started: float = 0.0
     _tokens: int = 0
     _done: int = 0
@@ -81,7 +82,9 @@ class StageContext:
 
     def here(self, keep: Keep = lambda found: None) -> Place:
         """What work may use in this process."""
-        return Place(self.stage, self.load_model, self.checkpoint, self.emit, keep, self.servers)
+        return Place(
+            self.stage, self.load_model, self.checkpoint, self.emit, keep, self.servers, clock=self.clock
+        )
 
     def client(
         self, section: OpenAISection, role: Role, where: str, requests_per_minute: float = 0
@@ -91,14 +94,14 @@ class StageContext:
 
     def start(self, total: int, done: int = 0, unit: str = "items") -> None:
         """Announce the stage's size and how much of it an earlier attempt left."""
-        self._started, self._tokens, self._done = time.monotonic(), 0, done
+        self._started, self._tokens, self._done = self.clock(), 0, done
         self.emit(StageStarted(total=total, done=done, unit=unit))
 
     def progress(self, done: int, total: int, tokens: int = 0, note: str = "") -> None:
         """Report `done` of `total`; `tokens` generated since the last report are summed up."""
         self._tokens += tokens
         self._done = done
-        elapsed = time.monotonic() - self._started
+        elapsed = self.clock() - self._started
         self.emit(
             StageProgress(done=done, total=total, tokens=self._tokens, elapsed=round(elapsed, 3), note=note)
         )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -129,9 +128,9 @@ class Worker:
         self._write_record()
         context = StageContext(
             name, config, self._directory.path, self._emit, self._gate.checkpoint, models, self._gate.boundary,
-            spread, self._servers,
+            spread, self._servers, self._gate.clock,
         )  # fmt: skip
-        started = time.monotonic()
+        started = self._gate.clock()
         try:
             with full_disk_errors(self._directory.path):
                 result = stage.run(context)
@@ -141,7 +140,7 @@ class Worker:
             raise
         finally:
             self._servers.usage.settle()
-            seconds = time.monotonic() - started
+            seconds = self._gate.clock() - started
             record.seconds = round(record.seconds + seconds, 3)
         self._emit(StageFinished(seconds=round(seconds, 3), summary=result.summary, files=result.files))
         record.status, record.summary, record.files = "finished", result.summary, result.files

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -62,13 +61,13 @@ class _Answerer:
         self.config = work.config
         self.task = get_task(work.config.task.dataset)
         self.model: LanguageModel = place.load_model(work.config.model)
-        self.checkpoint = place.checkpoint
+        self.checkpoint, self.clock = place.checkpoint, place.clock
         nothing = np.zeros((0, self.model.info.hidden_size), dtype=np.float32)
         self.memory = work.memory or EpisodicMemory.of([], nothing)
         self.variants: dict[str, Variant] = {}
 
     def answer(self, batch: Batch) -> Answered:
-        begun = time.monotonic()
+        begun = self.clock()
         prompts = [self._prompt(example) for example in batch.examples]
         if batch.method == "greedy":
             answers = self._greedy(batch.examples, prompts)
@@ -80,7 +79,7 @@ class _Answerer:
             for position, (example, answer) in enumerate(zip(batch.examples, answers, strict=True))
         ]
         decisions = [answer.decisions for answer in answers]
-        return Answered(batch.method, lines, decisions, time.monotonic() - begun)
+        return Answered(batch.method, lines, decisions, self.clock() - begun)
 
     def _variant(self, method: str) -> Variant:
         if method not in self.variants:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -135,7 +134,7 @@ class Team:
         self._here = here
         self._arrivals: SimpleQueue[Arrived] = SimpleQueue()
         self._failed_starts = 0
-        self._began = time.monotonic()
+        self._began = here.clock()
         self._ready = 0.0
         self._waiting_told = False
         for member in replicas.members:
@@ -168,7 +167,7 @@ class Team:
 
     def tell(self, last: bool = False) -> None:
         """The figures of replicas that did something, each once a second; `last`: what was not told yet."""
-        now = time.monotonic()
+        now = self._here.clock()
         for member in self.members:
             if member.done != member.told_done and (last or now - member.told >= _TELL_EVERY):
                 member.told, member.told_done = now, member.done
@@ -199,7 +198,7 @@ class Team:
     def _started(self, member: Member, opened: Opened) -> None:
         self._replicas.check(opened, self._here)
         member.ready, self._failed_starts = True, 0
-        self._ready = self._ready or time.monotonic()
+        self._ready = self._ready or self._here.clock()
         if member.life_told == member.life:
             return
         member.life_told = member.life
@@ -249,7 +248,7 @@ class Team:
 
     def _tell_waiting(self) -> None:
         waiting = sum(not member.ready for member in self.members)
-        if waiting and not self._waiting_told and time.monotonic() - self._began > _PATIENCE:
+        if waiting and not self._waiting_told and self._here.clock() - self._began > _PATIENCE:
             self._waiting_told = True
             gpus = self._replicas.section.gpus_per_replica
             text = f"{waiting} of {len(self.members)} replicas are not ready: the cluster has no room (each needs a CPU"

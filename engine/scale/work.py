@@ -8,6 +8,7 @@ of replicas: neither can change a result.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
@@ -35,7 +36,7 @@ class Place:
     `checkpoint` may block or raise in the worker's process; in a replica it does neither. `keep` hands over what should
     be kept even if the item is not finished: at once in the worker's process, from a replica together with the item.
     `servers` is what the roles know of the servers they ask. `places`: how many there are like this one, which share
-    what a server is to be asked in a minute.
+    what a server is to be asked in a minute. `clock` gives seconds, of which none pass in a pause.
     """
 
     stage: str
@@ -45,6 +46,7 @@ class Place:
     keep: Keep
     servers: KnownServers
     places: int = 1
+    clock: Callable[[], float] = time.monotonic
 
     def client(
         self, section: OpenAISection, role: Role, where: str, requests_per_minute: float = 0
