@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import tempfile
 import zlib
 from pathlib import Path
@@ -104,7 +105,7 @@ def row(events: list[Event], folder: Path) -> dict[str, Any]:
     summary = json.loads(layout.summary(folder).read_text())
     first = next(iter(failed.values()), None)
     return {
-        "happened": first.failure.partition(": Error code")[0] if first else "every turn was read",
+        "happened": re.split(r"(?<=\)): ", first.failure)[0] if first else "every turn was read",
         "conversations_answered": f"{len(answered)} of {4 * CONVERSATIONS}",
         "turns": len(updates),
         "turns_failed": len(failed),
