@@ -375,6 +375,11 @@ def _key(config: OpenAIConfig, where: str, notice: Callable[[str], None]) -> str
         )
         raise ConfigError([Problem(f"{where}.api_key_env", config.api_key_env, allowed)])
     if key:
+        url = config.base_url or ""
+        if url.startswith("http:") and not is_local(url):
+            notice(
+                f"{where}: the key in {config.api_key_env} goes to {shown_address(url)} without encryption"
+            )
         return key
     if config.base_url is not None and is_local(config.base_url):
         notice(

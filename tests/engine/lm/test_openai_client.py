@@ -289,6 +289,17 @@ def test_a_configuration_takes_addresses_that_can_be_asked_and_shown(tmp_path: P
     assert "s3cret" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [("http://llm.example/v1", 1), ("https://llm.example/v1", 0), ("http://127.0.0.1:8000/v1", 0), (None, 0)],
+)
+def test_a_key_that_others_can_read_on_the_way_is_told(address: str | None, told: int) -> None:
+    notices: list[str] = []
+    OpenAIClient(section(address), "here", notice=notices.append)
+    assert len(notices) == told
+    assert all("TEST_KEY goes to http://llm.example/v1 without encryption" in one for one in notices)
+
+
 @pytest.mark.parametrize("field", ["api_key_env", "api_key"])
 @pytest.mark.parametrize("key", ["sk-s3cret", "gsk_S3cret", "hf_s3CRET"])
 def test_a_key_in_a_configuration_is_an_error_that_does_not_repeat_it(
