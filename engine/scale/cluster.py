@@ -27,6 +27,9 @@ _FOLDER_PREFIX = "steer-ray-"
 _START_SECONDS = 120.0
 _CONNECT_SECONDS = 60.0
 _REACH_SECONDS = 5.0
+_REACHED_EVERY = 1.0
+_GONE_AFTER = 20.0
+"""Seconds without an answer."""
 _GRACE = 1.0
 _KEPT_LETTERS = 10_000
 _LONGEST_FOLDER = 18
@@ -36,11 +39,16 @@ _LOOK_EVERY = 0.05
 
 @dataclass
 class Cluster:
-    """`address`: as it was joined. `dashboard`: URL, empty where there is none. `own`: started here."""
+    """`address`: as it was joined. `dashboard`: URL, empty where there is none. `own`: started here. `head`: host and
+    port that answer as long as the cluster is there."""
 
     address: str
     dashboard: str
     own: OwnCluster | None
+    head: str = ""
+    _looked: float = 0.0
+    _missed_since: float | None = None
+    gone: bool = False
 
     @classmethod
     def join(cls, section: ScaleSection, folder: Path, checkpoint: Callable[[], None]) -> Cluster:
@@ -49,7 +57,8 @@ class Cluster:
         _require_ray()
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         if section.address is not None:
-            return cls(section.address, _connect(section.address, checkpoint), None)
+            head, url = _connect(section.address, checkpoint)
+            return cls(section.address, url, None, head)
         cluster = cls("", "", OwnCluster(folder))
         try:
             cluster._start(section, checkpoint)
@@ -63,15 +72,37 @@ class Cluster:
         self.address, dashboard = self.own.start(section, checkpoint)
         self.dashboard = _url(dashboard)
         # No checkpoint: a cluster ended while Ray connects to it takes this process along.
-        _connect(self.address, lambda: None)
+        self.head, _ = _connect(self.address, lambda: None)
         _require_room(section)
+
+    def look(self) -> None:
+        """Raises RunError if the cluster is gone: Ray would end this process a minute later, without a word."""
+        now = time.monotonic()
+        if now - self._looked < _REACHED_EVERY:
+            return
+        self._looked = now
+        running = self.own is None or self.own.running
+        if running and _is_reached(self.head):
+            self._missed_since = None
+            return
+        self._missed_since = self._missed_since or now
+        if not running or now - self._missed_since > _GONE_AFTER:
+            self.gone = True
+            raise RunError(
+                what=f"the Ray cluster at {self.address} is gone",
+                where="scale" if self.own is None else str(self.own.log),
+                mend="resume when it is there again"
+                if self.own is None
+                else "resume: another one is started",
+            )
 
     def leave(self) -> None:
         """Disconnect; end what was started."""
         import ray
 
-        with suppress(Exception):  # a cluster that is gone cannot be taken leave of
-            ray.shutdown()
+        if not self.gone:  # else Ray would wait for it
+            with suppress(Exception):
+                ray.shutdown()
         if self.own is not None:
             self.own.stop()
 
@@ -80,14 +111,14 @@ class OwnCluster:
     """Started under a guardian: it ends with this process, however that ends."""
 
     def __init__(self, folder: Path) -> None:
-        self._log = folder / "ray.log"
+        self.log = folder / "ray.log"
         self._link = folder / "ray"
-        self._process = ServerProcess(self._log, _GRACE)
+        self._process = ServerProcess(self.log, _GRACE)
         self._folder: Path | None = None
 
     def start(self, section: ScaleSection, checkpoint: Callable[[], None]) -> tuple[str, str]:
         """Address and dashboard of the new cluster. Raises RunError."""
-        self._log.parent.mkdir(parents=True, exist_ok=True)
+        self.log.parent.mkdir(parents=True, exist_ok=True)
         self._remove_stale()
         self._folder = Path(tempfile.mkdtemp(prefix=_FOLDER_PREFIX, dir=_short_folder()))
         self._link.symlink_to(self._folder)
@@ -103,6 +134,11 @@ class OwnCluster:
         ]
         self._process.start(command, os.environ)
         return self._wait(self._folder / "address.json", checkpoint)
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._process.running
 
     def stop(self) -> None:
         """Leave nothing behind but the log, which takes over what replicas wrote."""
@@ -121,7 +157,7 @@ class OwnCluster:
                 last = next((line for line in reversed(self._process.tail()) if line.strip()), "no output")
                 raise RunError(
                     what=f"Ray did not start: {last}",
-                    where=str(self._log),
+                    where=str(self.log),
                     mend="see there; resume when it is mended",
                 )
             time.sleep(_LOOK_EVERY)
@@ -129,7 +165,7 @@ class OwnCluster:
         return found["address"], found["dashboard"]
 
     def _keep_written(self, folder: Path) -> None:
-        with suppress(OSError), self._log.open("a", encoding="utf-8") as log:
+        with suppress(OSError), self.log.open("a", encoding="utf-8") as log:
             for path in sorted(folder.glob("r/session_2*/logs/worker-*.err")):
                 lines = path.read_text(errors="replace")[-_KEPT_LETTERS:].splitlines()
                 own = [line for line in lines if line and not line.startswith(":")]  # ":": Ray's marks
@@ -156,35 +192,35 @@ def _require_ray() -> None:
         )
 
 
-def _connect(address: str, checkpoint: Callable[[], None]) -> str:
-    """URL of the dashboard. `checkpoint` may block or raise meanwhile. Raises RunError.
+def _connect(address: str, checkpoint: Callable[[], None]) -> tuple[str, str]:
+    """Where the head is reached, and URL of the dashboard. `checkpoint` may block or raise meanwhile. Raises RunError.
 
     In a thread: Ray waits for minutes for what answers and is no cluster, and in the main thread it would exchange
     handlers of signals, which ask for a stop, for its own, which leave at once.
     """
-    url: Future[str] = Future()
+    found: Future[tuple[str, str]] = Future()
 
     def connect() -> None:
         try:
-            url.set_result(_connected(address))
+            found.set_result(_connected(address))
         except BaseException as error:
-            url.set_exception(error)
+            found.set_exception(error)
 
     threading.Thread(target=connect, name="ray", daemon=True).start()
     until = time.monotonic() + _CONNECT_SECONDS
-    while not url.done():
+    while not found.done():
         checkpoint()
         if time.monotonic() > until:
             raise _no_cluster(address, f"no answer in {_CONNECT_SECONDS:g} s")
         time.sleep(_LOOK_EVERY)
-    error = url.exception()
+    error = found.exception()
     if error is not None:
         said = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise _no_cluster(address, said) from error
-    return url.result()
+    return found.result()
 
 
-def _connected(address: str) -> str:
+def _connected(address: str) -> tuple[str, str]:
     import ray
     from ray._private.services import get_ray_address_from_environment
 
@@ -195,7 +231,7 @@ def _connected(address: str) -> str:
         stay_on_this_host()
         options["_node_ip_address"] = HOST
     context = ray.init(address=address, **options)
-    return _url(getattr(context, "dashboard_url", None) or "")
+    return address.removeprefix("ray://"), _url(getattr(context, "dashboard_url", None) or "")
 
 
 def _require_room(section: ScaleSection) -> None:
@@ -237,6 +273,15 @@ def _is_on_this_host_alone(address: str) -> bool:
     except OSError:
         return True
     return False
+
+
+def _is_reached(place: str) -> bool:
+    host, _, port = place.rpartition(":")
+    try:
+        _reach(host.strip("[]"), int(port))
+    except OSError:
+        return False
+    return True
 
 
 def _reach(host: str, port: int) -> None:

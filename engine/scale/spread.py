@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +41,15 @@ class RaySpread:
     def __call__(self, work: Work[ItemT, FoundT], here: Place) -> Over[ItemT, FoundT]:
         """Begin to make `work` ready on all replicas. Raises RunError where there is no cluster."""
         team = self._joined(here).team(work, here)
-        return lambda items: spread(team, items, here)
+        assert self._cluster is not None
+        watched = replace(here, checkpoint=_both(here.checkpoint, self._cluster.look))
+        return lambda items: spread(team, items, watched)
 
     def close(self) -> None:
         """End replicas, leave the cluster."""
-        if self._replicas is not None:
-            self._replicas.dismiss()
         if self._cluster is not None:
+            if self._replicas is not None and not self._cluster.gone:
+                self._replicas.dismiss()
             self._cluster.leave()
         self._replicas = self._cluster = None
 
@@ -83,6 +86,14 @@ def spreading(section: ScaleSection, folder: Path) -> Iterator[Spread]:
         yield found
     finally:
         found.close()
+
+
+def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
+    def call() -> None:
+        first()
+        second()
+
+    return call
 
 
 def spread(team: Team, items: Iterable[Any], here: Place) -> Iterator[Any]:

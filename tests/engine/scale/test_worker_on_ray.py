@@ -20,6 +20,7 @@ from engine.errors import ConfigError, RunError
 from engine.lm.known_servers import KnownServers
 from engine.lm.load import load_model
 from engine.run_directory import RunDirectory
+from engine.scale import cluster
 from engine.scale.cluster import Cluster, OwnCluster
 from engine.scale.settings import ScaleSection
 from engine.scale.spread import RaySpread
@@ -97,6 +98,33 @@ def test_a_cluster_that_is_there_is_joined_and_left_as_it_was(
         assert own._process.running
     finally:
         own.stop()
+
+
+@pytest.mark.ray
+def test_a_cluster_that_ends_is_told_of(tmp_path: Path, wait_until: Wait) -> None:
+    """By the death of its guardian. Ray says nothing for a minute, then ends the worker."""
+    run = prepared(tmp_path, "lost", (*SMALL_POOL, "pool.train_queries=2000", *RAY))
+    worker = start_worker(run)
+    wait_until(lambda: decided(run) >= 1, "the first query", 120)
+    family = descendants(worker.pid)
+    (guardian,) = [pid for pid in family if b"guardian.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    os.kill(guardian, signal.SIGKILL)
+    assert worker.wait(60) == 2
+    failure = run.read().failure
+    assert "the Ray cluster at 127.0.0.1" in failure and "is gone" in failure and "resume" in failure
+    wait_until(lambda: not living(family), "a process of Ray is left")
+
+
+def test_a_head_that_answers_no_more_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_REACHED_EVERY", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        joined = Cluster("auto", "", None, head=f"127.0.0.1:{server.getsockname()[1]}")
+        joined.look()
+    joined.look()  # once may be chance
+    monkeypatch.setattr(cluster, "_GONE_AFTER", 0.0)
+    with pytest.raises(RunError, match="the Ray cluster at auto is gone") as raised:
+        joined.look()
+    assert "resume" in raised.value.mend and joined.gone
 
 
 @pytest.mark.ray
