@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,48 @@ SMALL = {"cpu_kvcache_gib": 1, "max_model_len": 512}
 
 
 @contextmanager
-def running(folder: Path, dtype: str = "float32", max_num_seqs: int = 64, **options: Any) -> Iterator[Any]:
-    """An engine on the model in a folder; its processes end with the context (each takes about 2 GB)."""
+def running(
+    folder: Path,
+    dtype: str = "float32",
+    max_num_seqs: int = 64,
+    *,
+    ahead: bool | None = None,
+    **options: Any,
+) -> Iterator[Any]:
+    """An engine on the model in a folder; its processes end with the context (each takes about 2 GB). `ahead`: as on a
+    GPU, and whether it schedules a pass before it knows the tokens of the last."""
     from engine.lm.vllm.engine_options import start
 
     section = VllmSection(**{**SMALL, **options})
-    model = start(str(folder), dtype=dtype, max_num_seqs=max_num_seqs, threads=1, options=section)
+    with nullcontext() if ahead is None else _as_on_gpu(ahead):
+        model = start(str(folder), dtype=dtype, max_num_seqs=max_num_seqs, threads=1, options=section)
     try:
+        assert model.engine.vllm_config.scheduler_config.async_scheduling is bool(ahead)
         yield model
     finally:
         model.close()
+
+
+@contextmanager
+def _as_on_gpu(ahead: bool) -> Iterator[None]:
+    """vLLM's CPU platform turns scheduling ahead off: on again, in a worker whose CUDA is stood in for."""
+    from vllm.platforms.cpu import CpuPlatform  # pyright: ignore[reportMissingImports]
+
+    from engine.lm.vllm import engine_options
+
+    plain, arguments = CpuPlatform.check_and_update_config.__func__, engine_options._arguments
+
+    def keep(platform: Any, config: Any) -> None:
+        plain(platform, config)
+        config.scheduler_config.async_scheduling = ahead
+
+    def extended(*given: Any) -> dict[str, Any]:
+        return arguments(*given) | {"worker_extension_cls": "tests.engine.lm.vllm.as_on_gpu.AsOnGpu"}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CpuPlatform, "check_and_update_config", classmethod(keep))
+        patch.setattr(engine_options, "_arguments", extended)
+        yield
 
 
 @pytest.fixture(scope="session")

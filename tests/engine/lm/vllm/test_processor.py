@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from torch import Tensor
 
 from engine.config_section import ModelSection
 from engine.evolution.cluster_map import ClusterMap
@@ -43,3 +45,31 @@ def test_the_generated_processor(tmp_path: Path) -> None:
             expected = ours.generate(requests, logits_processor=processor)
             assert ([completion.tokens for completion in expected] == plain) == (delta == 0.0)
             assert_same(model.generate(requests, logits_processor=processor), expected, 1e-3)
+
+
+@pytest.mark.parametrize("ahead", [None, True])
+def test_a_processor_knows_what_was_written(ahead: bool | None) -> None:
+    """Also where vLLM schedules ahead and the last tokens are on the device only."""
+
+    class NeverAgain:
+        """Makes what was written less likely, the more often the less."""
+
+        def __call__(self, written: Sequence[Sequence[int]], logits: object) -> Tensor:
+            assert isinstance(logits, Tensor)
+            logits = logits.clone()
+            for row, tokens in zip(logits, written, strict=True):
+                for token in tokens:
+                    row[token] -= 3.0
+            return logits
+
+    path = embedded_folder("statements")
+    ours = TransformersModel.load(str(path), device="cpu", dtype="float32")
+    requests = [
+        Request(ours.tokenizer.encode(f"{number} and {number}"), Sampling(20 + number, temperature), number)
+        for number in range(6)
+        for temperature in (0.0, 0.8)
+    ]
+    expected = ours.generate(requests, logits_processor=NeverAgain())
+    assert [one.tokens for one in expected] != [one.tokens for one in ours.generate(requests)]
+    with running(path, ahead=ahead) as model:
+        assert_same(model.generate(requests, logits_processor=NeverAgain()), expected, 1e-3)

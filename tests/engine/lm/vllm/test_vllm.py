@@ -34,7 +34,14 @@ CUT_UP: dict[str, dict[str, Any]] = {
     "chunked": {"max_num_batched_tokens": 64, "max_num_seqs": 64},
     "preempted": {"engine_args": {"num_gpu_blocks_override": 20}, "max_num_seqs": 16},
     "uncached": {"enable_prefix_caching": False},
+    "ahead": {
+        "ahead": True,
+        "max_num_batched_tokens": 64,
+        "engine_args": {"num_gpu_blocks_override": 20},
+        "max_num_seqs": 16,
+    },
     "two_workers": {"tensor_parallel_size": 2},
+    "pipeline": {"pipeline_parallel_size": 2, "ahead": False},
     "one_tensor_layers": {"architecture": "gpt2"},
 }
 
