@@ -230,8 +230,28 @@ def _connected(address: str) -> tuple[str, str]:
     if _is_on_this_host_alone(address):
         stay_on_this_host()
         options["_node_ip_address"] = HOST
+    if "RAY_AUTH_MODE" not in os.environ and _wants_token(address):
+        from ray._raylet import Config  # pyright: ignore[reportAttributeAccessIssue]
+
+        os.environ["RAY_AUTH_MODE"] = "token"
+        Config.initialize("")  # read before
     context = ray.init(address=address, **options)
     return address.removeprefix("ray://"), _url(getattr(context, "dashboard_url", None) or "")
+
+
+def _wants_token(address: str) -> bool:
+    """Whether the cluster's head refuses who has no token: `ray start` asks for one where the user has one, and Ray
+    shows it only where it is told to. Never of a ray:// address, which lets nobody ask."""
+    import grpc
+
+    if address.startswith("ray://"):
+        return False
+    with grpc.insecure_channel(address) as channel:
+        try:
+            channel.unary_unary("/ray.rpc.NodeInfoGcsService/GetClusterId")(b"", timeout=_REACH_SECONDS)
+        except grpc.RpcError as error:
+            return isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNAUTHENTICATED
+    return False
 
 
 def _require_room(section: ScaleSection) -> None:
@@ -255,7 +275,8 @@ def _no_cluster(address: str, said: str) -> RunError:
     return RunError(
         what=f"no Ray cluster can be joined at {address}: {said}",
         where="scale.address",
-        mend="start one with `ray start --head` (same Python, Ray and steer-tui), or leave the address out",
+        mend="start one with `ray start --head` (same Python, Ray and steer-tui; RAY_AUTH_MODE=token here, too, if "
+        "it wants a token), or leave the address out",
     )
 
 

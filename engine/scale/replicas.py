@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -116,9 +117,12 @@ class _Process(Replica):
         if not ray.get_gpu_ids():  # Ray itself hides no GPU from who was given none
             os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
-    def start(self, stage: str, work: Work[Any, Any], replicas: int) -> Opened:
+    def start(self, stage: str, work: Work[Any, Any], replicas: int, folder: str) -> Opened:
+        """As `open`. `folder`: from where the configuration's paths are meant, if this machine has it."""
         import ray
 
+        with suppress(OSError):
+            os.chdir(folder)
         return self.open(stage, work, replicas, [str(gpu) for gpu in ray.get_gpu_ids()])
 
 
@@ -234,7 +238,8 @@ class Team:
 
     def _open(self, member: Member) -> None:
         member.ready = False
-        self._expect(member, None, member.actor.start.remote(self._here.stage, self._work, len(self.members)))
+        replicas, folder = len(self.members), os.getcwd()
+        self._expect(member, None, member.actor.start.remote(self._here.stage, self._work, replicas, folder))
 
     def _expect(self, member: Member, index: int | None, reference: Any) -> None:
         life, arrivals = member.life, self._arrivals

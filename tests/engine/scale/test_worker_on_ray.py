@@ -26,7 +26,7 @@ from engine.scale.settings import ScaleSection
 from engine.scale.spread import RaySpread
 from engine.scale.work import Place
 from tests.engine.scale.processes import descendants, living
-from tests.engine.scale.works import LAST_WORDS, Fails
+from tests.engine.scale.works import LAST_WORDS, Fails, Folder
 from tests.kill_and_resume import DEMO, artefacts, prepared, run_whole
 
 SMALL_POOL = ("run.stages=[pool]", "pool={train_queries: 120, heldout_queries: 8, batch_size: 20}")
@@ -40,6 +40,11 @@ def events(run: RunDirectory) -> list[ev.Event]:
 
 def decided(run: RunDirectory) -> int:
     return sum(isinstance(event, ev.PoolQueryDone) for event in events(run))
+
+
+def nowhere() -> Place:
+    """Where nothing is kept and nobody listens."""
+    return Place("test", load_model, lambda: None, lambda event: None, lambda found: None, KnownServers())
 
 
 def end(worker: subprocess.Popen[bytes], how: signal.Signals, wait: Wait) -> None:
@@ -79,13 +84,17 @@ def test_a_run_stopped_and_killed_over_ray_ends_as_one_process_ends_it(
 def test_a_cluster_that_is_there_is_joined_and_left_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where temporary files have long names, as on macOS: Ray's sockets lie among its own."""
+    """Also where temporary files have long names, as on macOS: Ray's sockets lie among its own. It wants a token, of
+    which those who join it were not told, and was started in another folder."""
     long = tmp_path / "T" / ("long" * 20)
     long.mkdir(parents=True)
     monkeypatch.setattr("tempfile.tempdir", str(long))
+    monkeypatch.setenv("PYTHONPATH", str(Path.cwd()))
     own = OwnCluster(tmp_path / "theirs")
     try:
         address, _ = own.start(ScaleSection(engine="ray", replicas=2), lambda: None)
+        monkeypatch.delenv("RAY_AUTH_MODE")
+        monkeypatch.chdir(tmp_path)
         small = ("run.stages=[pool]", "pool={train_queries: 12, heldout_queries: 4}")
         run = prepared(
             tmp_path, "joins", (*small, f"scale={{engine: ray, replicas: 2, address: '{address}'}}")
@@ -95,7 +104,12 @@ def test_a_cluster_that_is_there_is_joined_and_left_as_it_was(
         (joined,) = [event for event in events(run) if isinstance(event, ev.ClusterJoined)]
         assert (joined.address, joined.own) == (address, False)
         assert any(isinstance(event, ev.ReplicaStarted) for event in events(run))
-        assert own._process.running
+        assert own.running
+        spread = RaySpread(ScaleSection(engine="ray", address=address), tmp_path)
+        try:
+            assert list(spread(Folder(), nowhere())([1])) == [str(tmp_path)]
+        finally:
+            spread.close()
     finally:
         own.stop()
 
@@ -130,10 +144,9 @@ def test_a_head_that_answers_no_more_is_told_of(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.ray
 def test_what_replicas_wrote_before_they_died_is_kept(tmp_path: Path) -> None:
     spread = RaySpread(ScaleSection(engine="ray", replicas=1), tmp_path)
-    here = Place("test", load_model, lambda: None, lambda event: None, lambda found: None, KnownServers())
     try:
         with pytest.raises(RunError, match=r"same item .*scale/ray\.log"):
-            list(spread(Fails("kill"), here)(range(9)))
+            list(spread(Fails("kill"), nowhere())(range(9)))
     finally:
         spread.close()
     assert LAST_WORDS in (tmp_path / "ray.log").read_text()

@@ -139,6 +139,17 @@ class OwnWeights:
 
 
 @dataclass(frozen=True)
+class Folder:
+    """Anything -> the folder that the process is in."""
+
+    def open(self, place: Place) -> Callable[[int], str]:
+        return lambda n: os.getcwd()
+
+    def size(self, item: int) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
 class Devices:
     """Anything -> the GPUs that the process may see."""
 
