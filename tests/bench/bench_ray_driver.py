@@ -97,10 +97,10 @@ class Simulated:
     def __init__(self) -> None:
         self.one_at_a_time: dict[int, threading.Lock] = defaultdict(threading.Lock)
 
-    def start(self, number: int, stage: str, work: Any, replicas: int) -> Opened:
+    def start(self, number: int, stage: str, work: Any, replicas: int, folder: str) -> Opened:
         here = Place(stage, None, None, None, None, None)  # type: ignore[arg-type]
         self.do_one = work.open(here)
-        return Opened("simulated", os.getpid(), [], {}, Told(), 0.0)
+        return Opened("simulated", os.getpid(), [], {}, [], Told(), 0.0)
 
     def do(self, number: int, item: Any) -> Done:
         with self.one_at_a_time[number]:
