@@ -12,6 +12,7 @@ as SGLang's, is to end by the server's word alone), tell-environment.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import pickle
@@ -25,6 +26,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+gc.set_threshold(50_000)  # the libraries are imported in two thirds of the time
 arguments = argparse.ArgumentParser()
 arguments.add_argument("--model-path", required=True)
 arguments.add_argument("--host", default="127.0.0.1")

@@ -128,7 +128,7 @@ def test_a_stop_while_a_cluster_starts_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.ray
 def test_a_cluster_that_ends_is_told_of(tmp_path: Path, wait_until: Wait) -> None:
     """By the death of its guardian. Ray says nothing for a minute, then ends the worker."""
-    run = prepared(tmp_path, "lost", (*SMALL_POOL, "pool.train_queries=2000", *RAY))
+    run = prepared(tmp_path, "lost", (*SMALL_POOL, "pool.train_queries=500", *RAY))
     worker = start_worker(run)
     wait_until(lambda: decided(run) >= 1, "the first query", 120)
     family = descendants(worker.pid)
