@@ -191,7 +191,7 @@ def test_answers_that_are_none_end_with_an_error(
 
 
 def test_a_server_that_falls_silent_is_started_again(make: Callable[..., SGLangServer], tmp_path: Path):
-    server = make(f"hang-once={tmp_path / 'hung'}", request_timeout=15.0, concurrency=1)
+    server = make(f"hang-once={tmp_path / 'hung'}", request_timeout=8.0, concurrency=1)
     server.start(None, nothing)
     assert all(answer.tokens for answer in server.answer(QUESTIONS, nothing))
     assert (tmp_path / "hung").exists()
