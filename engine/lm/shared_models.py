@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast
 
 from engine.config_section import ModelSection
 from engine.events import Event, ModelLoaded
 from engine.lm.protocol import LanguageModel
 
 
-@runtime_checkable
-class _Closes(Protocol):
+class _OwnProcesses(Protocol):
+    """What a vLLM has beside what every model has."""
+
     def close(self) -> None: ...
 
 
@@ -35,9 +36,7 @@ class SharedModels:
         """A vLLM takes its share of the device when it starts: end earlier ones until the shares fit together."""
         held = [earlier for earlier in self._models if earlier.backend == "vllm"]
         while section.backend == "vllm" and held and _shares([*held, section]) > 1:
-            ended = self._models.pop(held.pop(0))
-            if isinstance(ended, _Closes):
-                ended.close()
+            cast("_OwnProcesses", self._models.pop(held.pop(0))).close()
 
     def _load(self, section: ModelSection) -> LanguageModel:
         from engine.lm.load import load_model  # torch: seconds that a stage without a model need not wait

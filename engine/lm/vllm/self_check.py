@@ -3,6 +3,8 @@ an unsteered request afterwards must get what it got before."""
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,7 @@ from engine.lm.vllm.model import VllmModel
 
 TOLERANCE = {"float32": 1e-3, "bfloat16": 0.1, "float16": 0.02}
 """Allowed error, relative to the stream's length."""
+_TRIES = 100
 
 
 def check_steering(model: VllmModel) -> None:
@@ -25,7 +28,7 @@ def check_steering(model: VllmModel) -> None:
     (clean,) = model.open([tokens]).states([0], layers)
     length = float(np.linalg.norm(clean[0])) or 1.0
     # In the first of two full blocks, which the cache then has from here only.
-    model.engine.reset_prefix_cache()
+    _empty_cache(model)
     model.steered_state(tokens, _steer(info.hidden_size, 0, length), block // 2, layers)
     shared = model.open([tokens]).states([0], layers)[0]
     _compare(model, "an unsteered state after a steered one", shared, clean, length)
@@ -33,6 +36,19 @@ def check_steering(model: VllmModel) -> None:
         moved = model.steered_state(tokens, _steer(info.hidden_size, layer, length), last, layers)
         moved[layer] -= length / np.sqrt(info.hidden_size)
         _compare(model, f"a vector added at layer {layer}", moved[: layer + 1], clean[: layer + 1], length)
+
+
+def _empty_cache(model: VllmModel) -> None:
+    """vLLM refuses while a block is in use, as it is for a moment after the last token."""
+    for _ in range(_TRIES):
+        if model.engine.reset_prefix_cache():
+            return
+        time.sleep(0.1)
+    raise ModelError(
+        what="the prefix cache cannot be emptied, so it is not known whether it shares what is steered",
+        where=f"{model.info.name} in vLLM",
+        mend="use vLLM 0.32, `model.vllm.enable_prefix_caching: false`, or the backend transformers",
+    )
 
 
 def _steer(hidden_size: int, layer: int, length: float) -> Steer:
