@@ -120,25 +120,25 @@ def _run(options: argparse.Namespace) -> int:
     if options.version:
         return _version()
     if options.check is not None:
-        from app.check import run_check
+        from app.doctor.check import run_check
 
         return run_check(options.check or [default_config()], options.set)
     if options.doctor and options.server:
-        from app.server_doctor import run_server_doctor
+        from app.doctor.server import run_server_doctor
 
         return run_server_doctor(options.server, options.model, options.key_env or "OPENAI_API_KEY")
     if options.doctor:
-        from app.doctor import run_doctor
+        from app.doctor.machine import run_doctor
 
         return run_doctor(Path(options.outputs or "outputs"))
     return _batch(options) if options.batch else _console(options)
 
 
 def _batch(options: argparse.Namespace) -> int:
-    from app.batch import run_batch
-    from app.batch_display import make_console
-    from app.client import prepare_resume, prepare_run
-    from engine.run_directory import find_run
+    from app.batch.run_batch import run_batch
+    from app.runs.client import prepare_resume, prepare_run
+    from app.text_console import make_console
+    from engine.run.directory import find_run
 
     if options.resume:
         directory = find_run(options.resume, Path(options.outputs or "outputs"))
@@ -153,7 +153,7 @@ def _batch(options: argparse.Namespace) -> int:
 
 
 def _console(options: argparse.Namespace) -> int:
-    from engine.run_directory import find_run
+    from engine.run.directory import find_run
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise RunError(
@@ -183,8 +183,8 @@ def _version() -> int:
 def _print_error(error: SteerError) -> None:
     from rich.text import Text
 
-    from app.batch_display import make_console
     from app.text import error_lines
+    from app.text_console import make_console
 
     for line in error_lines(error):
         make_console(stderr=True).print(Text(line, style="red"), soft_wrap=True)

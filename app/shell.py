@@ -17,17 +17,17 @@ from textual.binding import BindingType
 from textual.screen import Screen
 from textual.timer import Timer
 
-from app.client import prepare_branch, prepare_resume
 from app.command_palette import BoundCommands
 from app.commands import EVERYWHERE, bindings
 from app.loop_lag import LoopLag
-from app.run_list import RunList
-from app.session import RunSession
+from app.runs.client import prepare_branch, prepare_resume
+from app.runs.run_list import RunList
+from app.runs.session import RunSession
+from app.runs.workers import Ended, Workers
 from app.text import resume_command
 from app.themes import DARK, LIGHT, OWN, hidden
-from app.workers import Ended, Workers
 from engine.errors import RunError, SteerError
-from engine.run_directory import RunDirectory, inspect
+from engine.run.directory import RunDirectory, inspect
 from screens.messages import BranchWanted, DetachWanted, StartWanted, SystemWanted
 from screens.runs import RunsScreen
 from screens.systems import SYSTEMS, System, systems_of
@@ -236,7 +236,7 @@ class SteerApp(App[None]):
 
     @on(RunsScreen.CommandWanted)
     def _command_wanted(self, message: RunsScreen.CommandWanted) -> None:
-        from app.commanding import command_run
+        from app.runs.command_sender import command_run
 
         command_run(self, RunDirectory(message.path), message.command)
 

@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     try:
-        from engine.worker import run_worker
+        from engine.run.worker import run_worker
 
         return run_worker(options.run_dir)
     except SteerError as error:

@@ -16,11 +16,11 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from app.client import request_stop
 from app.commands import LEAVE, bindings
+from app.runs.client import request_stop
 from app.text import resume_command
 from engine.errors import RunError
-from engine.run_directory import RunDirectory, inspect
+from engine.run.directory import RunDirectory, inspect
 from screens.widgets.key_line import KeyLine
 
 PATIENCE = 5.0

@@ -20,9 +20,9 @@ from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 
 from app.commands import NEW_RUN, bindings
-from app.configs import INSTALLED, ConfigFile, find_configs, leading_comment, named_kconfig
+from app.runs.configs import INSTALLED, ConfigFile, find_configs, leading_comment, named_kconfig
 from engine.errors import ConfigError, Problem
-from engine.run_directory import RunDirectory
+from engine.run.directory import RunDirectory
 from screens.error_panel import Fault, fault_table
 from screens.widgets.key_line import KeyLine
 from screens.widgets.tones import tone
@@ -182,7 +182,7 @@ class NewRunScreen(ModalScreen[RunDirectory | None]):
 
     @work(thread=True, exit_on_error=False)
     def _check(self, path: Path, changes: str, config: Path) -> None:
-        from engine.config_file import load_config
+        from engine.config.file import load_config
 
         try:
             load_config(path, _changes(changes))
@@ -204,7 +204,7 @@ class NewRunScreen(ModalScreen[RunDirectory | None]):
     @work(thread=True, exit_on_error=False)
     def _prepare(self, path: str, changes: str) -> None:
         """In a thread: reading configurations brings in pydantic, for which nothing else has to wait."""
-        from app.client import prepare_run
+        from app.runs.client import prepare_run
 
         try:
             outputs = None if self._outputs is None else str(self._outputs)

@@ -13,9 +13,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from app.commands import DIALOG, PANEL, bindings
-from app.scale import LOST, READY, ReplicaRow, ScaleState
-from app.session import RunSession
-from app.stages import StageState
+from app.runs.session import RunSession
+from app.state.scale import LOST, READY, ReplicaRow, ScaleState
+from engine.run.stage_state import StageState
 from screens.run_session import Session
 from screens.widgets.bars import bar
 from screens.widgets.figures import NONE, fixed

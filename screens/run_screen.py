@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from app.commands import RUN, TIMELINE, bindings
-from app.session import RunSession
+from app.runs.session import RunSession
 from screens.console_screen import ConsoleScreen
 from screens.error_panel import ErrorPanel, Fault
 from screens.messages import DetachWanted, StartWanted, SystemWanted

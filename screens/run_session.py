@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from app.state import RunState
+from app.state.run import RunState
 from engine.events import Event
 
 

@@ -17,7 +17,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from app.commands import RUNS, bindings
-from app.run_list import RunList, RunRow
+from app.runs.run_list import RunList, RunRow
 from app.text import duration
 from screens.console_screen import ConsoleScreen
 from screens.widgets.bars import plain_bar

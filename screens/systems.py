@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from screens.run_screen import RunScreen
+from textual.screen import Screen
+
+from screens.run_session import Session
 
 
 @dataclass(frozen=True)
@@ -19,22 +19,22 @@ class System:
     stages: tuple[str, ...]
     screen: str
 
-    def load(self) -> type[RunScreen]:
+    def load(self) -> Callable[[Session], Screen[None]]:
         """The screen's class."""
         module, _, name = self.screen.partition(":")
         return getattr(import_module(module), name)
 
 
 SYSTEMS = (
-    System("ESM", ("mine", "select", "memory", "eval"), "screens.esm:EsmScreen"),
-    System("Evolution", ("clusters", "evolve"), "screens.evolution:EvolutionScreen"),
+    System("ESM", ("mine", "select", "memory", "eval"), "screens.esm.screen:EsmScreen"),
+    System("Evolution", ("clusters", "evolve"), "screens.evolution.screen:EvolutionScreen"),
     System(
         "GFlowNet",
         ("graphs", "retriever", "agent-graphs", "gflownet", "answer"),
-        "screens.gflownet:GFlowNetScreen",
+        "screens.gflownet.screen:GFlowNetScreen",
     ),
-    System("SLSM", ("slsm",), "screens.slsm:SLSMScreen"),
-    System("Pool", ("pool", "selector"), "screens.pool:PoolScreen"),
+    System("SLSM", ("slsm",), "screens.slsm.screen:SLSMScreen"),
+    System("Pool", ("pool", "selector"), "screens.pool.screen:PoolScreen"),
 )
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from app.client import LogTail, prepare_run, start_worker
+from app.runs.client import LogTail, prepare_run, start_worker
 from engine.events import Event
-from engine.run_directory import RunDirectory
+from engine.run.directory import RunDirectory
 
 settings.register_profile("shared-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared-machine")

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from app.client import prepare_resume, prepare_run, start_worker
-from engine.run_directory import RunDirectory
+from app.runs.client import prepare_resume, prepare_run, start_worker
+from engine.run.directory import RunDirectory
 
 SMALL = (
     "run.stages=[mine, select, memory, eval]",

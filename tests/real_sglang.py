@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.lm.sglang_section import ServerSection
-from tests.engine.lm.test_sglang_server import free_port
+from engine.config.sglang import ServerSection
+from tests.engine.lm.sglang.test_server import free_port
 
 PYTHON = os.environ.get("SGLANG_PYTHON", "")
 STUBS = Path(__file__).parent / "sglang_stubs"

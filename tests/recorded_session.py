@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.event_index import EventIndex
-from app.state import RunState
+from app.state.event_index import EventIndex
+from app.state.run import RunState
 from engine.events import Event
 
 Entries = Sequence[tuple[Event, int, int]]
@@ -60,7 +60,7 @@ class RecordedSession:
     def freeze(self) -> None:
         self._changes += 1
         self.frozen = True
-        self._shown = self.state.copy()
+        self._shown = self.state.share()
 
     def thaw(self) -> None:
         self.seek(None)

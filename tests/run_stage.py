@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.config import Config, ModelSection
+from engine.config.config import Config
+from engine.config.model import ModelSection
 from engine.events import Event
 from engine.lm.load import load_model
 from engine.lm.protocol import LanguageModel
+from engine.run.stage import Stage, StageContext
 from engine.scale.work import Spread, in_process
-from engine.stage import Stage, StageContext
 
 
 def run_stage(

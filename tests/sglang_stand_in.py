@@ -2,7 +2,7 @@
 
 `python -m tests.sglang_stand_in --model-path M --host H --port P [--enable-custom-logit-processor] [--fault F]`. The
 custom processor is decoded from the request as SGLang decodes it, and applied. What is said here of SGLang was seen of
-0.5.23 (tests/engine/lm/test_sglang_real.py). Faults: crash-at-start, never-healthy,
+0.5.23 (tests/engine/lm/sglang/test_real.py). Faults: crash-at-start, never-healthy,
 hang-on-health, ignore-sigterm, crash-once=FILE (dies after two answers; the file remembers that it has),
 hang-once=FILE (the same, but it stays and is silent), always-500, abort, refuse, garbage, leave-a-child=FILE and
 leave-a-daemon=FILE (start a process, the second in a session of its own, and write its pid), scheduler (start one that,
@@ -72,7 +72,7 @@ def load_once() -> None:
 
 @lru_cache(maxsize=1)
 def model() -> Any:
-    from engine.lm.transformers import TransformersModel
+    from engine.lm.transformers.model import TransformersModel
 
     return TransformersModel.load(chosen.model_path, device="cpu", dtype="float32", max_num_seqs=8, threads=1)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.configs import leading_comment
+from app.runs.configs import leading_comment
 from engine.check.data import check_data
-from engine.config_file import load_config
+from engine.config.file import load_config
 from engine.tasks.sources import HUB
 from tests.conftest import ROOT
 

@@ -10,13 +10,13 @@ import pyarrow
 import pyarrow.parquet as parquet
 import torch
 
-from engine.config_file import load_config
+from engine.config.file import load_config
+from engine.config.gflownet import GraphsSection
 from engine.events import Event, GraphsBuilt, MethodEvaluated, ModeScored, RetrieverMeasured
+from engine.gflownet.graphs.raw import RawSample
+from engine.gflownet.graphs.sources import GeneratedSource
 from engine.gflownet.layout import SPLITS
-from engine.gflownet.raw import RawSample
-from engine.gflownet.raw_sources import GeneratedSource
-from engine.gflownet.settings import GraphsSection
-from engine.registry import resolve_stage
+from engine.run.registry import resolve_stage
 from engine.tasks.financebench import financebench_record
 from engine.tasks.generated.arithmetic import generate
 from engine.tasks.generated.dialogues.records import multichallenge_jsonl

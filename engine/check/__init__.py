@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from engine.check.data import check_data
 from engine.check.finding import Finding
-from engine.check.parts import check_parts
-from engine.config import Config
-from engine.registry import STAGES
+from engine.check.requirements import check_parts
+from engine.config.config import Config
+from engine.config.stages import STAGES
 
 
 def check_config(config: Config) -> Iterator[Finding]:

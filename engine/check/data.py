@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from engine.check.finding import Finding, Findings, gathered
-from engine.config import Config
+from engine.config.config import Config
+from engine.config.pool import QuestionFiles
 from engine.errors import DataError
-from engine.pool.settings import QuestionFiles
 from engine.tasks.hub import cached_files, hub_name
 
 _Check = Callable[[Findings, Config], None]
@@ -85,8 +85,8 @@ def _graphs(findings: Findings, config: Config) -> None:
     if section.dataset == "generated":
         findings.here("generated", "graphs.dataset")
         return
+    from engine.gflownet.graphs.rog import HUB_FILES, RogSource
     from engine.gflownet.layout import SPLITS
-    from engine.gflownet.rog import HUB_FILES, RogSource
 
     if section.path is None or _file(findings, section.path, "graphs.path", HUB_FILES, said=False):
         with findings.at("graphs.path"):

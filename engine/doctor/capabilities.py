@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from engine.doctor.chat_probe import ChatProbe, Said
-from engine.lm.completion import Unusable, json_object
+from engine.servers.completion import Unusable, json_object
 
 State = Literal["ok", "no", "unknown"]
 

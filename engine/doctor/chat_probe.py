@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from engine.doctor.http import Answer, Http
-from engine.lm.completion import Reply, Unusable, read_completion
-from engine.lm.refusal import refusal_text
-from engine.lm.request_form import Asked, Message, RequestForm, Schema, other_form
-from engine.lm.retry_after import retry_after
+from engine.servers.completion import Reply, Unusable, read_completion
+from engine.servers.refusal import refusal_text
+from engine.servers.request_form import Asked, Message, RequestForm, Schema, other_form
+from engine.servers.retry_after import retry_after
 
 _ATTEMPTS = 3
 _LONGEST_WAIT = 10.0

@@ -13,8 +13,8 @@ from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from engine.lm.refusal import refusal_text
-from engine.lm.server_address import address_secrets
+from engine.servers.address import address_secrets
+from engine.servers.refusal import refusal_text
 
 _CHUNK = 1 << 16
 _LARGEST = 1 << 23

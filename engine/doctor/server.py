@@ -11,8 +11,8 @@ from engine.doctor.chat_probe import ChatProbe, Said
 from engine.doctor.http import Answer, Http
 from engine.doctor.product import find_product
 from engine.doctor.side_by_side import side_by_side
-from engine.lm.server_address import is_address
-from engine.lm.server_key import fits_header
+from engine.servers.address import is_address
+from engine.servers.key import fits_header
 
 TIMEOUT = 120.0
 """Seconds for one answer: a server may have to load its model first."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.config import Config
+from engine.config.config import Config
 from engine.seeds import derive_seed
 from engine.statistics import mcnemar, paired_bootstrap
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.config import OfflineMineSection
+from engine.config.esm import OfflineMineSection
 from engine.lm.protocol import Vector
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.config import Config, OnlineSection
+from engine.config.config import Config
+from engine.config.esm import OnlineSection
 from engine.esm.decide import Choice, Hit, Probe, Retrieval, choose
 from engine.esm.variants import Variant
 from engine.events import Candidate, DecisionTaken

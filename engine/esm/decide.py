@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.config import OnlineSection
+from engine.config.esm import OnlineSection
 from engine.esm.memory import Entry, EpisodicMemory
 
 TIE = 1e-12

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.config import Config
+from engine.config.config import Config
 from engine.tasks.example import TaskExample
 from engine.tasks.loaders import load_task_dataset
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.config import Config
+from engine.config.config import Config
 from engine.esm.contrast import Rollout
 from engine.esm.reward import length_regularized_reward
 from engine.lm.protocol import LanguageModel

@@ -13,7 +13,7 @@ from engine.esm.layout import EsmLayout, required
 from engine.esm.vectors import load_vector
 from engine.events import MemoryBuilt
 from engine.files import read_jsonl, write_atomic, write_jsonl
-from engine.stage import StageContext, StageResult
+from engine.run.stage import StageContext, StageResult
 
 
 class BuildMemory:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.config import Config
+from engine.config.config import Config
 from engine.esm.compare import compared
 from engine.esm.layout import EsmLayout
 from engine.files import csv_text, write_atomic

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.config import OnlineSection
+from engine.config.esm import OnlineSection
 from engine.esm.decide import Hit, Retrieval, retrieve
 from engine.esm.memory import Entry, EpisodicMemory
 from engine.lm.protocol import Vector

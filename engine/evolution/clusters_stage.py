@@ -34,10 +34,10 @@ from engine.evolution.outside_files import read_embeddings, read_labels, read_pi
 from engine.evolution.special_clusters import eos_tokens, number_tokens
 from engine.evolution.token_frequency import count_tokens, frequency_items
 from engine.files import write_atomic
-from engine.lm.sentence_embedder import SentenceEmbedder, load_embedder
-from engine.lm.text_embedding import distinct_texts, embed_texts, write_array
+from engine.lm.embedding.sentence_embedder import SentenceEmbedder, load_embedder
+from engine.lm.embedding.text_embedding import distinct_texts, embed_texts, write_array
 from engine.lm.vocabulary import Vocabulary, load_vocabulary
-from engine.stage import StageContext, StageResult
+from engine.run.stage import StageContext, StageResult
 
 
 class BuildClusters:

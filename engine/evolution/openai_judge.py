@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from engine.evolution.history import Usage
 from engine.evolution.judge import JudgeFailed, Verdict
 from engine.evolution.openai_reflector import used
-from engine.lm.completion import Reply, Unusable, json_object
-from engine.lm.openai_client import OpenAIClient, ServerFailed
-from engine.lm.request_form import Message, Schema
+from engine.servers.client import OpenAIClient, ServerFailed
+from engine.servers.completion import Reply, Unusable, json_object
+from engine.servers.request_form import Message, Schema
 
 _SYSTEM = """\
 You judge whether an answer to a question about a financial document is right. It is right if it agrees with any of \

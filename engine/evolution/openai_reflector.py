@@ -9,9 +9,9 @@ from engine.evolution.deltas import delta_problems
 from engine.evolution.history import Usage
 from engine.evolution.prompt import SYSTEM
 from engine.evolution.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
-from engine.lm.completion import Reply, Spent, Unusable, json_object
-from engine.lm.openai_client import OpenAIClient, ServerFailed
-from engine.lm.request_form import Message, Schema
+from engine.servers.client import OpenAIClient, ServerFailed
+from engine.servers.completion import Reply, Spent, Unusable, json_object
+from engine.servers.request_form import Message, Schema
 
 ATTEMPTS = 2
 """The second one is told what was wrong with the first."""

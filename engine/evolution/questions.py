@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.config import Config
-from engine.lm.server import Ask
+from engine.config.config import Config
+from engine.lm.model_server import Ask
 from engine.seeds import derive_seed
 from engine.tasks.example import TaskExample
 from engine.tasks.financebench import generated_financebench, load_financebench

@@ -9,11 +9,11 @@ import msgspec
 
 from engine.events import Event, MethodCompared
 from engine.evolution.answers import TEST, TEST_PLAIN
-from engine.evolution.asking import Asking
 from engine.evolution.comparison import compare
 from engine.evolution.setup import Setup
+from engine.evolution.split_answers import Asking
 from engine.files import csv_text, write_atomic
-from engine.stage import StageResult
+from engine.run.stage import StageResult
 
 
 def write_report(setup: Setup, asking: Asking, reason: str) -> StageResult:

@@ -18,7 +18,7 @@ from engine.evolution.questions import load_questions, prompt_of
 from engine.files import append_jsonl, read_jsonl, recover_jsonl
 from engine.lm.protocol import Request, Sampling
 from engine.lm.vocabulary import Vocabulary
-from engine.stage import StageContext
+from engine.run.stage import StageContext
 
 BATCH = 32
 """Answers generated between two writes."""

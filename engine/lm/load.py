@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from engine.config_section import VllmSection
+from engine.config.model import VllmSection
 from engine.errors import ModelError
 from engine.lm.protocol import LanguageModel
 
-_EMBEDDED = Path(__file__).parent / "embedded"
+_EMBEDDED = Path(__file__).resolve().parents[1] / "embedded"
 """Folder of the models that come along, one folder each."""
 EMBEDDED = _EMBEDDED / "arithmetic"
 """The one that is meant where none is named."""
@@ -55,7 +55,7 @@ def load_model(config: ModelConfig) -> LanguageModel:
             threads=config.threads,
             options=config.vllm,
         )
-    from engine.lm.transformers import TransformersModel  # seconds: only who loads a model waits for it
+    from engine.lm.transformers.model import TransformersModel  # seconds: only who loads a model waits for it
 
     return TransformersModel.load(
         path,

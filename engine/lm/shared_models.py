@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol, cast
 
-from engine.config_section import ModelSection
+from engine.config.model import ModelSection
 from engine.events import Event, ModelLoaded
 from engine.lm.protocol import LanguageModel
 

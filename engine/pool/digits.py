@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.lm.hashed_embedder import HashedEmbedder
+from engine.lm.embedding.hashed_embedder import HashedEmbedder
 from engine.seeds import generator
 
 QUESTIONS = (

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.pool.digits import DigitsDataset
-from engine.pool.evaluated import EvaluatedPair
+from engine.pool.evaluated_pairs import EvaluatedPair
 from engine.pool.records import RLData, RLQueryData, TrajectoryData
 from engine.pool.vqa import VQAAsk, official_vqa_accuracy
 from engine.seeds import generator

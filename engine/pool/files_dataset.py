@@ -9,10 +9,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from engine.config.pool import PoolFilesSection, QuestionFiles
 from engine.errors import ConfigError, DataError, Problem
 from engine.pool.dataset import HELDOUT, TRAIN, Image
 from engine.pool.embedding_table import read_embeddings
-from engine.pool.settings import PoolFilesSection, QuestionFiles
 from engine.pool.vqa_files import VQAQuestion, read_vqa
 from engine.seeds import generator
 

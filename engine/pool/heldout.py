@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from engine.pool.dataset import PoolDataset
-from engine.pool.evaluated import EvaluatedPair, Pair, PairEvaluator
+from engine.pool.evaluated_pairs import EvaluatedPair, Pair, PairEvaluator
 from engine.pool.global_positive_miner import ranked_pairs
 from engine.pool.records import RLQueryData
 from engine.pool.rl_beam_dataset import RLBeamDatasetWithEmbedding

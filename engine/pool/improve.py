@@ -11,7 +11,7 @@ import msgspec
 from numpy.typing import NDArray
 
 from engine.pool.candidate_pool_injector import CandidatePoolInjector, Injection, pointing
-from engine.pool.evaluated import EvaluatedPair, Pair
+from engine.pool.evaluated_pairs import EvaluatedPair, Pair
 from engine.pool.records import RLQueryData, TrajectoryData
 from engine.pool.trajectory_quality_controller import (
     COMMITS,

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from engine.config.pool import VisionSection
 from engine.errors import DataError
-from engine.lm.completion import Reply
-from engine.lm.openai_client import OpenAIClient, ServerFailed
-from engine.lm.request_form import Message
 from engine.pool.dataset import Image, PoolDataset
 from engine.pool.image_url import image_url
-from engine.pool.settings import VisionSection
 from engine.pool.vqa import VQAAsk, VQAReply
+from engine.servers.client import OpenAIClient, ServerFailed
+from engine.servers.completion import Reply
+from engine.servers.request_form import Message
 
 _DEAD_AFTER = 8
 """Asks in a row on which the server fails; these are no wrong answers, and are asked again when the run goes on."""

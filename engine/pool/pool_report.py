@@ -12,10 +12,10 @@ import msgspec
 from engine.events import Event, OracleTotal, PoolTotals
 from engine.files import csv_text, write_atomic
 from engine.pool import layout
-from engine.pool.evaluated import EvaluatedPair
+from engine.pool.evaluated_pairs import EvaluatedPair
 from engine.pool.improve import COMMITTED, GIVEN
 from engine.pool.trajectory_quality_controller import is_positive
-from engine.stage import StageContext, StageResult
+from engine.run.stage import StageContext, StageResult
 from engine.wilson import wilson
 
 _COLUMNS = (

@@ -9,15 +9,15 @@ from engine.errors import DataError
 from engine.files import append_jsonl, recover_jsonl
 from engine.pool import layout
 from engine.pool.dataset import HELDOUT, TRAIN, PoolDataset
-from engine.pool.evaluated import PairEvaluator
+from engine.pool.evaluated_pairs import PairEvaluator
+from engine.pool.from_config import given_rl_data, make_dataset, make_vqa_model
 from engine.pool.neighbours import load_or_search
-from engine.pool.parts import given_rl_data, make_dataset, make_vqa_model
-from engine.pool.pool_mining import PoolMining, Query, Settled, make_controller, normalised, unusable
 from engine.pool.pool_report import without_envelope, write_report
+from engine.pool.pool_work import PoolMining, Query, Settled, make_controller, normalised, unusable
 from engine.pool.records import POOL_SIZE, RLData, RLQueryData, parse_query, query_record, write_rl_data
 from engine.pool.thumbnails import Thumbnails
 from engine.pool.vqa import VQAModel
-from engine.stage import StageContext, StageResult
+from engine.run.stage import StageContext, StageResult
 
 
 class BuildPools:

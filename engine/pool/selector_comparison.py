@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.errors import DataError
 from engine.events import SelectorCompared
-from engine.pool.evaluated import EvaluatedPair
+from engine.pool.evaluated_pairs import EvaluatedPair
 from engine.pool.heldout import RICES
 from engine.pool.trajectory_quality_controller import is_positive
 from engine.seeds import derive_seed

@@ -14,9 +14,9 @@ from engine.errors import DataError
 from engine.events import Event, SelectorCompared, SelectorPick, SelectorPicked, SelectorStep
 from engine.files import append_jsonl, csv_text, recover_jsonl, write_atomic, write_jsonl
 from engine.pool import layout, selector_layout
-from engine.pool.evaluated import EvaluatedPair, PairEvaluator
+from engine.pool.evaluated_pairs import EvaluatedPair, PairEvaluator
+from engine.pool.from_config import make_dataset, make_vqa_model
 from engine.pool.heldout import SELECTOR, HeldOut, Picked
-from engine.pool.parts import make_dataset, make_vqa_model
 from engine.pool.records import RLData, read_rl_data
 from engine.pool.rl_beam_dataset import RLBeamDatasetWithEmbedding
 from engine.pool.selector import Selector
@@ -24,7 +24,7 @@ from engine.pool.selector_comparison import Scored, compare
 from engine.pool.selector_training import SelectorTraining
 from engine.pool.thumbnails import Thumbnails, as_text
 from engine.pool.trajectory_quality_controller import is_positive
-from engine.stage import StageContext, StageResult
+from engine.run.stage import StageContext, StageResult
 from engine.torch_file import torch_threads
 
 

@@ -16,12 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.config.pool import SelectorSection
 from engine.errors import DataError
 from engine.events import SelectorStep
-from engine.pool.evaluated import EvaluatedPair
+from engine.pool.evaluated_pairs import EvaluatedPair
 from engine.pool.rl_beam_dataset import BeamBatch, RLBeamDatasetWithEmbedding
 from engine.pool.selector import Selector, pairs_log_probability
-from engine.pool.settings import SelectorSection
 from engine.pool.vqa import VQAAsk
 from engine.seeds import generator
 from engine.torch_file import load_torch, save_torch

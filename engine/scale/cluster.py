@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from engine.config.scale import ScaleSection
 from engine.errors import RunError
-from engine.lm.server_process import ServerProcess
+from engine.processes.server_process import ServerProcess
 from engine.scale.local_head import HOST, stay_on_this_host
-from engine.scale.settings import ScaleSection
 
 _FOLDER_PREFIX = "steer-ray-"
 _START_SECONDS = 120.0

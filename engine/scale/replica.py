@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.events import Event, ModelLoaded
-from engine.lm.known_servers import KnownServers
-from engine.lm.server_usage import RequestRecord, UsageBook
 from engine.lm.shared_models import SharedModels
 from engine.scale.work import Place, Work
+from engine.servers.known_servers import KnownServers
+from engine.servers.usage import RequestRecord, UsageBook
 from engine.versions import versions
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from engine.config.scale import ScaleSection
 from engine.errors import ModelError, RunError
 from engine.events import ReplicaLost, ReplicaProgress, ReplicaStarted
 from engine.scale.replica import Done, Opened, Replica
-from engine.scale.settings import ScaleSection
 from engine.scale.work import Place, Work
 from engine.versions import versions
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from engine.config.scale import ScaleSection
 from engine.errors import RunError
 from engine.events import ClusterJoined
 from engine.scale.cluster import Cluster
 from engine.scale.replica import Done
 from engine.scale.replicas import Lost, Replicas, Team
-from engine.scale.settings import ScaleSection
 from engine.scale.work import FoundT, ItemT, Over, Place, Spread, Work, in_process
 
 _LOOK_EVERY = 0.1

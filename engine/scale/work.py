@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from engine.config_section import ModelSection
+from engine.config.model import ModelSection
 from engine.events import Event, Notice
-from engine.lm.known_servers import KnownServers
 from engine.lm.protocol import LanguageModel
+from engine.servers.known_servers import KnownServers
 
 if TYPE_CHECKING:
-    from engine.lm.openai_client import OpenAIClient
-    from engine.lm.openai_section import OpenAISection
+    from engine.config.openai import OpenAISection
+    from engine.servers.client import OpenAIClient
 
 ItemT = TypeVar("ItemT", contravariant=True)
 FoundT = TypeVar("FoundT", covariant=True)
@@ -53,7 +53,7 @@ class Place:
     ) -> OpenAIClient:
         """A client whose waiting a pause holds and a stop ends, and whose requests are counted for `role`; `where` is
         the section's place in the configuration. Raises ConfigError for a key that is not there."""
-        from engine.lm.openai_client import OpenAIClient
+        from engine.servers.client import OpenAIClient
 
         self.servers.usage.open()
         return OpenAIClient(

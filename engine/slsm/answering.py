@@ -11,18 +11,18 @@ from dataclasses import dataclass
 import msgspec
 
 from engine.events import ConversationAnswered
+from engine.run.stage import StageContext
 from engine.slsm.book import Book
 from engine.slsm.chat_model import ChatAsk, ChatModel
 from engine.slsm.controller import Controller, Detection
 from engine.slsm.following import Following
-from engine.slsm.judging import Judging
 from engine.slsm.outcome import Detected, Given, answered, conflicts_of
 from engine.slsm.parallel import in_parallel
 from engine.slsm.policy import Decision, Mode, decide, note_of
 from engine.slsm.records import AnswerRecord, Cost, DetectionRecord, VerdictRecord, cost_of
 from engine.slsm.state import MemoryMode
 from engine.slsm.turns import Conversation
-from engine.stage import StageContext
+from engine.slsm.verdicts import Judging
 
 NO_MEMORY = "none"
 """The memory mode of `baseline`, which has none."""

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.lm.completion import Spent
-from engine.lm.in_order import in_order
-from engine.lm.openai_client import OpenAIClient
 from engine.lm.protocol import LanguageModel, Request, Sampling
+from engine.servers.client import OpenAIClient
+from engine.servers.completion import Spent
+from engine.servers.in_order import in_order
 from engine.slsm.turns import Message
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from engine.lm.completion import Spent
+from engine.servers.completion import Spent
 from engine.slsm.diff import StateDiff
 from engine.slsm.state import State
 from engine.slsm.turns import Turn

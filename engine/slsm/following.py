@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.events import ConversationOpened, StateChange, StateItem, StateUpdated
+from engine.run.stage import StageContext
 from engine.slsm.book import Book
 from engine.slsm.controller import Controller, Update
 from engine.slsm.diff import StateDiff, apply_diff, flat_changes, gate_facts_by_evidence
@@ -12,7 +13,6 @@ from engine.slsm.parallel import in_parallel
 from engine.slsm.records import Cost, StateRecord, cost_of
 from engine.slsm.state import KINDS, FlatState, Item, MemoryMode, SemanticState, State, empty_state
 from engine.slsm.turns import Conversation, Turn
-from engine.stage import StageContext
 
 Job = tuple[Conversation, MemoryMode, int]
 """Conversation, memory mode, turn."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from engine.errors import SteerError
-from engine.lm.completion import Spent
+from engine.servers.completion import Spent
 from engine.slsm.measures import words_of
 from engine.slsm.multichallenge import Criterion
 

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from engine.lm.completion import Spent, Unusable, usable_json
-from engine.lm.openai_client import OpenAIClient, ServerFailed
-from engine.lm.request_form import Message, Schema
+from engine.servers.client import OpenAIClient, ServerFailed
+from engine.servers.completion import Spent, Unusable, usable_json
+from engine.servers.request_form import Message, Schema
 from engine.slsm.checks import parse_check
 from engine.slsm.controller import Conflict, Detection, Update
 from engine.slsm.detection import exact_conflicts, flat_constraints

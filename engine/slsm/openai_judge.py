@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.lm.completion import Spent, Unusable, json_object
-from engine.lm.openai_client import OpenAIClient, ServerFailed
-from engine.lm.request_form import Message, Schema
+from engine.servers.client import OpenAIClient, ServerFailed
+from engine.servers.completion import Spent, Unusable, json_object
+from engine.servers.request_form import Message, Schema
 from engine.slsm.judge import JudgeFailed, JudgeUnreachable, Verdict
 from engine.slsm.multichallenge import Criterion
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from engine.events import ConflictFound, StateUpdated
-from engine.lm.completion import Spent
+from engine.servers.completion import Spent
 from engine.slsm.state import FlatState, SemanticState, State
 
 

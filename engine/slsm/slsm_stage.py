@@ -7,22 +7,22 @@ from collections.abc import Sequence
 
 import msgspec
 
+from engine.config.slsm import SLSMSection
 from engine.events import ConversationAnswered, ModeScored, SLSMBegan
 from engine.files import csv_text, write_atomic
+from engine.run.stage import StageContext, StageResult
 from engine.seeds import derive_seed
 from engine.slsm import layout
 from engine.slsm.answering import NO_MEMORY, Answering, Books, Variant
 from engine.slsm.book import Book
 from engine.slsm.following import Following
-from engine.slsm.judging import Judging
-from engine.slsm.parts import make_chat_model, make_controller, make_dialogues, make_judge
+from engine.slsm.from_config import make_chat_model, make_controller, make_dialogues, make_judge
 from engine.slsm.policy import Mode
 from engine.slsm.records import AnswerRecord, DetectionRecord, StateRecord, VerdictRecord
 from engine.slsm.scoring import score_mode
-from engine.slsm.settings import SLSMSection
 from engine.slsm.state import MemoryMode
 from engine.slsm.turns import Conversation
-from engine.stage import StageContext, StageResult
+from engine.slsm.verdicts import Judging
 
 
 def variants_of(section: SLSMSection) -> list[Variant]:

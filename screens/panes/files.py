@@ -12,10 +12,10 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.getters import query_one
 
-from app.stages import FAILED, FINISHED, RUNNING, StageState
-from app.state import RunState
+from app.state.run import RunState
 from app.text import duration
 from app.usage_text import HEADINGS, total_cost, usage_cells
+from engine.run.stage_state import FAILED, FINISHED, RUNNING, StageState
 from screens.run_session import Session
 from screens.widgets.detail_pane import DetailPane
 

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.getters import query_one
 
-from app.state import RunState
+from app.state.run import RunState
 from screens.run_session import Session
 from screens.widgets.detail_pane import DetailPane
 

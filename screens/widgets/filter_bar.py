@@ -15,8 +15,8 @@ from textual.reactive import reactive
 from textual.suggester import Suggester
 from textual.widgets import Input, Static
 
-from app.filter import Expression, Field
-from app.filter_parser import FilterError, complete, parse
+from app.table.filter import Expression, Field
+from app.table.filter_parser import FilterError, complete, parse
 
 _KEPT = 50
 

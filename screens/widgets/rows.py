@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from app.columns import Grow
+from app.state.columns import Grow
 
 T = TypeVar("T")
 

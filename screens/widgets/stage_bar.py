@@ -11,9 +11,9 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from app import stages
-from app.stages import StageState
 from app.text import duration
+from engine.run import stage_state as stages
+from engine.run.stage_state import StageState
 from screens.run_session import Session
 from screens.widgets.bars import bar
 from screens.widgets.tones import tone

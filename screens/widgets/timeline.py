@@ -15,7 +15,7 @@ from textual import events
 from textual.timer import Timer
 from textual.widget import Widget
 
-from app.event_index import EventIndex, Mark
+from app.state.event_index import EventIndex, Mark
 from app.text import duration
 from screens.run_session import Session
 from screens.widgets.tones import tone

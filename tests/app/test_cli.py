@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from app import doctor
-from app.batch_display import Pace, sentence
+from app.batch.display import Pace, sentence
+from app.batch.result_tables import Results
 from app.cli import main
-from app.result_tables import Results
+from app.doctor import machine as doctor
 from app.text import duration, error_line, resume_command
 from engine.events import MethodEvaluated, StageFinished, StageProgress, StageStarted
-from engine.run_directory import RunDirectory
+from engine.run.directory import RunDirectory
 from tests.synthetic_pool import pool_events
 
 
@@ -102,7 +102,7 @@ def test_sentences_of_events() -> None:
 
 
 def test_table_has_the_methods_figures(capsys: pytest.CaptureFixture[str]) -> None:
-    from app.batch_display import make_console
+    from app.text_console import make_console
 
     results = Results()
     running = {"method": "esm", "n": 1, "accuracy": 0.0, "mean_tokens": 1.0, "final": False}
@@ -137,7 +137,7 @@ def test_table_has_the_methods_figures(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_tables_of_pool_and_selector(capsys: pytest.CaptureFixture[str]) -> None:
-    from app.batch_display import make_console
+    from app.text_console import make_console
 
     results = Results()
     for event in pool_events():

@@ -9,12 +9,12 @@ import pytest
 from rich.console import Console
 from textual.app import App
 
-from app.result_tables import Results
-from app.state import RunState
+from app.batch.result_tables import Results
+from app.state.run import RunState
 from app.usage_text import total_cost, usage_cells
 from engine.events import ServerUsage
-from engine.run_directory import RunDirectory
-from screens.slsm import SLSMScreen
+from engine.run.directory import RunDirectory
+from screens.slsm.screen import SLSMScreen
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import write_log
 from tests.synthetic_slsm import slsm_events
@@ -60,7 +60,7 @@ def test_the_end_of_batch_has_a_table_of_servers(tmp_path: Path) -> None:
 def test_a_copy_of_the_state_keeps_what_was_spent_then() -> None:
     state = RunState()
     state.apply(MODEL)
-    before = state.copy()
+    before = state.share()
     state.apply(JUDGE)
     assert set(state.usage) == {("slsm", "model"), ("slsm", "judge")}
     assert set(before.usage) == {("slsm", "model")}

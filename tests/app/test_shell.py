@@ -16,11 +16,11 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from app.command_palette import BoundCommands
-from app.session import RunSession
+from app.runs.session import RunSession
 from app.shell import SteerApp
-from engine.run_directory import RunDirectory, inspect
+from engine.run.directory import RunDirectory, inspect
 from screens.error_panel import ErrorPanel
-from screens.esm import EsmScreen
+from screens.esm.screen import EsmScreen
 from screens.help import HelpScreen
 from screens.leaving import LeaveScreen, WaitingScreen
 from screens.new_run import NewRunScreen

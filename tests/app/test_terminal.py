@@ -16,7 +16,7 @@ from typing import Any
 import pexpect
 import pytest
 
-from engine.run_directory import discover
+from engine.run.directory import discover
 
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 """To the alternate screen, and back."""

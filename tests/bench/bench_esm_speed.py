@@ -16,18 +16,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from engine.config import Config
-from engine.config_file import load_config
+from engine.config.config import Config
+from engine.config.file import load_config
 from engine.esm.controller import Answer, Controller
 from engine.esm.layout import EsmLayout
 from engine.esm.memory import EpisodicMemory
 from engine.esm.memory_stage import BuildMemory
-from engine.esm.mine import Mine
-from engine.esm.select import Select
+from engine.esm.mine_stage import Mine
+from engine.esm.select_stage import Select
 from engine.esm.variants import make_variant
 from engine.lm.load import EMBEDDED
 from engine.lm.protocol import LanguageModel, Request, Sampling
-from engine.lm.transformers import TransformersModel
+from engine.lm.transformers.model import TransformersModel
 from engine.tasks.loaders import load_task_dataset
 from tests.bench.bench_esm_sweep import DEMO
 from tests.literal_model import LiteralModel

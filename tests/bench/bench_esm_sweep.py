@@ -13,11 +13,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from engine.config_file import load_config
-from engine.esm.evaluate import Evaluate
+from engine.config.file import load_config
+from engine.esm.eval_stage import Evaluate
 from engine.esm.memory_stage import BuildMemory
-from engine.esm.mine import Mine
-from engine.esm.select import Select
+from engine.esm.mine_stage import Mine
+from engine.esm.select_stage import Select
 from engine.events import Event, MethodEvaluated
 from engine.lm.load import load_model
 from engine.lm.protocol import LanguageModel

@@ -23,7 +23,6 @@ from textual.screen import Screen
 
 from app.loop_lag import LoopLag
 from app.shell import SteerApp
-from engine.event_log import EventLog
 from engine.events import (
     DecisionTaken,
     ExampleEvaluated,
@@ -32,8 +31,9 @@ from engine.events import (
     StageProgress,
     StageStarted,
 )
-from engine.run_directory import RunDirectory, create_run
-from screens.esm import EsmScreen
+from engine.run.directory import RunDirectory, create_run
+from engine.run.event_log import EventLog
+from screens.esm.screen import EsmScreen
 from tests.synthetic_run import SyntheticRun
 
 GOAL_MS = 100

@@ -16,10 +16,10 @@ from typing import Any
 
 import msgspec
 
-from engine.config_file import load_config
+from engine.config.file import load_config
 from engine.events import MethodCompared
 from engine.evolution.clusters_stage import BuildClusters
-from engine.evolution.evolve import Evolve
+from engine.evolution.evolve_stage import Evolve
 from engine.lm.load import load_model
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.config import Config
+from engine.config.config import Config
 from engine.events import EvidenceAnswered
 from engine.files import csv_text, write_atomic
-from engine.gflownet import evaluation
-from engine.gflownet.evaluation import Evaluation
-from engine.registry import resolve_stage
+from engine.gflownet.evaluation import evaluator as evaluation
+from engine.gflownet.evaluation.evaluator import Evaluation
+from engine.run.registry import resolve_stage
 from engine.statistics import mcnemar, paired_bootstrap
 from tests.run_stage import run_stage
 

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from engine.files import csv_text, write_atomic
-from tests.engine.gflownet.test_exactness import KINDS
-from tests.engine.gflownet.test_on_policy import trained
+from tests.engine.gflownet.sampler.test_exactness import KINDS
+from tests.engine.gflownet.sampler.test_on_policy import trained
 
 RESULTS = Path(__file__).parent / "results" / "gflownet_exact.csv"
 

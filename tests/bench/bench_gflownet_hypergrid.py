@@ -23,11 +23,11 @@ import torch
 from torch import nn
 
 from engine.files import csv_text, write_atomic
-from engine.gflownet.actor import GFlowNetActor, Sampling
-from engine.gflownet.embedder import Tokens
-from engine.gflownet.environment import Frontier, GraphEnv
-from engine.gflownet.graph_batch import GraphBatch, flat_batch
-from engine.gflownet.trajectory_balance import residual
+from engine.gflownet.sampler.actor import GFlowNetActor, Sampling
+from engine.gflownet.sampler.embedder import Tokens
+from engine.gflownet.sampler.environment import Frontier, GraphEnv
+from engine.gflownet.sampler.graph_batch import GraphBatch, flat_batch
+from engine.gflownet.sampler.trajectory_balance import residual
 
 RESULTS = Path(__file__).parent / "results" / "gflownet_hypergrid.csv"
 DIMENSIONS, BATCH, RATE, RATE_LOG_Z, GOAL, LOOK, MOST = 2, 16, 1e-3, 1e-1, 0.05, 50, 6000

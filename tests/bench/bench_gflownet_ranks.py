@@ -23,14 +23,15 @@ from typing import Any
 
 import torch
 
-from engine.config import Config
-from engine.config_file import dump_config
+from engine.config.config import Config
+from engine.config.file import dump_config
 from engine.events import SamplerStep
 from engine.files import csv_text, write_atomic
 from engine.gflownet import layout
-from engine.gflownet.gflownet_stage import TrainGFlowNet
-from engine.registry import resolve_stage
-from engine.stage import StageContext, StopRequested
+from engine.gflownet.training.gflownet_stage import TrainGFlowNet
+from engine.run.gate import StopRequested
+from engine.run.registry import resolve_stage
+from engine.run.stage import StageContext
 from tests.run_stage import run_stage
 
 RESULTS = Path(__file__).parent / "results" / "gflownet_ranks.csv"

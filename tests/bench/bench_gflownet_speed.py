@@ -15,13 +15,13 @@ from pathlib import Path
 
 import torch
 
+from engine.config.gflownet import GFlowNetSection, PolicySection
 from engine.files import csv_text, write_atomic
-from engine.gflownet.actor import Sampling
-from engine.gflownet.environment import Frontier, GraphEnv, GraphState
-from engine.gflownet.graph_batch import GraphBatch, flat_batch
-from engine.gflownet.module import GFlowNetModule
-from engine.gflownet.settings import GFlowNetSection, PolicySection
-from engine.gflownet.walkable import walkable
+from engine.gflownet.sampler.actor import Sampling
+from engine.gflownet.sampler.environment import Frontier, GraphEnv, GraphState
+from engine.gflownet.sampler.graph_batch import GraphBatch, flat_batch
+from engine.gflownet.sampler.module import GFlowNetModule
+from engine.gflownet.sampler.walkable import walkable
 
 RESULTS = Path(__file__).parent / "results" / "gflownet_speed.csv"
 QUESTIONS, ROLLOUTS, WIDTH = 8, 20, 64

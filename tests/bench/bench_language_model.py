@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from engine.lm.load import EMBEDDED
 from engine.lm.protocol import Branch, LanguageModel, Request, Sampling, Steer
-from engine.lm.transformers import TransformersModel
+from engine.lm.transformers.model import TransformersModel
 from tests.literal_model import LiteralModel
 
 SEGMENTS, SEGMENT_TOKENS, PROBES, PROBE_TOKENS = 4, 25, 3, 8

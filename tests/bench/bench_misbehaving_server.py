@@ -16,10 +16,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from engine.config import Config
-from engine.config_file import load_config
+from engine.config.config import Config
+from engine.config.file import load_config
 from engine.evolution.clusters_stage import BuildClusters
-from engine.evolution.evolve import Evolve
+from engine.evolution.evolve_stage import Evolve
 from engine.evolution.history import read_history
 from engine.evolution.layout import EvolutionLayout
 from engine.lm.load import load_model

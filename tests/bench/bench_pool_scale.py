@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.config import Config
+from engine.config.config import Config
 from engine.events import Event, StageProgress
 from engine.files import csv_text, write_atomic
 from engine.pool import layout
@@ -28,7 +28,7 @@ from engine.pool.dataset import Image
 from engine.pool.pool_stage import PoolJob
 from engine.pool.records import RLData, RLQueryData, TrajectoryData
 from engine.pool.vqa import VQAAsk, VQAReply
-from engine.stage import StageContext
+from engine.run.stage import StageContext
 
 RESULTS = Path(__file__).parent / "results" / "pool_scale.csv"
 ROWS, WIDTH, QUERIES = 1_000_000, 512, 1_000

@@ -20,17 +20,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from app.client import LogTail, start_worker
+from app.runs.client import LogTail, start_worker
 from engine import events as ev
-from engine.config_file import load_config
-from engine.esm.mine import Mine
+from engine.config.file import load_config
+from engine.config.scale import ScaleSection
+from engine.esm.mine_stage import Mine
 from engine.files import csv_text, write_atomic
 from engine.lm.load import load_model
-from engine.run_directory import RunDirectory
-from engine.scale.settings import ScaleSection
+from engine.run.directory import RunDirectory
+from engine.run.stage import StageContext
 from engine.scale.spread import RaySpread
 from engine.scale.work import in_process
-from engine.stage import StageContext
 from tests.kill_and_resume import DEMO, artefacts, prepared, run_whole
 
 RESULTS = Path(__file__).parent / "results"

@@ -26,20 +26,20 @@ from typing import Any
 import msgspec
 
 from engine import events as ev
-from engine.config_file import load_config
-from engine.esm.answering import Answered, Answering
-from engine.esm.evaluate import _Job as EvaluateJob
-from engine.esm.mine import _Job as MineJob
-from engine.esm.mining import MinedExample, Mining
-from engine.event_log import EventLog
+from engine.config.file import load_config
+from engine.config.scale import ScaleSection
+from engine.esm.eval_stage import _Job as EvaluateJob
+from engine.esm.eval_work import Answered, Answering
+from engine.esm.mine_stage import _Job as MineJob
+from engine.esm.mine_work import MinedExample, Mining
 from engine.files import csv_text, write_atomic
 from engine.lm.load import load_model
+from engine.run.event_log import EventLog
+from engine.run.stage import StageContext
 from engine.scale.replica import Done, Opened, Told
 from engine.scale.replicas import Replicas
-from engine.scale.settings import ScaleSection
 from engine.scale.spread import RaySpread
 from engine.scale.work import Place, in_process
-from engine.stage import StageContext
 from engine.tasks.example import TaskExample
 from tests.kill_and_resume import DEMO
 
@@ -158,7 +158,7 @@ def take_in_mined(folder: Path, emit: Any, count: int) -> tuple[Any, Callable[[A
 
 def take_in_answered(folder: Path, emit: Any, count: int) -> tuple[Any, Callable[[Any], None]]:
     """What stage eval does with results: lines, decisions, running figures against greedy."""
-    from engine.esm.answering import Batch
+    from engine.esm.eval_work import Batch
     from engine.esm.layout import EsmLayout
 
     config = load_config(DEMO, [])
@@ -194,7 +194,7 @@ def samples() -> dict[str, Any]:
 
                 return keeping
 
-            from engine.registry import resolve_stage
+            from engine.run.registry import resolve_stage
 
             for name in ("mine", "select", "memory", "eval"):
                 stage = resolve_stage(name)
@@ -261,7 +261,7 @@ def measure(spread: RaySpread, name: str, replicas: int, latency: float, seconds
 
 
 def _servers() -> Any:
-    from engine.lm.known_servers import KnownServers
+    from engine.servers.known_servers import KnownServers
 
     return KnownServers()
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from engine.config_file import load_config
+from engine.config.file import load_config
 from engine.events import ConversationAnswered, ModeScored
 from engine.files import csv_text
 from engine.lm.load import load_model

@@ -161,7 +161,7 @@ def _segments(folder: Path, enable_prefix_caching: bool, rounds: int) -> float:
 
 def start_vllm(folder: Path, **options: Any) -> Any:
     """Our vLLM backend on all cores."""
-    from engine.config_section import VllmSection
+    from engine.config.model import VllmSection
     from engine.lm.vllm.engine_options import start
 
     section = VllmSection(**{"cpu_kvcache_gib": 4, "max_model_len": 1024, **options})
@@ -185,7 +185,7 @@ def main() -> None:
         model = start_vllm(folder)
         table["vLLM, this backend"] = ours(model, arguments.rounds)
         model.close()
-        from engine.lm.transformers import TransformersModel
+        from engine.lm.transformers.model import TransformersModel
 
         own = TransformersModel.load(str(folder), device="cpu", dtype="float32", threads=THREADS)
         table["transformers, this backend"] = ours(own, arguments.rounds)

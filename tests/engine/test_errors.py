@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from engine.errors import ConfigError, DataError, DiskError, ModelError, Problem, RunError, SteerError
-from engine.lm.openai_client import ServerFailed
+from engine.servers.client import ServerFailed
 
 
 @pytest.mark.parametrize("kind", [SteerError, DataError, ModelError, RunError, DiskError])

@@ -8,9 +8,9 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
-from app.state import RunState
+from app.state.run import RunState
 from engine import events as ev
-from screens.pool import PoolScreen
+from screens.pool.screen import PoolScreen
 from screens.replicas import ReplicasPanel
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import write_log
@@ -47,7 +47,7 @@ def test_the_fold_counts_for_the_stage_at_hand() -> None:
     mined: RunState | None = None
     for event in scale_events():
         if isinstance(event, ev.StageFinished):
-            mined = state.copy()
+            mined = state.share()
         state.apply(event)
     assert mined is not None
     assert mined.scale.pace == pytest.approx(100 / 20)

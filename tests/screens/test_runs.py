@@ -11,10 +11,10 @@ import pytest
 from textual.app import App
 from textual.message import Message
 
-from app.run_list import RunList, read_progress
+from app.runs.run_list import RunList, read_progress
 from engine.events import Header, StageProgress, StageStarted, encode
-from engine.run_directory import RunDirectory, StageRecord, create_run
-from engine.run_lock import RunLock
+from engine.run.directory import RunDirectory, StageRecord, create_run
+from engine.run.lock import RunLock
 from screens.console_screen import TooNarrow
 from screens.runs import RunsScreen, about_run, size, started
 from screens.widgets.key_line import KeyLine, fitting, keys_of
@@ -194,7 +194,7 @@ def test_list_reads_again_only_what_changed(
     found = RunList(tmp_path / "outputs")
     before = found.read()
     reads: list[Path] = []
-    from app import run_list
+    from app.runs import run_list
 
     inspect = run_list.inspect
     monkeypatch.setattr(run_list, "inspect", lambda path: reads.append(path) or inspect(path))

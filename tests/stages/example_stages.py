@@ -8,7 +8,7 @@ import time
 from engine.errors import DataError
 from engine.events import Notice
 from engine.files import append_jsonl, recover_jsonl
-from engine.stage import StageContext, StageResult
+from engine.run.stage import StageContext, StageResult
 
 
 class Count:

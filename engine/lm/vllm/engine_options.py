@@ -7,7 +7,7 @@ from typing import Any
 
 import transformers
 
-from engine.config_section import VllmSection
+from engine.config.model import VllmSection
 from engine.errors import ModelError
 from engine.lm.device import DTYPES
 from engine.lm.pretrained import load_text_side, model_fingerprint, parameter_count, quiet

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.lm.begun import begun_end, cut, is_whole
+from engine.lm.continuation import begun_end, cut, is_whole
 from engine.lm.occurrences import Occurrences
 from engine.lm.protocol import Branch, Completion, Tokenizer
 from engine.lm.vllm.driver import Driver, Run

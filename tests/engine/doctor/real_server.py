@@ -14,19 +14,19 @@ from urllib.request import urlopen
 
 import pytest
 
-from engine.config_file import load_config
+from engine.config.file import load_config
+from engine.config.openai import OpenAISection
 from engine.doctor.capabilities import Capability, State
 from engine.doctor.server import Looked, look
 from engine.files import read_jsonl
-from engine.lm.completion import json_object
-from engine.lm.openai_client import OpenAIClient
-from engine.lm.openai_section import OpenAISection
+from engine.servers.client import OpenAIClient
+from engine.servers.completion import json_object
 from engine.slsm import layout
 from engine.slsm.slsm_stage import RunSLSM
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
 
-MODEL = str(Path(__file__).parents[3] / "engine" / "lm" / "embedded" / "dialogues")
+MODEL = str(Path(__file__).parents[3] / "engine" / "embedded" / "dialogues")
 _PATIENCE = 300.0
 """Seconds for a start."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.lm.openai_client import OpenAIClient
+from engine.servers.client import OpenAIClient
 from tests.engine.doctor.real_server import (
     MODEL,
     check_a_schema_is_kept_to,

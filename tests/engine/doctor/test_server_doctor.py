@@ -14,10 +14,10 @@ import pytest
 from rich.console import Console
 
 from app.cli import main
-from app.server_doctor import run_server_doctor
+from app.doctor.server import run_server_doctor
+from engine.config.yaml_text import parse
 from engine.doctor.capabilities import Capability
 from engine.doctor.server import Looked, look
-from engine.yaml_text import parse
 from tests.misbehaving_server import misbehaving_server
 from tests.server_products import PRODUCTS, Product, product_server
 
@@ -277,7 +277,7 @@ def test_what_is_to_be_written_can_be_read(
     def found(*arguments: object) -> list[Looked]:
         return [Looked(True, base_url, model)]
 
-    monkeypatch.setattr("app.server_doctor.look", found)
+    monkeypatch.setattr("app.doctor.server.look", found)
     _, text = printed("http://ada:s3cret@h/v1", "none")
     line = next(line for line in text.splitlines() if line.startswith("openai:"))
     assert parse(line).value["openai"] == {"model": model, "base_url": base_url, "api_key_env": "none"}

@@ -14,16 +14,16 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from app.client import prepare_resume
-from engine.config import Config
-from engine.config_file import load_config
+from app.runs.client import prepare_resume
+from engine.config.config import Config
+from engine.config.file import load_config
 from engine.errors import DataError, ModelError, SteerError
-from engine.esm.evaluate import Evaluate
+from engine.esm.eval_stage import Evaluate
 from engine.esm.memory_stage import BuildMemory
-from engine.esm.mine import Mine
-from engine.esm.select import Select
+from engine.esm.mine_stage import Mine
+from engine.esm.select_stage import Select
 from engine.lm.load import EMBEDDED, load_model
-from engine.lm.transformers import TransformersModel
+from engine.lm.transformers.model import TransformersModel
 from tests.kill_and_resume import DEMO, artefacts, prepared, run_whole
 from tests.run_stage import run_stage
 from tests.tiny_models import save_tiny
@@ -215,7 +215,7 @@ WORKER = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
 from pathlib import Path
-from engine.worker import run_worker
+from engine.run.worker import run_worker
 sys.exit(run_worker(Path(sys.argv[1])))
 """
 

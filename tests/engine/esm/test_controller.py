@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from engine.config import Config, DecodeSection, OnlineSection
+from engine.config.config import Config
+from engine.config.esm import DecodeSection, OnlineSection
 from engine.esm.controller import Answer, Controller
 from engine.esm.memory import Entry, EpisodicMemory
 from engine.esm.variants import make_variant
 from engine.lm.load import EMBEDDED
 from engine.lm.protocol import LanguageModel
-from engine.lm.transformers import TransformersModel
+from engine.lm.transformers.model import TransformersModel
 from engine.tasks.loaders import load_task_dataset
 from tests.literal_model import LiteralModel
 

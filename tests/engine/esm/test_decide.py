@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.config import OnlineSection
+from engine.config.esm import OnlineSection
 from engine.esm.decide import Hit, Probe, choose, retrieve
 from engine.esm.memory import Entry, EpisodicMemory
 

@@ -13,19 +13,24 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.config import ClustersSection, Config, DecodeSection, ModelSection, RunSection
+from engine.config.config import Config
+from engine.config.esm import DecodeSection
+from engine.config.evolution import ClustersSection
+from engine.config.model import ModelSection
+from engine.config.run import RunSection
 from engine.errors import ConfigError, DataError, ModelError
 from engine.events import ClustersBuilt, Event, Notice, StageProgress
 from engine.evolution import clusters_stage, token_frequency
 from engine.evolution.cluster_map import NO_CLUSTER, ClusterMap, load_cluster_map
 from engine.evolution.clusters_stage import BuildClusters
 from engine.evolution.descriptions import read_descriptions
-from engine.lm import text_embedding
-from engine.lm.hashed_embedder import HashedEmbedder
+from engine.lm.embedding import text_embedding
+from engine.lm.embedding.hashed_embedder import HashedEmbedder
 from engine.lm.load import load_model
 from engine.lm.protocol import LanguageModel
 from engine.lm.vocabulary import Vocabulary, load_vocabulary
-from engine.stage import StageContext, StopRequested
+from engine.run.gate import StopRequested
+from engine.run.stage import StageContext
 from tests.padded_model import PADDING, save_padded
 from tests.run_stage import run_stage
 

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import Config, ModelSection, RunSection
+from engine.config.config import Config
+from engine.config.evolution import ClustersSection, EvolutionSection
+from engine.config.model import ModelSection
+from engine.config.run import RunSection
 from engine.errors import DataError, SteerError
 from engine.events import (
     AnswerJudged,
@@ -21,12 +24,12 @@ from engine.events import (
     ReflectorReplied,
     ServerChanged,
 )
-from engine.evolution import parts
+from engine.evolution import from_config as parts
 from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION
 from engine.evolution.cluster_map import load_cluster_map
 from engine.evolution.clusters_stage import BuildClusters
 from engine.evolution.deltas import read_deltas
-from engine.evolution.evolve import Evolve
+from engine.evolution.evolve_stage import Evolve
 from engine.evolution.history import Usage, read_history
 from engine.evolution.judge import JudgeFailed, Verdict
 from engine.evolution.layout import EvolutionLayout
@@ -34,12 +37,12 @@ from engine.evolution.processor import expected_row
 from engine.evolution.processor_check import check_processor
 from engine.evolution.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
 from engine.evolution.score import Outcome, score
-from engine.evolution.settings import ClustersSection, EvolutionSection
 from engine.files import read_jsonl
 from engine.lm.load import load_model
 from engine.lm.protocol import LanguageModel
-from engine.stage import StageContext, StageResult, StopRequested
-from tests.engine.lm.test_sglang_server import section as stand_in_for_sglang
+from engine.run.gate import StopRequested
+from engine.run.stage import StageContext, StageResult
+from tests.engine.lm.sglang.test_server import section as stand_in_for_sglang
 from tests.run_stage import run_stage
 
 SPLITS = (MINIBATCH, VALIDATION, BASELINE, TEST, TEST_PLAIN)

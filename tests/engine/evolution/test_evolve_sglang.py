@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from app.client import prepare_resume
+from app.runs.client import prepare_resume
 from engine.events import Event, ServerChanged
 from engine.evolution.layout import EvolutionLayout
 from engine.files import read_jsonl
-from engine.run_directory import RunDirectory
-from tests.engine.lm.test_sglang_server import gone
+from engine.run.directory import RunDirectory
+from tests.engine.lm.sglang.test_server import gone
 from tests.kill_and_resume import artefacts, prepared, run_whole
 from tests.processes import descendants
 from tests.real_sglang import needs_sglang, real_section

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from engine.config_file import load_config
+from engine.config.file import load_config
 from engine.events import encode
 from engine.evolution.clusters_stage import BuildClusters
-from engine.evolution.evolve import Evolve
+from engine.evolution.evolve_stage import Evolve
 from engine.evolution.history import read_history
 from engine.evolution.layout import EvolutionLayout
 from engine.lm.load import load_model
-from engine.stage import StageContext
+from engine.run.stage import StageContext
 from tests.kill_and_resume import DEMO, SMALL_EVOLUTION
 from tests.misbehaving_server import misbehaving_server
 

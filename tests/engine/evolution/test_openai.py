@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from engine.config.openai import OpenAISection
 from engine.errors import ConfigError
 from engine.evolution.history import History
 from engine.evolution.judge import JudgeFailed
 from engine.evolution.openai_judge import OpenAIJudge
 from engine.evolution.openai_reflector import OpenAIReflector
 from engine.evolution.reflector import ReflectorFailed, ReflectorInput
-from engine.lm.openai_client import OpenAIClient, ServerFailed
-from engine.lm.openai_section import OpenAISection
+from engine.servers.client import OpenAIClient, ServerFailed
 from tests.misbehaving_server import FAULTS, PASSING, misbehaving_server
 
 KEY = "sk-very-secret-0123456789"
@@ -153,7 +153,7 @@ def test_openai_is_imported_only_by_those_who_ask(tmp_path: Path) -> None:
     import subprocess
     import sys
 
-    code = "import sys, engine.evolution.parts; print('openai' in sys.modules)"
+    code = "import sys, engine.evolution.from_config; print('openai' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "False"
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.config import ModelSection
+from engine.config.model import ModelSection
 from engine.errors import DataError
 from engine.evolution.cluster_map import NO_CLUSTER, ClusterMap, save_cluster_map
 from engine.evolution.deltas import Deltas, write_deltas
@@ -29,7 +29,7 @@ from engine.evolution.processor import (
 from engine.evolution.processor_check import check_processor
 from engine.lm.load import EMBEDDED, load_model
 from engine.lm.protocol import Request, Sampling
-from engine.lm.transformers import TransformersModel
+from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.same import assert_same
 from tests.literal_model import LiteralModel
 from tests.real_sglang import ENVIRONMENT, PYTHON, needs_sglang

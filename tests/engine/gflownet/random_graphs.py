@@ -7,7 +7,7 @@ import torch
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from engine.gflownet.shortest_paths import shortest_paths
+from engine.gflownet.graphs.shortest_paths import shortest_paths
 
 WIDTH = 4
 

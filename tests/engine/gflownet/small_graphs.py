@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from engine.gflownet.graph_batch import GraphBatch, flat_batch
+from engine.gflownet.sampler.graph_batch import GraphBatch, flat_batch
 
 WIDTH = 8
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import yaml
 
-from engine.config import Config
+from engine.config.config import Config
 from engine.events import Event
-from engine.registry import resolve_stage
+from engine.run.registry import resolve_stage
 from tests.kill_and_resume import SMALL_GFLOWNET
 from tests.run_stage import run_stage
 

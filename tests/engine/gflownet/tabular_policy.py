@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from engine.gflownet.embedder import Tokens
-from engine.gflownet.environment import Frontier, Walks
-from engine.gflownet.graph_batch import GraphBatch
+from engine.gflownet.sampler.embedder import Tokens
+from engine.gflownet.sampler.environment import Frontier, Walks
+from engine.gflownet.sampler.graph_batch import GraphBatch
 
 
 class TabularPolicy(nn.Module):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.lm.transformers import TransformersModel
+from engine.lm.transformers.model import TransformersModel
 from tests.literal_model import LiteralModel
 from tests.tiny_models import save_tiny
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.lm.batching import MAX_TOKENS, chunks, similar_lengths
+from engine.lm.transformers.batching import MAX_TOKENS, chunks, similar_lengths
 
 
 @given(st.lists(st.integers(1, 5000), max_size=60), st.integers(1, 20))

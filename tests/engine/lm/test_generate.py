@@ -12,7 +12,7 @@ import torch
 
 from engine.errors import ModelError
 from engine.lm.protocol import LanguageModel, Request, Sampling, Steer
-from engine.lm.transformers import TransformersModel
+from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.conftest import Pair
 from tests.engine.lm.same import assert_same
 from tests.tiny_models import ARCHITECTURES

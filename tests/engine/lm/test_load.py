@@ -13,11 +13,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from engine.config_section import VllmSection
+from engine.config.model import VllmSection
 from engine.errors import ModelError
 from engine.lm import fingerprint as fingerprints
 from engine.lm.load import load_model
-from engine.lm.transformers import TransformersModel
+from engine.lm.transformers.model import TransformersModel
 from tests.tiny_models import EXTRA_EOS
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine.lm.protocol import Branch, Completion, LanguageModel, Prefixes, Sampling, Steer
-from engine.lm.transformers import TransformersModel
+from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.conftest import Pair
 from tests.engine.lm.same import assert_same
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from engine.config import ModelSection
+from engine.config.model import ModelSection
 from engine.events import Event, ModelLoaded
 from engine.lm.protocol import ModelInfo
 from engine.lm.shared_models import SharedModels

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.lm.transformers import TransformersModel
+from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.conftest import Pair
 from tests.tiny_models import ARCHITECTURES
 

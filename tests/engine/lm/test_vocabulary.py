@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import ModelSection
+from engine.config.model import ModelSection
 from engine.errors import ModelError
 from engine.lm.load import load_model
 from engine.lm.vocabulary import load_vocabulary

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine.config import Config
+from engine.config.config import Config
 from engine.events import Event
 from engine.pool.pool_stage import BuildPools
-from engine.stage import StageContext
+from engine.run.stage import StageContext
 from tests.run_stage import run_stage
 
 SMALL: dict[str, Any] = {"train_queries": 30, "heldout_queries": 8}

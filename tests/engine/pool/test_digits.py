@@ -12,7 +12,7 @@ import pytest
 from engine.pool.digits import MOST_DEMONSTRATIONS, PICTURES, QUESTIONS, DigitsDataset, answer_of
 from engine.pool.digits_rl_data import LARGEST_POOL, SMALLEST_POOL, initial_rl_data
 from engine.pool.digits_vqa import DigitsVQA
-from engine.pool.evaluated import PairEvaluator
+from engine.pool.evaluated_pairs import PairEvaluator
 from engine.pool.records import RLData, read_rl_data, write_rl_data
 from engine.pool.vqa import VQAAsk, official_vqa_accuracy
 from tests.engine.pool.vqa_models import TableModel

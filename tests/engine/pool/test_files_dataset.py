@@ -12,19 +12,20 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from engine.config import Config
-from engine.config_file import load_config
+from engine.config.config import Config
+from engine.config.file import load_config
+from engine.config.pool import PoolFilesSection
 from engine.errors import ConfigError, DataError
 from engine.events import Event, PoolQueryDone, PoolTotals
 from engine.pool import layout
 from engine.pool.embedding_table import read_embeddings
 from engine.pool.files_dataset import FilesDataset
-from engine.pool.parts import make_dataset
+from engine.pool.from_config import make_dataset
 from engine.pool.pool_stage import BuildPools
 from engine.pool.records import POOL_SIZE, read_rl_data
-from engine.pool.settings import PoolFilesSection
 from engine.pool.vqa_files import VQAQuestion, read_vqa
-from engine.stage import StageContext, StopRequested
+from engine.run.gate import StopRequested
+from engine.run.stage import StageContext
 from tests.engine.pool.vqa_folder import answer_of, write_folder, write_questions, write_rl
 from tests.misbehaving_server import misbehaving_server
 

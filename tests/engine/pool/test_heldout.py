@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from engine.errors import DataError
 from engine.pool.dataset import Image
-from engine.pool.evaluated import EvaluatedPair, PairEvaluator
+from engine.pool.evaluated_pairs import EvaluatedPair, PairEvaluator
 from engine.pool.heldout import HeldOut
 from engine.pool.records import RLQueryData
 from engine.pool.selector import Selector

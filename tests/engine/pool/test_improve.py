@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.pool.candidate_pool_injector import CandidatePoolInjector
-from engine.pool.evaluated import EvaluatedPair
+from engine.pool.evaluated_pairs import EvaluatedPair
 from engine.pool.improve import (
     COMMITTED,
     GIVEN,

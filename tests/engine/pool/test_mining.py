@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import DataError
-from engine.pool.evaluated import PairEvaluator
+from engine.pool.evaluated_pairs import PairEvaluator
 from engine.pool.global_positive_miner import GlobalPositiveMiner, ranked_pairs
 from engine.pool.vqa import VQAAsk
-from engine.stage import StopRequested
+from engine.run.gate import StopRequested
 from tests.engine.pool.vqa_models import ANNOTATIONS, TableModel
 
 TABLE = np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32)

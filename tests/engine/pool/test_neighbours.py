@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.pool.neighbours import load_or_search
-from engine.stage import StopRequested
+from engine.run.gate import StopRequested
 
 TABLE = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
 QUERIES = list(TABLE[:3])

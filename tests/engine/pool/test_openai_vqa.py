@@ -13,16 +13,16 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image as Pillow
 
+from engine.config.pool import VisionSection
 from engine.errors import DataError
-from engine.lm.openai_client import OpenAIClient, ServerFailed
 from engine.pool.dataset import Image
 from engine.pool.digits import DigitsDataset
-from engine.pool.evaluated import PairEvaluator
+from engine.pool.evaluated_pairs import PairEvaluator
 from engine.pool.image_url import image_url, png
 from engine.pool.openai_vqa import OpenAIVQA
-from engine.pool.settings import VisionSection
 from engine.pool.vqa import VQAAsk, VQAReply
-from engine.stage import StopRequested
+from engine.run.gate import StopRequested
+from engine.servers.client import OpenAIClient, ServerFailed
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 
 KEY = "sk-very-secret-0123456789"

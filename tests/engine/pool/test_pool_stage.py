@@ -20,7 +20,7 @@ from engine.pool.digits import DigitsDataset
 from engine.pool.pool_stage import BuildPools
 from engine.pool.records import POOL_SIZE, read_rl_data
 from engine.pool.thumbnails import as_text
-from engine.stage import StopRequested
+from engine.run.gate import StopRequested
 from tests.engine.pool.small_run import SMALL, context_of, run_pool
 from tests.kill_and_resume import SMALL_POOL, artefacts, prepared, run_killed, run_whole
 

@@ -14,7 +14,8 @@ import pytest
 import torch
 import yaml
 
-from engine.config import Config
+from engine.config.config import Config
+from engine.config.stages import STAGES
 from engine.errors import DataError
 from engine.events import (
     Event,
@@ -31,8 +32,9 @@ from engine.pool import layout, selector_layout
 from engine.pool.digits import DigitsDataset
 from engine.pool.pool_stage import BuildPools
 from engine.pool.selector_stage import TrainSelector
-from engine.registry import STAGES, resolve_stage
-from engine.stage import StageContext, StopRequested
+from engine.run.gate import StopRequested
+from engine.run.registry import resolve_stage
+from engine.run.stage import StageContext
 from tests.kill_and_resume import SMALL_SELECTOR, artefacts, prepared, run_killed, run_whole
 from tests.run_stage import run_stage
 

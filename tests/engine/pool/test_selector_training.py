@@ -13,9 +13,10 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from engine.config.pool import SelectorSection
 from engine.errors import DataError
 from engine.events import SelectorStep
-from engine.pool.evaluated import EvaluatedPair
+from engine.pool.evaluated_pairs import EvaluatedPair
 from engine.pool.records import RLQueryData, TrajectoryData
 from engine.pool.rl_beam_dataset import RLBeamDatasetWithEmbedding
 from engine.pool.selector import Selector
@@ -26,7 +27,6 @@ from engine.pool.selector_training import (
     recorded,
     supervised_loss,
 )
-from engine.pool.settings import SelectorSection
 from engine.pool.vqa import VQAAsk
 
 QUERIES, K, WIDTH = 24, 64, 8

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.pool.top_k import NOBODY, similarities, top_k
-from engine.stage import StopRequested
+from engine.run.gate import StopRequested
 
 
 def drawn(rows: int, width: int = 6, seed: int = 0) -> np.ndarray:

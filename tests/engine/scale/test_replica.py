@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from engine.config.openai import OpenAISection
 from engine.events import Notice
-from engine.lm.openai_section import OpenAISection
-from engine.lm.server_usage import RequestRecord
 from engine.scale.replica import Replica
 from engine.scale.work import Place
+from engine.servers.usage import RequestRecord
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,17 @@ import msgspec
 import pytest
 
 from engine import events as ev
-from engine.config import Config
-from engine.config_file import load_config
+from engine.config.config import Config
+from engine.config.file import load_config
+from engine.config.scale import ScaleSection
 from engine.errors import ConfigError, DataError, ModelError, RunError
-from engine.lm.known_servers import KnownServers
 from engine.lm.load import load_model
-from engine.registry import resolve_stage
-from engine.scale.settings import ScaleSection
+from engine.run.gate import StopRequested
+from engine.run.registry import resolve_stage
+from engine.run.stage import StageContext
 from engine.scale.spread import RaySpread
 from engine.scale.work import Place, Spread, in_process
-from engine.stage import StageContext, StopRequested
+from engine.servers.known_servers import KnownServers
 from tests.engine.gflownet.small_run import small_config
 from tests.engine.pool.small_run import small_config as small_pool
 from tests.engine.scale.processes import descendants, listening

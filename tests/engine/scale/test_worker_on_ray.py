@@ -13,19 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from app.client import LogTail, prepare_resume, start_worker
+from app.runs.client import LogTail, prepare_resume, start_worker
 from engine import events as ev
-from engine.config_file import load_config
+from engine.config.file import load_config
+from engine.config.scale import ScaleSection
 from engine.errors import ConfigError, RunError
-from engine.lm.known_servers import KnownServers
 from engine.lm.load import load_model
-from engine.run_directory import RunDirectory
+from engine.run.directory import RunDirectory
+from engine.run.gate import StopRequested
 from engine.scale import cluster
 from engine.scale.cluster import Cluster, OwnCluster
-from engine.scale.settings import ScaleSection
 from engine.scale.spread import RaySpread
 from engine.scale.work import Place
-from engine.stage import StopRequested
+from engine.servers.known_servers import KnownServers
 from tests.engine.scale.processes import descendants, living
 from tests.engine.scale.works import LAST_WORDS, Fails, Folder
 from tests.kill_and_resume import DEMO, artefacts, prepared, run_whole

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from unittest.mock import patch
 
-from engine.config_section import ModelSection
+from engine.config.model import ModelSection
 from engine.errors import ConfigError, DataError, Problem
 from engine.lm.protocol import ModelInfo
 from engine.scale.work import Place

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from engine.config import Config
+from engine.config.config import Config
 from engine.events import Event
+from engine.run.stage import StageContext
 from engine.slsm import layout
 from engine.slsm.book import Book
 from engine.slsm.controller import Controller
 from engine.slsm.following import Following
 from engine.slsm.records import StateRecord
 from engine.slsm.turns import Conversation, Turn
-from engine.stage import StageContext
 
 
 def small_config(**slsm: Any) -> Config:

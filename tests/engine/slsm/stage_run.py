@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.events import Event
+from engine.run.stage import StageContext
 from engine.slsm.slsm_stage import RunSLSM
-from engine.stage import StageContext
 from engine.tasks.generated.dialogues.records import generate_dialogues
 from tests.engine.slsm.note_following_model import NoteFollowingModel
 from tests.engine.slsm.small_run import small_config

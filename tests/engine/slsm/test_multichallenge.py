@@ -11,17 +11,17 @@ import pyarrow
 import pyarrow.parquet as parquet
 import pytest
 
+from engine.config.openai import OpenAISection
 from engine.errors import DataError
 from engine.events import ConversationAnswered, Event, ModeScored, SLSMBegan
-from engine.lm.openai_client import OpenAIClient, ServerFailed
-from engine.lm.openai_section import OpenAISection
+from engine.run.stage import StageContext
+from engine.servers.client import OpenAIClient, ServerFailed
 from engine.slsm import layout
 from engine.slsm.judge import ExactJudge, JudgeFailed
 from engine.slsm.multichallenge import Criterion, parse_dialogues, read_dialogues
 from engine.slsm.openai_judge import OpenAIJudge
 from engine.slsm.slsm_stage import RunSLSM
 from engine.slsm.turns import Turn
-from engine.stage import StageContext
 from tests.engine.slsm.small_run import small_config
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 

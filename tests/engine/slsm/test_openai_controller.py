@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from engine.config.openai import OpenAISection
 from engine.events import Event, StateUpdated
-from engine.lm.openai_client import OpenAIClient
-from engine.lm.openai_section import OpenAISection
+from engine.servers.client import OpenAIClient
 from engine.slsm import layout
 from engine.slsm.openai_controller import CONFLICTS_SCHEMA, DIFF_SCHEMA, FLAT_SCHEMA, OpenAIController
 from engine.slsm.state import Constraint, Fact, FlatState, Plan, SemanticState, State

@@ -23,13 +23,14 @@ from engine.events import (
     StageStarted,
     StateUpdated,
 )
+from engine.run.gate import StopRequested
+from engine.run.stage import StageContext
 from engine.slsm import layout, slsm_stage
 from engine.slsm.controller import Detection, Update
 from engine.slsm.rule_controller import RuleController
 from engine.slsm.slsm_stage import RunSLSM, variants_of
 from engine.slsm.state import State
 from engine.slsm.turns import Turn
-from engine.stage import StageContext, StopRequested
 from engine.tasks.generated.dialogues.records import generate_dialogues
 from tests.engine.slsm.small_run import small_config
 from tests.engine.slsm.stage_run import ALL, DIALOGUES, note_following_model, run_slsm

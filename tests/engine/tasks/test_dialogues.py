@@ -8,12 +8,12 @@ from collections import Counter
 
 import pytest
 
+from engine.embedded.training.dialogue_notes import draw_note
 from engine.slsm.judge import ExactJudge
 from engine.slsm.multichallenge import Criterion, parse_dialogues
 from engine.slsm.note import HEADER
 from engine.tasks.generated.dialogues.dialogue import FORGETS, MOST_BETWEEN, Dialogue, forgets
 from engine.tasks.generated.dialogues.memories import AXES, EDITING, INSTRUCTION
-from engine.tasks.generated.dialogues.notes import draw_note
 from engine.tasks.generated.dialogues.records import generate_dialogues, multichallenge_jsonl
 from engine.tasks.generated.dialogues.words import CLOSING_WORDS, ITEMS, NAMES, Side, draw_word, of_side
 

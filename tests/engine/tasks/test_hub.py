@@ -67,7 +67,7 @@ def test_an_interrupted_fetch_goes_on(tmp_path: Path) -> None:
     """One shard of two in the cache is not the data set."""
     name = "rmanluo/RoG-webqsp"
     shards = {f"data/test-0000{n}-of-00002.parquet": parquet_bytes({"a": n}) for n in (0, 1)}
-    code = f"""from engine.gflownet.rog import rog_folder
+    code = f"""from engine.gflownet.graphs.rog import rog_folder
     print(json.dumps(sorted(file.name for file in rog_folder("hub:{name}").rglob("*.parquet"))))"""
     with hub_stand_in({name: shards}) as hub:
         assert len(ask(code, tmp_path, hub.url)[0]) == 2

@@ -8,7 +8,7 @@ import pyarrow
 import pyarrow.parquet as parquet
 import pytest
 
-from engine.config import Config
+from engine.config.config import Config
 from engine.errors import DataError
 from engine.esm.examples import evaluation_examples, training_examples
 from engine.tasks.extractors import extract_pred

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from engine.config_section import VllmSection
-from engine.lm.transformers import TransformersModel
+from engine.config.model import VllmSection
+from engine.lm.transformers.model import TransformersModel
 from tests.literal_model import LiteralModel
 from tests.tiny_models import save_tiny
 

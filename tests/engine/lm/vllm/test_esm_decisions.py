@@ -10,17 +10,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from engine.config_file import load_config
-from engine.esm.evaluate import Evaluate
+from engine.config.file import load_config
+from engine.esm.eval_stage import Evaluate
 from engine.esm.memory_stage import BuildMemory
-from engine.esm.mine import Mine
-from engine.esm.select import Select
+from engine.esm.mine_stage import Mine
+from engine.esm.select_stage import Select
 from engine.esm.vectors import load_vector
 from engine.events import DecisionTaken, ExampleEvaluated
 from engine.files import read_jsonl
 from engine.lm.load import EMBEDDED
 from engine.lm.protocol import LanguageModel
-from engine.lm.transformers import TransformersModel
+from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.vllm.conftest import running
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from torch import Tensor
 
-from engine.config_section import ModelSection
+from engine.config.model import ModelSection
 from engine.evolution.cluster_map import ClusterMap
 from engine.evolution.deltas import zero_deltas
 from engine.evolution.processor import generate_processor, load_logits_processor
 from engine.lm.load import embedded_folder
 from engine.lm.protocol import Request, Sampling
-from engine.lm.transformers import TransformersModel
+from engine.lm.transformers.model import TransformersModel
 from engine.lm.vocabulary import load_vocabulary
 from engine.tasks.financebench import generated_financebench
 from tests.engine.lm.same import assert_same

@@ -1,0 +1,223 @@
+"""`steer-tui --batch`: the same worker and the same log as in the console, shown as lines or bars."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from rich.console import Console
+from rich.text import Text
+
+from app.batch.display import Display, make_display
+from app.batch.result_tables import Results
+from app.runs.client import LogTail, request_stop, start_worker
+from app.text import error_line, error_lines, resume_command
+from engine.errors import DataError, RunError
+from engine.events import Event, StageFailed, WorkerStopped
+from engine.run.directory import RunDirectory, inspect
+from engine.run.lock import HUNG_AFTER
+
+FINISHED, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes."""
+
+PATIENCE = 5.0
+"""Seconds that an interrupted batch waits for the engine's word."""
+
+_LOOK_EVERY = 0.05
+_CODES = {"finished": FINISHED, "stopped": INTERRUPTED}
+
+
+class Interrupts:
+    """Counts Ctrl+C and SIGTERM; from the second on they are raised as KeyboardInterrupt."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    @contextmanager
+    def handled(self) -> Iterator[None]:
+        """Count while inside."""
+        before = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: object) -> None:
+        self.count += 1
+        if self.count > 1:
+            raise KeyboardInterrupt
+
+
+def run_batch(directory: RunDirectory, console: Console, errors: Console) -> int:
+    """Work on a prepared run until it ends, in whatever way; the exit code says in which."""
+    interrupts = Interrupts()
+    with interrupts.handled():
+        results, tail = Results(), LogTail(directory)
+        while history := _poll(tail, errors):
+            for event in history:
+                results.take(event)
+        process = start_worker(directory)
+        display = make_display(console)
+        display.say(f"run: {directory.path}")
+        batch = _Batch(directory, tail, process, display, results, errors, interrupts)
+        try:
+            code = batch.follow()
+        except KeyboardInterrupt:
+            display.close()
+            batch.tell_kept("left; the engine stops after the item it is at")
+            return INTERRUPTED
+        except BaseException:  # a closed pipe, a bug: leave no worker that nobody watches
+            request_stop(directory)
+            raise
+        finally:
+            display.close()
+        batch.report(code)
+        if code == FINISHED:
+            results.print(console, directory)
+        return code
+
+
+class _Batch:
+    """One attempt at a run, watched."""
+
+    def __init__(
+        self,
+        directory: RunDirectory,
+        tail: LogTail,
+        process: subprocess.Popen[bytes],
+        display: Display,
+        results: Results,
+        errors: Console,
+        interrupts: Interrupts,
+    ) -> None:
+        self._directory = directory
+        self._tail = tail
+        self._process = process
+        self._display = display
+        self._results = results
+        self._errors = errors
+        self._interrupts = interrupts
+        self._failure: StageFailed | None = None
+        self._last_word: WorkerStopped | None = None
+        self._asked_at: float | None = None
+        self._heard_at = time.monotonic()
+
+    def follow(self) -> int:
+        """Show the run until its worker is gone or has said its last word."""
+        while True:
+            gone = self._process.poll() is not None
+            events = _poll(self._tail, self._errors)
+            for event in events:
+                self._take(event)
+            if self._last_word is not None:
+                return self._code_of_last_word()
+            if gone and not events:
+                return INTERRUPTED if self._asked_at is not None else self._code_without_last_word()
+            if self._interrupts.count and self._asked_at is None:
+                self._ask_to_stop()
+            if self._asked_at is not None and time.monotonic() - self._asked_at > PATIENCE:
+                return INTERRUPTED
+            if events:
+                self._heard_at = time.monotonic()
+            else:
+                self._notice_silence()
+                time.sleep(_LOOK_EVERY)
+
+    def report(self, code: int) -> None:
+        """Say how the run ended, and how to go on with it."""
+        if self._failure is not None:
+            failure = self._failure
+            line = error_line(failure.what, failure.where, failure.mend)
+            self._error(f"{failure.stage}: {line}" if failure.stage else line)
+        elif code == INTERRUPTED and self._last_word is None and self._process.poll() is None:
+            pid = self._process.pid
+            self.tell_kept(f"no word from the engine (pid {pid}) yet: it stops after the item it is at")
+            return
+        elif code in (FAILED, BAD_INPUT):
+            self._error(self._why_without_word())
+        if code != FINISHED:
+            self.tell_kept("stopped" if code == INTERRUPTED else "")
+
+    def tell_kept(self, first: str) -> None:
+        """Where the work is, and how to go on."""
+        path = self._directory.path
+        text = f"{first}; " if first else ""
+        line = f"{text}kept in {path}; to go on: {resume_command(path)}"
+        self._errors.print(Text(line), soft_wrap=True)
+
+    def _take(self, event: Event) -> None:
+        self._results.take(event)
+        if isinstance(event, StageFailed):
+            self._failure = event
+        elif isinstance(event, WorkerStopped):
+            self._last_word = event
+        else:
+            self._display.show(event)
+
+    def _notice_silence(self) -> None:
+        """Say now and then that a worker is there but shows no sign of life."""
+        if time.monotonic() - self._heard_at < HUNG_AFTER:
+            return
+        self._heard_at = time.monotonic()
+        if inspect(self._directory.path).state == "hung":
+            text = f"no sign of life from the worker (pid {self._process.pid}) for a while: presumed hung"
+            self._display.say(text, "yellow")
+
+    def _ask_to_stop(self) -> None:
+        self._asked_at = time.monotonic()
+        self._display.say("asking the engine to keep what it has and stop (Ctrl+C again leaves at once)")
+        if not request_stop(self._directory):
+            self._process.terminate()  # too early for a socket or a lock: nothing is begun
+
+    def _code_of_last_word(self) -> int:
+        """The worker's exit code; it has nothing more to do than to end."""
+        status = self._last_word.status if self._last_word else ""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(PATIENCE)
+        if status in _CODES:
+            return _CODES[status]
+        return self._code_without_last_word()
+
+    def _code_without_last_word(self) -> int:
+        return BAD_INPUT if self._process.returncode == BAD_INPUT else FAILED
+
+    def _why_without_word(self) -> str:
+        """Why the worker is gone, from what it could still leave."""
+        try:
+            failure = inspect(self._directory.path).failure
+        except RunError as error:
+            failure = error_lines(error)[0]
+        if failure:
+            return failure
+        code = self._process.returncode
+        if code and code < 0:
+            what = f"the worker vanished (killed by {signal.Signals(-code).name}): the run is interrupted"
+        else:
+            what = f"the worker ended without a word (exit code {code})"
+        return error_line(what, str(self._directory.path), _last_line(self._directory) or "resume it")
+
+    def _error(self, text: str) -> None:
+        self._errors.print(Text(text, style="red"), soft_wrap=True)
+
+
+def _poll(tail: LogTail, errors: Console) -> list[Event]:
+    try:
+        return [entry.event for entry in tail.poll()]
+    except DataError as error:
+        for line in error_lines(error):
+            errors.print(Text(line, style="red"), soft_wrap=True)
+        return _poll(tail, errors)
+
+
+def _last_line(directory: RunDirectory) -> str:
+    """The last line of the worker's own log, if it has one."""
+    try:
+        lines = directory.worker_log.read_bytes()[-4096:].decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    said = [line.strip() for line in lines if line.strip()]
+    return f"its log ends with: {said[-1]}" if said else ""

@@ -1,0 +1,65 @@
+"""`steer-tui --check`: is a configuration right, and is what it needs here? Nothing runs, nothing is fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from app.text_console import make_console
+from engine.errors import ConfigError
+
+if TYPE_CHECKING:
+    from engine.check.finding import Finding
+
+RIGHT, WRONG = 0, 2
+_MARKS = {"here": ("ok", "green"), "absent": ("not here yet", "yellow"), "wrong": ("wrong", "red")}
+_WIDTH = max(len(mark) for mark, _ in _MARKS.values()) + 2
+
+
+def run_check(configs: Sequence[Path], overrides: Sequence[str] = (), console: Console | None = None) -> int:
+    """Print what is found in each file; 0 if all are right, whether everything is here or not, else 2."""
+    console = console or make_console()
+    good = [_check(path, overrides, console) for path in configs]
+    return RIGHT if all(good) else WRONG
+
+
+def _check(path: Path, overrides: Sequence[str], console: Console) -> bool:
+    console.print(Text(str(path), style="bold"), soft_wrap=True)
+    found = _findings(path, overrides)
+    for finding in found:
+        console.print(_line(finding), soft_wrap=True)
+    console.print(Text(_verdict(found)), soft_wrap=True)
+    return not any(finding.kind == "wrong" for finding in found)
+
+
+def _findings(path: Path, overrides: Sequence[str]) -> Sequence[Finding]:
+    from engine.check import check_config  # pydantic and numpy: only who checks waits for them
+    from engine.check.finding import Finding
+    from engine.config.file import load_config
+
+    try:
+        config = load_config(path, overrides)
+    except ConfigError as error:
+        return [Finding("wrong", _found(one.value, one.allowed), one.where) for one in error.problems]
+    return list(check_config(config))
+
+
+def _found(value: str, allowed: str) -> str:
+    return f"found {value}, expected {allowed}" if value else f"expected {allowed}"
+
+
+def _line(finding: Finding) -> Text:
+    mark, style = _MARKS[finding.kind]
+    line = Text(f"  {mark:<{_WIDTH}}", style=style) + Text(f"{finding.where}: {finding.what}", style="")
+    return line + Text(f" - {finding.mend}", style="") if finding.mend else line
+
+
+def _verdict(found: Sequence[Finding]) -> str:
+    wrong, absent = (sum(one.kind == kind for one in found) for kind in ("wrong", "absent"))
+    if wrong:
+        return f"  {wrong} to correct" + (f", {absent} not here yet" if absent else "")
+    return "  right; " + (f"{absent} not here yet" if absent else "everything it needs is here")

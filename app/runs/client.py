@@ -1,0 +1,217 @@
+"""The console's and batch's side of a run: prepare it, start its worker, follow its log, command it.
+
+Nothing heavy is imported here; reading a configuration (pydantic) happens only when a run is prepared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from sysconfig import get_path
+from typing import Any
+
+from engine.errors import RunError, disk_errors
+from engine.run.control_address import reachable_address
+from engine.run.directory import RunDirectory, StageRecord, create_run, inspect
+from engine.run.event_log import LogEntry, LogReader
+from engine.versions import versions
+
+_STEP = 2_000
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A worker's answer to a command. `status`: pid, state (running, pausing, paused, stopping), stage, ..."""
+
+    ok: bool
+    status: dict[str, Any]
+    error: str = ""
+
+
+def prepare_run(
+    config_path: Path,
+    overrides: Sequence[str] = (),
+    stages: Sequence[str] | None = None,
+    outputs: str | None = None,
+) -> RunDirectory:
+    """Make the folder of a new run. Raises ConfigError with everything wrong, DiskError where it cannot be
+    written."""
+    from engine.config.file import dump_config, load_config
+
+    more = list(overrides)
+    if stages is not None:
+        more.append(f"run.stages={json.dumps(list(stages))}")
+    if outputs is not None:
+        more.append(f"run.outputs={json.dumps(outputs)}")
+    config = load_config(config_path, more)
+    return create_run(
+        Path(config.run.outputs),
+        config.run.name,
+        seed=config.run.seed,
+        stages=config.run.stages,
+        config=config.model_dump(mode="json"),
+        config_text=dump_config(config),
+        versions=versions(),
+    )
+
+
+def prepare_branch(parent: RunDirectory, iteration: int) -> RunDirectory:
+    """Make a new run beside `parent` that takes over its evolution up to `iteration`, and goes back to that
+    iteration's deltas. The parent is not touched. Raises SteerErrors."""
+    overrides = [
+        "run.stages=[evolve]",
+        f"evolution.branch_of={json.dumps(str(parent.path.absolute()))}",
+        f"evolution.branch_iteration={iteration}",
+    ]
+    return prepare_run(parent.config, overrides, outputs=str(parent.path.absolute().parent.parent))
+
+
+def prepare_resume(directory: RunDirectory, stages: Sequence[str] | None = None) -> None:
+    """Check that a run can be taken up again; with `stages`, those are what it runs from now on (finished
+    ones stay finished). Raises RunError when a worker is at work on it."""
+    status = inspect(directory.path)
+    if status.alive:
+        raise RunError(
+            what=f"worker {status.pid} on {status.host} is at work on this run",
+            where=str(directory.path),
+            mend=f"watch it with `steer-tui {directory.path}`, or stop it first",
+        )
+    if stages is None:
+        return
+    from engine.config.file import dump_config, load_config
+    from engine.files import write_atomic
+
+    config = load_config(directory.config, [f"run.stages={json.dumps(list(stages))}"])
+    record = status.record
+    record.config = config.model_dump(mode="json")
+    record.stages = {
+        name: record.stages.get(name, StageRecord()) for name in [*record.stages, *config.run.stages]
+    }
+    write_atomic(directory.config, dump_config(config))
+    directory.write(record)
+
+
+def start_worker(directory: RunDirectory) -> subprocess.Popen[bytes]:
+    """Start a worker in a session of its own: it outlives this process and its terminal.
+
+    The working folder is not searched for modules (`-P`): a folder named `engine` in it is none of ours.
+    """
+    command = [sys.executable, "-P", "-m", "engine", "run", str(directory.path.absolute())]
+    with disk_errors(directory.worker_log), directory.worker_log.open("ab") as log:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env=os.environ | {"PYTHONPATH": _module_path(), "PYTHONUNBUFFERED": "1"},
+        )
+
+
+def send(directory: RunDirectory, command: str, timeout: float = 2.0) -> Reply:
+    """Give a worker a command: pause, resume, stop or status. Raises RunError if none answers."""
+    address = reachable_address(directory.control)
+    if address is None and not directory.control.exists():
+        raise RunError(
+            what="the worker does not answer",
+            where=str(directory.control),
+            mend="no worker is at this run: resume it to start one",
+        )
+    if address is None:
+        raise RunError(
+            what="the path of the control socket is too long",
+            where=str(directory.control),
+            mend="change into the run's folder and try again",
+        )
+    try:
+        reply = _exchange(address, command, timeout)
+    except (OSError, ValueError) as error:
+        raise RunError(
+            what=f"the worker does not answer: {error}",
+            where=str(directory.control),
+            mend="see whether it lives with `steer-tui`; on another machine, ask it there",
+        ) from error
+    return Reply(bool(reply.get("ok")), reply.get("status") or {}, str(reply.get("error", "")))
+
+
+def request_stop(directory: RunDirectory) -> bool:
+    """Ask the worker to keep what it has and stop: by socket, else by signal. Whether anybody was there."""
+    try:
+        return send(directory, "stop", timeout=1.0).ok
+    except RunError:
+        return _signal_stop(directory)
+
+
+class LogTail:
+    """Pulls events of a run, live or over, within a budget of time."""
+
+    def __init__(self, directory: RunDirectory) -> None:
+        self._reader = LogReader(directory.events)
+
+    def poll(self, max_events: int = 10_000, budget_ms: float = 50.0) -> list[LogEntry]:
+        """What is new, oldest first: at most `max_events`, and no new portion begun after `budget_ms`.
+
+        Raises DataError at a broken line; the next poll goes on behind it.
+        """
+        deadline = time.monotonic() + budget_ms / 1000
+        entries: list[LogEntry] = []
+        while len(entries) < max_events:
+            more = self._reader.poll(min(_STEP, max_events - len(entries)))
+            entries += more
+            if not more or time.monotonic() > deadline:
+                break
+        return entries
+
+    @property
+    def offset(self) -> int:
+        """Byte behind the last event read."""
+        return self._reader.offset
+
+    @property
+    def behind(self) -> int:
+        """Bytes not read yet."""
+        return self._reader.behind()
+
+    @property
+    def unknown(self) -> Counter[str]:
+        """Events of unknown types, skipped, by type."""
+        return self._reader.unknown
+
+
+def _module_path() -> str:
+    """This very copy of the program first, unless it is where Python looks anyway."""
+    root = str(Path(__file__).resolve().parents[2])
+    own = [] if root in (get_path("purelib"), get_path("platlib")) else [root]
+    return os.pathsep.join([*own, *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+def _exchange(address: str, command: str, timeout: float) -> dict[str, Any]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(timeout)
+        connection.connect(address)
+        connection.sendall(json.dumps({"command": command}).encode() + b"\n")
+        with connection.makefile("rb") as lines:
+            reply = json.loads(lines.readline())
+    if not isinstance(reply, dict):
+        raise ValueError("the reply is not an object")
+    return reply
+
+
+def _signal_stop(directory: RunDirectory) -> bool:
+    try:
+        status = inspect(directory.path)
+        if status.pid is None or status.host != socket.gethostname():
+            return False
+        os.kill(status.pid, signal.SIGTERM)
+    except (RunError, OSError):
+        return False
+    return True

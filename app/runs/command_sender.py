@@ -1,0 +1,28 @@
+"""Giving a command to a run that is not open: in a thread, what it answers as a notification."""
+
+from __future__ import annotations
+
+import threading
+
+from textual.app import App
+
+from app.runs.client import send
+from app.runs.session import told
+from engine.errors import RunError
+from engine.run.directory import RunDirectory
+
+
+def command_run(app: App[None], directory: RunDirectory, command: str) -> None:
+    """Send `command`; tell what came of it."""
+
+    def work() -> None:
+        try:
+            reply = send(directory, command)
+        except RunError as error:
+            app.call_from_thread(app.notify, str(error), severity="error", markup=False)
+            return
+        text = told(command, str(reply.status.get("state", ""))) if reply.ok else reply.error
+        severity = "information" if reply.ok else "error"
+        app.call_from_thread(app.notify, text, title=directory.path.name, severity=severity, markup=False)
+
+    threading.Thread(target=work, name=command, daemon=True).start()

@@ -1,0 +1,66 @@
+"""The configurations at hand, with what their first lines say about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+INSTALLED = Path(__file__).resolve().parents[2] / "configs"
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """A configuration file and its leading comment."""
+
+    path: Path
+    about: str
+
+    @property
+    def headline(self) -> str:
+        """The comment's first line."""
+        return self.about.split("\n")[0]
+
+
+def find_configs(near: Path = Path("configs")) -> list[ConfigFile]:
+    """`configs/*.yaml` here, and those that were installed; the demo first."""
+    here = {path.name: path for folder in (INSTALLED, near) for path in _yaml_files(folder)}
+    found = [ConfigFile(_shortest(path), leading_comment(path)) for path in here.values()]
+    return sorted(found, key=lambda config: (config.path.stem != "demo", config.path.name))
+
+
+def named_kconfig(path: Path) -> Path | None:
+    """The .config that a configuration names in `evolution.kconfig`, if it is readable and does."""
+    from engine.config import yaml_text  # reading YAML takes a moment that nothing else has to wait for
+
+    try:
+        value = yaml_text.parse(path.read_text(encoding="utf-8")).value
+    except (OSError, UnicodeDecodeError, yaml_text.YamlError):
+        return None
+    section = value.get("evolution") if isinstance(value, dict) else None
+    name = section.get("kconfig") if isinstance(section, dict) else None
+    return path.parent / Path(name).expanduser() if isinstance(name, str) else None
+
+
+def leading_comment(path: Path) -> str:
+    """The comment that a file begins with, without its `#`."""
+    lines: list[str] = []
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if not line.startswith("#"):
+                    break
+                lines.append(line.lstrip("#").strip())
+    except OSError:
+        return ""
+    return "\n".join(lines).strip()
+
+
+def _yaml_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.yaml"))
+
+
+def _shortest(path: Path) -> Path:
+    try:
+        return path.resolve().relative_to(Path.cwd())
+    except ValueError:
+        return path

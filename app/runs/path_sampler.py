@@ -1,0 +1,37 @@
+"""The console's side of sampling a question again: a process of its own that holds the trained sampler."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from app.runs.line_process import LineProcess
+from engine.events import QuestionSampled, decode
+
+
+@dataclass(frozen=True)
+class SampleAgain:
+    """How to sample a question. `draw` 0 repeats the run's own samples."""
+
+    sample_id: str
+    temperature: float
+    prior_alpha: float
+    samples: int
+    draw: int = 1
+
+
+class PathSampler:
+    """Starts the process at the first question, and asks it one thing at a time."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self._process = LineProcess("engine.services.sample_again", run_dir)
+
+    async def ask(self, wanted: SampleAgain) -> QuestionSampled:
+        """The new samples. Raises SteerError with what the process said, or that it is gone."""
+        event = decode(await self._process.ask(asdict(wanted)))
+        assert isinstance(event, QuestionSampled)
+        return event
+
+    async def close(self) -> None:
+        """End the process."""
+        await self._process.close()

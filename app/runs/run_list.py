@@ -1,0 +1,227 @@
+"""The runs below some folders, as a list to look at: cheap enough to be read again every second.
+
+Only what may have changed is read again: a run whose record, lock and log are what they were, and that has no
+worker, is taken as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from engine.errors import RunError
+from engine.events import StageFinished, StageProgress, StageStarted
+from engine.run.directory import RunDirectory, RunStatus, inspect
+
+WORKING = ("running", "paused", "hung")
+_TAIL = 1 << 16
+_SIZE_EVERY = 10.0
+Signature = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the stage at work is; `eta` in seconds, None while there is no pace."""
+
+    stage: str = ""
+    done: int = 0
+    total: int = 0
+    unit: str = "items"
+    eta: float | None = None
+
+    @property
+    def fraction(self) -> float:
+        """Between 0 and 1."""
+        return min(1.0, self.done / self.total) if self.total > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run as the list shows it. `state` is `RunStatus.state`."""
+
+    status: RunStatus
+    progress: Progress
+    size: int
+
+    @property
+    def path(self) -> Path:
+        """The run's folder."""
+        return self.status.directory.path
+
+    @property
+    def state(self) -> str:
+        """prepared, running, paused, hung, interrupted, stopped, failed or finished."""
+        return self.status.state
+
+    @property
+    def working(self) -> bool:
+        """Whether a worker is there."""
+        return self.status.alive
+
+    @property
+    def resumable(self) -> bool:
+        """Whether a worker could take it up."""
+        return not self.working and self.state != "finished"
+
+    @property
+    def fraction(self) -> float:
+        """How far the run is, its stages taken as equally long."""
+        stages = self.status.record.stages
+        if not stages:
+            return 0.0
+        finished = sum(stage.status == "finished" for stage in stages.values())
+        active = stages.get(self.progress.stage)
+        part = self.progress.fraction if active is not None and active.status != "finished" else 0.0
+        return min(1.0, (finished + part) / len(stages))
+
+
+@dataclass
+class _Known:
+    """A run as it was read last."""
+
+    signature: Signature
+    row: RunRow
+    size_at: float = field(default_factory=time.monotonic)
+
+
+class RunList:
+    """Reads the runs below `folders`. Made for one thread."""
+
+    def __init__(self, *folders: Path) -> None:
+        self.folders = list(folders)
+        self._known: dict[Path, _Known] = {}
+
+    def add_folder(self, folder: Path) -> None:
+        """Look there too."""
+        if folder.absolute() not in [known.absolute() for known in self.folders]:
+            self.folders.append(folder)
+
+    def read(self) -> list[RunRow]:
+        """All runs, newest first."""
+        found = {path: self._row(path) for folder in self.folders for path in _run_folders(folder)}
+        self._known = {path: known for path, known in self._known.items() if path in found}
+        rows = [row for row in found.values() if row is not None]
+        return sorted(rows, key=lambda row: (row.status.record.created, row.path.name), reverse=True)
+
+    def _row(self, path: Path) -> RunRow | None:
+        directory = RunDirectory(path)
+        signature = _signature(directory)
+        known = self._known.get(path)
+        if known is not None and known.signature == signature and not known.row.working:
+            return known.row
+        try:
+            status = inspect(path)
+        except RunError:
+            return None
+        progress = read_progress(directory)
+        size, size_at = self._size(path, known, status.alive)
+        row = RunRow(status, progress, size)
+        self._known[path] = _Known(signature, row, size_at)
+        return row
+
+    def _size(self, path: Path, known: _Known | None, working: bool) -> tuple[int, float]:
+        now = time.monotonic()
+        if known is not None and working and now - known.size_at < _SIZE_EVERY:
+            return known.row.size, known.size_at
+        return folder_size(path), now
+
+
+def read_progress(directory: RunDirectory) -> Progress:
+    """How far the stage at work is, from the last events of the log."""
+    last: StageProgress | None = None
+    first: StageProgress | None = None
+    unit = "items"
+    for event in _last_stage_events(directory.events):
+        if isinstance(event, StageStarted):
+            if last is None:
+                return Progress(event.stage, event.done, event.total, event.unit)
+            if event.stage == last.stage:
+                unit, first = event.unit, StageProgress(done=event.done, total=event.total, elapsed=0.0)
+            break
+        if isinstance(event, StageFinished):
+            if last is None:
+                return Progress(event.stage, 1, 1)
+            break
+        last, first = last or event, event
+    if last is None:
+        return Progress()
+    return Progress(last.stage, last.done, last.total, unit, _eta(first, last))
+
+
+def _eta(first: StageProgress | None, last: StageProgress) -> float | None:
+    if first is None or first is last:
+        done, elapsed = last.done, last.elapsed
+    else:
+        done, elapsed = last.done - first.done, last.elapsed - first.elapsed
+    return elapsed / done * (last.total - last.done) if done > 0 and elapsed > 0 else None
+
+
+def _last_stage_events(path: Path) -> Iterator[StageStarted | StageProgress | StageFinished]:
+    """What the end of a log says about stages, last word first."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            start = max(0, size - _TAIL)
+            data = os.pread(file.fileno(), size - start, start)
+    except OSError:
+        return
+    lines = data[: data.rfind(b"\n") + 1].split(b"\n")[(1 if start else 0) : -1]
+    for line in reversed(lines):
+        if line.startswith(_HEADS):
+            try:
+                yield _decoder.decode(line)
+            except msgspec.DecodeError:
+                continue
+
+
+_decoder = msgspec.json.Decoder(StageStarted | StageProgress | StageFinished)
+_HEADS = tuple(
+    f'{{"type":"{kind.__name__}"'.encode() for kind in (StageStarted, StageProgress, StageFinished)
+)
+
+
+def folder_size(path: Path) -> int:
+    """Bytes of all files below `path`; what vanishes meanwhile is not counted."""
+    total = 0
+    try:
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    total += folder_size(Path(entry.path))
+                else:
+                    total += entry.stat(follow_symlinks=False).st_size
+    except OSError:
+        return total
+    return total
+
+
+def _signature(directory: RunDirectory) -> Signature:
+    return tuple(map(_stamp, (directory.record, directory.lock, directory.events)))
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_size)
+
+
+def _run_folders(outputs: Path) -> Iterator[Path]:
+    for name in _folders(outputs):
+        for run in _folders(name):
+            if os.path.exists(run / "run.json"):
+                yield run
+
+
+def _folders(path: Path) -> list[Path]:
+    try:
+        with os.scandir(path) as entries:
+            return [path / entry.name for entry in entries if entry.is_dir()]
+    except OSError:
+        return []

@@ -1,0 +1,312 @@
+"""A run being watched: a thread follows its log and folds it, the screens look at finished states.
+
+What is shown is never folded on: the thread folds a state of its own and hands out copies (which share their
+memory), and only `update`, which belongs to whoever draws, exchanges what is shown. So a screen that draws never
+sees half an event, nor two states in one drawing. Scrubbing back folds on from the nearest copy that was kept on
+the way. The same code serves a live run, one attached to, and one that ended last year.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from bisect import bisect_right
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from app.runs.client import send
+from app.state.event_index import EventIndex
+from app.state.run import RunState
+from engine.errors import DataError, RunError, SteerError
+from engine.events import Event, StagePaused, StageResumed, WorkerStarted, WorkerStopped
+from engine.run.directory import RunDirectory, RunStatus, inspect
+from engine.run.event_log import LogReader, read_event
+
+_OF_THE_WORKER = (WorkerStarted, WorkerStopped, StagePaused, StageResumed)
+_CHUNK = 400  # events folded at a time: some milliseconds, so that nobody waits long for the interpreter
+_LOOK_EVERY = 0.05
+_HEALTH_EVERY = 1.0
+
+
+@dataclass(frozen=True)
+class Said:
+    """Something the session has to tell the user."""
+
+    text: str
+    severity: Literal["information", "warning", "error"] = "information"
+
+
+@dataclass(frozen=True)
+class Lag:
+    """How far the session is behind the log: bytes not folded yet, and milliseconds the last portion took."""
+
+    unread_bytes: int = 0
+    fold_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A state as of event `seq`, and where in the log to go on from it."""
+
+    seq: int
+    state: RunState
+    offset: int
+    line: int
+
+
+class RunSession:
+    """Follows the run in `run_dir` until `close`. One thread looks: it calls `update` before it draws.
+
+    `cursor`: number of the event looked at, None at the live end. While `frozen`, or with a cursor, what is shown
+    stays as it is and `behind` counts what happened since. `revision` is another number whenever something
+    shown may be another. `status` tells of the worker, `index` of what is where in the log.
+    """
+
+    def __init__(self, run_dir: Path, *, keep_every: int = 2_000) -> None:
+        self.run_dir = run_dir
+        self.index = EventIndex()
+        self.status: RunStatus | None = None
+        self._status: RunStatus | None = None
+        self.lag = Lag()
+        self._directory = RunDirectory(run_dir)
+        self._keep_every = keep_every
+        self._reader = LogReader(self._directory.events)
+        self._live = RunState()
+        self._folded = 0
+        self._latest = self._shown = RunState()
+        self._kept: list[_Point] = [_Point(-1, RunState(), 0, 0)]
+        self._at_cursor: _Point | None = None
+        self._cursor: int | None = None
+        self._frozen = False
+        self._revision = 0
+        self._seen: object = None
+        self._said: deque[Said] = deque()
+        self._known_problems: set[str] = set()
+        self._wake = threading.Event()
+        self._closing = False
+        self._looked_at = 0.0
+        self._thread = threading.Thread(target=self._work, name=f"tail {run_dir.name}", daemon=True)
+        self._thread.start()
+
+    # ------------------------------------------------------------ what the screens look at
+
+    @property
+    def state(self) -> RunState:
+        """The run at the moment looked at; nobody folds it on."""
+        return self._shown
+
+    @property
+    def revision(self) -> int:
+        """Another number whenever what is shown is another."""
+        return self._revision
+
+    @property
+    def cursor(self) -> int | None:
+        """Number of the event looked at; None: the live end."""
+        return self._cursor
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the view stands still while the log may go on."""
+        return self._frozen
+
+    @property
+    def total_events(self) -> int:
+        """Events in the log, as far as it was read."""
+        return self._latest.seq + 1
+
+    @property
+    def behind(self) -> int:
+        """Events in the log that are not in what is shown."""
+        return max(0, self._latest.seq - self._shown.seq)
+
+    @property
+    def alive(self) -> bool:
+        """Whether a worker is at work on the run, as of the last look."""
+        return self.status is not None and self.status.alive
+
+    # ------------------------------------------------------------ what the screens ask for
+
+    def update(self) -> bool:
+        """Show what there is to be shown by now; whether it is another than before."""
+        shown, status, point = self._shown, self._status, self._at_cursor
+        if self._cursor is not None:
+            if point is not None and point.seq == self._cursor:
+                shown = point.state
+        elif not self._frozen:
+            shown = self._latest
+        # While a view stands still, what it stands behind of still changes.
+        now = (shown, status.state if status is not None else "", self._latest)
+        changed = now != self._seen
+        self._seen, self._shown, self.status = now, shown, status
+        self._revision += changed
+        return changed
+
+    def seek(self, seq: int | None) -> None:
+        """Look at the state as of event `seq`; None: go with the log. The state follows in some milliseconds."""
+        self._frozen = False
+        self._revision += 1
+        if seq is None:
+            self._cursor, self._shown = None, self._latest
+        else:
+            self._cursor = max(0, min(seq, self._latest.seq))
+        self._wake.set()
+
+    def freeze(self) -> None:
+        """Let the view stand still as it is now; the log is followed all the same."""
+        self.update()
+        self._frozen = True
+        self._revision += 1
+
+    def thaw(self) -> None:
+        """Back to the live end."""
+        self.seek(None)
+
+    def send(self, command: str) -> None:
+        """Give the worker a command; what it answers is `said`."""
+        threading.Thread(target=self._send, args=(command,), name=command, daemon=True).start()
+
+    def read(self, offset: int, length: int) -> Event:
+        """An event, whole, from its place in the log. Raises DataError if it is not there."""
+        return read_event(self._directory.events, offset, length)
+
+    def said(self) -> list[Said]:
+        """What there is to tell since the last call."""
+        said: list[Said] = []
+        while self._said:
+            said.append(self._said.popleft())
+        return said
+
+    def look_now(self) -> None:
+        """Look at the log and the worker without waiting for the next turn."""
+        self._looked_at = 0.0
+        self._wake.set()
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether all of the log is folded, ready to be shown."""
+        try:
+            return self._folded >= self._directory.events.stat().st_size
+        except OSError:
+            return True
+
+    @property
+    def failed(self) -> bool:
+        """Whether the log ends with a failure, shown already or not."""
+        return self._latest.failure is not None
+
+    def close(self) -> None:
+        """Stop following. The run is not concerned."""
+        self._closing = True
+        self._wake.set()
+        self._thread.join(timeout=2.0)
+
+    # ------------------------------------------------------------ the thread
+
+    def _work(self) -> None:
+        while not self._closing:
+            self._look_at_worker()
+            self._follow_cursor()
+            if self._fold_some():
+                time.sleep(0.0005)  # whoever draws gets the interpreter in between
+            else:
+                self._wake.wait(_LOOK_EVERY)
+                self._wake.clear()
+
+    def _fold_some(self) -> bool:
+        """Fold a portion of what is new; whether there was anything."""
+        began, before = time.perf_counter(), self._reader.offset
+        try:
+            entries = self._reader.poll(_CHUNK)
+        except (DataError, OSError) as error:
+            self._note(error)
+            return self._reader.offset > before  # behind a broken line one can go on
+        if not entries:
+            if self.lag.unread_bytes:
+                self.lag = Lag(self._reader.behind(), self.lag.fold_ms)
+            return False
+        for event, offset, length in entries:
+            self._live.apply(event, offset, length)
+            self.index.add(event)
+            if isinstance(event, _OF_THE_WORKER):
+                self._looked_at = 0.0
+        self._live.unknown = self._reader.unknown.total()
+        self._keep()
+        self._latest = self._live.share()
+        self._folded = self._reader.offset
+        self.lag = Lag(self._reader.behind(), (time.perf_counter() - began) * 1000)
+        return True
+
+    def _keep(self) -> None:
+        seq = self._live.seq
+        if seq - self._kept[-1].seq >= self._keep_every:
+            self._kept.append(_Point(seq, self._live.share(), self._reader.offset, self._reader.line))
+
+    def _follow_cursor(self) -> None:
+        cursor, point = self._cursor, self._at_cursor
+        if cursor is not None and (point is None or point.seq != cursor):
+            self._at_cursor = self._fold_to(cursor)
+
+    def _fold_to(self, seq: int) -> _Point:
+        """The state as of event `seq`, folded on from the nearest one at hand."""
+        near = self._kept[bisect_right(self._kept, seq, key=lambda point: point.seq) - 1]
+        here = self._at_cursor
+        if here is not None and near.seq < here.seq <= seq:
+            near = here
+        state, reader = near.state.share(), LogReader(self._directory.events, near.offset, near.line)
+        offset, line = near.offset, near.line
+        while state.seq < seq:
+            before = reader.offset
+            try:
+                entries = reader.poll(min(_CHUNK, seq - state.seq))
+            except (DataError, OSError) as error:
+                self._note(error)
+                entries = []
+            if reader.offset == before:
+                break
+            for event, start, length in entries:
+                if event.seq > seq:
+                    return _Point(seq, state, offset, line)
+                state.apply(event, start, length)
+                offset, line = start + length + 1, line + 1
+        return _Point(seq, state, offset, line)
+
+    def _look_at_worker(self) -> None:
+        now = time.monotonic()
+        if now - self._looked_at < _HEALTH_EVERY:
+            return
+        self._looked_at = now
+        try:
+            self._status = inspect(self.run_dir)
+        except RunError as error:
+            self._note(error)
+
+    def _note(self, error: SteerError | OSError) -> None:
+        """Tell of a problem, once."""
+        text = str(error)
+        if text not in self._known_problems:
+            self._known_problems.add(text)
+            self._said.append(Said(text, "error"))
+
+    def _send(self, command: str) -> None:
+        try:
+            reply = send(self._directory, command)
+        except RunError as error:
+            self._said.append(Said(str(error), "error"))
+            return
+        if not reply.ok:
+            self._said.append(Said(reply.error or f"the engine refused: {command}", "error"))
+        else:
+            self._said.append(Said(told(command, str(reply.status.get("state", "")))))
+        self.look_now()
+
+
+def told(command: str, state: str) -> str:
+    """What the worker's answer means."""
+    if command == "pause":
+        return "The engine is paused." if state == "paused" else "The engine pauses after the item it is at."
+    if command == "stop":
+        return "The engine keeps what it has and stops after the item it is at."
+    return "The engine goes on." if command == "resume" else f"The engine is {state}."

@@ -1,0 +1,64 @@
+"""The workers that this console started. They outlive it; it only remembers them while it lives."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.runs.client import start_worker
+from engine.errors import RunError
+from engine.run.directory import RunDirectory, inspect
+
+_ENDED_WELL = (0, 130)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A worker that is gone, and what it could leave as the reason. `code`: as `Popen.returncode`."""
+
+    directory: RunDirectory
+    code: int
+    reason: str
+
+    @property
+    def well(self) -> bool:
+        """Whether it finished, or stopped because it was asked to."""
+        return self.code in _ENDED_WELL
+
+
+class Workers:
+    """Starts workers and notices when they end."""
+
+    def __init__(self) -> None:
+        self._processes: dict[Path, tuple[RunDirectory, subprocess.Popen[bytes]]] = {}
+
+    def start(self, directory: RunDirectory) -> None:
+        """Start a worker. Raises DiskError where its log cannot be written."""
+        self._processes[directory.path] = (directory, start_worker(directory))
+
+    def at_work(self) -> list[RunDirectory]:
+        """Runs whose worker was started here and lives."""
+        return [directory for directory, process in self._processes.values() if process.poll() is None]
+
+    def reap(self) -> list[Ended]:
+        """Workers that ended since the last call."""
+        gone = [(d, p) for d, p in self._processes.values() if p.poll() is not None]
+        for directory, _ in gone:
+            del self._processes[directory.path]
+        return [Ended(directory, process.returncode, _reason(directory)) for directory, process in gone]
+
+
+def _reason(directory: RunDirectory) -> str:
+    """The failure it recorded, else the last line of its own log."""
+    try:
+        failure = inspect(directory.path).failure
+    except RunError as error:
+        failure = str(error)
+    if failure:
+        return failure
+    try:
+        lines = directory.worker_log.read_bytes()[-4096:].decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")

@@ -1,0 +1,141 @@
+"""Every decision of a run in about a hundred bytes, with the place of the whole event in the log."""
+
+from __future__ import annotations
+
+from math import nan
+
+from app.state.columns import Columns, Names
+from app.state.method import Place
+from engine.events import DecisionTaken, ExampleEvaluated
+
+NULL = -1
+"""`chosen` of the null action, `layer` where nothing was injected."""
+
+
+class Decisions(Columns):
+    """Decisions in the order of the log, each once. A figure that the event does not have is NaN."""
+
+    TYPES = {
+        "method": "i",
+        "example": "i",
+        "m": "i",
+        "phase": "i",
+        "gate": "i",
+        "memory_size": "i",
+        "top_similarity": "d",
+        "best_ahat": "d",
+        "null_ahat": "d",
+        "chosen": "i",
+        "layer": "h",
+        "delta_logprob": "d",
+        "score": "d",
+        "alpha": "d",
+        "tokens_before": "i",
+        "committed_tokens": "i",
+        "probe_tokens": "i",
+        "ended": "i",
+        "seq": "q",
+        "length": "i",
+        "offset": "q",
+    }
+
+    def __init__(self, names: Names) -> None:
+        super().__init__()
+        self.names = names
+
+    def append(self, event: DecisionTaken, offset: int, length: int) -> None:
+        """Keep what the table shows of `event`."""
+        number = self.names.number
+        method, example, phase = number(event.method), number(event.example), number(event.phase)
+        self.add(
+            ((example << 32 | event.m) << 32 | method) << 32 | phase,
+            method,
+            example,
+            event.m,
+            phase,
+            number(event.gate),
+            event.memory_size,
+            _figure(event.top_similarity),
+            _figure(event.best_ahat),
+            _figure(event.null_ahat),
+            NULL if event.chosen is None else number(event.chosen),
+            NULL if event.layer is None else event.layer,
+            _figure(event.delta_logprob),
+            _figure(event.score),
+            event.alpha,
+            event.tokens_before,
+            event.committed_tokens,
+            event.probe_tokens,
+            number(event.ended),
+            event.seq,
+            length,
+            offset,
+        )
+
+    def text(self, name: str, row: int) -> str:
+        """A column of names as a string; the null action is ``null``."""
+        number = self.column(name)[row]
+        return "null" if number == NULL else self.names.texts[number]
+
+    def place(self, row: int) -> Place:
+        """Where the whole event is to be read."""
+        return Place(self.column("offset")[row], self.column("length")[row])
+
+
+class Outcomes(Columns):
+    """Evaluated examples of all methods in the order of the log, each once."""
+
+    TYPES = {
+        "method": "i",
+        "example": "i",
+        "correct": "b",
+        "tokens_used": "i",
+        "probe_tokens_used": "i",
+        "decisions": "i",
+        "steered": "i",
+        "length": "i",
+        "offset": "q",
+    }
+
+    def __init__(self, names: Names) -> None:
+        super().__init__()
+        self.names = names
+        self._greedy = names.number("greedy")
+
+    def append(self, event: ExampleEvaluated, offset: int, length: int) -> None:
+        """Keep the outcome of `event`."""
+        key = (self.names.number(event.method), self.names.number(event.example))
+        self.add(
+            key,
+            *key,
+            event.correct,
+            event.tokens_used,
+            event.probe_tokens_used,
+            event.decisions,
+            event.steered,
+            length,
+            offset,
+        )
+
+    def correct(self, method: int, example: int) -> bool | None:
+        """Whether the method got the example right; None while it is not known."""
+        row = self.find_key((method, example))
+        return None if row is None else bool(self.column("correct")[row])
+
+    def against_greedy(self, method: int, example: int) -> int | None:
+        """1: right where greedy is wrong, -1: wrong where greedy is right, 0: no difference; None: not known."""
+        if method == self._greedy:
+            return 0
+        own, greedy = self.correct(method, example), self.correct(self._greedy, example)
+        return None if own is None or greedy is None else own - greedy
+
+    def place(self, method: str, example: str) -> Place | None:
+        """Where the whole event is to be read."""
+        row = self.find_key((self.names.find(method), self.names.find(example)))
+        if row is None:
+            return None
+        return Place(self.column("offset")[row], self.column("length")[row])
+
+
+def _figure(value: float | None) -> float:
+    return nan if value is None else value

@@ -1,0 +1,169 @@
+"""ESM as its events tell it: what was mined, picked, decided, and how each method came out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from app.state.columns import Grow, Names, Texts
+from app.state.decisions import Decisions, Outcomes
+from app.state.method import MethodState, Place
+from engine import events as ev
+
+
+class Rollouts(NamedTuple):
+    """A mined training example."""
+
+    example: str
+    n: int
+    correct: int
+    mean_tokens: float
+    mean_reward: float
+    pairs: int
+    place: Place
+
+
+class Pair(NamedTuple):
+    """A contrastive pair; its texts stand in the log."""
+
+    pair: str
+    example: str
+    m: int
+    layer: int
+    quality: float
+    positives: int
+    negatives: int
+    delta_norm: float
+    source: str
+    place: Place
+
+
+class Pick(NamedTuple):
+    """A library entry in the order in which it was taken."""
+
+    order: int
+    entry: str
+    kind: str
+    example: str
+    m: int
+    layer: int
+    quality: float
+    gain: float
+    objective: float
+    max_similarity: float
+    reason: str
+    place: Place
+
+
+class CurvePoint(NamedTuple):
+    """A running figure of a method."""
+
+    n: int
+    accuracy: float
+
+
+class ESMState(MethodState):
+    """What the ESM screen knows. `running` and `final` hold each method's last row; `curves` the running rows one by
+    one."""
+
+    def __init__(self) -> None:
+        self.names = Names()
+        self.rollouts: Grow[Rollouts] = Grow()
+        self.pairs: Grow[Pair] = Grow()
+        self.picks: Grow[Pick] = Grow()
+        self.memory: ev.MemoryBuilt | None = None
+        self.questions = Texts()
+        self.decisions = Decisions(self.names)
+        self.outcomes = Outcomes(self.names)
+        self.running: dict[str, ev.MethodEvaluated] = {}
+        self.final: dict[str, ev.MethodEvaluated] = {}
+        self.curves: dict[str, Grow[CurvePoint]] = {}
+
+    @property
+    def methods(self) -> list[ev.MethodEvaluated]:
+        """Each method's row: final where there is one, else running."""
+        return [self.final.get(method, row) for method, row in self.running.items()]
+
+    def question(self, example: str) -> str:
+        """The example's question, or nothing while no event has told it."""
+        return self.questions.get(example)
+
+
+@ESMState.on(ev.RolloutsMined)
+def _rollouts(state: ESMState, event: ev.RolloutsMined, place: Place) -> None:
+    state.questions[event.example] = event.question
+    state.rollouts.append(
+        Rollouts(
+            event.example,
+            event.n,
+            event.correct,
+            event.mean_tokens,
+            event.mean_reward,
+            event.pairs,
+            place,
+        ),
+        key=event.example,
+    )
+
+
+@ESMState.on(ev.PairMined)
+def _pair(state: ESMState, event: ev.PairMined, place: Place) -> None:
+    state.pairs.append(
+        Pair(
+            event.pair,
+            event.example,
+            event.control_point_m,
+            event.layer,
+            event.quality,
+            event.positives,
+            event.negatives,
+            event.delta_norm,
+            event.source,
+            place,
+        ),
+        key=event.pair,
+    )
+
+
+@ESMState.on(ev.EntryPicked)
+def _pick(state: ESMState, event: ev.EntryPicked, place: Place) -> None:
+    state.picks.append(
+        Pick(
+            event.order,
+            event.tool_name,
+            event.kind,
+            event.example,
+            event.control_point_m,
+            event.layer,
+            event.quality,
+            event.gain,
+            event.objective,
+            event.max_similarity,
+            event.reason,
+            place,
+        ),
+        key=(event.order, event.tool_name),
+    )
+
+
+@ESMState.on(ev.MemoryBuilt)
+def _memory(state: ESMState, event: ev.MemoryBuilt, place: Place) -> None:
+    state.memory = event
+
+
+@ESMState.on(ev.DecisionTaken)
+def _decision(state: ESMState, event: ev.DecisionTaken, place: Place) -> None:
+    state.decisions.append(event, *place)
+
+
+@ESMState.on(ev.ExampleEvaluated)
+def _example(state: ESMState, event: ev.ExampleEvaluated, place: Place) -> None:
+    state.questions[event.example] = event.question
+    state.outcomes.append(event, *place)
+
+
+@ESMState.on(ev.MethodEvaluated)
+def _method(state: ESMState, event: ev.MethodEvaluated, place: Place) -> None:
+    state.running[event.method] = event
+    if event.final:
+        state.final[event.method] = event
+    state.curves.setdefault(event.method, Grow()).append(CurvePoint(event.n, event.accuracy))

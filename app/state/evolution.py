@@ -1,0 +1,144 @@
+"""The evolution as its events tell it: iterations, answers, deltas, what the reflector said, the server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from app.state.columns import Grow
+from app.state.method import MethodState, Place
+from engine import events as ev
+
+MINIBATCH, VALIDATION, BASELINE = "minibatch", "validation", "baseline"
+TEST, TEST_PLAIN = "test", "test_plain"
+WITHOUT_PROCESSOR = (BASELINE, TEST_PLAIN)
+
+
+class AnswerRow(NamedTuple):
+    """An answer as a list shows it; its text, tokens and judgement stand in the log."""
+
+    iteration: int
+    split: str
+    example: str
+    question: str
+    gold: str
+    tokens: int
+    correct: bool | None
+    place: Place
+
+
+@dataclass(frozen=True)
+class IterationState:
+    """One iteration. `scores` by split; `reply`: the reflector's, once there is one."""
+
+    iteration: int
+    deltas: dict[str, float]
+    inherited: str = ""
+    scores: dict[str, ev.AnswersScored] = field(default_factory=dict)
+    reply: ev.ReflectorReplied | None = None
+    finished: bool = False
+
+    @property
+    def minibatch(self) -> ev.AnswersScored | None:
+        """Its score on the minibatch."""
+        return self.scores.get(MINIBATCH)
+
+    @property
+    def validation(self) -> ev.AnswersScored | None:
+        """Its score on the validation set, if it was asked."""
+        return self.scores.get(VALIDATION)
+
+    @property
+    def test(self) -> ev.AnswersScored | None:
+        """Its score on the test set: the best one's, at the end."""
+        return self.scores.get(TEST)
+
+    @property
+    def best(self) -> bool:
+        """Whether validation confirmed it as a new best."""
+        return self.validation is not None and self.validation.best
+
+
+class EvolutionState(MethodState):
+    """Everything the evolution screen knows. Read it; only `apply` of a fold changes it."""
+
+    def __init__(self) -> None:
+        self.began: ev.EvolutionBegan | None = None
+        self.clusters: dict[str, ev.TokenCluster] = {}
+        self.iterations: dict[int, IterationState] = {}
+        self.answers: Grow[AnswerRow] = Grow()
+        self.baseline: ev.AnswersScored | None = None
+        self.server: ev.ServerChanged | None = None
+        self.compared: dict[str, ev.MethodCompared] = {}
+        self.usage: ev.IterationFinished | None = None
+
+    @property
+    def best(self) -> IterationState | None:
+        """The last one that validation confirmed."""
+        return next((item for item in reversed(self.iterations.values()) if item.best), None)
+
+    def change(self, iteration: int, **changes: object) -> None:
+        """Exchange an iteration for a changed one."""
+        item = self.iterations.get(iteration) or IterationState(iteration, {})
+        self.iterations[iteration] = replace(item, **changes)  # type: ignore[arg-type]
+
+
+@EvolutionState.on(ev.ClustersBuilt)
+def _clusters(state: EvolutionState, event: ev.ClustersBuilt, place: Place) -> None:
+    state.clusters = {str(cluster.id): cluster for cluster in event.clusters}
+
+
+@EvolutionState.on(ev.EvolutionBegan)
+def _began(state: EvolutionState, event: ev.EvolutionBegan, place: Place) -> None:
+    state.began = event
+
+
+@EvolutionState.on(ev.ServerChanged)
+def _server(state: EvolutionState, event: ev.ServerChanged, place: Place) -> None:
+    state.server = event
+
+
+@EvolutionState.on(ev.IterationBegan)
+def _iteration(state: EvolutionState, event: ev.IterationBegan, place: Place) -> None:
+    state.change(event.iteration, deltas=event.deltas, inherited=event.inherited)
+
+
+@EvolutionState.on(ev.AnswerJudged)
+def _answer(state: EvolutionState, event: ev.AnswerJudged, place: Place) -> None:
+    row = AnswerRow(
+        event.iteration,
+        event.split,
+        event.example,
+        event.question,
+        event.gold,
+        event.tokens,
+        event.correct,
+        place,
+    )
+    state.answers.append(row, key=(event.iteration, event.split, event.example))
+
+
+@EvolutionState.on(ev.AnswersScored)
+def _scored(state: EvolutionState, event: ev.AnswersScored, place: Place) -> None:
+    if event.split in WITHOUT_PROCESSOR:
+        if event.split == BASELINE:
+            state.baseline = event
+        return
+    item = state.iterations.get(event.iteration) or IterationState(event.iteration, {})
+    state.change(event.iteration, scores={**item.scores, event.split: event})
+
+
+@EvolutionState.on(ev.ReflectorReplied)
+def _reply(state: EvolutionState, event: ev.ReflectorReplied, place: Place) -> None:
+    state.change(event.iteration, reply=event)
+
+
+@EvolutionState.on(ev.IterationFinished)
+def _finished(state: EvolutionState, event: ev.IterationFinished, place: Place) -> None:
+    state.usage = event
+    state.change(event.iteration, finished=True)
+
+
+@EvolutionState.on(ev.MethodCompared)
+def _compared(state: EvolutionState, event: ev.MethodCompared, place: Place) -> None:
+    state.compared[event.method] = event

@@ -1,0 +1,58 @@
+"""The state of one method: what its events amount to, and what each type of event changes in it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+
+
+class Place(NamedTuple):
+    """Where an event stands in the log."""
+
+    offset: int
+    length: int
+
+
+Fold = Callable[[Any, Any, Place], None]
+"""Changes a state (first argument) by an event of one type, which stands at a place."""
+
+FoldT = TypeVar("FoldT", bound=Fold)
+
+
+class MethodState:
+    """Everything the screens of a method know. Read it; only its folds change it.
+
+    A subclass declares its fields in `__init__`; `@TheState.on(SomeEvent)` before a function makes that its fold.
+    """
+
+    folds: ClassVar[dict[type, Fold]] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls.folds = {}
+
+    @classmethod
+    def on(cls, event: type) -> Callable[[FoldT], FoldT]:
+        """Register the decorated function as the fold of this type of event."""
+
+        def register(fold: FoldT) -> FoldT:
+            cls.folds[event] = fold
+            return fold
+
+        return register
+
+    def share(self) -> Self:
+        """The state as of now, which can be folded on by itself. Lists are shared by their length."""
+        other = copy.copy(self)
+        for name, value in vars(self).items():
+            setattr(other, name, shared(value))
+        return other
+
+
+def shared(value: Any) -> Any:
+    """A copy that goes its own way: dicts are copied, what has `share` shares, all else never changes."""
+    if isinstance(value, dict):
+        kind = type(next(iter(value.values()), None))
+        plain = not (issubclass(kind, dict) or hasattr(kind, "share"))
+        return dict(value) if plain else {key: shared(below) for key, below in value.items()}
+    return value.share() if hasattr(value, "share") else value

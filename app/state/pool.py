@@ -1,0 +1,180 @@
+"""Pools, totals and the selector as the stages' events tell them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from app.state.columns import Grow
+from app.state.method import MethodState, Place
+from engine import events as ev
+
+_RIGHT = 1 - 1e-9
+"""From this score on an answer is fully right."""
+
+
+def is_right(score: float | None) -> bool:
+    """Fully right."""
+    return score is not None and score >= _RIGHT
+
+
+class QueryRow(NamedTuple):
+    """A training query as a list shows it; its pool and trajectories stand in the log.
+
+    `right_before`, `right_after`: distinct fully right trajectories that came with it, and that it ends with.
+    """
+
+    query_id: str
+    question: str
+    given_pool: int
+    before: float
+    inside: float
+    after: float
+    right_before: int
+    right_after: int
+    injected: int
+    committed: int
+    refused: int
+    asked: int
+    failed: int
+    warning: str
+    place: Place
+
+
+class PickRow(NamedTuple):
+    """A held-out query as a list shows it: the score of each method's pick, of random the mean of its draws; None
+    where the model failed."""
+
+    query_id: str
+    question: str
+    selector: float | None
+    rices: float | None
+    random: float | None
+    oracle: float | None
+    place: Place
+
+
+class Oracle(NamedTuple):
+    """oracle@64 so far: sum over the queries, and of how many it is fully right."""
+
+    total: float = 0.0
+    positive: int = 0
+
+    def plus(self, score: float) -> Oracle:
+        """With one query more."""
+        return Oracle(self.total + score, self.positive + is_right(score))
+
+
+class Running(NamedTuple):
+    """The totals so far, until the stage tells its own."""
+
+    queries: int = 0
+    before: Oracle = Oracle()
+    inside: Oracle = Oracle()
+    after: Oracle = Oracle()
+    injected: int = 0
+    asked: int = 0
+    failed: int = 0
+    committed: int = 0
+    refused: int = 0
+    warnings: int = 0
+
+    def plus(self, row: QueryRow) -> Running:
+        """With one query more."""
+        return Running(
+            self.queries + 1,
+            self.before.plus(row.before),
+            self.inside.plus(row.inside),
+            self.after.plus(row.after),
+            self.injected + row.injected,
+            self.asked + row.asked,
+            self.failed + row.failed,
+            self.committed + row.committed,
+            self.refused + row.refused,
+            self.warnings + bool(row.warning),
+        )
+
+
+class PoolState(MethodState):
+    """Everything the pool screen knows. Read it; only `apply` of a fold changes it.
+
+    `pictures`: where in the log the picture of a row of the table stands.
+    """
+
+    def __init__(self) -> None:
+        self.queries: Grow[QueryRow] = Grow()
+        self.running = Running()
+        self.totals: ev.PoolTotals | None = None
+        self.pictures: dict[int, Place] = {}
+        self.steps: Grow[ev.SelectorStep] = Grow()
+        self.compared: dict[str, ev.SelectorCompared] = {}
+        self.picks: Grow[PickRow] = Grow()
+
+
+@PoolState.on(ev.PoolQueryDone)
+def _query(state: PoolState, event: ev.PoolQueryDone, place: Place) -> None:
+    tried = event.trajectories
+    row = QueryRow(
+        event.query_id,
+        event.question,
+        event.given_pool,
+        event.oracle_before,
+        event.oracle_inside,
+        event.oracle_after,
+        len({one.pair for one in tried if one.verdict == "given" and is_right(one.score)}),
+        len({one.pair for one in tried if one.kept and is_right(one.score)}),
+        len(event.injected),
+        sum(one.verdict == "committed" for one in tried),
+        sum(one.verdict == "refused" for one in tried),
+        event.asked,
+        event.failed,
+        event.warning,
+        place,
+    )
+    known = len(state.queries)
+    state.queries.append(row, key=event.query_id)
+    if len(state.queries) > known:
+        state.running = state.running.plus(row)
+
+
+@PoolState.on(ev.PoolTotals)
+def _totals(state: PoolState, event: ev.PoolTotals, place: Place) -> None:
+    state.totals = event
+
+
+@PoolState.on(ev.PoolThumbnails)
+def _pictures(state: PoolState, event: ev.PoolThumbnails, place: Place) -> None:
+    for row in map(int, event.pixels):
+        state.pictures.setdefault(row, place)
+
+
+@PoolState.on(ev.SelectorStep)
+def _step(state: PoolState, event: ev.SelectorStep, place: Place) -> None:
+    state.steps.append(event, key=event.step)
+
+
+@PoolState.on(ev.SelectorCompared)
+def _compared(state: PoolState, event: ev.SelectorCompared, place: Place) -> None:
+    state.compared[event.method] = event
+
+
+@PoolState.on(ev.SelectorPicked)
+def _picked(state: PoolState, event: ev.SelectorPicked, place: Place) -> None:
+    def score(method: str) -> float | None:
+        return _mean([pick.score for pick in event.picks if pick.method == method])
+
+    row = PickRow(
+        event.query_id,
+        event.question,
+        score("selector"),
+        score("rices"),
+        score("random"),
+        score("oracle"),
+        place,
+    )
+    state.picks.append(row, key=event.query_id)
+
+
+def _mean(scores: Iterable[float | None]) -> float | None:
+    known = [score for score in scores if score is not None]
+    return sum(known) / len(known) if known else None

@@ -1,0 +1,139 @@
+"""A run as its events tell it: the fold that every screen draws, and nothing a screen could disagree with.
+
+`RunState().apply(event, offset, length)` for each event of a log gives the state at its end, whether the log
+grows at this moment or ended last year. `share()` is cheap (lists are shared by length), so a session can keep
+a copy every few thousand events and fold on from the nearest one when somebody scrubs back.
+
+What a list shows is kept in columns or tuples; what only one row's detail shows (candidates, texts) stays in
+the log, to be read again from the place that each row remembers.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from app.state.columns import Grow
+from app.state.esm import ESMState
+from app.state.evolution import EvolutionState
+from app.state.gflownet import GFlowNetState
+from app.state.method import Fold, MethodState, Place
+from app.state.pool import PoolState
+from app.state.scale import ScaleState
+from app.state.slsm import SLSMState
+from engine import events as ev
+from engine.run.stage_state import StageState, fold_stages
+
+
+class RunState(MethodState):
+    """Everything the screens know about a run. Read it; only `apply` changes it.
+
+    `status`: new, running, paused, finished, stopped, failed (that a worker vanished is not in the log: its
+    lock tells). `usage`: of servers, by stage and role. Each method has a state of its own among the fields.
+    `revision` counts applied events.
+    """
+
+    def __init__(self) -> None:
+        self.header: ev.Header | None = None
+        self.status = "new"
+        self.kept = ""
+        self.worker: ev.WorkerStarted | None = None
+        self.stages: dict[str, StageState] = {}
+        self.notices: Grow[ev.Notice] = Grow()
+        self.model: ev.ModelLoaded | None = None
+        self.usage: dict[tuple[str, str], ev.ServerUsage] = {}
+        self.training: Grow[ev.TrainingStep] = Grow()
+        self.esm = ESMState()
+        self.evolution = EvolutionState()
+        self.gflownet = GFlowNetState()
+        self.slsm = SLSMState()
+        self.pool = PoolState()
+        self.scale = ScaleState()
+        self.seq = -1
+        self.time = 0.0
+        self.began = 0.0
+        self.revision = 0
+        self.unknown = 0
+
+    def apply(self, event: ev.Event | ev.Unknown, offset: int = 0, length: int = 0) -> None:
+        """Take in the next event of the log, which stands at `offset` and is `length` bytes long."""
+        self.revision += 1
+        if isinstance(event, ev.Unknown):
+            self.unknown += 1
+            return
+        self.seq = event.seq
+        self.time = event.time
+        if not self.began:
+            self.began = event.time
+        fold_stages(self.stages, event)
+        if (found := _folds().get(type(event))) is not None:
+            owner, fold = found
+            fold(getattr(self, owner) if owner else self, event, Place(offset, length))
+
+    @property
+    def active_stage(self) -> StageState | None:
+        """The stage at work, or paused."""
+        return next((stage for stage in self.stages.values() if stage.active), None)
+
+    @property
+    def failure(self) -> ev.StageFailed | None:
+        """What went wrong last, if it stands."""
+        return next((s.error for s in reversed(self.stages.values()) if s.error is not None), None)
+
+
+@cache
+def _folds() -> dict[type, tuple[str, Fold]]:
+    """By type of event: the field that holds the state it changes ("": the run's own), and how."""
+    fields: dict[str, Any] = vars(RunState())
+    states = {"": RunState} | {
+        name: type(value) for name, value in fields.items() if isinstance(value, MethodState)
+    }
+    return {event: (name, fold) for name, kind in states.items() for event, fold in kind.folds.items()}
+
+
+@RunState.on(ev.Header)
+def _header(state: RunState, event: ev.Header, place: Place) -> None:
+    state.header = event
+
+
+@RunState.on(ev.WorkerStarted)
+def _worker_started(state: RunState, event: ev.WorkerStarted, place: Place) -> None:
+    state.worker = event
+    state.status = "running"
+    state.kept = ""
+
+
+@RunState.on(ev.WorkerStopped)
+def _worker_stopped(state: RunState, event: ev.WorkerStopped, place: Place) -> None:
+    state.status = event.status
+    state.kept = event.kept
+
+
+@RunState.on(ev.StagePaused)
+def _paused(state: RunState, event: ev.StagePaused, place: Place) -> None:
+    state.status = "paused"
+
+
+@RunState.on(ev.StageResumed)
+def _continued(state: RunState, event: ev.StageResumed, place: Place) -> None:
+    state.status = "running"
+
+
+@RunState.on(ev.Notice)
+def _notice(state: RunState, event: ev.Notice, place: Place) -> None:
+    state.notices.append(event)
+
+
+@RunState.on(ev.ModelLoaded)
+def _model(state: RunState, event: ev.ModelLoaded, place: Place) -> None:
+    state.model = event
+
+
+@RunState.on(ev.ServerUsage)
+def _usage(state: RunState, event: ev.ServerUsage, place: Place) -> None:
+    state.usage[event.stage, event.role] = event
+
+
+@RunState.on(ev.TrainingStep)
+def _training(state: RunState, event: ev.TrainingStep, place: Place) -> None:
+    state.training.append(event)

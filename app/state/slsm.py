@@ -1,0 +1,90 @@
+"""Conversations and their memory as the stage's events tell them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from app.state.columns import Grow
+from app.state.method import MethodState, Place
+from engine import events as ev
+
+
+class ResultRow(NamedTuple):
+    """An answer under a mode as a list shows it; the rest stands in the log."""
+
+    conversation_id: str
+    axis: str
+    mode: str
+    memory_mode: str
+    attempt: int
+    passed: bool | None
+    injected: bool
+    second: bool
+    note_tokens: int
+    answer: str
+    turns: int
+    failures: int
+    place: Place
+
+
+class SLSMState(MethodState):
+    """Everything the SLSM screen knows. Read it; only `apply` of a fold changes it."""
+
+    def __init__(self) -> None:
+        self.began: ev.SLSMBegan | None = None
+        self.opened: dict[str, Place] = {}
+        self.turns: dict[str, int] = {}
+        self.states: dict[tuple[str, str], dict[int, Place]] = {}
+        self.failures: dict[tuple[str, str], int] = {}
+        self.results: Grow[ResultRow] = Grow()
+        self.modes: dict[tuple[str, str], ev.ModeScored] = {}
+
+    def states_of(self, row: ResultRow) -> dict[int, Place]:
+        """Where the states of a result's conversation stand, by turn; none for `baseline`."""
+        return self.states.get((row.conversation_id, row.memory_mode), {})
+
+
+@SLSMState.on(ev.SLSMBegan)
+def _began(state: SLSMState, event: ev.SLSMBegan, place: Place) -> None:
+    state.began = event
+
+
+@SLSMState.on(ev.ConversationOpened)
+def _opened(state: SLSMState, event: ev.ConversationOpened, place: Place) -> None:
+    state.opened[event.conversation_id] = place
+    state.turns[event.conversation_id] = len(event.turns)
+
+
+@SLSMState.on(ev.StateUpdated)
+def _updated(state: SLSMState, event: ev.StateUpdated, place: Place) -> None:
+    key = event.conversation_id, event.memory_mode
+    turns = state.states.setdefault(key, {})
+    if event.failure and event.turn not in turns:
+        state.failures[key] = state.failures.get(key, 0) + 1
+    turns[event.turn] = place
+
+
+@SLSMState.on(ev.ConversationAnswered)
+def _answered(state: SLSMState, event: ev.ConversationAnswered, place: Place) -> None:
+    key = event.conversation_id, event.memory_mode
+    row = ResultRow(
+        event.conversation_id,
+        event.axis,
+        event.mode,
+        event.memory_mode,
+        event.attempt,
+        event.passed,
+        event.injected,
+        bool(event.first_answer),
+        event.note_tokens,
+        event.answer,
+        state.turns.get(event.conversation_id, 0),
+        state.failures.get(key, 0) + bool(event.detector_failure),
+        place,
+    )
+    state.results.append(row, key=(*key, event.mode, event.attempt))
+
+
+@SLSMState.on(ev.ModeScored)
+def _scored(state: SLSMState, event: ev.ModeScored, place: Place) -> None:
+    state.modes[event.mode, event.memory_mode] = event

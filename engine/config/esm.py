@@ -1,0 +1,170 @@
+"""Configuration of ESM: its task, its decoding, and its four stages (spec ESM 5)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from engine.config.method import MethodSections, StageEntry
+from engine.config.section import Finite, NonNegativeInt, PositiveInt, Section
+
+
+class TaskSection(Section):
+    dataset: Literal["generated", "gsm8k", "math500", "arc-c", "aime"] = Field(
+        default="generated", description="Which task: its loader, prompt, answer extraction and metric."
+    )
+    path: str | None = Field(
+        default=None,
+        description="File or folder (JSONL, parquet, JSON, CSV), or `hub:owner/name`; none: the usual copy on the hub.",
+    )
+    train_split: str = Field(default="train", description="Split that is mined.")
+    train_size: PositiveInt = Field(default=200, description="Examples to mine.")
+    eval_split: str = Field(default="test", description="Split that is evaluated.")
+    eval_size: PositiveInt = Field(default=200, description="Examples to evaluate.")
+    shuffle: bool = Field(
+        default=False, description="Take a seeded random subset instead of the first examples."
+    )
+
+
+class PromptSection(Section):
+    template: str | None = Field(
+        default=None, description="User prompt with `{question}`; none: the task's own."
+    )
+    system: str | None = Field(default=None, description="System message, if any.")
+
+
+class DecodeSection(Section):
+    max_new_tokens: PositiveInt = Field(
+        default=256, description="T_max: budget of committed tokens an answer."
+    )
+    temperature: Annotated[float, Field(ge=0, le=5)] = Field(default=0.0, description="0 is greedy decoding.")
+
+
+class ControlPointsSection(Section):
+    M: Annotated[int, Field(ge=1, le=1000)] = Field(default=8, description="Most segments of one answer.")
+    segment_delimiter: str = Field(default="\n\n", min_length=1, description="String that ends a segment.")
+
+
+class OfflineMineSection(Section):
+    K: PositiveInt = Field(default=8, description="Rollouts a training example.")
+    batch_size_examples: PositiveInt = Field(default=32, description="Training examples a call to the model.")
+    max_new_tokens: PositiveInt = Field(default=256, description="T_max of a rollout, also in the reward.")
+    temperature: Annotated[float, Field(gt=0, le=5)] = Field(
+        default=1.0, description="Sampling temperature of rollouts."
+    )
+    K_pos: PositiveInt = Field(default=4, description="Most positives of a pair: the highest rewards.")
+    K_neg: PositiveInt = Field(default=4, description="Most negatives of a pair: the lowest rewards.")
+    eta0: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=0.1, description="Weight of length in R - eta0 |y|/T_max."
+    )
+    keep_top_C: PositiveInt = Field(default=2000, description="Pairs kept, by quality.")
+    candidate_layers: list[NonNegativeInt] = Field(
+        default=[], description="Layers to mine, 0-based; empty: the top third of the model."
+    )
+    require_correct_and_incorrect: bool = Field(
+        default=True, description="Positives are right, negatives wrong rollouts."
+    )
+    min_correct_rollouts: PositiveInt = Field(default=1, description="Right rollouts a control point needs.")
+    min_incorrect_rollouts: PositiveInt = Field(
+        default=1, description="Wrong rollouts a control point needs."
+    )
+    pos_source: Literal["rollout", "gold", "rollout_or_gold"] = Field(
+        default="rollout", description="Where positives come from; gold is the data set's own solution."
+    )
+
+
+class OfflineSelectSection(Section):
+    method: Literal["dpp", "top_quality"] = Field(
+        default="dpp", description="Quality and diversity, or quality alone."
+    )
+    B: PositiveInt = Field(default=512, description="Size of the library.")
+    lambda_diversity: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+        default=1.0, description="Weight of log det(K_S + epsilon I)."
+    )
+    epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
+        default=1e-3, description="Diagonal term of log det."
+    )
+    min_per_control_point: NonNegativeInt = Field(
+        default=0, description="Entries every control point is given first."
+    )
+
+
+class OfflineMemorySection(Section):
+    normalize_keys: bool = Field(default=True, description="Store keys with unit length.")
+
+
+class OnlineSection(Section):
+    batch_size_examples: PositiveInt = Field(default=32, description="Examples decided together.")
+    k_retrieve: PositiveInt = Field(default=16, description="Neighbours retrieved at a control point.")
+    L: PositiveInt = Field(default=3, description="Entries probed at a control point.")
+    probe_tokens: NonNegativeInt = Field(
+        default=8, description="Length of a probe; 0: choose without probing."
+    )
+    beta: Finite = Field(default=1.0, description="Weight of A-hat in Score.")
+    rho: Finite = Field(default=1.0, description="Weight of the probe's log-probability difference in Score.")
+    k_scale: Finite = Field(default=4.0, description="alpha = k_scale * Score.")
+    tau_null: Finite = Field(default=0.0, description="A Score below this is not worth steering.")
+    min_sim: Annotated[float, Field(ge=-1, le=1)] = Field(
+        default=0.0, description="Top similarity below this: no memory."
+    )
+    min_entries: NonNegativeInt = Field(
+        default=1, description="Fewer entries at the control point: no memory."
+    )
+    min_tool_m: PositiveInt = Field(default=2, description="First segment that may be steered.")
+    max_tool_m: PositiveInt | None = Field(default=None, description="Last segment that may be steered.")
+    carry_steering: bool = Field(
+        default=False, description="Keep steered key/values instead of an unsteered re-prefill."
+    )
+    record_null: bool = Field(
+        default=False,
+        description="Also write what null would have committed at steered points (in no budget).",
+    )
+
+
+Ablation = Literal[
+    "no_memory", "no_probing", "random_vector", "mean_vector", "mean_vector_gated", "no_right_entries"
+]
+
+
+class EvalSection(Section):
+    methods: list[Literal["greedy", "esm"]] = Field(
+        default=["greedy", "esm"], min_length=1, description="What is evaluated."
+    )
+    ablations: list[Ablation] = Field(
+        default=[
+            "no_memory",
+            "no_probing",
+            "random_vector",
+            "mean_vector",
+            "mean_vector_gated",
+            "no_right_entries",
+        ],
+        description="Variants of esm, at its own layer and scale.",
+    )
+    batch_size_greedy: PositiveInt = Field(
+        default=64, description="Examples a call in plain greedy decoding."
+    )
+    bootstrap_resamples: PositiveInt = Field(default=10_000, description="Resamples of the paired bootstrap.")
+    cases: NonNegativeInt = Field(default=10, description="Improved and worsened examples written to cases/.")
+
+
+class ESMSections(MethodSections):
+    """What ESM adds to a configuration."""
+
+    stage_entries: ClassVar = (
+        StageEntry("mine", "engine.esm.mine_stage:Mine"),
+        StageEntry("select", "engine.esm.select_stage:Select", needs=("mine",)),
+        StageEntry("memory", "engine.esm.memory_stage:BuildMemory", needs=("select",)),
+        StageEntry("eval", "engine.esm.eval_stage:Evaluate", needs=("memory",)),
+    )
+
+    task: TaskSection = TaskSection()
+    prompt: PromptSection = PromptSection()
+    decode: DecodeSection = DecodeSection()
+    control_points: ControlPointsSection = ControlPointsSection()
+    offline_mine: OfflineMineSection = OfflineMineSection()
+    offline_select: OfflineSelectSection = OfflineSelectSection()
+    offline_memory: OfflineMemorySection = OfflineMemorySection()
+    online: OnlineSection = OnlineSection()
+    eval: EvalSection = EvalSection()

@@ -1,0 +1,149 @@
+"""Configuration of the evolution (spec Evolution 3)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from engine.config.method import MethodSections, StageEntry
+from engine.config.model import ModelSection
+from engine.config.openai import OpenAISection, Positive
+from engine.config.section import NonNegativeInt, PositiveInt, Section
+from engine.config.sglang import ServerSection
+
+
+class ClustersSection(Section):
+    """The stage `clusters` (spec Evolution 1, 2.5). Paths name files that were made elsewhere."""
+
+    k: Annotated[int, Field(ge=2, le=250)] = Field(
+        default=10, description="k-means clusters; the two special ones come on top."
+    )
+    pca_dim: PositiveInt = Field(default=50, description="Components of the PCA before k-means.")
+    embedder: str = Field(
+        default="sentence-transformers/all-MiniLM-L6-v2",
+        min_length=1,
+        description="sentence-transformers model (folder or hub name), or `hashed` (spelling only, no weights).",
+    )
+    device: Literal["cpu", "cuda", "mps"] = Field(
+        default="cpu", description="Where the embedder runs; one that is not there ends the stage."
+    )
+    batch_size: PositiveInt = Field(default=256, description="Tokens the embedder takes at once.")
+    embeddings: str | None = Field(default=None, description="embeddings.npy made elsewhere.")
+    pca: str | None = Field(default=None, description="PCA made elsewhere (joblib: needs trust_files).")
+    labels: str | None = Field(
+        default=None, description="labels_kmeans.joblib made elsewhere (needs trust_files), or .npy."
+    )
+    descriptions: str | None = Field(default=None, description="cluster_descriptions.json made elsewhere.")
+    trust_files: bool = Field(
+        default=False, description="Open joblib files named here: they are pickles and can run any program."
+    )
+    frequency_corpus: str | None = Field(
+        default=None,
+        description="Text file, or JSONL with `text`, in which tokens are counted; none: the model's answers.",
+    )
+    frequency_texts: NonNegativeInt = Field(
+        default=200, description="Answers the model generates for counting; 0: nothing is counted."
+    )
+    tokens_listed: PositiveInt = Field(default=12, description="Tokens of each kind a description lists.")
+
+
+class ReflectorSection(Section):
+    kind: Literal["statistical", "openai"] = Field(
+        default="statistical",
+        description="`statistical`: counts clusters, offline; `openai`: a language model.",
+    )
+    step: Positive = Field(default=2.0, description="Largest change of a delta at first (statistical).")
+    limit: Positive = Field(default=8.0, description="Largest delta (statistical).")
+    answer_characters: PositiveInt = Field(
+        default=4000, description="Characters of an answer that are shown to it."
+    )
+    openai: OpenAISection = OpenAISection()
+
+
+class JudgeSection(Section):
+    kind: Literal["numeric", "openai"] = Field(
+        default="numeric",
+        description="`numeric`: compares numbers and words, offline; `openai`: a language model.",
+    )
+    tolerance: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=0.01, description="Relative difference at which numbers are still the same; absolute from 0."
+    )
+    text_threshold: Annotated[float, Field(gt=0, le=1)] = Field(
+        default=0.7, description="Token F1 from which on a text agrees with a gold answer (numeric)."
+    )
+    attempts: PositiveInt = Field(default=3, description="Attempts before an answer is left out and counted.")
+    openai: OpenAISection = OpenAISection()
+
+
+class EvolutionSection(Section):
+    """The stage `evolve`."""
+
+    kconfig: str | None = Field(
+        default=None,
+        description="A .config written by `make menuconfig`; what the YAML says itself counts more.",
+    )
+    model: ModelSection | None = Field(
+        default=None, description="Model of clusters and evolution, if it is another than the run's."
+    )
+    financebench: str | None = Field(
+        default=None,
+        description="FinanceBench JSONL, or `hub:PatronusAI/financebench`; none: generated statements.",
+    )
+    pool: Literal["all"] | list[NonNegativeInt] = Field(
+        default="all", description="Questions to draw from: all, or 0-based line numbers."
+    )
+    pool_size: PositiveInt = Field(default=400, description="Questions to generate (without a file).")
+    minibatch_size: PositiveInt = Field(default=24, description="Questions an iteration.")
+    validation_size: PositiveInt = Field(
+        default=50, description="Questions set aside; they confirm a new best before it is kept."
+    )
+    test_size: PositiveInt = Field(
+        default=50, description="Questions set aside for the end: the reported figures are measured on them."
+    )
+    iterations: PositiveInt = Field(default=10, description="Most iterations.")
+    patience: NonNegativeInt = Field(
+        default=0, description="Stop after so many without a new best; 0: never."
+    )
+    target: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        default=None, description="Stop when the validated composite reaches this."
+    )
+    max_calls: PositiveInt | None = Field(
+        default=None, description="No further iteration after so many calls of judge and reflector."
+    )
+    max_tokens: PositiveInt | None = Field(
+        default=None,
+        description="No further iteration after so many tokens of both, prompts and completions.",
+    )
+    max_cost: Positive | None = Field(
+        default=None, description="No further iteration when both have cost this."
+    )
+    SHORTNESS_SCALE: Positive = Field(default=100.0, description="Tokens at which shortness is one half.")
+    initial_deltas: str | None = Field(default=None, description="JSON of deltas to begin with; none: zeros.")
+    branch_of: str | None = Field(
+        default=None, description="Run directory whose history is taken over up to `branch_iteration`."
+    )
+    branch_iteration: NonNegativeInt = Field(default=0, description="Its last iteration that is taken over.")
+    max_new_tokens: PositiveInt = Field(default=192, description="Longest answer, in tokens.")
+    temperature: Annotated[float, Field(ge=0, le=5)] = Field(default=0.0, description="0 is greedy decoding.")
+    batch_size: PositiveInt = Field(
+        default=8, description="Answers asked for at a time; pausing waits for them."
+    )
+    failures: PositiveInt = Field(
+        default=3, description="Iterations in a row without the reflector's reply before the stage gives up."
+    )
+    server: ServerSection = ServerSection()
+    reflector: ReflectorSection = ReflectorSection()
+    judge: JudgeSection = JudgeSection()
+
+
+class EvolutionSections(MethodSections):
+    """What evolution adds to a configuration."""
+
+    stage_entries: ClassVar = (
+        StageEntry("clusters", "engine.evolution.clusters_stage:BuildClusters"),
+        StageEntry("evolve", "engine.evolution.evolve_stage:Evolve", needs=("clusters",)),
+    )
+
+    clusters: ClustersSection = ClustersSection()
+    evolution: EvolutionSection = EvolutionSection()

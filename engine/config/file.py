@@ -1,0 +1,255 @@
+"""Reading a configuration: YAML and `--set` overrides in, a `Config` out, or every error of it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from engine.config import yaml_text
+from engine.config.config import Config
+from engine.config.stages import stage_problems
+from engine.errors import ConfigError, Problem
+
+Schema = dict[str, Any]
+Location = tuple[str | int, ...]
+
+_SCHEMA: Schema = Config.model_json_schema()
+_LONGEST_VALUE = 60
+_SECRETS = ("api_key", "apikey", "password", "secret", "token")
+"""In names of fields that hold what no error repeats."""
+
+
+def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
+    """Read `path` and set `section.field=value` overrides over it, their values read as YAML.
+
+    Nothing is converted and nothing unknown is passed over. Raises ConfigError with all problems: where (file,
+    line and field), the value that stands there, and what is allowed.
+    """
+    document = _read(path)
+    problems = [
+        Problem(f"{path}:{line} {_dotted(place)}", "the key again", "each key once")
+        for place, line in document.doubles
+    ]
+    value = {} if document.value is None else document.value
+    if not isinstance(value, dict):
+        raise ConfigError([*problems, Problem(f"{path}:1", _shown(value), "a mapping of sections")])
+    origins: dict[Location, str] = {place: f"{path}:{line}" for place, line in document.lines.items()}
+    for override in overrides:
+        problems.extend(_set(value, override, origins))
+    problems.extend(_merge_kconfig(value, path, origins))
+    problems.extend(_check_stages(value, path, origins))
+    try:
+        config = Config.model_validate(value)
+    except ValidationError as error:
+        raise ConfigError([*problems, *_explain(error, path, origins)]) from None
+    if problems:
+        raise ConfigError(problems)
+    return config
+
+
+def dump_config(config: Config) -> str:
+    """All fields as YAML; `load_config` reads the same configuration back."""
+    return yaml_text.dump(config.model_dump(mode="json"))
+
+
+# ---------------------------------------------------------------- reading
+
+
+def _read(path: Path) -> yaml_text.Document:
+    try:
+        return yaml_text.parse(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        problem = Problem(str(path), error.strerror or str(error), "a readable YAML file")
+    except UnicodeDecodeError as error:
+        problem = Problem(str(path), f"byte {error.start} is not UTF-8", "YAML in UTF-8")
+    except yaml_text.YamlError as error:
+        problem = Problem(f"{path}:{error.line}", str(error), "valid YAML")
+    raise ConfigError([problem])
+
+
+def _set(value: dict[Any, Any], override: str, origins: dict[Location, str]) -> list[Problem]:
+    """Put one override into `value`; what is wrong with it."""
+    origin = f"--set {override}"
+    place, equals, text = override.partition("=")
+    keys = place.strip().split(".")
+    if not equals or not all(keys):
+        return [Problem(origin, override, "section.field=value")]
+    if _schema_at(tuple(keys)) is None:
+        return [Problem(origin, place, f"a known field{_meant(tuple(keys))}")]
+    try:
+        parsed = yaml_text.parse(text).value
+    except yaml_text.YamlError as error:
+        return [Problem(origin, text, f"a YAML value: {error}")]
+    target = value
+    for key in keys[:-1]:
+        target = target.setdefault(key, {})
+        if not isinstance(target, dict):
+            return []  # the file has no section there, which validation reports
+    target[keys[-1]] = parsed
+    origins[tuple(keys)] = origin
+    return []
+
+
+def _merge_kconfig(value: dict[Any, Any], path: Path, origins: dict[Location, str]) -> list[Problem]:
+    """Put the .config that `evolution.kconfig` names under what the YAML says itself; what is wrong with it."""
+    section = value.get("evolution")
+    name = section.get("kconfig") if isinstance(section, dict) else None
+    if not isinstance(name, str):
+        return []
+    from engine.config.kconfig import read_kconfig  # only who has a .config
+
+    try:
+        found, places = read_kconfig(path.parent / Path(name).expanduser())
+    except ConfigError as error:
+        return list(error.problems)
+    _merge(value, found)
+    for place, origin in places.items():
+        origins.setdefault(place, origin)
+    return []
+
+
+def _merge(over: dict[Any, Any], under: dict[str, Any]) -> None:
+    """What `over` does not say itself is taken from `under`, section by section."""
+    for key, value in under.items():
+        if isinstance(value, dict) and isinstance(over.get(key), dict):
+            _merge(over[key], value)
+        else:
+            over.setdefault(key, value)
+
+
+def _check_stages(value: dict[Any, Any], path: Path, origins: dict[Location, str]) -> list[Problem]:
+    """What the registry has against the stages, if they are a list of names at all."""
+    run = value.get("run")
+    names = run.get("stages") if isinstance(run, dict) else None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return []
+    return stage_problems(names, f"{_origin(('run', 'stages'), path, origins)} run.stages")
+
+
+# ---------------------------------------------------------------- explaining
+
+
+def _explain(error: ValidationError, path: Path, origins: dict[Location, str]) -> Iterable[Problem]:
+    for found in error.errors(include_url=False):
+        place = found["loc"]
+        where = f"{_origin(place, path, origins)} {_dotted(place)}".rstrip()
+        if found["type"] == "extra_forbidden":
+            hidden = isinstance(found["input"], str) and any(
+                part in str(place[-1]).lower() for part in _SECRETS
+            )
+            shown = "a text that is not repeated here" if hidden else _shown(found["input"])
+            yield Problem(where, shown, f"a known field{_meant(place)}")
+        elif found["type"] == "value_error":
+            yield Problem(where, "", found["msg"].removeprefix("Value error, "))
+        else:
+            schema = _schema_at(place)
+            allowed = _allowed(schema) if schema is not None else found["msg"]
+            yield Problem(where, _shown(found["input"]), allowed)
+
+
+def _origin(place: Location, path: Path, origins: dict[Location, str]) -> str:
+    """Where the value at `place` was written, or the nearest section around it."""
+    for length in range(len(place), 0, -1):
+        if place[:length] in origins:
+            return origins[place[:length]]
+    return str(path)
+
+
+def _meant(place: Location) -> str:
+    """A guess at the field meant by an unknown one: a near name beside it, else the same name elsewhere."""
+    name = str(place[-1])
+    if (beside := _schema_at(place[:-1])) is not None:
+        fields = list(beside.get("properties", {}))
+        if close := get_close_matches(name, fields, n=1):
+            return f"; did you mean `{_dotted((*place[:-1], close[0]))}`?"
+    known = {path.rpartition(".")[2]: path for path in _all_fields(_SCHEMA)}
+    if close := get_close_matches(name, known, n=1, cutoff=0.8):
+        return f"; did you mean `{known[close[0]]}`?"
+    if close := get_close_matches(str(place[0]), _SCHEMA["properties"], n=1):
+        return f"; did you mean section `{close[0]}`?" if len(place) > 1 else ""
+    return ""
+
+
+def _all_fields(schema: Schema, before: str = "") -> Iterable[str]:
+    for name, below in _resolved(schema).get("properties", {}).items():
+        yield f"{before}{name}"
+        yield from _all_fields(below, f"{before}{name}.")
+
+
+def _schema_at(place: Location) -> Schema | None:
+    schema = _SCHEMA
+    for key in place:
+        below = [_child(alternative, key) for alternative in schema.get("anyOf", [schema])]
+        found = next((child for child in below if child is not None), None)
+        if found is None:
+            return None
+        schema = _resolved(found)
+    return schema
+
+
+def _child(schema: Schema, key: str | int) -> Schema | None:
+    schema = _resolved(schema)
+    return schema.get("items") if isinstance(key, int) else schema.get("properties", {}).get(key)
+
+
+def _resolved(schema: Schema) -> Schema:
+    if "$ref" in schema:
+        return _SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]]
+    return schema
+
+
+def _allowed(schema: Schema) -> str:
+    """What a JSON schema admits, in words."""
+    schema = _resolved(schema)
+    if "anyOf" in schema:
+        return " or ".join(map(_allowed, schema["anyOf"]))
+    if "enum" in schema or "const" in schema:
+        return "one of " + ", ".join(map(str, schema.get("enum", [schema.get("const")])))
+    kind = schema.get("type")
+    if kind in ("integer", "number"):
+        return _allowed_number(schema, "a whole number" if kind == "integer" else "a finite number")
+    if kind == "array":
+        least = f" (at least {schema['minItems']})" if "minItems" in schema else ""
+        return f"a list{least}, each {_allowed(schema.get('items', {}))}"
+    if kind == "object":
+        return "a mapping of " + ", ".join(schema.get("properties", {}))
+    return _allowed_text(schema) if kind == "string" else _PLAIN.get(str(kind), "a value")
+
+
+_PLAIN = {"boolean": "true or false", "null": "null"}
+
+
+def _allowed_number(schema: Schema, noun: str) -> str:
+    bounds = [
+        f"{words} {schema[key]:g}"
+        for key, words in (
+            ("minimum", "at least"),
+            ("exclusiveMinimum", "above"),
+            ("maximum", "at most"),
+            ("exclusiveMaximum", "below"),
+        )
+        if key in schema
+    ]
+    return " ".join([noun, " and ".join(bounds)]).strip()
+
+
+def _allowed_text(schema: Schema) -> str:
+    if "pattern" in schema:
+        return f"text of at most {schema['maxLength']} characters like {schema['pattern']}"
+    return "text, not empty" if schema.get("minLength") else "text"
+
+
+def _shown(value: Any) -> str:
+    text = "nothing" if value is None else repr(value)
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+
+
+def _dotted(place: Iterable[str | int]) -> str:
+    text = ""
+    for key in place:
+        text += f"[{key}]" if isinstance(key, int) else f".{key}"
+    return text.removeprefix(".")

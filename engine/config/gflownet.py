@@ -1,0 +1,210 @@
+"""Configuration of the stages graphs, retriever, agent-graphs, gflownet and answer (spec GFlowNet)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from engine.config.method import MethodSections, StageEntry
+from engine.config.model import ModelSection
+from engine.config.openai import NonNegative, OpenAISection, Positive
+from engine.config.section import NonNegativeInt, PositiveInt, Section
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class GraphsSection(Section):
+    """The stage `graphs`: g_raw to g_retrieval (spec 0.1, 0.2)."""
+
+    dataset: Literal["generated", "rog"] = Field(
+        default="generated", description="The project's own generator, or RoG parquet files."
+    )
+    path: str | None = Field(
+        default=None,
+        description="rog: folder with the parquet files of the three splits, or `hub:rmanluo/RoG-webqsp`.",
+    )
+    train_size: PositiveInt = Field(default=400, description="Questions to train on.")
+    validation_size: PositiveInt = Field(default=50, description="Questions to choose by.")
+    test_size: PositiveInt = Field(default=100, description="Held-out questions.")
+    nodes: Annotated[int, Field(ge=50)] = Field(default=2000, description="Entities of the generated graph.")
+    edges: Annotated[int, Field(ge=50)] = Field(
+        default=300, description="Edges of a question's subgraph (generated), about."
+    )
+    max_hops: Annotated[int, Field(ge=1, le=4)] = Field(
+        default=3, description="Longest chain from start to answer (generated)."
+    )
+    embedder: str = Field(
+        default="sentence-transformers/all-MiniLM-L6-v2",
+        min_length=1,
+        description="sentence-transformers model (folder or hub name), or `hashed` (spelling only, no weights).",
+    )
+    device: Literal["cpu", "cuda", "mps"] = Field(default="cpu", description="Where the embedder runs.")
+    batch_size: PositiveInt = Field(default=256, description="Texts the embedder takes at once.")
+    add_inverse_edges: bool = Field(default=False, description="Also walk every edge from tail to head.")
+
+
+class RetrieverSection(Section):
+    """The stage `retriever`: scores for edges (spec 0.2)."""
+
+    scores: str | None = Field(
+        default=None,
+        description="SubgraphRAG's retrieval_result.pth, or a folder of several; none: train the scorer.",
+    )
+    hidden: PositiveInt = Field(default=128, description="Width of the scorer.")
+    distance_rounds: NonNegativeInt = Field(
+        default=2, description="Rounds of the topic distance encoding, each way."
+    )
+    epochs: PositiveInt = Field(default=10, description="Passes over the training questions.")
+    batch_size: PositiveInt = Field(default=16, description="Questions a step.")
+    learning_rate: Positive = Field(default=1e-3, description="Of Adam.")
+    recall_k: list[PositiveInt] = Field(default=[10, 50, 100], description="recall@k to report.")
+
+
+class AgentGraphsSection(Section):
+    """The stage `agent-graphs`: g_retrieval to g_agent (spec 0.3)."""
+
+    anchor_top_k: PositiveInt = Field(default=50, description="Best-scored edges whose ends are anchors.")
+    hops: Annotated[int, Field(ge=1, le=4)] = Field(
+        default=2, description="Longest way from a start to an anchor, in edges."
+    )
+    through_anchors: bool = Field(
+        default=True, description="Ways may lead on through an anchor; off: they end at the first."
+    )
+    force_include_gt: bool = Field(
+        default=True, description="Keep the shortest paths of training questions even where not selected."
+    )
+
+
+class EnvironmentSection(Section):
+    max_steps: Annotated[int, Field(ge=1, le=32)] = Field(
+        default=3, description="T_max: longest path, in edges."
+    )
+    forbid_revisit: bool = Field(default=True, description="No node twice.")
+    forbid_backtrack: bool = Field(default=True, description="No edge straight back.")
+
+
+class PolicySection(Section):
+    kind: Literal["edge_mlp_mixer", "edge_frontier", "edge_gat"] = Field(
+        default="edge_frontier", description="Network that scores edges and STOP."
+    )
+    hidden: PositiveInt = Field(default=64, description="H: width of all tokens.")
+    heads: PositiveInt = Field(default=4, description="Attention heads (edge_gat); a divisor of hidden.")
+    dropout: Annotated[float, Field(ge=0, lt=1)] = Field(default=0.0, description="In the policy.")
+
+
+class ActorSection(Section):
+    retriever_prior_alpha_start: NonNegative = Field(
+        default=2.0, description="Weight of log retriever score, at first."
+    )
+    retriever_prior_alpha_end: NonNegative = Field(default=0.5, description="The same, at last.")
+    retriever_prior_anneal_steps: PositiveInt = Field(default=10_000, description="Steps from first to last.")
+    policy_temperature: Positive = Field(default=1.0, description="Of training roll-outs.")
+    eval_policy_temperature: Positive = Field(default=1.0, description="Of evaluation.")
+    random_action_prob: Share = Field(
+        default=0.05, description="Share of uniform actions in training roll-outs."
+    )
+
+
+class RewardSection(Section):
+    kind: Literal["answer_only", "answer_diffusion"] = Field(
+        default="answer_only", description="`answer_diffusion` is another name of the same."
+    )
+    success_reward: Positive = Field(default=10.0, description="Of a path that meets an answer.")
+    failure_reward: Positive = Field(default=0.01, description="Of one that does not.")
+    lambda_reach: NonNegative = Field(default=0.0, description="Weight of the share of answers met.")
+
+
+class EstimatorSection(Section):
+    log_pb_mode: Literal["exact", "uniform", "learned"] = Field(
+        default="exact",
+        description="exact: pi(x) follows R; uniform: R over in-degrees; learned: a network, uniform at first.",
+    )
+    learn_pb: bool = Field(default=True, description="learned: train it, too; else it stays as it began.")
+    pb_entropy_coef: NonNegative = Field(default=0.01, description="Weight of the entropy a target node.")
+    pb_l2_reg: NonNegative = Field(default=0.0, description="Weight of the squared parameters.")
+
+
+class GFlowNetSection(Section):
+    """The stage `gflownet`."""
+
+    steps: PositiveInt = Field(default=600, description="Training steps.")
+    batch_size: PositiveInt = Field(default=16, description="Questions a step.")
+    num_train_rollouts: PositiveInt = Field(default=4, description="K: trajectories a question, in training.")
+    learning_rate: Positive = Field(default=2e-3, description="Of Adam.")
+    learning_rate_end: Positive = Field(default=2e-4, description="Where the cosine schedule ends.")
+    log_z_learning_rate: Positive = Field(default=1e-2, description="Of Adam, for log Z.")
+    grad_clip: Positive = Field(default=1.0, description="Largest gradient norm.")
+    gt_replay_ratio: Share = Field(
+        default=0.25, description="Share of questions also taught a shortest path."
+    )
+    gt_loss_weight: NonNegative = Field(default=1.0, description="Weight of that loss.")
+    num_eval_rollouts: PositiveInt = Field(default=20, description="Trajectories a held-out question.")
+    path_hit_k: list[PositiveInt] = Field(default=[3], description="Windows of path_hit_f1@K.")
+    success_k: list[PositiveInt] = Field(default=[1, 10, 20], description="K of success@K.")
+    log_every: PositiveInt = Field(default=10, description="Steps between two log lines.")
+    eval_every: PositiveInt = Field(default=200, description="Steps between two evaluations on validation.")
+    checkpoint_every: PositiveInt = Field(default=50, description="Steps between two checkpoints.")
+    device: Literal["cpu", "cuda"] = Field(
+        default="cpu", description="Where it trains: a GPU for each process."
+    )
+    processes: PositiveInt = Field(default=1, description="Processes of this machine that share each step.")
+    parts: PositiveInt | None = Field(
+        default=None,
+        description="Parts whose gradients are added up, by which the last digits differ; none: one a process.",
+    )
+    environment: EnvironmentSection = EnvironmentSection()
+    policy: PolicySection = PolicySection()
+    actor: ActorSection = ActorSection()
+    reward: RewardSection = RewardSection()
+    estimator: EstimatorSection = EstimatorSection()
+
+    @model_validator(mode="after")
+    def _work_for_all(self) -> GFlowNetSection:
+        parts = self.parts or self.processes
+        if not self.processes <= parts <= self.batch_size:
+            raise ValueError("processes <= parts <= batch_size: every process needs a part of each step")
+        return self
+
+
+class AnswerSection(Section):
+    """The stage `answer`."""
+
+    reader: Literal["paths", "model", "openai"] = Field(
+        default="paths",
+        description="`paths`: offline, follows the triples by sentence similarity; `model`: the run's language model; "
+        "`openai`: one behind a server.",
+    )
+    model: ModelSection | None = Field(
+        default=None, description="Model that answers, if it is another than the run's."
+    )
+    openai: OpenAISection = OpenAISection()
+    questions: PositiveInt = Field(default=100, description="Held-out questions to answer.")
+    token_budget: PositiveInt = Field(default=100, description="Tokens of the triplets in a prompt.")
+    max_new_tokens: PositiveInt = Field(default=32, description="Longest answer, in tokens.")
+
+
+class GFlowNetSections(MethodSections):
+    """What the evidence paths add to a configuration."""
+
+    stage_entries: ClassVar = (
+        StageEntry("graphs", "engine.gflownet.graphs.graphs_stage:BuildGraphs"),
+        StageEntry(
+            "retriever", "engine.gflownet.retriever.retriever_stage:TrainRetriever", needs=("graphs",)
+        ),
+        StageEntry(
+            "agent-graphs",
+            "engine.gflownet.agent_graphs.agent_graphs_stage:BuildAgentGraphs",
+            needs=("retriever",),
+        ),
+        StageEntry(
+            "gflownet", "engine.gflownet.training.gflownet_stage:TrainGFlowNet", needs=("agent-graphs",)
+        ),
+        StageEntry("answer", "engine.gflownet.answer.answer_stage:AnswerQuestions", needs=("gflownet",)),
+    )
+
+    graphs: GraphsSection = GraphsSection()
+    retriever: RetrieverSection = RetrieverSection()
+    agent_graphs: AgentGraphsSection = AgentGraphsSection()
+    gflownet: GFlowNetSection = GFlowNetSection()
+    answer: AnswerSection = AnswerSection()

@@ -1,0 +1,242 @@
+"""Kconfig for the evolution: the menu is made from the configuration's own fields, a `.config` is read back into them.
+
+    python -m engine.config.kconfig        # writes configs/Kconfig and configs/evolution_defconfig
+    make menuconfig                 # edits configs/.config
+
+Kconfig knows no floats and no lists (they are strings here), passes over unknown symbols silently and only warns of bad
+numbers: the reader makes each of these an error (DESIGN 7).
+"""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from engine.config import yaml_text
+from engine.config.evolution import ClustersSection, EvolutionSection
+from engine.errors import ConfigError, Problem
+from engine.files import write_atomic
+
+SYSTEMS: dict[str, type[BaseModel]] = {"clusters": ClustersSection, "evolution": EvolutionSection}
+_LEFT_OUT = {"evolution.kconfig", "evolution.model"}
+"""The file itself, and a model that is a section of its own or nothing."""
+_LINE = re.compile(r"^CONFIG_(?P<symbol>\w+)=(?P<value>.*)$")
+_UNSET = re.compile(r"^# CONFIG_(?P<symbol>\w+) is not set$")
+_FOLDER = Path(__file__).resolve().parents[2] / "configs"
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One field: `path` from the root of the configuration, and how Kconfig shows it."""
+
+    path: tuple[str, ...]
+    info: FieldInfo
+
+    @property
+    def symbol(self) -> str:
+        """`EVOLUTION_JUDGE_TOLERANCE`"""
+        return "_".join(self.path).upper()
+
+    @property
+    def choices(self) -> list[str]:
+        """Values of a field that has named ones, else nothing."""
+        found = self.info.annotation
+        return list(typing.get_args(found)) if typing.get_origin(found) is Literal else []
+
+    @property
+    def kind(self) -> str:
+        """choice, bool, int or string (everything else)."""
+        if self.choices:
+            return "choice"
+        return {bool: "bool", int: "int"}.get(self.info.annotation, "string")  # type: ignore[arg-type]
+
+    def choice_symbol(self, value: str) -> str:
+        """The symbol of one of the `choices`."""
+        return f"{self.symbol}_{re.sub(r'[^A-Z0-9]', '_', value.upper())}"
+
+
+def leaves() -> list[Leaf]:
+    """Every field of the systems that Kconfig covers."""
+    return [leaf for name, model in SYSTEMS.items() for leaf in _leaves(model, (name,))]
+
+
+def _leaves(model: type[BaseModel], path: tuple[str, ...]) -> Iterator[Leaf]:
+    for name, info in model.model_fields.items():
+        below = (*path, name)
+        if ".".join(below) in _LEFT_OUT:
+            continue
+        if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
+            yield from _leaves(info.annotation, below)
+        else:
+            yield Leaf(below, info)
+
+
+# ---------------------------------------------------------------- writing
+
+
+def kconfig_text() -> str:
+    """`configs/Kconfig`: a menu for each section."""
+    lines = ['mainmenu "steer-tui: evolution of cluster deltas"', ""]
+    menu: tuple[str, ...] = ()
+    for leaf in leaves():
+        section = leaf.path[:-1]
+        if section != menu:
+            lines += ["endmenu", ""] if menu else []
+            lines += [f'menu "{" ".join(section)}"', ""]
+            menu = section
+        lines += [*_entry(leaf), ""]
+    return "\n".join([*lines, "endmenu", ""])
+
+
+def defconfig_text() -> str:
+    """`configs/evolution_defconfig`: every symbol with its default, as menuconfig writes it."""
+    lines = []
+    for leaf in leaves():
+        default = leaf.info.default
+        if leaf.kind == "choice":
+            lines.append(f"CONFIG_{leaf.choice_symbol(str(default))}=y")
+        elif leaf.kind == "bool":
+            lines.append(f"CONFIG_{leaf.symbol}=y" if default else f"# CONFIG_{leaf.symbol} is not set")
+        elif leaf.kind == "int":
+            lines.append(f"CONFIG_{leaf.symbol}={default}")
+        else:
+            lines.append(f'CONFIG_{leaf.symbol}="{_quoted(_as_text(default))}"')
+    return "\n".join([*lines, ""])
+
+
+def _entry(leaf: Leaf) -> list[str]:
+    words, default = _quoted(leaf.info.description or leaf.path[-1]), leaf.info.default
+    help_ = ["\thelp", f"\t  {'.'.join(leaf.path)}"]
+    if leaf.kind == "choice":
+        lines = ["choice", f'\tprompt "{words}"', f"\tdefault {leaf.choice_symbol(str(default))}", *help_]
+        for value in leaf.choices:
+            lines += ["", f"config {leaf.choice_symbol(value)}", f'\tbool "{value}"']
+        return [*lines, "", "endchoice"]
+    lines = [f"config {leaf.symbol}", f'\t{leaf.kind} "{words}"']
+    if leaf.kind == "bool":
+        return [*lines, f"\tdefault {'y' if default else 'n'}", *help_]
+    if leaf.kind == "int":
+        low, high = _bounds(leaf.info)
+        return [*lines, f"\trange {low} {high}", f"\tdefault {default}", *help_]
+    return [*lines, f'\tdefault "{_quoted(_as_text(default))}"', *help_]
+
+
+def _bounds(info: FieldInfo) -> tuple[int, int]:
+    low, high = 0, 2**31 - 1
+    for rule in info.metadata:
+        low = getattr(rule, "ge", None) or low
+        high = getattr(rule, "le", None) or high
+    return int(low), int(high)
+
+
+def _as_text(value: object) -> str:
+    """A default as the string that is read back as it: YAML, nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return "[" + ", ".join(map(str, value)) + "]"
+    return str(value)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+# ---------------------------------------------------------------- reading
+
+
+def read_kconfig(path: Path) -> tuple[dict[str, Any], dict[tuple[str, ...], str]]:
+    """Values by section, and the `file:line` of each. Raises ConfigError with everything wrong with the file.
+
+    An empty string is a value that is not given. Ranges are left to whoever validates the configuration.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        problem = Problem(str(path), str(error), "a .config as `make menuconfig` writes it")
+        raise ConfigError([problem]) from None
+    plain = {leaf.symbol: leaf for leaf in leaves()}
+    choices = {leaf.choice_symbol(value): (leaf, value) for leaf in leaves() for value in leaf.choices}
+    values: dict[str, Any] = {}
+    origins: dict[tuple[str, ...], str] = {}
+    problems: list[Problem] = []
+    for number, line in enumerate(lines, 1):
+        where = f"{path}:{number}"
+        unset, found = _UNSET.match(line), _LINE.match(line)
+        if not line.strip() or (line.startswith("#") and not unset):
+            continue
+        match = unset or found
+        if match is None:
+            problems.append(Problem(where, line, "CONFIG_SYMBOL=value"))
+            continue
+        symbol, text = match["symbol"], "n" if unset else match["value"]
+        if symbol in choices:
+            leaf, value = choices[symbol]
+            if text == "y":
+                _put(values, origins, leaf, value, where)
+        elif symbol not in plain:
+            problems.append(Problem(f"{where} CONFIG_{symbol}", text, "a symbol of configs/Kconfig"))
+        else:
+            leaf = plain[symbol]
+            try:
+                value = _value(leaf, text)
+            except ValueError as error:
+                problems.append(Problem(f"{where} CONFIG_{symbol}", text, str(error)))
+                continue
+            if value is not None:
+                _put(values, origins, leaf, value, where)
+    if problems:
+        raise ConfigError(problems)
+    return values, origins
+
+
+def _value(leaf: Leaf, text: str) -> Any:
+    """What stands behind the equals sign; None for an empty string. Raises ValueError with what is allowed."""
+    if leaf.kind == "bool":
+        if text not in ("y", "n"):
+            raise ValueError("y or n")
+        return text == "y"
+    if leaf.kind == "int":
+        if not re.fullmatch(r"[+-]?\d+", text):
+            raise ValueError("a whole number")
+        return int(text)
+    if len(text) < 2 or text[0] != '"' or text[-1] != '"':
+        raise ValueError('text between "quotes"')
+    inner = re.sub(r"\\(.)", r"\1", text[1:-1])
+    if not inner:
+        return None
+    return inner if _is_text(leaf.info.annotation) else yaml_text.parse(inner).value
+
+
+def _is_text(annotation: Any) -> bool:
+    """Whether the field holds text, or text or nothing."""
+    members = typing.get_args(annotation) if isinstance(annotation, types.UnionType) else (annotation,)
+    return str in members
+
+
+def _put(
+    values: dict[str, Any], origins: dict[tuple[str, ...], str], leaf: Leaf, value: Any, where: str
+) -> None:
+    section = values
+    for name in leaf.path[:-1]:
+        section = section.setdefault(name, {})
+    section[leaf.path[-1]] = value
+    origins[leaf.path] = f"{where} CONFIG_{leaf.symbol}"
+
+
+def main() -> None:
+    """Write both files."""
+    write_atomic(_FOLDER / "Kconfig", kconfig_text())
+    write_atomic(_FOLDER / "evolution_defconfig", defconfig_text())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""What a method adds to the configuration: its sections as fields, and its stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from engine.config.section import Section
+
+
+@dataclass(frozen=True)
+class StageEntry:
+    """`target` is `module:Class`, imported when the stage runs; `needs` are the stages whose files it reads."""
+
+    name: str
+    target: str
+    needs: tuple[str, ...] = ()
+
+
+class MethodSections(Section):
+    """Base of what each method declares: one field for each of its sections, and `stage_entries` in their order."""
+
+    stage_entries: ClassVar[tuple[StageEntry, ...]] = ()

@@ -1,0 +1,189 @@
+"""Configuration of the stages pool and selector (spec Pool)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from engine.config.method import MethodSections, StageEntry
+from engine.config.openai import NonNegative, OpenAISection, Positive
+from engine.config.section import NonNegativeInt, PositiveInt, Section
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class QuestionFiles(Section):
+    """Questions in the JSON files of VQAv2 and OK-VQA, with an embedding each."""
+
+    questions: str = Field(
+        min_length=1,
+        description="JSON with `questions` (`question_id`, `image_id`, `question`), or its .zip as published.",
+    )
+    annotations: str = Field(
+        min_length=1, description="JSON with `annotations` (`question_id`, `answers`), or its .zip."
+    )
+    embeddings: str = Field(
+        min_length=1,
+        description="[n, d] in .npy (memory-mapped), .npz, .pt or .safetensors: row i belongs to question i of the "
+        "file, or to the question or image whose id is the i-th of the ids with it (of a .npy: in NAME.ids.json).",
+    )
+    images: str | None = Field(
+        default=None,
+        description="Where the images are, as `folder/COCO_train2014_{image_id:012d}.jpg`; none: they are not shown.",
+    )
+
+
+class PoolFilesSection(Section):
+    """dataset files: demonstrations are the rows of one embedding table."""
+
+    demonstrations: QuestionFiles | None = Field(
+        default=None, description="Every question with its answer may be shown as a demonstration."
+    )
+    queries: QuestionFiles | None = Field(
+        default=None, description="Questions that RL data is about; none: the demonstrations ask each other."
+    )
+    heldout: QuestionFiles | None = Field(
+        default=None, description="Questions to compare selectors on; none: `heldout_share` of the queries."
+    )
+    heldout_share: Share = Field(default=0.2, description="Share of the queries that nothing is trained on.")
+    query_id: Literal["question_id", "row"] = Field(
+        default="question_id", description="What names a query in RL data: its id, or its place in its file."
+    )
+
+
+class VisionSection(OpenAISection):
+    """A vision model behind an OpenAI-compatible server. Demonstrations are earlier turns of the conversation."""
+
+    max_tokens: PositiveInt = Field(default=500, description="Longest reply, in tokens.")
+    system: str = Field(
+        default="Answer questions about images with a word, a number or a short phrase, as in the examples.",
+        description="System message; empty: none.",
+    )
+    template: str = Field(
+        default="Question: {question}\nShort answer:",
+        description="Text beside an image, with `{question}`, the same for demonstrations and query.",
+    )
+    detail: Literal["low", "high", "auto"] = Field(
+        default="auto",
+        description="How closely the model is to look at an image, where its server knows that.",
+    )
+    workers: PositiveInt = Field(default=8, description="Requests under way at once.")
+    requests_per_minute: NonNegative = Field(
+        default=0.0, description="Most requests begun in a minute, further attempts included; 0: no limit."
+    )
+
+    @model_validator(mode="after")
+    def _asks(self) -> VisionSection:
+        if "{question}" not in self.template:
+            raise ValueError("`template` needs {question}")
+        return self
+
+
+class VQASection(Section):
+    """The model that answers with two demonstrations."""
+
+    kind: Literal["digits", "openai"] = Field(
+        default="digits",
+        description="`digits`: offline, votes with its demonstrations; `openai`: a vision model behind a server.",
+    )
+    openai: VisionSection = VisionSection()
+
+
+class PoolSection(Section):
+    """The stage `pool`."""
+
+    dataset: Literal["digits", "files"] = Field(
+        default="digits", description="scikit-learn's handwritten digits, or files of one's own."
+    )
+    files: PoolFilesSection = PoolFilesSection()
+    rl_data: str | None = Field(
+        default=None,
+        description="JSON of queries with pools and trajectories; digits: none, they are generated.",
+    )
+    train_queries: PositiveInt = Field(default=300, description="Queries to train on (digits).")
+    heldout_queries: PositiveInt = Field(default=150, description="Held-out queries (digits).")
+    vqa: VQASection = VQASection()
+    search_top_k: Annotated[int, Field(ge=2)] = Field(
+        default=300, description="Rows nearest to a query that pairs are made of."
+    )
+    max_eval_pairs: NonNegativeInt = Field(default=50, description="Most pairs a query is asked with.")
+    enough_positives: NonNegativeInt = Field(
+        default=0, description="Ask no further once so many pairs were fully right; 0: ask all."
+    )
+    batch_size: PositiveInt = Field(
+        default=16, description="Pairs handed to the model at once: what a kill may lose, and asks for again."
+    )
+    max_inject_per_query: NonNegativeInt = Field(default=8, description="Most candidates replaced a query.")
+    target_trajectory_count: PositiveInt = Field(default=12, description="Trajectories a query ends with.")
+    positive_quota: NonNegativeInt = Field(
+        default=4, description="Of them fully right, if there are so many."
+    )
+    partial_quota: NonNegativeInt = Field(
+        default=2, description="Of them partly right, if there are so many."
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> PoolSection:
+        if self.dataset == "files":
+            if self.files.demonstrations is None:
+                raise ValueError("dataset `files` needs `files.demonstrations`")
+            if self.rl_data is None:
+                raise ValueError("dataset `files` needs `rl_data`")
+            if self.vqa.kind == "digits":
+                raise ValueError("vqa.kind `digits` answers about digits alone: choose `openai`")
+        if self.positive_quota + self.partial_quota > self.target_trajectory_count:
+            raise ValueError(
+                "positive_quota and partial_quota are more than target_trajectory_count together"
+            )
+        return self
+
+
+class SelectorSection(Section):
+    """The stage `selector`."""
+
+    hidden: Annotated[int, Field(ge=4, multiple_of=4)] = Field(
+        default=64, description="Width of the learned space; four attention heads share it."
+    )
+    inner: PositiveInt = Field(default=256, description="Width of the encoder's inner layer.")
+    supervised_steps: NonNegativeInt = Field(default=100, description="Steps on the recorded trajectories.")
+    policy_steps: NonNegativeInt = Field(default=200, description="Policy-gradient steps after those.")
+    batch_size: PositiveInt = Field(default=32, description="Queries a step.")
+    learning_rate: Positive = Field(default=2e-3, description="Of AdamW, on recorded trajectories.")
+    policy_learning_rate: Positive = Field(default=1e-3, description="Of AdamW, in policy-gradient steps.")
+    weight_decay: NonNegative = Field(default=1e-2, description="Of AdamW.")
+    grad_clip: Positive = Field(default=1.0, description="Largest gradient norm.")
+    rollouts: Annotated[int, Field(ge=0, le=256)] = Field(
+        default=4,
+        description="Pairs drawn a query and policy-gradient step and asked, beside the recorded trajectories: up to "
+        "policy_steps * batch_size * rollouts questions to the model. 0: none is asked.",
+    )
+    random_pairs: PositiveInt = Field(
+        default=4, description="Pairs drawn a held-out query for the random baseline."
+    )
+    oracle_pairs: PositiveInt = Field(
+        default=500, description="Most pairs a held-out query is asked with in search of a fully right one."
+    )
+    log_every: PositiveInt = Field(default=10, description="Steps between two log lines.")
+    eval_every: PositiveInt = Field(
+        default=40, description="Steps between two looks at the held-out queries."
+    )
+    checkpoint_every: PositiveInt = Field(default=50, description="Steps between two checkpoints.")
+
+    @model_validator(mode="after")
+    def _trains(self) -> SelectorSection:
+        if not self.supervised_steps + self.policy_steps:
+            raise ValueError("supervised_steps and policy_steps are both 0: nothing is trained")
+        return self
+
+
+class PoolSections(MethodSections):
+    """What the demonstration pool adds to a configuration."""
+
+    stage_entries: ClassVar = (
+        StageEntry("pool", "engine.pool.pool_stage:BuildPools"),
+        StageEntry("selector", "engine.pool.selector_stage:TrainSelector", needs=("pool",)),
+    )
+
+    pool: PoolSection = PoolSection()
+    selector: SelectorSection = SelectorSection()

@@ -1,0 +1,53 @@
+"""Configuration of where the work of `mine`, `eval`, `pool` and `agent-graphs` is done."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from engine.config.section import PositiveInt, Section
+
+_ADDRESS = re.compile(r"auto|(ray://)?[A-Za-z0-9._\[\]:-]+:\d{1,5}")
+
+
+class ScaleSection(Section):
+    """One process, or replicas over a Ray cluster. Results are the same."""
+
+    engine: Literal["local", "ray"] = Field(
+        default="local", description="`local`: the worker's own process; `ray`: replicas over a Ray cluster."
+    )
+    replicas: PositiveInt = Field(
+        default=1, description="Processes, each with a model of its own (engine ray)."
+    )
+    gpus_per_replica: Annotated[float, Field(ge=0, le=64)] = Field(
+        default=0.0, description="GPUs a replica is given, may be a part of one; 0: it sees none."
+    )
+    address: str | None = Field(
+        default=None,
+        description="Cluster to use: `auto` (the one of this machine), `host:port` or `ray://host:port`; none: one is "
+        "started on this machine and ended with the run.",
+    )
+    dashboard: bool = Field(
+        default=False, description="Ray's dashboard for a cluster that is started here (1 GB of memory)."
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> ScaleSection:
+        beyond_one = self.replicas > 1 or self.gpus_per_replica or self.dashboard or self.address is not None
+        if self.engine == "local" and beyond_one:
+            raise ValueError("replicas, gpus_per_replica, an address and a dashboard are for engine `ray`")
+        if self.address is not None and not _ADDRESS.fullmatch(self.address):
+            raise ValueError(f"address {self.address!r}: give auto, host:port or ray://host:port")
+        if self.address is not None and self.dashboard:
+            raise ValueError("dashboard is for a cluster that is started here: leave it out, or the address")
+        return self
+
+    @field_validator("gpus_per_replica")
+    @classmethod
+    def _can_be_given(cls, gpus: float) -> float:
+        """What Ray hands out."""
+        if (gpus > 1 and gpus % 1) or round(gpus, 4) != gpus:
+            raise ValueError("above 1 only whole GPUs are given, below it no less than 0.0001 of one")
+        return gpus

@@ -1,0 +1,98 @@
+"""Configuration of the stage `slsm` (spec SLSM, configuration)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from engine.config.method import MethodSections, StageEntry
+from engine.config.model import ModelSection
+from engine.config.openai import OpenAISection
+from engine.config.section import PositiveInt, Section
+
+
+class SLSMControllerSection(Section):
+    kind: Literal["rules", "openai"] = Field(
+        default="rules",
+        description="`rules`: offline, quotes what it read; `openai`: a model behind a server.",
+    )
+    openai: OpenAISection = OpenAISection()
+
+
+class SLSMModelSection(Section):
+    kind: Literal["local", "openai"] = Field(
+        default="local", description="`local`: a model in this process; `openai`: one behind a server."
+    )
+    openai: OpenAISection = OpenAISection()
+
+
+class SLSMJudgeSection(Section):
+    kind: Literal["exact", "openai", "none"] = Field(
+        default="exact",
+        description="`exact`: offline, for questions that can be checked; `openai`: a model; `none`: no score.",
+    )
+    attempts: PositiveInt = Field(default=3, description="Attempts at a verdict before it is left out.")
+    openai: OpenAISection = OpenAISection()
+
+
+class SLSMDataSection(Section):
+    path: str | None = Field(
+        default=None,
+        description="JSONL of MultiChallenge or of plain chats (`messages`), or `hub:ScaleAI/MultiChallenge`; none: "
+        "dialogues are generated.",
+    )
+    conversations: PositiveInt = Field(
+        default=240, description="Most conversations; of generated ones, how many."
+    )
+
+
+class SLSMSection(Section):
+    """Conversation memory and its notes."""
+
+    disable_controller: bool = Field(
+        default=False, description="True: the mode `baseline`, whatever `inject` is."
+    )
+    memory_mode: Literal["structured", "flat"] = Field(
+        default="structured", description="What the memory is."
+    )
+    inject: Literal["never", "on_risk", "always", "on_detection"] = Field(
+        default="on_risk", description="When the memory note is injected."
+    )
+    compare: list[Literal["baseline", "never", "on_risk", "always", "on_detection"]] = Field(
+        default=[], description="Modes to run side by side; empty: the one of `inject`."
+    )
+    compare_memory: list[Literal["structured", "flat"]] = Field(
+        default=[], description="Memory modes to run side by side; empty: `memory_mode`."
+    )
+    risk_modes: list[Literal["proceed", "verify", "clarify"]] = Field(
+        default=["verify", "clarify"], description="Plans at which `on_risk` injects."
+    )
+    note_max_items: PositiveInt = Field(default=6, description="Most lines of a structured note.")
+    gate_facts_by_evidence: bool = Field(
+        default=True, description="Leave out what rests on a quote that does not occur in its turn."
+    )
+    attempts: PositiveInt = Field(
+        default=1, description="Answers to each conversation; one that passes is enough."
+    )
+    temperature: float = Field(default=0.0, ge=0, le=5, description="Of the model's answers; 0 is greedy.")
+    max_new_tokens: PositiveInt = Field(default=64, description="Longest answer, in tokens.")
+    batch_size: PositiveInt = Field(default=32, description="Conversations answered together.")
+    concurrency: PositiveInt = Field(
+        default=4, description="Requests at once to a controller, model or judge server."
+    )
+    model: ModelSection | None = Field(
+        default=None, description="Local model, if it is another than the run's."
+    )
+    answers: SLSMModelSection = SLSMModelSection()
+    controller: SLSMControllerSection = SLSMControllerSection()
+    judge: SLSMJudgeSection = SLSMJudgeSection()
+    data: SLSMDataSection = SLSMDataSection()
+
+
+class SLSMSections(MethodSections):
+    """What SLSM adds to a configuration."""
+
+    stage_entries: ClassVar = (StageEntry("slsm", "engine.slsm.slsm_stage:RunSLSM"),)
+
+    slsm: SLSMSection = SLSMSection()

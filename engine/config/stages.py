@@ -1,0 +1,58 @@
+"""Which stages there are, and what a list of them may look like.
+
+Besides the names that methods declare, `package.module:Class` names a stage of one's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from engine.config.config import Config
+from engine.config.method import MethodSections, StageEntry
+from engine.errors import Problem
+
+STAGES: dict[str, StageEntry] = {
+    entry.name: entry
+    for base in reversed(Config.__mro__)
+    if issubclass(base, MethodSections)
+    for entry in base.stage_entries
+}
+
+
+def stage_problems(names: Sequence[str], where: str = "run.stages") -> list[Problem]:
+    """Everything wrong with a list of stages: unknown names, doubles, one before what it builds on.
+
+    A stage whose needs are not in the list at all is fine here: an earlier run may have left the files, and
+    if none did, the stage itself says which file it misses.
+    """
+    problems: list[Problem] = []
+    for position, name in enumerate(names):
+        place = f"{where}[{position}]"
+        earlier = names[:position]
+        if not is_known(name):
+            problems.append(Problem(place, name, known_stages(name)))
+        elif name in earlier:
+            problems.append(Problem(place, name, "each stage once"))
+        else:
+            late = [need for need in _needs(name) if need in names and need not in earlier]
+            problems.extend(Problem(place, name, f"`{need}` before `{name}`") for need in late)
+    return problems
+
+
+def is_known(name: str) -> bool:
+    """Whether `name` is a method's stage, or looks like `package.module:Class`."""
+    module, colon, attribute = name.partition(":")
+    own = bool(colon) and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
+    return name in STAGES or own
+
+
+def _needs(name: str) -> tuple[str, ...]:
+    return STAGES[name].needs if name in STAGES else ()
+
+
+def known_stages(name: str) -> str:
+    """The stages there are, in words, with a guess at the one meant by `name`."""
+    close = get_close_matches(name, STAGES, n=1)
+    meant = f"; did you mean `{close[0]}`?" if close else ""
+    return f"one of {', '.join(STAGES)}{meant}"

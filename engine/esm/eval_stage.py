@@ -1,0 +1,173 @@
+"""Stage eval: greedy, esm and its ablations on the same held-out examples (spec ESM 6.1, 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine.config.config import Config
+from engine.esm.compare import compared
+from engine.esm.eval_work import Answered, Answering, Batch, Line
+from engine.esm.examples import evaluation_examples, training_examples
+from engine.esm.layout import EsmLayout
+from engine.esm.memory import EpisodicMemory
+from engine.esm.report import write_report
+from engine.events import DecisionTaken, ExampleEvaluated, MethodEvaluated
+from engine.files import append_jsonl, recover_jsonl, write_jsonl
+from engine.run.stage import StageContext, StageResult
+from engine.tasks.example import TaskExample
+from engine.tasks.loaders import check_disjoint
+
+_FIGURES_AGAIN = 1.02
+"""Growth after which running figures are told again: all of them together cost no more than a pass over the lines."""
+
+
+class Evaluate:
+    """Methods one after another, batch by batch; a batch is finished when its lines are in per_example.jsonl."""
+
+    name = "eval"
+
+    def run(self, context: StageContext) -> StageResult:
+        """Greedy comes first: the others are compared with it."""
+        job = _Job.prepare(context)
+        answered = context.over(Answering(context.config, job.memory))
+        context.start(job.total, job.recover(), unit="examples")
+        for name in job.names:
+            job.end_if_whole(name)
+        for batch in answered(job.batches()):
+            job.take_in(batch)
+        summary, files = write_report(job.layout, context.config, job.lines)
+        return StageResult(summary, files)
+
+
+def method_names(config: Config) -> list[str]:
+    """Greedy first, then esm, then the ablations."""
+    methods = [name for name in ("greedy", "esm") if name in config.eval.methods]
+    return [*methods, *dict.fromkeys(config.eval.ablations)]
+
+
+@dataclass
+class _Job:
+    """`lines`: what is done, by method. `seconds` of work, `tokens`: of this attempt, by method.
+    `figured`: examples that the last running figures rest on."""
+
+    context: StageContext
+    config: Config
+    layout: EsmLayout
+    names: list[str]
+    examples: list[TaskExample]
+    memory: EpisodicMemory | None
+    lines: dict[str, list[Line]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    tokens: dict[str, int] = field(default_factory=dict)
+    figured: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def prepare(cls, context: StageContext) -> _Job:
+        config, layout = context.config, EsmLayout(context.run_dir)
+        examples = evaluation_examples(config)
+        check_disjoint(training_examples(config), examples)
+        names = method_names(config)
+        memory = None
+        if set(names) - {"greedy", "no_memory"}:
+            memory = EpisodicMemory.load(layout.memory, layout.library, context.model_info())
+        return cls(context, config, layout, names, examples, memory)
+
+    @property
+    def total(self) -> int:
+        return len(self.names) * len(self.examples)
+
+    def path(self, method: str) -> Path:
+        return self.layout.eval(method) / "per_example.jsonl"
+
+    def batch_size(self, method: str) -> int:
+        online, plain = self.config.online.batch_size_examples, self.config.eval.batch_size_greedy
+        return plain if method == "greedy" else online
+
+    def recover(self) -> int:
+        """Whole batches of an earlier attempt; how many examples they hold."""
+        for method in self.names:
+            count = len(recover_jsonl(self.path(method)))
+            size = self.batch_size(method)
+            keep = count if count >= len(self.examples) else count // size * size
+            self.lines[method] = recover_jsonl(self.path(method), keep=keep)
+        return sum(map(len, self.lines.values()))
+
+    def batches(self) -> Iterator[Batch]:
+        """What is left, cut at the same places as ever."""
+        left = {method: len(lines) for method, lines in self.lines.items()}
+        for method in self.names:
+            size = self.batch_size(method)
+            for first in range(left[method], len(self.examples), size):
+                yield Batch(method, first, self.examples[first : first + size])
+
+    def take_in(self, batch: Answered) -> None:
+        """Write and tell."""
+        method = batch.method
+        spent = sum(line["budget_used"] for line in batch.lines)
+        self.seconds[method] = self.seconds.get(method, 0.0) + batch.seconds
+        self.tokens[method] = self.tokens.get(method, 0) + spent
+        append_jsonl(self.path(method), batch.lines)
+        self.lines[method].extend(batch.lines)
+        self._announce(method, batch.lines, batch.decisions)
+        self.context.progress(sum(map(len, self.lines.values())), self.total, spent, note=method)
+        if len(self.lines[method]) >= _FIGURES_AGAIN * self.figured.get(method, 0):
+            self._figures(method, final=False)
+        self.end_if_whole(method)
+
+    def end_if_whole(self, method: str) -> None:
+        """Once all examples are through: the method's last figures."""
+        lines = self.lines[method]
+        if len(lines) < len(self.examples):
+            return
+        self._figures(method, final=True)
+        accuracy = sum(line["correct"] for line in lines) / len(lines)
+        record = {"n": len(lines), "acc": accuracy, "T_max": self.config.decode.max_new_tokens}
+        write_jsonl(self.layout.eval(method) / "summary.jsonl", [{"method": method, **record}])
+
+    def _announce(self, method: str, lines: Sequence[Line], decisions: Sequence[list[DecisionTaken]]) -> None:
+        for line, taken in zip(lines, decisions, strict=True):
+            for decision in taken:
+                self.context.emit(decision)
+            self.context.emit(
+                ExampleEvaluated(
+                    method=method,
+                    index=line["index"],
+                    example=line["example_id"],
+                    question=line["question"],
+                    gold=line["gold"],
+                    pred=line["pred"],
+                    correct=line["correct"],
+                    tokens_used=line["tokens_used"],
+                    probe_tokens_used=line["probe_tokens_used"],
+                    budget_used=line["budget_used"],
+                    decisions=len(taken),
+                    steered=line["steered"],
+                    text=line["text"],
+                )
+            )
+
+    def _figures(self, method: str, final: bool) -> None:
+        lines = self.lines[method]
+        self.figured[method] = len(lines)
+        speed = self.tokens.get(method, 0) / max(self.seconds.get(method, 0.0), 1e-9)
+        baseline = self.lines.get("greedy", []) if method != "greedy" else []
+        comparison = compared(lines, baseline[: len(lines)], self.config) if baseline else None
+        self.context.emit(
+            MethodEvaluated(
+                method=method,
+                n=len(lines),
+                accuracy=sum(line["correct"] for line in lines) / len(lines),
+                mean_tokens=sum(line["tokens_used"] for line in lines) / len(lines),
+                mean_probe_tokens=sum(line["probe_tokens_used"] for line in lines) / len(lines),
+                tokens_per_second=speed,
+                difference=comparison.difference if comparison else None,
+                low=comparison.low if comparison else None,
+                high=comparison.high if comparison else None,
+                p=comparison.p if comparison else None,
+                fixed=comparison.fixed if comparison else 0,
+                broken=comparison.broken if comparison else 0,
+                final=final,
+            )
+        )

@@ -1,0 +1,143 @@
+"""The work of stage `eval`: a batch of examples decoded with one method (spec ESM 6.1, 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.config.config import Config
+from engine.esm.controller import Answer, Controller
+from engine.esm.memory import EpisodicMemory
+from engine.esm.variants import Variant, make_variant
+from engine.events import DecisionTaken
+from engine.lm.protocol import LanguageModel, Request, Sampling
+from engine.scale.work import Place
+from engine.seeds import derive_seed
+from engine.tasks.example import TaskExample
+from engine.tasks.task import get_task
+
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Examples decoded together with `method`; the first is number `first` of all."""
+
+    method: str
+    first: int
+    examples: Sequence[TaskExample]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A line of `per_example.jsonl` for each example, and its decisions. `seconds` that it took where it was done."""
+
+    method: str
+    lines: list[Line]
+    decisions: list[list[DecisionTaken]]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Answering:
+    """Turns a batch into its answers. `memory` is None where no method needs one."""
+
+    config: Config
+    memory: EpisodicMemory | None
+
+    def open(self, place: Place) -> Callable[[Batch], Answered]:
+        """Load the model. Raises ModelError."""
+        return _Answerer(self, place).answer
+
+    def size(self, item: Batch) -> int:
+        return len(item.examples)
+
+
+class _Answerer:
+    def __init__(self, work: Answering, place: Place) -> None:
+        self.config = work.config
+        self.task = get_task(work.config.task.dataset)
+        self.model: LanguageModel = place.load_model(work.config.model)
+        self.checkpoint, self.clock = place.checkpoint, place.clock
+        nothing = np.zeros((0, self.model.info.hidden_size), dtype=np.float32)
+        self.memory = work.memory or EpisodicMemory.of([], nothing)
+        self.variants: dict[str, Variant] = {}
+
+    def answer(self, batch: Batch) -> Answered:
+        begun = self.clock()
+        prompts = [self._prompt(example) for example in batch.examples]
+        if batch.method == "greedy":
+            answers = self._greedy(batch.examples, prompts)
+        else:
+            controller = Controller(self.model, self.config, self._variant(batch.method))
+            answers = controller.run([example.id for example in batch.examples], prompts)
+        lines = [
+            self._line(batch.first + position, example, answer)
+            for position, (example, answer) in enumerate(zip(batch.examples, answers, strict=True))
+        ]
+        decisions = [answer.decisions for answer in answers]
+        return Answered(batch.method, lines, decisions, self.clock() - begun)
+
+    def _variant(self, method: str) -> Variant:
+        if method not in self.variants:
+            seed = self.config.run.seed
+            self.variants[method] = make_variant(method, self.memory, self.config.online, seed)
+        return self.variants[method]
+
+    def _prompt(self, example: TaskExample) -> list[int]:
+        prompt = self.config.prompt
+        return self.model.tokenizer.encode_chat(self.task.prompt(example, prompt.template), prompt.system)
+
+    def _greedy(self, examples: Sequence[TaskExample], prompts: Sequence[Sequence[int]]) -> list[Answer]:
+        """The baseline: one uninterrupted continuation (spec ESM 6.1)."""
+        sampling = Sampling(self.config.decode.max_new_tokens, self.config.decode.temperature)
+        requests = [
+            Request(prompt, sampling, seed=derive_seed(self.config.run.seed, "greedy", example.id))
+            for example, prompt in zip(examples, prompts, strict=True)
+        ]
+        done = self.model.generate(requests, checkpoint=self.checkpoint)
+        return [
+            Answer(example.id, tokens=completion.tokens, text=completion.text, ended=True)
+            for example, completion in zip(examples, done, strict=True)
+        ]
+
+    def _line(self, index: int, example: TaskExample, answer: Answer) -> Line:
+        pred = self.task.extract(answer.text)
+        return {
+            "index": index,
+            "example_id": example.id,
+            "question": example.question,
+            "text": answer.text,
+            "pred": pred,
+            "gold": example.answer,
+            "correct": self.task.is_correct(pred, example.answer),
+            "tokens_used": len(answer.tokens),
+            "probe_tokens_used": answer.probe_tokens,
+            "budget_used": len(answer.tokens) + answer.probe_tokens,
+            "steered": answer.steered,
+            "steps": [_step(decision) for decision in answer.decisions],
+        }
+
+
+def _step(decision: DecisionTaken) -> Line:
+    """A decision as per_example.jsonl keeps it: the figures, without the texts that the log has."""
+    return {
+        "m": decision.m,
+        "phase": decision.phase,
+        "gate": decision.gate,
+        "memory_size": decision.memory_size,
+        "top_similarity": decision.top_similarity,
+        "best_ahat": decision.best_ahat,
+        "null_ahat": decision.null_ahat,
+        "chosen": decision.chosen,
+        "layer": decision.layer,
+        "delta_logprob": decision.delta_logprob,
+        "score": decision.score,
+        "null_score": decision.null_score,
+        "alpha": decision.alpha,
+        "committed_tokens": decision.committed_tokens,
+        "probe_tokens": decision.probe_tokens,
+    }

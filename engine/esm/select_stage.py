@@ -1,0 +1,121 @@
+"""Stage II: a library of high quality and diverse keys (spec ESM 4)."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.config.esm import OfflineSelectSection
+from engine.errors import DataError, disk_errors
+from engine.esm.dpp import GreedyDpp, Pick
+from engine.esm.layout import EsmLayout, required
+from engine.esm.vectors import load_vector
+from engine.events import EntryPicked
+from engine.files import read_jsonl, write_jsonl
+from engine.run.stage import StageContext, StageResult
+
+Record = dict[str, Any]
+
+
+class Select:
+    """Picks B of the candidates by the greedy DPP, after an optional floor for every control point."""
+
+    name = "select"
+
+    def run(self, context: StageContext) -> StageResult:
+        """Recomputed whole on resume: it takes seconds, and library.jsonl appears only when all is there."""
+        layout, config = EsmLayout(context.run_dir), context.config.offline_select
+        candidates = read_jsonl(required(layout.mine / "candidates.jsonl", "mine"))
+        if not candidates:
+            raise DataError(
+                what="there are no candidates", where=str(layout.mine), mend="run the stage `mine` again"
+            )
+        size = min(config.B, len(candidates))
+        if len(candidates) <= config.B:
+            context.notice(
+                f"offline_select.B = {config.B} is not smaller than the {len(candidates)} candidates: "
+                "selection selects nothing",
+                level="warning",
+            )
+        keys = np.stack([load_vector(layout.mine / record["key_path"]) for record in candidates])
+        context.start(size, unit="entries")
+        picks = self._pick(context, config, candidates, keys, size)
+        library = [_library_record(order, candidates[pick.index]) for order, (pick, _) in enumerate(picks)]
+        self._copy(layout, library, context)
+        write_jsonl(layout.library / "library.jsonl", library)
+        return StageResult(
+            {
+                "candidates": len(candidates),
+                "picked": size,
+                "objective": picks[-1][0].objective,
+                "mean_quality": float(np.mean([record["quality"] for record in library])),
+                "wrong": sum(record["kind"] == "wrong" for record in library),
+                "right": sum(record["kind"] == "right" for record in library),
+            },
+            ["esm/library/library.jsonl", "esm/library/keys", "esm/library/vectors"],
+        )
+
+    def _pick(
+        self,
+        context: StageContext,
+        config: OfflineSelectSection,
+        candidates: list[Record],
+        keys: NDArray[np.float32],
+        size: int,
+    ) -> list[tuple[Pick, str]]:
+        quality = np.array([record["quality"] for record in candidates], dtype=np.float64)
+        weight = config.lambda_diversity if config.method == "dpp" else 0.0
+        greedy = GreedyDpp(keys, quality, weight, config.epsilon, size)
+        floor = control_point_floor(candidates, config.min_per_control_point)[:size]
+        picks: list[tuple[Pick, str]] = []
+        for order in range(size):
+            context.checkpoint()
+            reason = "min_per_control_point" if order < len(floor) else config.method
+            pick = greedy.take(floor[order] if order < len(floor) else greedy.best())
+            picks.append((pick, reason))
+            context.emit(_event(order, candidates[pick.index], pick, reason))
+            if (order + 1) % 50 == 0 or order + 1 == size:
+                context.progress(order + 1, size)
+        return picks
+
+    def _copy(self, layout: EsmLayout, library: list[Record], context: StageContext) -> None:
+        for record in library:
+            context.checkpoint()
+            for path in filter(None, (record["key_path"], record["vector_path"])):
+                target = layout.library / path
+                with disk_errors(target):
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(layout.mine / path, target)
+
+
+def control_point_floor(candidates: list[Record], count: int) -> list[int]:
+    """Indices of the `count` best candidates of every control point, by quality, then order (spec ESM 4.4)."""
+    chosen: list[int] = []
+    for m in sorted({record["control_point_m"] for record in candidates}):
+        own = [i for i, record in enumerate(candidates) if record["control_point_m"] == m]
+        chosen.extend(sorted(own, key=lambda i: (-candidates[i]["quality"], i))[:count])
+    return chosen
+
+
+def _library_record(order: int, candidate: Record) -> Record:
+    return {"lib_id": f"lib_{order:05d}", **candidate}
+
+
+def _event(order: int, record: Record, pick: Pick, reason: str) -> EntryPicked:
+    return EntryPicked(
+        order=order,
+        lib_id=f"lib_{order:05d}",
+        tool_name=record["tool_name"],
+        kind=record["kind"],
+        example=record["example_id"],
+        control_point_m=record["control_point_m"],
+        layer=record["layer"],
+        quality=record["quality"],
+        gain=pick.gain,
+        objective=pick.objective,
+        max_similarity=pick.max_similarity,
+        reason=reason,
+    )

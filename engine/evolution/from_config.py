@@ -1,0 +1,63 @@
+"""Judge, reflector and server as the configuration names them."""
+
+from __future__ import annotations
+
+from engine.events import ServerChanged
+from engine.evolution.judge import Judge, NumericJudge
+from engine.evolution.layout import EvolutionLayout
+from engine.evolution.processor import load_logits_processor, sglang_processor_string
+from engine.evolution.reflector import Reflector
+from engine.evolution.statistical_reflector import StatisticalReflector
+from engine.lm.load import model_path
+from engine.lm.model_server import InProcessServer, ModelServer
+from engine.lm.sglang.server import SGLangServer
+from engine.lm.vocabulary import load_vocabulary
+from engine.run.stage import StageContext
+
+UNSEEDED = (
+    "SGLang draws from the seeds of the run only with --enable-deterministic-inference in evolution.server.command: "
+    "without it, another run samples other answers"
+)
+
+
+def make_judge(context: StageContext) -> Judge:
+    """Raises ConfigError for a key that is not there."""
+    section = context.config.evolution.judge
+    if section.kind == "openai":
+        from engine.evolution.openai_judge import OpenAIJudge
+
+        client = context.client(section.openai, "judge", "evolution.judge.openai")
+        return OpenAIJudge(client, section.openai.model, section.tolerance)
+    return NumericJudge(section.tolerance, section.text_threshold)
+
+
+def make_reflector(context: StageContext) -> Reflector:
+    """Raises ConfigError for a key that is not there."""
+    section = context.config.evolution.reflector
+    if section.kind == "openai":
+        from engine.evolution.openai_reflector import OpenAIReflector
+
+        client = context.client(section.openai, "reflector", "evolution.reflector.openai")
+        return OpenAIReflector(client, section.openai.model)
+    return StatisticalReflector(section.step, section.limit)
+
+
+def make_server(context: StageContext) -> ModelServer:
+    """Not started yet. Raises ConfigError for a command that others could reach."""
+    config = context.config
+    section = config.evolution.server
+    if section.kind == "in_process":
+        return InProcessServer(lambda: context.load_model(config.evolution_model), load_logits_processor)
+    log = EvolutionLayout(context.run_dir).server_log
+    model, _ = model_path(config.evolution_model)
+    tokenizer = load_vocabulary(config.evolution_model).tokenizer
+
+    def tell(state: str) -> None:
+        context.emit(ServerChanged(state=state, server=server.name, log=server.log_tail()))
+
+    evolution = config.evolution
+    keys = [evolution.judge.openai.api_key_env, evolution.reflector.openai.api_key_env]
+    server = SGLangServer(section, model, tokenizer, sglang_processor_string, log, tell, hidden=keys)
+    if evolution.temperature > 0 and not server.draws_by_seed:
+        context.notice(UNSEEDED, level="warning")
+    return server

@@ -1,0 +1,1 @@
+"""The smaller graphs that the sampler walks on."""

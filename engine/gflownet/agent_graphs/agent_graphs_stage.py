@@ -1,0 +1,131 @@
+"""The stage `agent-graphs`: g_retrieval and its scores to g_agent (spec GFlowNet 0.3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import torch
+
+from engine.errors import DataError
+from engine.events import AgentGraphsBuilt
+from engine.gflownet import layout
+from engine.gflownet.agent_graphs.agent_graphs_work import AgentBuilding, Batch
+from engine.gflownet.agent_graphs.builder import Dropped
+from engine.gflownet.agent_graphs.samples import GAgentSample
+from engine.gflownet.agent_graphs.store import load_samples, save_samples
+from engine.gflownet.graphs.dataset import GRetrievalDataset
+from engine.gflownet.graphs.dropped import read_dropped, write_dropped
+from engine.gflownet.graphs.store import RetrievalStore
+from engine.gflownet.retriever.retriever_stage import read_scores
+from engine.run.stage import StageContext, StageResult
+from engine.scale.work import Over
+
+GRAPHS_AT_ONCE = 50
+"""A batch."""
+
+
+class BuildAgentGraphs:
+    """One packed file a split; a split that is written is not built again."""
+
+    name = "agent-graphs"
+
+    def run(self, context: StageContext) -> StageResult:
+        with RetrievalStore(layout.retrieval_store(context.run_dir)) as store:
+            return _Job(context, store).run()
+
+
+class _Job:
+    def __init__(self, context: StageContext, store: RetrievalStore) -> None:
+        self.context = context
+        self.section = context.config.agent_graphs
+        self.data = {split: GRetrievalDataset(store, split) for split in layout.SPLITS}
+        self.total = sum(map(len, self.data.values()))
+        self.done = 0
+
+    def run(self) -> StageResult:
+        context = self.context
+        built = context.over(AgentBuilding(self.section))
+        context.start(self.total, unit="questions")
+        summary: dict[str, float | int | str] = {}
+        for split, graphs in self.data.items():
+            samples = self._split(split, built)
+            summary[split] = len(samples)
+            summary[f"{split}_dropped"] = len(graphs) - len(samples)
+        paths = [layout.agent_graphs(context.run_dir, split) for split in layout.SPLITS]
+        paths.append(layout.dropped_samples(context.run_dir))
+        return StageResult(summary, [str(path.relative_to(context.run_dir)) for path in paths])
+
+    def _split(self, split: str, built: Over[Batch, list[GAgentSample | Dropped]]) -> list[GAgentSample]:
+        run_dir = self.context.run_dir
+        path = layout.agent_graphs(run_dir, split)
+        if path.is_file():
+            samples = load_samples(path)
+            dropped = read_dropped(run_dir, "agent-graphs", split)
+            self._progress(len(self.data[split]), split)
+        else:
+            samples, dropped = self._built(split, built)
+            write_dropped(run_dir, "agent-graphs", split, dropped)
+            save_samples(path, samples)
+        self.context.emit(_described(split, samples, dropped))
+        return samples
+
+    def _built(
+        self, split: str, built: Over[Batch, list[GAgentSample | Dropped]]
+    ) -> tuple[list[GAgentSample], Counter[str]]:
+        samples: list[GAgentSample] = []
+        dropped: Counter[str] = Counter()
+        for batch in built(self._batches(split)):
+            for found in batch:
+                if isinstance(found, Dropped):
+                    dropped[found.reason] += 1
+                else:
+                    samples.append(found)
+            self._progress(len(batch), split)
+        return samples, dropped
+
+    def _batches(self, split: str) -> Iterator[Batch]:
+        """Raises DataError for scores that do not fit the graphs."""
+        graphs, scores = self.data[split], read_scores(self.context.run_dir, split)
+        if len(scores) != len(graphs):
+            raise self._unfit(split, f"{len(graphs)} {split} graphs, but scores of {len(scores)}")
+        # A held-out question is never helped to keep its answer: what selection loses there, is lost.
+        keep_gt = self.section.force_include_gt and split == "train"
+        for first in range(0, len(graphs), GRAPHS_AT_ONCE):
+            numbers = range(first, min(first + GRAPHS_AT_ONCE, len(graphs)))
+            records = [graphs.record(number) for number in numbers]
+            # Copies: a part of one long tensor would take all of it along.
+            own = [scores[number].clone() for number in numbers]
+            for record, score in zip(records, own, strict=True):
+                edges = len(record.labels)
+                if score.shape != (edges,) or not _probabilities(score):
+                    what = f"sample {record.sample_id}: no scores in (0, 1] for its {edges} edges"
+                    raise self._unfit(split, what)
+            yield Batch(split, records, own, keep_gt)
+
+    def _progress(self, count: int, split: str) -> None:
+        self.done += count
+        self.context.progress(self.done, self.total, note=split)
+
+    def _unfit(self, split: str, what: str) -> DataError:
+        return DataError(
+            what=what,
+            where=str(layout.edge_scores(self.context.run_dir, split)),
+            mend="remove the scores and run the stage retriever again",
+        )
+
+
+def _probabilities(scores: torch.Tensor) -> bool:
+    return bool(((scores > 0) & (scores <= 1)).all())
+
+
+def _described(split: str, samples: list[GAgentSample], dropped: Mapping[str, int]) -> AgentGraphsBuilt:
+    count = max(1, len(samples))
+    return AgentGraphsBuilt(
+        split=split,
+        samples=len(samples),
+        dropped=dict(dropped),
+        edges_mean=sum(sample.edge_head_locals.shape[0] for sample in samples) / count,
+        nodes_mean=sum(sample.node_entity_ids.shape[0] for sample in samples) / count,
+        gt_kept=sum(sample.gt_path_exists for sample in samples),
+    )

@@ -1,0 +1,67 @@
+"""GAgentPyGDataset: agent graphs as PyG `Data` whose fields batch flat (spec GFlowNet 0.3, 8)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch_geometric.data import Data
+
+from engine.gflownet.agent_graphs.samples import GAgentSample
+from engine.gflownet.agent_graphs.store import load_samples
+
+_BY_NODE = ("start_node_locals", "answer_node_locals", "gt_path_node_local_ids")
+_BY_EDGE = ("gt_path_edge_local_ids",)
+
+
+class AgentData(Data):
+    """Local node and edge numbers count on through a batch; everything else is joined as it is."""
+
+    def __inc__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
+        if key in _BY_NODE:
+            return self.num_nodes
+        if key in _BY_EDGE:
+            return self.num_edges
+        return super().__inc__(key, value, *args, **kwargs) if key == "edge_index" else 0
+
+    def __cat_dim__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
+        return 1 if key == "edge_index" else 0
+
+
+class GAgentPyGDataset:
+    """The samples of a packed file, by number."""
+
+    def __init__(self, path: Path) -> None:
+        self._samples = load_samples(path)
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+    def __getitem__(self, number: int) -> AgentData:
+        return to_data(self._samples[number])
+
+
+def to_data(sample: GAgentSample) -> AgentData:
+    """A sample in PyG's names: edge_index, edge_attr (relations), node_global_ids; the rest keeps its own."""
+    return AgentData(
+        edge_index=torch.stack([sample.edge_head_locals, sample.edge_tail_locals]),
+        edge_attr=sample.edge_relations,
+        num_nodes=sample.node_entity_ids.shape[0],
+        node_global_ids=sample.node_entity_ids,
+        node_embedding_ids=sample.node_embedding_ids,
+        edge_labels=sample.edge_labels,
+        edge_scores=sample.edge_scores,
+        top_edge_mask=sample.top_edge_mask,
+        question_emb=sample.question_emb[None],
+        question=sample.question,
+        sample_id=sample.sample_id,
+        start_node_locals=sample.start_node_locals,
+        start_entity_ids=sample.start_entity_ids,
+        answer_node_locals=sample.answer_node_locals,
+        answer_entity_ids=sample.answer_entity_ids,
+        gt_path_edge_local_ids=sample.gt_path_edge_local_ids,
+        gt_path_node_local_ids=sample.gt_path_node_local_ids,
+        gt_path_exists=sample.gt_path_exists,
+        is_answer_reachable=sample.is_answer_reachable,
+    )

@@ -1,0 +1,160 @@
+"""The stage `answer`: held-out questions answered from sampled paths, and from the best-scored triples at the same
+token budget (spec GFlowNet, comparison with SubgraphRAG; 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import torch
+from torch_geometric.data import Batch
+
+from engine.events import EvidenceAnswered, EvidenceCompared, SampledPath
+from engine.files import append_jsonl, csv_text, read_jsonl, recover_jsonl, write_atomic
+from engine.gflownet import layout
+from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
+from engine.gflownet.answer.readers import make_reader
+from engine.gflownet.evaluation.path_prompt import EvidencePrompt, build_triplet_prompt, path_triples
+from engine.gflownet.evaluation.paths import GraphNames, top_triples
+from engine.gflownet.graphs.tables import EmbeddingTables, Texts
+from engine.gflownet.sampler.graph_batch import from_pyg
+from engine.lm.embedding.sentence_embedder import SentenceEmbedder, load_embedder
+from engine.run.stage import StageContext, StageResult
+from engine.seeds import derive_seed
+from engine.statistics import mcnemar, paired_bootstrap
+from engine.torch_file import torch_threads
+
+METHODS = ("triples", "gflownet")
+AT_ONCE = 16
+
+
+class AnswerQuestions:
+    """Each question by both methods; what was answered is not asked again."""
+
+    name = "answer"
+
+    def run(self, context: StageContext) -> StageResult:
+        with torch_threads(1):
+            return _Run(context).run()
+
+
+class _Run:
+    def __init__(self, context: StageContext) -> None:
+        self.context = context
+        self.section = context.config.answer
+        run_dir = context.run_dir
+        self.file = layout.answers(run_dir)
+        self.tables, self.texts = EmbeddingTables.load(run_dir), Texts.load(run_dir)
+        self.graphs = GAgentPyGDataset(layout.agent_graphs(run_dir, "test"))
+        self.questions = read_jsonl(layout.sampled_paths(run_dir))[: self.section.questions]
+        self.reader = make_reader(context, self._embedder)
+
+    def _embedder(self) -> SentenceEmbedder:
+        graphs = self.context.config.graphs
+        return load_embedder(graphs.embedder, graphs.device, graphs.batch_size, "graphs")
+
+    def run(self) -> StageResult:
+        done = recover_jsonl(self.file)
+        known = {(line["sample_id"], line["method"]) for line in done}
+        wanted = [
+            (number, method)
+            for number, line in enumerate(self.questions)
+            for method in METHODS
+            if (line["sample_id"], method) not in known
+        ]
+        total = len(self.questions) * len(METHODS)
+        self.context.start(total, len(known), unit="answers")
+        self.context.notice(f"answered by {self.reader.name}")
+        for first in range(0, len(wanted), AT_ONCE):
+            self.context.checkpoint()
+            done += self._answer(wanted[first : first + AT_ONCE])
+            self.context.progress(len(done), total)
+        return self._result(done)
+
+    def _answer(self, part: Sequence[tuple[int, str]]) -> list[dict[str, Any]]:
+        prompts = [self._prompt(number, method) for number, method in part]
+        answers = self.reader.read(prompts, self.context.checkpoint)
+        lines = []
+        for (number, method), prompt, answer in zip(part, prompts, answers, strict=True):
+            event = _judged(self.questions[number], method, prompt, answer)
+            self.context.emit(event)
+            line = msgspec.to_builtins(event)
+            lines.append({name: line[name] for name in line if name not in ("seq", "time", "stage", "type")})
+        append_jsonl(self.file, lines)
+        return lines
+
+    def _prompt(self, number: int, method: str) -> EvidencePrompt:
+        question = self.questions[number]
+        if method == "gflownet":
+            paths = [msgspec.convert(path, SampledPath) for path in question["paths"]]
+            triples = path_triples(paths)
+        else:
+            data = self.graphs[number]
+            batch = from_pyg(Batch.from_data_list([data]), self.tables)
+            relations = torch.unique(data.edge_attr).tolist()
+            triples = top_triples(batch, GraphNames(self.texts, data.node_global_ids.tolist(), relations))
+        return build_triplet_prompt(
+            question["question"], triples, self.section.token_budget, self.reader.count_tokens
+        )
+
+    def _result(self, lines: Sequence[dict[str, Any]]) -> StageResult:
+        by_method = {
+            method: sorted(
+                (line for line in lines if line["method"] == method), key=lambda line: line["sample_id"]
+            )
+            for method in METHODS
+        }
+        rows = [self._row(method, own, by_method["triples"]) for method, own in by_method.items()]
+        for row in rows:
+            self.context.emit(row)
+        names = [name for name in EvidenceCompared.__struct_fields__ if name not in ("seq", "time", "stage")]
+        table = layout.metrics(self.context.run_dir).with_name("answers.csv")
+        write_atomic(table, csv_text([msgspec.structs.asdict(row) for row in rows], names))
+        summary = {f"hit_{row.method}": round(row.hit, 4) for row in rows}
+        files = [str(path.relative_to(self.context.run_dir)) for path in (self.file, table)]
+        return StageResult({"reader": self.reader.name, **summary}, files)
+
+    def _row(
+        self, method: str, own: Sequence[dict[str, Any]], baseline: Sequence[dict[str, Any]]
+    ) -> EvidenceCompared:
+        row = EvidenceCompared(
+            method=method,
+            reader=self.reader.name,
+            n=len(own),
+            hit=_mean(own, "hit"),
+            recall=_mean(own, "recall"),
+            triples=_mean(own, "triples"),
+            prompt_tokens=_mean(own, "prompt_tokens"),
+        )
+        if own is baseline or not own:
+            return row
+        here, there = ([bool(line["hit"]) for line in lines] for lines in (own, baseline))
+        seed = derive_seed(self.context.config.run.seed, "answer", "bootstrap")
+        found = paired_bootstrap(here, there, seed)
+        return msgspec.structs.replace(
+            row, difference=found.difference, low=found.low, high=found.high, p=mcnemar(here, there)
+        )
+
+
+def _mean(lines: Sequence[dict[str, Any]], name: str) -> float:
+    return sum(float(line[name]) for line in lines) / len(lines) if lines else 0.0
+
+
+def _judged(question: dict[str, Any], method: str, prompt: EvidencePrompt, answer: str) -> EvidenceAnswered:
+    """Hit and recall by name, as the field's benchmarks count them: a gold answer that stands in the text is met."""
+    golds: list[str] = question["answers"]
+    said = answer.casefold()
+    met = [gold for gold in golds if gold.casefold() in said]
+    return EvidenceAnswered(
+        sample_id=question["sample_id"],
+        method=method,
+        question=question["question"],
+        golds=golds,
+        answer=answer,
+        hit=bool(met),
+        recall=len(met) / max(1, len(golds)),
+        triples=len(prompt.triples),
+        prompt_tokens=prompt.tokens,
+        prompt=prompt.text,
+    )

@@ -1,0 +1,144 @@
+"""Who answers from evidence: a language model, one behind a server, or an offline reader that follows paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from engine.events import PathStep
+from engine.gflownet.evaluation.path_prompt import EvidencePrompt, rough_tokens
+from engine.lm.embedding.sentence_embedder import SentenceEmbedder
+from engine.lm.protocol import LanguageModel, Request, Sampling
+from engine.run.stage import StageContext
+from engine.servers.client import OpenAIClient
+from engine.servers.in_order import in_order
+
+SYSTEM = (
+    "Answer the question from the triplets (head, relation, tail). List every answer on a line of its own, and nothing "
+    "else. If the triplets do not hold the answer, write: unknown."
+)
+LONGEST_PATH = 4
+AT_ONCE = 4
+"""Requests to a server."""
+
+
+class Reader(Protocol):
+    """Answers prompts."""
+
+    name: str
+
+    def count_tokens(self, text: str) -> int:
+        """As the model that reads counts them, where that is known."""
+        ...
+
+    def read(self, prompts: Sequence[EvidencePrompt], checkpoint: Callable[[], None]) -> list[str]:
+        """One answer a prompt, in order: names, a line each."""
+        ...
+
+
+class PathReader:
+    """Offline. Walks the prompt's triples from the entities that the question names, and answers with the ends of
+    the paths whose wording is nearest to the question's. It sees nothing but question and triples."""
+
+    def __init__(self, embedder: SentenceEmbedder) -> None:
+        self.name = f"path reader (offline, {embedder.name})"
+        self._embedder = embedder
+
+    def count_tokens(self, text: str) -> int:
+        """Words and signs."""
+        return rough_tokens(text)
+
+    def read(self, prompts: Sequence[EvidencePrompt], checkpoint: Callable[[], None]) -> list[str]:
+        answers = []
+        for prompt in prompts:
+            checkpoint()
+            answers.append(self._one(prompt))
+        return answers
+
+    def _one(self, prompt: EvidencePrompt) -> str:
+        ends = _ends_by_wording(prompt)
+        if not ends:
+            return "unknown"
+        wordings = list(ends)
+        rows = self._embedder.embed([prompt.question, *wordings])
+        best = int(np.argmax(rows[1:] @ rows[0]))
+        return "\n".join(ends[wordings[best]])
+
+
+def _ends_by_wording(prompt: EvidencePrompt) -> dict[str, list[str]]:
+    """`relation of relation of start` -> where such paths end; several starts are worded together where they meet."""
+    leaving: dict[str, list[PathStep]] = {}
+    for triple in prompt.triples:
+        leaving.setdefault(triple.head, []).append(triple)
+    starts = [head for head in leaving if head in prompt.question]
+    ends: dict[str, dict[str, set[str]]] = {}
+    for start in starts:
+        paths = [((), start, frozenset([start]))]
+        for _ in range(LONGEST_PATH):
+            paths = [
+                ((*relations, step.relation), step.tail, seen | {step.tail})
+                for relations, here, seen in paths
+                for step in leaving.get(here, ())
+                if step.tail not in seen
+            ]
+            for relations, end, _ in paths:
+                chain = " of the ".join(reversed(relations))
+                ends.setdefault(chain, {}).setdefault(end, set()).add(start)
+    worded: dict[str, list[str]] = {}
+    for chain, reached in ends.items():
+        most = max(len(found) for found in reached.values())
+        together = sorted(set().union(*(found for found in reached.values() if len(found) == most)))
+        worded[f"{chain} of {' and '.join(together)}"] = [
+            end for end, found in reached.items() if len(found) == most
+        ]
+    return worded
+
+
+class ModelReader:
+    """A language model of this process."""
+
+    def __init__(self, model: LanguageModel, max_new_tokens: int) -> None:
+        self.name = model.info.name
+        self._model = model
+        self._sampling = Sampling(max_new_tokens)
+
+    def count_tokens(self, text: str) -> int:
+        return len(self._model.tokenizer.encode(text))
+
+    def read(self, prompts: Sequence[EvidencePrompt], checkpoint: Callable[[], None]) -> list[str]:
+        encode = self._model.tokenizer.encode_chat
+        requests = [Request(encode(prompt.text, SYSTEM), self._sampling) for prompt in prompts]
+        return [found.text for found in self._model.generate(requests, checkpoint=checkpoint)]
+
+
+class OpenAIReader:
+    """A model behind an OpenAI-compatible server, asked a few questions at once."""
+
+    def __init__(self, client: OpenAIClient, name: str) -> None:
+        self.name = name
+        self._client = client
+
+    def count_tokens(self, text: str) -> int:
+        """Words and signs: the server's tokenizer is not known here."""
+        return rough_tokens(text)
+
+    def read(self, prompts: Sequence[EvidencePrompt], checkpoint: Callable[[], None]) -> list[str]:
+        checkpoint()
+        return list(in_order(self._one, prompts, AT_ONCE))
+
+    def _one(self, prompt: EvidencePrompt) -> str:
+        messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt.text}]
+        return self._client.complete(messages).text
+
+
+def make_reader(context: StageContext, embedder: Callable[[], SentenceEmbedder]) -> Reader:
+    """As `answer.reader` names it. Raises ConfigError for a key that is not there, ModelError for a model."""
+    section = context.config.answer
+    if section.reader == "openai":
+        client = context.client(section.openai, "model", "answer.openai")
+        return OpenAIReader(client, section.openai.model)
+    if section.reader == "model":
+        return ModelReader(context.load_model(section.model or context.config.model), section.max_new_tokens)
+    return PathReader(embedder())

@@ -1,0 +1,1 @@
+"""What the sampler is worth: questions, paths, baselines, figures."""

@@ -1,0 +1,152 @@
+"""Every figure of a sampler's trajectories, by its name in the spec (GFlowNet 4.1, 9).
+
+Figures come a question at a time, [B], so that whoever has a set of questions can give intervals. Trajectories of
+question b are the rows b*K .. b*K + K - 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from engine.gflownet.sampler.environment import Walks
+from engine.gflownet.sampler.graph_batch import GraphBatch
+from engine.gflownet.sampler.reward import RewardOutput, answers_met, f1
+
+Figures = dict[str, torch.Tensor]
+
+
+def trajectory_figures(batch: GraphBatch, walks: Walks, reward: RewardOutput) -> Figures:
+    """Figures [J] of single trajectories (spec 9.1)."""
+    precision, recall, path_f1 = path_hit(batch, walks)
+    gt_precision, gt_recall, gt_f1 = _gt_path(batch, walks)
+    exists = batch.gt_paths[walks.graph, 0] >= 0
+    return {
+        "rollout_reward": reward.reward,
+        "success_mean": reward.success.to(reward.reward),
+        "reach_frac": reward.reach_frac,
+        "answer_precision": reward.answer_precision,
+        "answer_recall": reward.answer_recall,
+        "answer_f1": reward.answer_f1,
+        "path_hit_precision": precision,
+        "path_hit_recall": recall,
+        "path_hit_f1": path_f1,
+        "gt_path_precision": gt_precision,
+        "gt_path_recall": gt_recall,
+        "gt_path_f1": gt_f1,
+        "gt_path_full_hit": (_full_hit(batch, walks) & exists).to(reward.reward),
+        "length_mean": walks.length.to(reward.reward),
+    }
+
+
+def question_figures(
+    batch: GraphBatch, walks: Walks, reward: RewardOutput, path_hit_k: Sequence[int], success_k: Sequence[int]
+) -> Figures:
+    """Figures [B] over each question's K trajectories (spec 9.2)."""
+    size = batch.size
+    each = walks.graph.shape[0] // max(1, size)
+
+    def by_question(values: torch.Tensor) -> torch.Tensor:
+        return values.reshape(size, each, *values.shape[1:])
+
+    single = trajectory_figures(batch, walks, reward)
+    figures = {name: by_question(values).mean(1) for name, values in single.items()}
+    success = by_question(reward.success)
+    hit_gt = by_question(batch.is_gt_edge[walks.edges.clamp(min=0)] & (walks.edges >= 0)).any(2)
+    for k in sorted({*success_k, each}):
+        if k > each:
+            continue
+        first = Walks(
+            *(by_question(part)[:, :k].flatten(0, 1) for part in (walks.graph, walks.edges, walks.nodes))
+        )
+        found = modes(batch, first)
+        figures[f"success@{k}"] = success[:, :k].any(1).to(reward.reward)
+        figures[f"answer_hit_any@{k}"] = (found > 0).to(reward.reward)
+        figures[f"answer_recall_union@{k}"] = found / batch.answer_count.clamp(min=1)
+        figures[f"path_hit_any@{k}"] = hit_gt[:, :k].any(1).to(reward.reward)
+        figures[f"unique_paths@{k}"] = unique_paths(first, size)
+        hits = success[:, :k].flatten()
+        figures[f"unique_success_paths@{k}"] = unique_paths(_only(first, hits), size)
+        figures[f"path_f1_union@{k}"] = _union_f1(batch, first)
+    for window in path_hit_k:
+        parts = path_hit(batch, walks, window)
+        for name, values in zip(("precision", "recall", "f1"), parts, strict=True):
+            figures[f"path_hit_{name}@{window}"] = by_question(values).mean(1)
+    figures["modes_found"] = modes(batch, walks)
+    figures["modes_recall"] = figures["modes_found"] / batch.answer_count.clamp(min=1)
+    figures["unique_paths"] = figures[f"unique_paths@{each}"]
+    return figures
+
+
+def path_hit(
+    batch: GraphBatch, walks: Walks, window: int | None = None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Precision, recall and F1 [J] of the first `window` walked edges against the edges of all shortest paths."""
+    edges = walks.edges[:, :window]
+    walked = edges >= 0
+    hits = (batch.is_gt_edge[edges.clamp(min=0)] & walked).sum(1).to(batch.edge_scores)
+    truth = batch.gt_edge_count[walks.graph]
+    precision, recall = hits / walked.sum(1).clamp(min=1), hits / truth.clamp(min=1)
+    return precision, recall, f1(precision, recall)
+
+
+def _gt_path(batch: GraphBatch, walks: Walks) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The same against the one path that is taught."""
+    truth = batch.gt_paths[walks.graph]
+    walked, taught = walks.edges >= 0, truth >= 0
+    hits = ((walks.edges[:, :, None] == truth[:, None, :]).any(2) & walked).sum(1).to(batch.edge_scores)
+    precision, recall = hits / walked.sum(1).clamp(min=1), hits / taught.sum(1).clamp(min=1)
+    return precision, recall, f1(precision, recall)
+
+
+def modes(batch: GraphBatch, walks: Walks) -> torch.Tensor:
+    """Distinct answers met by any of a question's trajectories [B]."""
+    met, _ = answers_met(batch, walks)
+    nodes = walks.nodes[met].unique()
+    return torch.bincount(batch.node_graph[nodes], minlength=batch.size).to(batch.edge_scores)
+
+
+def unique_paths(walks: Walks, size: int) -> torch.Tensor:
+    """Distinct paths among a question's trajectories [B]; the empty one counts."""
+    signature = torch.cat([walks.graph[:, None], walks.edges], 1).unique(dim=0)
+    return torch.bincount(signature[:, 0], minlength=size).double()
+
+
+def _only(walks: Walks, mask: torch.Tensor) -> Walks:
+    return Walks(walks.graph[mask], walks.edges[mask], walks.nodes[mask])
+
+
+def pearson(x: torch.Tensor, y: torch.Tensor) -> float:
+    """Correlation of two [J], 0 where one of them does not vary."""
+    x, y = x.double() - x.double().mean(), y.double() - y.double().mean()
+    scale = x.norm() * y.norm()
+    return float((x * y).sum() / scale) if scale > 1e-12 else 0.0
+
+
+def spearman(x: torch.Tensor, y: torch.Tensor) -> float:
+    """Correlation of the ranks of two [J]; equal values share their mean rank."""
+    return pearson(_ranks(x), _ranks(y)) if x.numel() else 0.0
+
+
+def _ranks(values: torch.Tensor) -> torch.Tensor:
+    _, place, count = values.unique(return_inverse=True, return_counts=True)
+    last = count.cumsum(0).double()
+    return (last - (count.double() - 1) / 2)[place]
+
+
+def _full_hit(batch: GraphBatch, walks: Walks) -> torch.Tensor:
+    """Whether every edge of the question's ground-truth path was walked [J]."""
+    truth = batch.gt_paths[walks.graph]
+    walked = (truth[:, :, None] == walks.edges[:, None, :]).any(2)
+    return (walked | (truth < 0)).all(1)
+
+
+def _union_f1(batch: GraphBatch, walks: Walks) -> torch.Tensor:
+    edges = walks.edges[walks.edges >= 0].unique()
+    owner = batch.edge_graph[edges]
+    like = batch.edge_scores
+    hits = torch.bincount(owner[batch.is_gt_edge[edges]], minlength=batch.size).to(like)
+    walked = torch.bincount(owner, minlength=batch.size).clamp(min=1)
+    truth = batch.gt_edge_count.clamp(min=1)
+    return f1(hits / walked, hits / truth)

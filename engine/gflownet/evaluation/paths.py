@@ -1,0 +1,88 @@
+"""The distinct paths among a question's samples, ranked, and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+
+from engine.events import PathStep, SampledPath
+from engine.gflownet.sampler.actor import Rollout
+from engine.gflownet.sampler.graph_batch import GraphBatch
+from engine.gflownet.sampler.reward import RewardOutput
+
+
+class Names(Protocol):
+    """Texts of global entity and relation numbers."""
+
+    def entity(self, number: int) -> str:
+        """Never empty: one without text is named by its number."""
+        ...
+
+    def relation(self, number: int) -> str:
+        """Of a relation."""
+        ...
+
+
+@dataclass(frozen=True)
+class GraphNames:
+    """The names of a one-question batch: node n is entity `entities[n]`, row r of its relations `relations[r]`."""
+
+    names: Names
+    entities: list[int]
+    relations: list[int]
+
+    def node(self, number: int) -> str:
+        """Of a node of the batch."""
+        return self.names.entity(self.entities[number])
+
+    def relation(self, row: int) -> str:
+        """Of a row of the batch's relation embeddings."""
+        return self.names.relation(self.relations[row])
+
+
+def ranked_paths(
+    batch: GraphBatch, rollout: Rollout, reward: RewardOutput, names: GraphNames
+) -> list[SampledPath]:
+    """Distinct paths of a one-question batch: the most frequent first, then the most probable (ties: as drawn)."""
+    counted: dict[tuple[int, ...], list[int]] = {}
+    for row, edges in enumerate(rollout.walks.edges.tolist()):
+        counted.setdefault(tuple(edge for edge in edges if edge >= 0), []).append(row)
+    probability = rollout.log_pf.detach().double().exp().tolist()
+    worth = reward.reward.tolist()
+    order = sorted(counted, key=lambda path: (-len(counted[path]), -probability[counted[path][0]]))
+    return [
+        SampledPath(
+            steps=[path_step(batch, edge, names) for edge in path],
+            count=len(counted[path]),
+            probability=probability[counted[path][0]],
+            reward=worth[counted[path][0]],
+            answers=_answers(batch, path, names),
+        )
+        for path in order
+    ]
+
+
+def path_step(batch: GraphBatch, edge: int, names: GraphNames) -> PathStep:
+    """One edge in words."""
+    tail = int(batch.tails[edge])
+    return PathStep(
+        head=names.node(int(batch.heads[edge])),
+        relation=names.relation(int(batch.edge_relation[edge])),
+        tail=names.node(tail),
+        score=float(batch.edge_scores[edge]),
+        gt=bool(batch.is_gt_edge[edge]),
+        answer=bool(batch.is_answer[tail]),
+    )
+
+
+def top_triples(batch: GraphBatch, names: GraphNames) -> list[PathStep]:
+    """All edges of a one-question batch, best retriever score first: the baseline's evidence."""
+    order = torch.argsort(batch.edge_scores, descending=True, stable=True).tolist()
+    return [path_step(batch, edge, names) for edge in order]
+
+
+def _answers(batch: GraphBatch, path: tuple[int, ...], names: GraphNames) -> list[str]:
+    nodes = [int(node) for edge in path for node in (batch.heads[edge], batch.tails[edge])]
+    return [names.node(node) for node in dict.fromkeys(nodes) if batch.is_answer[node]]

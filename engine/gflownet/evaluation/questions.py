@@ -1,0 +1,70 @@
+"""A split's questions as batches; what a question's walks can reach is cut out once and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from engine.errors import DataError
+from engine.gflownet import layout
+from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
+from engine.gflownet.graphs.tables import EmbeddingTables
+from engine.gflownet.sampler.graph_batch import GraphBatch, Tables, concatenate, from_pyg
+from engine.gflownet.sampler.module import GFlowNetModule
+from engine.gflownet.sampler.walkable import walkable
+
+KEPT = 4096
+"""Questions whose parts stay in memory: some 100 KB each."""
+
+
+class Questions:
+    """`data` in the form that `module` reads, with the embeddings of `tables`."""
+
+    def __init__(self, data: GAgentPyGDataset, tables: Tables, module: GFlowNetModule) -> None:
+        self.data = data
+        self.tables = tables
+        self._steps = module.env.max_steps
+        self._look_ahead = module.policy.look_ahead
+        self._backward = module.section.estimator.log_pb_mode == "learned"
+        self._part = lru_cache(maxsize=KEPT)(self._cut_out)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def batch(self, numbers: Sequence[int]) -> tuple[GraphBatch, list[str]]:
+        """The walkable parts of the questions `numbers` as one batch, and their sample ids."""
+        parts = [self._part(number) for number in numbers]
+        return concatenate([part for part, _ in parts]), [name for _, name in parts]
+
+    def whole(self, number: int) -> tuple[GraphBatch, Any]:
+        """One question's whole graph: nodes are numbered as in its data, the PyG `Data` that comes with it."""
+        from torch_geometric.data import Batch
+
+        data = self.data[number]
+        return from_pyg(Batch.from_data_list([data]), self.tables), data
+
+    def _cut_out(self, number: int) -> tuple[GraphBatch, str]:
+        batch, data = self.whole(number)
+        return walkable(batch, self._steps, self._look_ahead, self._backward), data.sample_id
+
+
+def load_questions(run_dir: Path, split: str, tables: EmbeddingTables, module: GFlowNetModule) -> Questions:
+    """A split's questions. Raises DataError where there are none, or their embeddings have another width."""
+    path = layout.agent_graphs(run_dir, split)
+    questions = Questions(GAgentPyGDataset(path), tables, module)
+    if not len(questions):
+        raise DataError(
+            what=f"no {split} question has an answer its agent graph reaches",
+            where=str(path),
+            mend="see dropped.json; a larger agent_graphs.anchor_top_k keeps more",
+        )
+    width = questions.data[0].question_emb.shape[1]
+    if width != tables.width:
+        raise DataError(
+            what=f"questions are embedded in {width} dimensions, entities in {tables.width}",
+            where=str(path),
+            mend="embed both with the same model: run the stages from graphs on again",
+        )
+    return questions

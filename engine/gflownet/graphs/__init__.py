@@ -1,0 +1,1 @@
+"""From questions and triples to graphs."""

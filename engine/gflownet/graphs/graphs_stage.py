@@ -1,0 +1,258 @@
+"""The stage `graphs`: g_raw to g_retrieval, with the embeddings of all texts (spec GFlowNet 0.1, 0.2)."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import DataError
+from engine.events import GraphsBuilt
+from engine.files import write_atomic
+from engine.gflownet import layout
+from engine.gflownet.graphs.dropped import write_dropped
+from engine.gflownet.graphs.raw import RawSample, Triple, Unreadable, has_text, inverse
+from engine.gflownet.graphs.shortest_paths import shortest_paths
+from engine.gflownet.graphs.sources import RawSource, make_source
+from engine.gflownet.graphs.store import RetrievalRecord, RetrievalStore, ints
+from engine.lm.embedding.sentence_embedder import SentenceEmbedder, load_embedder
+from engine.lm.embedding.text_embedding import embed_texts, write_array
+from engine.run.stage import StageContext, StageResult
+
+CHUNK = 128
+"""Rows committed, and questions embedded, at a time; fixed, so that a resumed run embeds the same batches."""
+
+
+class BuildGraphs:
+    """Row after row into the store; then the texts of all entities and relations are embedded."""
+
+    name = "graphs"
+
+    def run(self, context: StageContext) -> StageResult:
+        """Goes on behind the last committed row."""
+        with RetrievalStore(layout.retrieval_store(context.run_dir), write=True) as store:
+            return _Build(context, store).run()
+
+
+@dataclass
+class Numbering:
+    """Numbers of names, in order of first occurrence. `rows`: of entities, the row of their embedding."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+    rows: list[int] = field(default_factory=list)
+    texts: int = 0
+
+    def number(self, name: str) -> int:
+        """A name's number, a new one if it has none."""
+        if name not in self.numbers:
+            self.numbers[name] = len(self.numbers)
+            self.texts += has_text(name)
+            self.rows.append(self.texts if has_text(name) else 0)
+        return self.numbers[name]
+
+    def since(self, first: int) -> tuple[int, list[str]]:
+        """The names from number `first` on."""
+        return first, list(islice(self.numbers, first, None))
+
+
+class _Build:
+    def __init__(self, context: StageContext, store: RetrievalStore) -> None:
+        self.context = context
+        self.store = store
+        self.section = context.config.graphs
+        self.entities, self.relations = Numbering(), Numbering()
+        for kind, numbering in (("entities", self.entities), ("relations", self.relations)):
+            for name in store.names(kind):
+                numbering.number(name)
+
+    @cached_property
+    def embedder(self) -> SentenceEmbedder:
+        """Loaded when something is left to embed."""
+        embedder = load_embedder(
+            self.section.embedder, self.section.device, self.section.batch_size, "graphs"
+        )
+        self.context.notice(f"embedder: {embedder.name}")
+        return embedder
+
+    def run(self) -> StageResult:
+        source = make_source(self.section, self.context.config.run.seed)
+        total = sum(source.size(split) for split in layout.SPLITS)
+        read = {split: int(self.store.note(f"read {split}") or 0) for split in layout.SPLITS}
+        self.context.start(total, sum(read.values()), unit="questions")
+        for split in layout.SPLITS:
+            if read[split] < source.size(split):
+                self._split(source, split, read, total)
+        self._embed(total)
+        return self._result()
+
+    # ------------------------------------------------------------ questions
+
+    def _split(self, source: RawSource, split: str, read: dict[str, int], total: int) -> None:
+        rows = islice(source.read(split), read[split], None)
+        dropped = Counter(self.store.note(f"dropped {split}") or {})
+        while chunk := list(islice(rows, CHUNK)):
+            self.context.checkpoint()
+            before = len(self.entities.numbers), len(self.relations.numbers)
+            kept = [found for found in (self._kept(row, dropped) for row in chunk) if found is not None]
+            records = self._embedded(kept)
+            read[split] += len(chunk)
+            self.store.write(
+                split,
+                self.store.count(split),
+                records,
+                {"entities": self.entities.since(before[0]), "relations": self.relations.since(before[1])},
+                {f"read {split}": read[split], f"dropped {split}": dict(dropped)},
+            )
+            self.context.progress(sum(read.values()), total, note=split)
+
+    def _kept(self, row: RawSample | Unreadable, dropped: Counter[str]) -> RetrievalRecord | None:
+        if isinstance(row, Unreadable):
+            dropped[row.reason] += 1
+            return None
+        if not row.graph:
+            dropped["an empty graph"] += 1
+            return None
+        record = self._record(row)
+        if not record.q_locals:
+            dropped["no question entity in the graph"] += 1
+            return None
+        return record
+
+    def _record(self, row: RawSample) -> RetrievalRecord:
+        """Without its embedding. The same triple twice is one edge."""
+        triples = list(dict.fromkeys(self._both_ways(row.graph)))
+        local: dict[str, int] = {}
+        for head, _, tail in triples:
+            local.setdefault(head, len(local))
+            local.setdefault(tail, len(local))
+        heads = _array([local[head] for head, _, _ in triples])
+        tails = _array([local[tail] for _, _, tail in triples])
+        relations = _array([self.relations.number(relation) for _, relation, _ in triples])
+        nodes = _array([self.entities.number(entity) for entity in local])
+        starts = [local[entity] for entity in dict.fromkeys(row.q_entity) if entity in local]
+        answers = [local[entity] for entity in dict.fromkeys(row.a_entity) if entity in local]
+        found = shortest_paths(len(local), heads, tails, starts, answers)
+        return RetrievalRecord(
+            sample_id=row.id,
+            question=row.question,
+            nodes=nodes.tobytes(),
+            node_rows=_array([self.entities.rows[node] for node in nodes.tolist()]).tobytes(),
+            heads=heads.tobytes(),
+            tails=tails.tobytes(),
+            relations=relations.tobytes(),
+            labels=found.labels.tobytes(),
+            q_locals=starts,
+            a_locals=answers,
+            answer_entity_ids=[self.entities.number(entity) for entity in dict.fromkeys(row.a_entity)],
+            question_emb=b"",
+            gt_paths=found.paths,
+        )
+
+    def _both_ways(self, graph: Sequence[Triple]) -> Iterator[Triple]:
+        yield from graph
+        if self.section.add_inverse_edges:
+            yield from map(inverse, graph)
+
+    def _embedded(self, records: list[RetrievalRecord]) -> list[RetrievalRecord]:
+        if not records:
+            return []
+        rows = self.embedder.embed([record.question for record in records]).astype("<f4")
+        return [
+            msgspec.structs.replace(record, question_emb=row.tobytes())
+            for record, row in zip(records, rows, strict=True)
+        ]
+
+    # ------------------------------------------------------------ entities and relations
+
+    def _embed(self, total: int) -> None:
+        run_dir = self.context.run_dir
+        entities, relations = list(self.entities.numbers), list(self.relations.numbers)
+        write_atomic(layout.entity_texts(run_dir), json.dumps(entities, ensure_ascii=False))
+        write_atomic(layout.relation_texts(run_dir), json.dumps(relations, ensure_ascii=False))
+        self._table(
+            layout.relation_embeddings(run_dir),
+            [relation_words(name) for name in relations],
+            total,
+            zero=False,
+        )
+        self._table(
+            layout.entity_embeddings(run_dir), [name for name in entities if has_text(name)], total, zero=True
+        )
+
+    def _table(self, path: Path, texts: list[str], total: int, zero: bool) -> None:
+        unfinished = path.with_name(f"{path.stem}.texts.npy")
+        if path.exists():
+            unfinished.unlink(missing_ok=True)  # killed between the two
+            return
+        if not texts:
+            raise DataError(
+                what="no text to embed is left", where="graphs", mend="see dropped.json for what was wrong"
+            )
+
+        def told(done: int) -> None:
+            self.context.progress(total, total, note=f"embedding {done:,} of {len(texts):,} texts")
+
+        rows = embed_texts(texts, lambda: self.embedder, unfinished, self.context.checkpoint, told)
+        table = np.concatenate([np.zeros((1, rows.shape[1]), np.float32), rows]) if zero else rows
+        write_array(path, table.astype(np.float32))
+        unfinished.unlink(missing_ok=True)
+
+    # ------------------------------------------------------------ what came of it
+
+    def _result(self) -> StageResult:
+        run_dir = self.context.run_dir
+        summary: dict[str, float | int | str] = {}
+        for split in layout.SPLITS:
+            dropped: dict[str, int] = self.store.note(f"dropped {split}") or {}
+            write_dropped(run_dir, "graphs", split, dropped)
+            event = self._described(split, dropped)
+            self.context.emit(event)
+            summary[split] = event.samples
+            if dropped:
+                summary[f"{split}_dropped"] = sum(dropped.values())
+        summary["entities"], summary["relations"] = len(self.entities.numbers), len(self.relations.numbers)
+        paths = (
+            layout.retrieval_store(run_dir), layout.entity_texts(run_dir), layout.relation_texts(run_dir),
+            layout.entity_embeddings(run_dir), layout.relation_embeddings(run_dir), layout.dropped_samples(run_dir),
+        )  # fmt: skip
+        return StageResult(summary, [str(path.relative_to(run_dir)) for path in paths])
+
+    def _described(self, split: str, dropped: dict[str, int]) -> GraphsBuilt:
+        records = [self.store.record(split, number) for number in range(self.store.count(split))]
+        edges = [len(record.labels) for record in records]
+        positive = [int(np.frombuffer(record.labels, np.uint8).sum()) for record in records]
+        hubs = [int(np.bincount(ints(record.tails)).max()) for record in records]
+        return GraphsBuilt(
+            split=split,
+            samples=len(records),
+            dropped=dropped,
+            edges_mean=_mean(edges),
+            nodes_mean=_mean([len(record.nodes) // 8 for record in records]),
+            in_degree_max=max(hubs, default=0),
+            reachable=sum(bool(record.gt_paths) for record in records),
+            signal_to_noise=float(np.median([p / e for p, e in zip(positive, edges, strict=True)]))
+            if records
+            else 0.0,
+            hops=dict(Counter(str(len(record.gt_paths[0])) for record in records if record.gt_paths)),
+        )
+
+
+def relation_words(name: str) -> str:
+    """A relation's name as words: `people.person.place_of_birth` says more to an embedder without its signs."""
+    return name.replace(".", " ").replace("_", " ")
+
+
+def _array(values: Sequence[int]) -> NDArray[np.int64]:
+    return np.array(values, dtype="<i8")
+
+
+def _mean(values: Sequence[int]) -> float:
+    return float(np.mean(values)) if values else 0.0

@@ -1,0 +1,46 @@
+"""g_raw: a question with its triples, as published data and the generator give it (spec GFlowNet 0.1)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+Triple = tuple[str, str, str]
+_INVERSE = "inverse of "
+_NO_TEXT = re.compile(r"[mg]\.[0-9a-z_]+")
+
+
+@dataclass(frozen=True)
+class RawSample:
+    """One question in words. Entities are names, or m. and g. ids where they have no text."""
+
+    id: str
+    question: str
+    answer: list[str]
+    q_entity: list[str]
+    a_entity: list[str]
+    graph: list[Triple]
+
+
+def has_text(entity: str) -> bool:
+    """Whether a name says anything: Freebase ids without a label (m.0abc, g.1xyz) do not."""
+    return _NO_TEXT.fullmatch(entity) is None
+
+
+def inverse(triple: Triple) -> Triple:
+    """The triple that leads back."""
+    head, relation, tail = triple
+    return tail, f"{_INVERSE}{relation}", head
+
+
+def led_back_from(triple: Triple) -> Triple | None:
+    """The triple whose inverse this is; None if it is none."""
+    head, relation, tail = triple
+    return (tail, relation.removeprefix(_INVERSE), head) if relation.startswith(_INVERSE) else None
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A row that is no question, or none to be used, and why."""
+
+    reason: str

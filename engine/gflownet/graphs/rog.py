@@ -1,0 +1,163 @@
+"""RoG-webqsp and RoG-cwq (Luo et al. 2024) as parquet: `id, question, answer, q_entity, a_entity, graph`, a list of
+[h, r, t]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine.config.gflownet import GraphsSection
+from engine.errors import DataError
+from engine.gflownet.graphs.raw import RawSample, Unreadable
+from engine.gflownet.layout import SPLITS
+from engine.tasks.hub import fetch, hub_name
+from engine.tasks.split_files import split_files
+
+COLUMNS = ("id", "question", "answer", "q_entity", "a_entity", "graph")
+HUB_FILES = "data/*.parquet"
+"""In `hub:rmanluo/RoG-webqsp` and `hub:rmanluo/RoG-cwq`."""
+ROWS_AT_ONCE = 64
+"""A row holds some thousand triples."""
+_SETTING = "graphs.path"
+
+
+class RogSource:
+    """The parquet files of a folder, or of `hub:owner/name`, in the order of their names; never a whole file in memory.
+
+    What is asked in a held-out split is not trained on: of a question that stands in two splits, told by id or by
+    words, only the one in the later split of train, validation, test is kept.
+    """
+
+    def __init__(self, section: GraphsSection) -> None:
+        if section.path is None:
+            raise DataError(what="no folder of parquet files is named", where=_SETTING, mend="name it")
+        folder = rog_folder(section.path)
+        self._files = {split: split_files(folder, split, _SETTING, (".parquet",)) for split in SPLITS}
+        self._most = dict(
+            zip(SPLITS, (section.train_size, section.validation_size, section.test_size), strict=True)
+        )
+        for files in self._files.values():
+            for file in files:
+                _check(file)
+        self._asked: dict[str, set[str]] = {}
+
+    def size(self, split: str) -> int:
+        """Rows there are, or as many as configured."""
+        rows = sum(_open(file).metadata.num_rows for file in self._files[split])
+        return min(rows, self._most[split])
+
+    def read(self, split: str) -> Iterator[RawSample | Unreadable]:
+        """Row by row. A row that does not hold what it should is told as unreadable, and the next one is read."""
+        left = self.size(split)
+        later = {other: self._questions(other) for other in SPLITS[SPLITS.index(split) + 1 :]}
+        for file in self._files[split]:
+            for row in _rows(file, COLUMNS):
+                if left == 0:
+                    return
+                left -= 1
+                found = parse_row(row)
+                again = [other for other, asked in later.items() if asked & _names(row)]
+                unread = isinstance(found, Unreadable) or not again
+                yield found if unread else Unreadable(f"asked in {again[0]}, too")
+
+    def _questions(self, split: str) -> set[str]:
+        """Ids and words of all questions of a split, however many of them are used."""
+        if split not in self._asked:
+            rows = (row for file in self._files[split] for row in _rows(file, COLUMNS[:2]))
+            self._asked[split] = set().union(*map(_names, rows))
+        return self._asked[split]
+
+
+def rog_folder(path: str) -> Path:
+    """The folder that a configuration names; `hub:owner/name` is fetched. Raises DataError."""
+    name = hub_name(path)
+    return Path(path).expanduser() if name is None else fetch(name, [HUB_FILES], _SETTING)
+
+
+def _names(row: dict[str, Any]) -> set[str]:
+    words = " ".join(str(row["question"] or "").split()).casefold()
+    return {f"id {row['id']}", f"words {words}"} if row["id"] and words else set()
+
+
+def parse_row(row: dict[str, Any]) -> RawSample | Unreadable:
+    """One row's question, or what is wrong with it."""
+    identity, question, graph = row["id"], row["question"], row["graph"]
+    if not isinstance(identity, str) or not identity:
+        return Unreadable("no id")
+    if not isinstance(question, str) or not question.strip():
+        return Unreadable("no question")
+    if graph is not None and not isinstance(graph, list):
+        return Unreadable("graph is no list")
+    triples = []
+    for triple in graph or ():
+        if not isinstance(triple, list) or len(triple) != 3 or not all(_is_name(part) for part in triple):
+            return Unreadable("a triple that is not three texts")
+        triples.append((triple[0], triple[1], triple[2]))
+    lists = {name: _texts(row[name]) for name in ("answer", "q_entity", "a_entity")}
+    broken = [name for name, values in lists.items() if values is None]
+    if broken:
+        return Unreadable(f"{broken[0]} is no list of texts")
+    return RawSample(
+        identity, question, lists["answer"] or [], lists["q_entity"] or [], lists["a_entity"] or [], triples
+    )
+
+
+def _texts(values: Any) -> list[str] | None:
+    """Each once, in order; None where they are not texts. Null is an empty list."""
+    if values is None:
+        return []
+    if isinstance(values, str):
+        values = [values]
+    if not isinstance(values, list) or not all(map(_is_name, values)):
+        return None
+    return list(dict.fromkeys(values))
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _rows(file: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    parquet = _open(file)
+    row = 0
+    for group in range(parquet.num_row_groups):
+        try:
+            for batch in parquet.iter_batches(ROWS_AT_ONCE, row_groups=[group], columns=list(columns)):
+                found = batch.to_pylist()
+                row += len(found)
+                yield from found
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise _broken(f"row group {group} cannot be read behind row {row}: {error}", file) from error
+
+
+def _check(file: Path) -> None:
+    schema = _open(file).schema_arrow
+    missing = [name for name in COLUMNS if name not in schema.names]
+    if missing:
+        raise _broken(f"no column {', '.join(missing)}", file)
+    graph = schema.field("graph").type
+    if not (_is_list(graph) and _is_list(graph.value_type)) and not pa.types.is_null(graph):
+        raise _broken(f"column graph holds {graph}, not lists of [head, relation, tail]", file)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def _open(file: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(file)
+    except (pa.ArrowException, OSError) as error:
+        raise _broken(f"no parquet file: {error}", file) from error
+
+
+def _broken(what: str, file: Path) -> DataError:
+    return DataError(
+        what=what,
+        where=str(file),
+        mend=f"expected the RoG format: columns {', '.join(COLUMNS)}; load the file again",
+    )

@@ -1,0 +1,54 @@
+"""Where raw questions come from, as a configuration names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from engine.config.gflownet import GraphsSection
+from engine.gflownet.graphs.generated.questions import Questions
+from engine.gflownet.graphs.raw import RawSample, Unreadable
+from engine.gflownet.layout import SPLITS
+
+
+class RawSource(Protocol):
+    """Gives the questions of a split, the same ones in the same order each time."""
+
+    def size(self, split: str) -> int:
+        """How many rows `read` gives."""
+        ...
+
+    def read(self, split: str) -> Iterator[RawSample | Unreadable]:
+        """Row by row. Raises DataError for a file that is none."""
+        ...
+
+
+class GeneratedSource:
+    """The project's own questions. Splits are disjoint: no question is asked twice in a run."""
+
+    def __init__(self, section: GraphsSection, seed: int) -> None:
+        self._sizes = dict(
+            zip(SPLITS, (section.train_size, section.validation_size, section.test_size), strict=True)
+        )
+        self._questions = Questions(section, seed)
+        self._read: dict[str, list[RawSample]] = {}
+
+    def size(self, split: str) -> int:
+        """As configured."""
+        return self._sizes[split]
+
+    def read(self, split: str) -> Iterator[RawSample | Unreadable]:
+        """All splits up to this one are drawn first, so that what was asked before is known."""
+        for name in SPLITS[: SPLITS.index(split) + 1]:
+            if name not in self._read:
+                self._read[name] = list(self._questions.split(name, self._sizes[name]))
+        yield from self._read[split]
+
+
+def make_source(section: GraphsSection, seed: int) -> RawSource:
+    """Raises DataError where files are missing."""
+    if section.dataset == "rog":
+        from engine.gflownet.graphs.rog import RogSource
+
+        return RogSource(section)
+    return GeneratedSource(section, seed)

@@ -1,0 +1,1 @@
+"""Scores for the edges of a graph."""

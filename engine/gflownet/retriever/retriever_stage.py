@@ -1,0 +1,184 @@
+"""The stage `retriever`: a score for every edge of every retrieval graph (spec GFlowNet 0.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import safetensors.torch
+import torch
+
+from engine.errors import DataError
+from engine.events import RetrieverEpoch, RetrieverMeasured
+from engine.files import write_atomic
+from engine.gflownet import layout
+from engine.gflownet.graphs.dataset import GRetrievalDataset
+from engine.gflownet.graphs.store import RetrievalStore
+from engine.gflownet.graphs.tables import EmbeddingTables, Texts
+from engine.gflownet.retriever.subgraphrag import UNSCORED, Coverage, GivenScores, Mapped, coverage
+from engine.gflownet.retriever.training import RetrieverTraining, mean_recalls, score_graphs
+from engine.run.stage import StageContext, StageResult
+from engine.torch_file import torch_threads
+
+GRAPHS_AT_ONCE = 16
+
+
+class TrainRetriever:
+    """Trains the scorer, or takes scores made elsewhere; writes those of all splits."""
+
+    name = "retriever"
+
+    def run(self, context: StageContext) -> StageResult:
+        """Goes on from the last finished epoch."""
+        with torch_threads(1), RetrievalStore(layout.retrieval_store(context.run_dir)) as store:
+            return _Run(context, store).run()
+
+
+class _Run:
+    def __init__(self, context: StageContext, store: RetrievalStore) -> None:
+        self.context = context
+        self.section = context.config.retriever
+        self.data = {split: GRetrievalDataset(store, split) for split in layout.SPLITS}
+        if not len(self.data["train"]):
+            raise DataError(
+                what="no training question is left", where="graphs", mend="see gflownet/dropped.json"
+            )
+
+    def run(self) -> StageResult:
+        if self.section.scores is None:
+            measured = self._trained()
+        else:
+            measured = self._given(Path(self.section.scores).expanduser())
+        run_dir = self.context.run_dir
+        paths = [layout.edge_scores(run_dir, split) for split in layout.SPLITS]
+        if self.section.scores is None:
+            paths.append(layout.retriever_checkpoint(run_dir))
+        summary: dict[str, float | int | str] = {
+            f"recall@{k}": round(value, 4) for k, value in measured["test"].recall.items()
+        }
+        return StageResult(summary, [str(path.relative_to(run_dir)) for path in paths])
+
+    # ------------------------------------------------------------ trained here
+
+    def _trained(self) -> dict[str, RetrieverMeasured]:
+        context, section = self.context, self.section
+        tables = EmbeddingTables.load(context.run_dir)
+        training = RetrieverTraining(
+            tables.width, section, context.config.run.seed, layout.retriever_checkpoint(context.run_dir),
+            context.seed("weights"),
+        )  # fmt: skip
+        training.restore()
+        context.start(section.epochs, training.epoch, unit="epochs")
+        while training.epoch < section.epochs:
+            loss = training.run_epoch(self.data["train"], tables, context.checkpoint)
+            scores, labels = self._scored("validation", training, tables)
+            recall = mean_recalls(scores, labels, section.recall_k)
+            # Where no question can tell epochs apart, the last one is kept.
+            judged = any(bool(label.any()) for label in labels)
+            best = training.keep_best(sum(recall.values()) if judged else float(training.epoch))
+            # Before the checkpoint: a kill in between tells an epoch twice, never not at all.
+            context.emit(
+                RetrieverEpoch(
+                    epoch=training.epoch, epochs=section.epochs, loss=loss, recall=recall, best=best
+                )
+            )
+            training.save()
+            context.progress(training.epoch, section.epochs, note=f"loss {loss:.3f}")
+        training.model.load_state_dict(training.best)
+        return {
+            split: self._write(split, *self._scored(split, training, tables), "trained here", Coverage())
+            for split in layout.SPLITS
+        }
+
+    def _scored(
+        self, split: str, training: RetrieverTraining, tables: EmbeddingTables
+    ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        data, scores = self.data[split], []
+        for numbers in self._numbers(split):
+            scores += score_graphs(training.model, data, tables, numbers)
+        return scores, [data[number].labels for number in range(len(data))]
+
+    def _numbers(self, split: str) -> Iterator[range]:
+        count = len(self.data[split])
+        for first in range(0, count, GRAPHS_AT_ONCE):
+            self.context.checkpoint()
+            yield range(first, min(count, first + GRAPHS_AT_ONCE))
+
+    # ------------------------------------------------------------ made elsewhere
+
+    def _given(self, path: Path) -> dict[str, RetrieverMeasured]:
+        given = GivenScores(path, Texts.load(self.context.run_dir))
+        total = sum(map(len, self.data.values()))
+        self.context.start(total, unit="questions")
+        mapped = {split: self._mapped(given, data) for split, data in self.data.items()}
+        if not any(one is not None and one.named for found in mapped.values() for one in found):
+            raise DataError(
+                what="these scores name no edge of any graph",
+                where=f"retriever.scores: {path}",
+                mend="give the file made for the same questions; entities and relations must be spelled as there",
+            )
+        measured = {split: self._write_given(split, found, str(path)) for split, found in mapped.items()}
+        self.context.progress(total, total)
+        return measured
+
+    def _mapped(self, given: GivenScores, data: GRetrievalDataset) -> list[Mapped | None]:
+        found = []
+        for number in range(len(data)):
+            self.context.checkpoint()
+            found.append(given.of(data[number]))
+        return found
+
+    def _write_given(self, split: str, found: Sequence[Mapped | None], source: str) -> RetrieverMeasured:
+        labels = [self.data[split][number].labels for number in range(len(found))]
+        scores = [
+            torch.full(label.shape, UNSCORED) if one is None else one.scores
+            for one, label in zip(found, labels, strict=True)
+        ]
+        covered = coverage(found)
+        if covered.missing or covered.strangers:
+            self.context.notice(
+                f"{split}: {covered.missing} of {len(found)} questions have no scores; "
+                f"{covered.strangers} scored triples are not in their question's graph",
+                level="warning",
+            )
+        return self._write(split, scores, labels, source, covered)
+
+    # ------------------------------------------------------------ both
+
+    def _write(
+        self,
+        split: str,
+        scores: list[torch.Tensor],
+        labels: list[torch.Tensor],
+        source: str,
+        covered: Coverage,
+    ) -> RetrieverMeasured:
+        flat = torch.cat(scores) if scores else torch.empty(0)
+        sizes = torch.tensor([len(score) for score in scores], dtype=torch.long)
+        content = safetensors.torch.save({"scores": flat.float().contiguous(), "sizes": sizes})
+        write_atomic(layout.edge_scores(self.context.run_dir, split), content)
+        event = RetrieverMeasured(
+            split=split,
+            samples=len(scores),
+            recall=mean_recalls(scores, labels, self.section.recall_k),
+            source=source,
+            missing=covered.missing,
+            unscored=covered.unscored,
+            strangers=covered.strangers,
+        )
+        self.context.emit(event)
+        return event
+
+
+def read_scores(run_dir: Path, split: str) -> list[torch.Tensor]:
+    """Scores [E] of each graph of a split. Raises DataError where there are none."""
+    path = layout.edge_scores(run_dir, split)
+    try:
+        content = safetensors.torch.load(path.read_bytes())
+        return list(content["scores"].split(content["sizes"].tolist()))
+    except (OSError, KeyError, ValueError, RuntimeError, safetensors.SafetensorError) as error:
+        raise DataError(
+            what=f"the retriever's scores cannot be read: {error}",
+            where=str(path),
+            mend="run the stage retriever",
+        ) from error

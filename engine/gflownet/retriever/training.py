@@ -1,0 +1,155 @@
+"""The training of the edge scorer, an epoch at a time; killed and gone on with, it ends with the same weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from engine.config.gflownet import RetrieverSection
+from engine.errors import DataError
+from engine.gflownet.graphs.dataset import GRetrievalDataset
+from engine.gflownet.graphs.tables import EmbeddingTables
+from engine.gflownet.retriever.retriever import Retriever, recall_at_k
+from engine.seeds import generator
+from engine.torch_file import load_torch, save_torch
+
+LARGEST_WEIGHT = 50.0
+"""Of a positive edge; without a bound the few positives of a huge graph would drown its negatives."""
+
+
+class RetrieverTraining:
+    """Scorer, optimiser, the best weights so far, and their file."""
+
+    def __init__(self, width: int, section: RetrieverSection, run_seed: int, path: Path, seed: int) -> None:
+        torch.manual_seed(seed)
+        self.section = section
+        self.model = Retriever(width, section.hidden, section.distance_rounds)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=section.learning_rate)
+        self.epoch = 0
+        self.best_recall = -1.0
+        self.best: dict[str, torch.Tensor] = {}
+        self._run_seed = run_seed
+        self._path = path
+        self._shape = {"embedding_width": width, **section.model_dump(exclude={"recall_k", "scores"})}
+
+    def restore(self) -> None:
+        """Take over the last finished epoch. Raises DataError for a checkpoint of another shape."""
+        if not self._path.is_file():
+            return
+        mend = "go on with the settings it was begun with, or start a new run"
+        state = load_torch(self._path, mend)
+        if state.get("shape") != self._shape:
+            raise DataError(
+                what="the retriever's checkpoint has another shape", where=str(self._path), mend=mend
+            )
+        try:
+            self.model.load_state_dict(state["model"])
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.epoch, self.best_recall, self.best = state["epoch"], state["best_recall"], state["best"]
+        except (KeyError, RuntimeError, ValueError) as error:
+            raise DataError(
+                what=f"the retriever's checkpoint has another shape: {error}",
+                where=str(self._path),
+                mend=mend,
+            ) from error
+
+    def save(self) -> None:
+        """Everything the rest of the training depends on; the order of the data is drawn by epoch."""
+        state = {
+            "shape": self._shape,
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "epoch": self.epoch,
+            "best_recall": self.best_recall,
+            "best": self.best,
+        }
+        save_torch(self._path, state)
+
+    def run_epoch(
+        self, data: GRetrievalDataset, tables: EmbeddingTables, checkpoint: Callable[[], None]
+    ) -> float:
+        """Every question once, in an order drawn for the epoch; the mean loss. Raises DataError where there is nothing
+        to learn, or the loss grows beyond bounds."""
+        order = generator(self._run_seed, "retriever", "order", self.epoch).permutation(len(data)).tolist()
+        losses: list[float] = []
+        for first in range(0, len(order), self.section.batch_size):
+            checkpoint()
+            batch = _batch(data, order[first : first + self.section.batch_size], tables)
+            positive = batch.labels.sum()
+            if not positive:
+                continue
+            weight = ((batch.labels.shape[0] - positive) / positive).clamp(max=LARGEST_WEIGHT)
+            loss = binary_cross_entropy_with_logits(
+                self.model(batch, tables), batch.labels, pos_weight=weight
+            )
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            self.optimizer.step()
+            losses.append(float(_finite(loss.detach())))
+        if not losses:
+            raise DataError(
+                what="no training question has a path to an answer", where="graphs",
+                mend="see gflownet/dropped.json; graphs.add_inverse_edges lets paths go against the edges",
+            )  # fmt: skip
+        self.epoch += 1
+        return sum(losses) / len(losses)
+
+    def keep_best(self, recall: float) -> bool:
+        """Remember these weights if they are the best so far; of equals the earliest."""
+        if recall <= self.best_recall:
+            return False
+        self.best_recall = recall
+        self.best = {name: value.clone() for name, value in self.model.state_dict().items()}
+        return True
+
+
+@torch.no_grad()
+def score_graphs(
+    model: Retriever, data: GRetrievalDataset, tables: EmbeddingTables, numbers: Sequence[int]
+) -> list[torch.Tensor]:
+    """Probabilities [E] of each graph in `numbers`."""
+    batch = _batch(data, numbers, tables)
+    scores = _finite(model(batch, tables)).sigmoid().clamp(min=1e-4)
+    return list(
+        scores.split(torch.bincount(batch.batch[batch.edge_index[0]], minlength=len(numbers)).tolist())
+    )
+
+
+def mean_recalls(
+    scores: Sequence[torch.Tensor], labels: Sequence[torch.Tensor], recall_k: Sequence[int]
+) -> dict[str, float]:
+    """recall@k by k, over the graphs with a positive edge."""
+    recalls: dict[str, float] = {}
+    for k in recall_k:
+        found = [recall_at_k(score, label, k) for score, label in zip(scores, labels, strict=True)]
+        known = [value for value in found if value is not None]
+        recalls[str(k)] = sum(known) / len(known) if known else 0.0
+    return recalls
+
+
+def _batch(data: GRetrievalDataset, numbers: Sequence[int], tables: EmbeddingTables) -> Any:
+    from torch_geometric.data import Batch
+
+    graphs = [data[number] for number in numbers]
+    for graph in graphs:
+        if graph.question_emb.shape[1] != tables.width:
+            raise DataError(
+                what=f"sample {graph.sample_id}: its question is embedded in {graph.question_emb.shape[1]} "
+                f"dimensions, entities and relations in {tables.width}",
+                where="gflownet/g_retrieval.lmdb",
+                mend="embed all with the same model: remove the folder gflownet and run the stage graphs again",
+            )
+    return Batch.from_data_list(graphs)
+
+
+def _finite(values: torch.Tensor) -> torch.Tensor:
+    if not bool(torch.isfinite(values).all()):
+        raise DataError(
+            what="the retriever's training grew beyond bounds", where="retriever.learning_rate",
+            mend="lower it, and remove gflownet/retriever.pt",
+        )  # fmt: skip
+    return values

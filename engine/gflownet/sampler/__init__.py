@@ -1,0 +1,1 @@
+"""The sampler: environment, policy, reward and loss."""

@@ -1,0 +1,75 @@
+"""GraphEmbedder: text embeddings and structure to tokens of one width (spec GFlowNet 3.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from engine.gflownet.sampler.graph_batch import GraphBatch
+
+STRUCTURE = 4
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What a batch's trajectories all share; computed once a batch. H is the width."""
+
+    edge: torch.Tensor  # [E, H], phi_e(e, q)
+    node: torch.Tensor  # [N, H], phi_v(v, q)
+    question: torch.Tensor  # [B, H], phi_q(q)
+    start_summary: torch.Tensor  # [B, H], phi_start(S)
+
+
+class GraphEmbedder(nn.Module):
+    """Projects questions, entities and relations, and fuses them on the edges.
+
+    `width` is the embeddings' D, `hidden` is H. A node also has its structure: whether it is a start, whether it
+    has text, and its degrees; many nodes have nothing else. An edge also has its retriever score.
+    """
+
+    def __init__(self, width: int, hidden: int) -> None:
+        super().__init__()
+        self.question = nn.Linear(width, hidden)
+        self.entity = nn.Linear(width, hidden)
+        self.relation = nn.Linear(width, hidden)
+        self.structure = nn.Linear(STRUCTURE, hidden)
+        self.match = nn.Linear(hidden, hidden, bias=False)
+        self.head = nn.Linear(hidden, hidden)
+        self.tail = nn.Linear(hidden, hidden, bias=False)
+        self.score = nn.Linear(1, hidden, bias=False)
+        self.edge_out = nn.Sequential(nn.LayerNorm(hidden), nn.GELU(), nn.Linear(hidden, hidden))
+
+    def forward(self, batch: GraphBatch) -> Tokens:
+        """Tokens of the whole batch."""
+        question = self.question(batch.question_emb)
+        node = self.entity(batch.node_emb) + self.structure(_structure(batch))
+        return Tokens(self._edges(batch, node, question), node, question, _start_summary(batch, node))
+
+    def _edges(self, batch: GraphBatch, node: torch.Tensor, question: torch.Tensor) -> torch.Tensor:
+        # The product of relation and question lets one linear layer see whether they agree.
+        relation = self.relation(batch.relation_emb)
+        asked = relation[batch.edge_relation] * question[batch.edge_graph]
+        fused = (
+            self.head(node)[batch.heads]
+            + self.tail(node)[batch.tails]
+            + relation[batch.edge_relation]
+            + self.match(asked)
+            + self.score(batch.edge_scores.clamp(min=1e-4).log()[:, None])
+        )
+        return self.edge_out(fused)
+
+
+def _structure(batch: GraphBatch) -> torch.Tensor:
+    degrees = torch.stack([batch.out_degree, batch.in_degree], 1).to(batch.node_emb).log1p()
+    flags = torch.zeros_like(degrees)
+    flags[batch.starts, 0] = 1
+    flags[:, 1] = (batch.node_emb != 0).any(1)
+    return torch.cat([degrees, flags], 1)
+
+
+def _start_summary(batch: GraphBatch, node: torch.Tensor) -> torch.Tensor:
+    owner = batch.node_graph[batch.starts]
+    total = node.new_zeros(batch.size, node.shape[1]).index_add(0, owner, node[batch.starts])
+    return total / batch.start_ptr.diff().clamp(min=1)[:, None]

@@ -1,0 +1,132 @@
+"""GFlowNetModule: the parts together, and the loss of a batch (spec GFlowNet 5 to 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from engine.config.gflownet import GFlowNetSection
+from engine.gflownet.sampler.actor import GFlowNetActor, Rollout, Sampling
+from engine.gflownet.sampler.embedder import GraphEmbedder, Tokens
+from engine.gflownet.sampler.environment import GraphEnv
+from engine.gflownet.sampler.estimator import GFlowNetEstimator
+from engine.gflownet.sampler.graph_batch import GraphBatch
+from engine.gflownet.sampler.policies.make import make_policy
+from engine.gflownet.sampler.reward import AnswerOnlyReward, RewardOutput
+from engine.gflownet.sampler.trajectory_balance import residual
+
+TERMS = ("tb_loss", "pb_nll", "pb_entropy", "pb_l2", "gt_loss")
+COUNTED = (*TERMS, "targets")
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Terms by the spec's names, and what they were made of.
+
+    Each term is a mean, kept as `sums` over `counts` (whose `targets` are those of `pb_entropy`, whether it is a term
+    or not): of a batch that was cut, a term is the sum of the parts' sums over the sum of their counts.
+    """
+
+    sums: dict[str, torch.Tensor]
+    counts: dict[str, int]
+    entropy: torch.Tensor  # summed over targets
+    batch: GraphBatch
+    residual: torch.Tensor  # [J]
+    log_z: torch.Tensor  # [B]
+    rollout: Rollout
+    reward: RewardOutput
+    refused: int
+
+    @property
+    def terms(self) -> dict[str, torch.Tensor]:
+        """Of this batch by itself."""
+        return self.terms_over(self.counts)
+
+    def terms_over(self, counts: Mapping[str, int]) -> dict[str, torch.Tensor]:
+        """This part's share of the terms of a batch with `counts`."""
+        return {name: total / counts[name] for name, total in self.sums.items() if counts[name]}
+
+    @property
+    def total(self) -> torch.Tensor:
+        """The loss of this batch by itself."""
+        return added_up(self.terms)
+
+
+def added_up(terms: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """Their sum."""
+    return torch.stack(list(terms.values())).sum()
+
+
+class GFlowNetModule(nn.Module):
+    """Embedder, policy and estimator with their weights; environment, actor and reward without. `width` is the
+    embeddings' D."""
+
+    def __init__(self, width: int, section: GFlowNetSection) -> None:
+        super().__init__()
+        steps, hidden = section.environment.max_steps, section.policy.hidden
+        self.section = section
+        self.embedder = GraphEmbedder(width, hidden)
+        self.policy = make_policy(section.policy, steps)
+        self.estimator = GFlowNetEstimator(hidden, section.estimator)
+        self.env = GraphEnv(steps, section.environment.forbid_revisit, section.environment.forbid_backtrack)
+        self.actor = GFlowNetActor(self.env, self.policy)
+        self.reward = AnswerOnlyReward(section.reward)
+
+    def log_z(self, tokens: Tokens) -> torch.Tensor:
+        """[B]."""
+        return self.estimator.log_z(self.estimator.build_context(tokens.start_summary, tokens.question))
+
+    def sample(
+        self, batch: GraphBatch, tokens: Tokens, seeds: torch.Tensor, sampling: Sampling
+    ) -> tuple[Rollout, RewardOutput]:
+        """K roll-outs of every question: `seeds` [B * K], question by question."""
+        graph = torch.arange(batch.size, device=seeds.device).repeat_interleave(seeds.shape[0] // batch.size)
+        rollout = self.actor.rollout(batch, tokens, graph, seeds, sampling)
+        return rollout, self.reward(batch, rollout.walks, rollout.log_pf)
+
+    def losses(
+        self, batch: GraphBatch, seeds: torch.Tensor, sampling: Sampling, replay: Sequence[int] = ()
+    ) -> Losses:
+        """TB over K roll-outs a question (`seeds` [B * K]), PB where it is learned, and GT over the ground-truth
+        paths of the questions in `replay`."""
+        tokens = self.embedder(batch)
+        rollout, reward = self.sample(batch, tokens, seeds, sampling)
+        log_z = self.log_z(tokens)
+        backward = self.estimator.backward_policy(batch, tokens, rollout.walks)
+        delta = residual(log_z[rollout.walks.graph], rollout.log_pf, backward.log_pb, reward.log_reward)
+        gt_sum, gt_count, refused = self._gt_loss(batch, tokens, sampling, replay)
+        counts = {"tb_loss": delta.shape[0], **backward.counts, "gt_loss": gt_count}
+        return Losses(
+            {"tb_loss": (delta**2).sum(), **backward.sums, "gt_loss": gt_sum},
+            counts | {"targets": backward.targets},
+            backward.entropy,
+            batch,
+            delta.detach(),
+            log_z.detach(),
+            rollout,
+            reward,
+            refused,
+        )
+
+    def _gt_loss(
+        self, batch: GraphBatch, tokens: Tokens, sampling: Sampling, replay: Sequence[int]
+    ) -> tuple[torch.Tensor, int, int]:
+        """-log P_F of the ground-truth paths, weighted and summed; of how many; how many the environment refused."""
+        graph = torch.tensor(replay, dtype=torch.long, device=batch.heads.device)
+        graph = graph[batch.gt_paths[graph, 0] >= 0]
+        if not graph.numel():
+            return tokens.question.new_zeros(()), 0, 0
+        scored = self.actor.score(batch, tokens, graph, batch.gt_paths[graph], sampling)
+        refused = int(scored.refused.sum())
+        accepted = graph.shape[0] - refused
+        return -self.section.gt_loss_weight * scored.log_pf[~scored.refused].sum(), accepted, refused
+
+
+def prior_alpha(section: GFlowNetSection, step: int) -> float:
+    """The weight of the retriever's log score at a training step: linear, then constant (spec 3.1)."""
+    actor = section.actor
+    start, end = actor.retriever_prior_alpha_start, actor.retriever_prior_alpha_end
+    return start + (end - start) * min(1.0, step / actor.retriever_prior_anneal_steps)

@@ -1,0 +1,187 @@
+"""The stage `gflownet`: train the sampler, then measure it beside its baselines on the held-out split."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from copy import deepcopy
+
+import msgspec
+import torch
+
+from engine.events import Event, SamplerEvaluated, SamplerStep
+from engine.files import append_jsonl, csv_text, recover_jsonl, write_atomic, write_jsonl
+from engine.gflownet import layout
+from engine.gflownet.evaluation.evaluator import Evaluation, Evaluator, differences
+from engine.gflownet.evaluation.question_paths import QuestionSampler
+from engine.gflownet.evaluation.questions import Questions, load_questions
+from engine.gflownet.graphs.tables import EmbeddingTables, Texts
+from engine.gflownet.sampler.module import GFlowNetModule, prior_alpha
+from engine.gflownet.training.rank_start import leading
+from engine.gflownet.training.step_parts import StepParts
+from engine.gflownet.training.training import Training
+from engine.run.stage import StageContext, StageResult
+from engine.torch_file import torch_threads
+
+Summary = dict[str, float | int | str]
+
+
+class TrainGFlowNet:
+    """A checkpoint every so often, and at every stop; the figures come when training is through."""
+
+    name = "gflownet"
+
+    def run(self, context: StageContext) -> StageResult:
+        """Goes on from the last checkpoint of this run, if there is one."""
+        with torch_threads(1):
+            return _Run(context).run()
+
+
+class _Run:
+    def __init__(self, context: StageContext) -> None:
+        self.context = context
+        self.section = context.config.gflownet
+        self.seed = context.config.run.seed
+        self.tables = EmbeddingTables.load(context.run_dir)
+        torch.manual_seed(context.seed("weights"))
+        self.module = GFlowNetModule(self.tables.width, self.section)
+        path = layout.checkpoint(context.run_dir)
+        self.training = Training(self.module, path, self.tables.width)
+        self.log = layout.training_log(context.run_dir)
+
+    def run(self) -> StageResult:
+        self.training.restore()
+        self._train()
+        return self._measure()
+
+    def _questions(self, split: str) -> Questions:
+        return load_questions(self.context.run_dir, split, self.tables, self.module)
+
+    # ------------------------------------------------------------ training
+
+    def _train(self) -> None:
+        section, training = self.section, self.training
+        self.context.start(section.steps, training.step, unit="steps")
+        recover_jsonl(self.log, keep=training.step // section.log_every)
+        if training.step == section.steps:
+            return
+        questions = self._questions("train")
+        with leading(self.context.run_dir, section, self.context.checkpoint) as ranks:
+            module = self.module if ranks.device.type == "cpu" else deepcopy(self.module).to(ranks.device)
+            parts = StepParts(module, questions, self.seed, ranks, section.parts or ranks.size)
+            if ranks.size > 1:
+                self.context.notice(
+                    f"{ranks.size} processes on {ranks.device.type} train on {parts.parts} parts of each step"
+                )
+            self._steps(parts)
+
+    def _steps(self, parts: StepParts) -> None:
+        section, training = self.section, self.training
+        while training.step < section.steps:
+            report = training.update(parts)
+            last = training.step == section.steps
+            if last or training.step % section.log_every == 0:
+                self._report(report)
+            if last or training.step % section.checkpoint_every == 0:
+                training.save()
+            if training.step % section.eval_every == 0 and not last:
+                self._emit(self._validation().sampler(self._alpha), "validation")
+            try:
+                self.context.checkpoint()
+            except BaseException:
+                training.save()
+                raise
+
+    def _report(self, report: SamplerStep) -> None:
+        append_jsonl(self.log, [_line(report)])
+        self.context.emit(report)
+        self.context.progress(
+            report.step, report.steps, note=f"loss {report.loss:.3f}, success {report.success_mean:.2f}"
+        )
+
+    @property
+    def _alpha(self) -> float:
+        return prior_alpha(self.section, self.training.step)
+
+    def _validation(self) -> Evaluator:
+        return self._evaluator(self._questions("validation"))
+
+    def _evaluator(self, questions: Questions) -> Evaluator:
+        return Evaluator(self.module, questions, self.seed, self.context.checkpoint)
+
+    # ------------------------------------------------------------ measuring
+
+    def _measure(self) -> StageResult:
+        test = self._questions("test")
+        evaluator = self._evaluator(test)
+        stop_score = self._validation().best_stop_score()
+        found = [
+            evaluator.sampler(self._alpha),
+            evaluator.greedy(self._alpha),
+            evaluator.beam(per_edge=True),
+            evaluator.beam(per_edge=False),
+            evaluator.prior(stop_score),
+        ]
+        for evaluation in found:
+            self._emit(evaluation, "test")
+        files = [*self._tables(found), self._paths(test)]
+        return StageResult(self._summary(found), files)
+
+    def _emit(self, evaluation: Evaluation, split: str) -> SamplerEvaluated:
+        event = evaluation.event(self.training.step, split, self.seed)
+        self.context.emit(event)
+        return event
+
+    def _tables(self, found: Sequence[Evaluation]) -> list[str]:
+        folder = layout.folder(self.context.run_dir)
+        rows = [{"method": e.method, "n": e.n, "k": e.k, **e.means()} for e in found]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        metrics = layout.metrics(self.context.run_dir)
+        write_atomic(metrics, csv_text(rows, names))
+        sampler = found[0]
+        compared = [name for name in sampler.figures if "@" in name]
+        rest = [other for other in found[1:] if other.k == sampler.k]
+        lines = [line for other in rest for line in differences(sampler, other, compared, self.seed)]
+        comparison = metrics.with_name("comparison.csv")
+        write_atomic(comparison, csv_text(lines))
+        write_atomic(
+            metrics.with_name("metrics.json"),
+            json.dumps({row["method"]: row for row in rows}, indent=2) + "\n",
+        )
+        return [f"gflownet/{path.relative_to(folder)}" for path in (metrics, comparison)]
+
+    def _paths(self, test: Questions) -> str:
+        """Every held-out question's paths, as sampled for the figures."""
+        budget = self.context.config.answer.token_budget
+        sampler = QuestionSampler(self.module, test, Texts.load(self.context.run_dir), self.seed, budget)
+        lines = []
+        for number in range(len(test)):
+            self.context.checkpoint()
+            event = sampler.sample(number, self._alpha)
+            self.context.emit(event)
+            lines.append(_line(event))
+        path = layout.sampled_paths(self.context.run_dir)
+        write_jsonl(path, lines)
+        return f"gflownet/{path.name}"
+
+    def _summary(self, found: Sequence[Evaluation]) -> Summary:
+        sampler, greedy, beam = found[0].means(), found[1].means(), found[2].means()
+        most = max(k for k in self.section.success_k if k <= self.section.num_eval_rollouts)
+        return {
+            "questions": found[0].n,
+            "success@1": round(sampler["success@1"], 4),
+            "success@1_greedy": round(greedy["success@1"], 4),
+            f"success@{most}": round(sampler[f"success@{most}"], 4),
+            f"answer_recall_union@{most}": round(sampler[f"answer_recall_union@{most}"], 4),
+            f"beam_answer_recall_union@{most}": round(beam[f"answer_recall_union@{most}"], 4),
+            "logpf_logr_spearman": round(sampler["logpf_logr_spearman"], 4),
+        }
+
+
+def _line(event: Event) -> dict[str, object]:
+    """The event's own fields, without what every event carries."""
+    return {
+        key: value
+        for key, value in msgspec.to_builtins(event).items()
+        if key not in ("seq", "time", "stage", "type")
+    }

@@ -1,0 +1,80 @@
+"""The other ranks of a training on this machine, as processes of this one."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.gflownet.training.ranks import RanksFailed, lost
+from engine.processes.server_process import ServerProcess
+
+_GRACE = 5.0
+_NOTICED_WITHIN = 2.0
+_PACKAGES = Path(__file__).resolve().parents[3]
+
+
+class RankProcesses:
+    """Ranks 1 .. `size` - 1, each under a guardian: they end when this process does, however it ends."""
+
+    def __init__(self, run_dir: Path, size: int) -> None:
+        self._run_dir = run_dir
+        self._size = size
+        self._ranks: dict[int, ServerProcess] = {}
+
+    def start(self, port: int) -> None:
+        """Start them all; they come to 127.0.0.1:`port`. Raises DiskError where a log cannot be written."""
+        path = os.pathsep.join(filter(None, [str(_PACKAGES), os.environ.get("PYTHONPATH")]))
+        command = [sys.executable, "-P", "-m", "engine.services.join", str(self._run_dir.absolute())]
+        for rank in range(1, self._size):
+            place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": self._size, "MASTER_PORT": port}
+            env = os.environ | {name: str(value) for name, value in place.items()}
+            self._ranks[rank] = ServerProcess(self.log(rank), _GRACE)
+            self._ranks[rank].start(
+                command, env | {"MASTER_ADDR": "127.0.0.1", "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+            )
+
+    def log(self, rank: int) -> Path:
+        """What that rank wrote."""
+        return self._run_dir / "ranks" / f"rank{rank}.log"
+
+    def failure(self) -> RanksFailed | None:
+        """Which of them ended, and how. None while all run. Asked when one must have failed."""
+        codes = {rank: process.exit_code for rank, process in self._ranks.items()}
+        failed = {rank: code for rank, code in codes.items() if code is not None}
+        if not failed:
+            return None
+        # One that was killed takes others with it, who then complain: name the cause.
+        rank = max(failed, key=lambda rank: failed[rank] or 0)
+        last = self._ranks[rank].tail(1)
+        return RanksFailed(
+            what=f"rank {rank} of the training ended (exit code {failed[rank]}{_said(last)})",
+            where=str(self.log(rank)),
+            mend="resume to go on from the last checkpoint",
+        )
+
+    def cause(self, said: str) -> RanksFailed:
+        """Why the network broke, which `said` so: waits a moment for the process that ended."""
+        until = time.monotonic() + _NOTICED_WITHIN
+        while time.monotonic() < until and self.failure() is None:
+            time.sleep(0.02)
+        time.sleep(0.1)  # one that was killed and those it took along end in any order
+        return self.failure() or lost(said)
+
+    def let_go(self) -> None:
+        """Give them, who have been told that training is over, a moment to leave by themselves."""
+        until = time.monotonic() + _GRACE
+        while time.monotonic() < until and any(process.running for process in self._ranks.values()):
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """End what is left of them."""
+        for process in self._ranks.values():
+            process.stop()
+        self._ranks.clear()
+
+
+def _said(lines: Sequence[str]) -> str:
+    return f": {lines[-1]}" if lines else ""

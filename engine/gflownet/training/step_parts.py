@@ -1,0 +1,207 @@
+"""What one process computes of a training step.
+
+The questions of a step are cut into parts, and the parts dealt out to the processes. A part's gradient does not depend
+on who computes it, and gradients are added up part by part: as long as the parts are the same, so are the weights, bit
+by bit, whether one process trains or many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from engine.gflownet.evaluation.metrics import trajectory_figures
+from engine.gflownet.evaluation.questions import Questions
+from engine.gflownet.sampler.actor import Sampling
+from engine.gflownet.sampler.counter_noise import rollout_seeds
+from engine.gflownet.sampler.module import COUNTED, GFlowNetModule, Losses, added_up, prior_alpha
+from engine.gflownet.training.ranks import Ranks
+from engine.seeds import derive_seed, generator
+
+STAGE = "gflownet"
+T = TypeVar("T")
+WATCHED = ("rollout_reward", "success_mean", "answer_f1", "path_hit_f1", "length_mean")
+
+
+class StepFigures(msgspec.Struct):
+    """What a step, or a part of it, saw: the loss and its terms by the spec's names; `entropy` summed over the target
+    nodes; `residual` and each of `watched` by trajectory, `log_z` by question."""
+
+    loss: float
+    terms: dict[str, float]
+    entropy: float
+    refused: int
+    residual: list[float]
+    watched: dict[str, list[float]]
+    log_z: list[float]
+
+
+@dataclass(frozen=True)
+class StepSums:
+    """A whole step: the gradient [P] of all parameters that learn, one behind the other, and what was seen; `targets`
+    is how many nodes `figures.entropy` is a sum over."""
+
+    gradient: torch.Tensor
+    figures: StepFigures
+    targets: int
+
+
+class StepParts:
+    """`module` is this process's own, on the device of `ranks`; `parts` is how many each step is cut into."""
+
+    def __init__(
+        self, module: GFlowNetModule, questions: Questions, run_seed: int, ranks: Ranks, parts: int
+    ) -> None:
+        self.module = module
+        self.section = module.section
+        self.questions = questions
+        self.run_seed = run_seed
+        self.ranks = ranks
+        self.size = min(self.section.batch_size, len(questions))
+        self.parts = min(parts, self.size)
+        self._order = lru_cache(maxsize=2)(self._drawn_order)
+        self.parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
+
+    def lead(self, step: int, weights: torch.Tensor) -> StepSums:
+        """Rank 0: all compute `step` with its `weights` [all parameters], on the CPU."""
+        with self.ranks.lead(step):
+            sums = self._together(step, weights)
+        assert sums is not None
+        return sums
+
+    def follow(self) -> bool:
+        """Any other rank: wait for a step and take part in it. False: there are no more."""
+        step = self.ranks.follow()
+        if step is None:
+            return False
+        self._together(step, torch.empty(sum(p.numel() for p in self.module.parameters())))
+        return True
+
+    def _together(self, step: int, weights: torch.Tensor) -> StepSums | None:
+        """The sums are rank 0's, and None elsewhere."""
+        self.ranks.share(weights)
+        self._take(weights)
+        cut = self._cut(step)
+        mine = range(self.ranks.rank, self.parts, self.ranks.size)
+        self.module.train()
+        losses = [self._losses(step, part, cut[part]) for part in mine]
+        counts = self.ranks.total([sum(each.counts.get(name, 0) for each in losses) for name in COUNTED])
+        totals: dict[str, int] = dict(zip(COUNTED, counts, strict=True))
+        results = [self._result(each, totals) for each in losses]
+        gradients = self._gathered([gradient for gradient, _ in results])
+        figures = self.ranks.gather_bytes(msgspec.msgpack.encode([seen for _, seen in results]))
+        if gradients is None or figures is None:
+            return None
+        decoded = [msgspec.msgpack.decode(data, type=list[StepFigures]) for data in figures]
+        return StepSums(
+            _in_order_added(self._by_part(gradients)), _joined(self._by_part(decoded)), totals["targets"]
+        )
+
+    def _take(self, weights: torch.Tensor) -> None:
+        """Copied: as views of one vector they would be aligned otherwise, and products differ in the last digit."""
+        parameters = list(self.module.parameters())
+        pieces = weights.split([parameter.numel() for parameter in parameters])
+        with torch.no_grad():
+            for parameter, piece in zip(parameters, pieces, strict=True):
+                parameter.copy_(piece.view_as(parameter))
+
+    # ------------------------------------------------------------ the data of a step
+
+    def _cut(self, step: int) -> list[list[int]]:
+        """The questions of a step, part by part: as even as can be, the longer parts first."""
+        numbers = self._numbers(step)
+        short, longer = divmod(len(numbers), self.parts)
+        ends = [short * part + min(part, longer) for part in range(self.parts + 1)]
+        return [numbers[first:last] for first, last in pairwise(ends)]
+
+    def _numbers(self, step: int) -> list[int]:
+        """Every question once an epoch, in an order drawn for the epoch."""
+        numbers = []
+        for place in range(step * self.size, (step + 1) * self.size):
+            epoch, offset = divmod(place, len(self.questions))
+            numbers.append(int(self._order(epoch)[offset]))
+        return numbers
+
+    def _drawn_order(self, epoch: int) -> NDArray[np.int64]:
+        return generator(self.run_seed, STAGE, "order", epoch).permutation(len(self.questions))
+
+    def _seeds(self, names: Sequence[str], step: int) -> torch.Tensor:
+        each = self.section.num_train_rollouts
+        return rollout_seeds(self.run_seed, "train", names, each, step * each)
+
+    def _replayed(self, names: Sequence[str], step: int) -> list[int]:
+        ratio = self.section.gt_replay_ratio
+        drawn = [generator(self.run_seed, STAGE, f"replay {name}", step).random() for name in names]
+        return [number for number, value in enumerate(drawn) if value < ratio]
+
+    # ------------------------------------------------------------ one part
+
+    def _losses(self, step: int, part: int, numbers: Sequence[int]) -> Losses:
+        actor, device = self.section.actor, self.ranks.device
+        batch, names = self.questions.batch(numbers)
+        alpha = prior_alpha(self.section, step)
+        sampling = Sampling(actor.policy_temperature, alpha, actor.random_action_prob)
+        if self.section.policy.dropout:  # torch's own generator: seeded by part, whoever computes it
+            torch.manual_seed(derive_seed(self.run_seed, STAGE, f"dropout {step}", part))
+        return self.module.losses(
+            batch.to(device), self._seeds(names, step).to(device), sampling, self._replayed(names, step)
+        )
+
+    def _result(self, losses: Losses, counts: Mapping[str, int]) -> tuple[torch.Tensor, StepFigures]:
+        """The gradient of a part's share of the loss [P], and what the part saw."""
+        terms = losses.terms_over(counts)
+        loss = added_up(terms)
+        gradients = torch.autograd.grad(loss, self.parameters, allow_unused=True, materialize_grads=True)
+        watched = trajectory_figures(losses.batch, losses.rollout.walks, losses.reward)
+        figures = StepFigures(
+            float(loss.detach()),
+            {name: float(term.detach()) for name, term in terms.items()},
+            float(losses.entropy),
+            losses.refused,
+            losses.residual.tolist(),
+            {name: watched[name].tolist() for name in WATCHED},
+            losses.log_z.tolist(),
+        )
+        return torch.cat([gradient.flatten() for gradient in gradients]), figures
+
+    # ------------------------------------------------------------ all parts
+
+    def _gathered(self, gradients: Sequence[torch.Tensor]) -> list[list[torch.Tensor]] | None:
+        """Every process's, at rank 0. All send equally many rows: zeros where there is no part."""
+        width = sum(parameter.numel() for parameter in self.parameters)
+        rows = -(-self.parts // self.ranks.size) - len(gradients)
+        empty = torch.zeros(rows, width, device=self.ranks.device)
+        found = self.ranks.gather(torch.cat([*(gradient[None] for gradient in gradients), empty]))
+        return None if found is None else [list(each) for each in found]
+
+    def _by_part(self, found: Sequence[Sequence[T]]) -> list[T]:
+        size = self.ranks.size
+        return [found[part % size][part // size] for part in range(self.parts)]
+
+
+def _in_order_added(gradients: Sequence[torch.Tensor]) -> torch.Tensor:
+    total = gradients[0].clone()
+    for gradient in gradients[1:]:
+        total += gradient
+    return total.cpu()
+
+
+def _joined(parts: Sequence[StepFigures]) -> StepFigures:
+    names = dict.fromkeys(name for part in parts for name in part.terms)
+    return StepFigures(
+        sum(part.loss for part in parts),
+        {name: sum(part.terms.get(name, 0.0) for part in parts) for name in names},
+        sum(part.entropy for part in parts),
+        sum(part.refused for part in parts),
+        [value for part in parts for value in part.residual],
+        {name: [value for part in parts for value in part.watched[name]] for name in WATCHED},
+        [value for part in parts for value in part.log_z],
+    )

@@ -1,0 +1,72 @@
+"""Texts to vectors: what the methods ask of a sentence embedder, and the one a configuration names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+HASHED = "hashed"
+"""Name of the embedder that needs no weights."""
+
+
+class SentenceEmbedder(Protocol):
+    """Maps a text to a vector of unit length, so that a dot product is a cosine."""
+
+    @property
+    def name(self) -> str:
+        """What it is and where its weights come from."""
+        ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(len(texts), dimension). Raises ModelError when the device cannot."""
+        ...
+
+
+class CachedEmbedder:
+    """An embedder that embeds no text twice: for methods that meet the same texts again and again."""
+
+    def __init__(self, embedder: SentenceEmbedder) -> None:
+        self._embedder = embedder
+        self._known: dict[str, NDArray[np.float32]] = {}
+
+    @property
+    def name(self) -> str:
+        """The embedder's own."""
+        return self._embedder.name
+
+    @property
+    def dimension(self) -> int:
+        """The embedder's own."""
+        return self._embedder.dimension
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(len(texts), dimension); only texts that were never seen reach the embedder, each once."""
+        new = list(dict.fromkeys(text for text in texts if text not in self._known))
+        if new:
+            self._known.update(zip(new, self._embedder.embed(new), strict=True))
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        return np.stack([self._known[text] for text in texts])
+
+
+def load_embedder(
+    name: str, device: str = "cpu", batch_size: int = 256, setting: str = "embedder"
+) -> SentenceEmbedder:
+    """`hashed`, or a sentence-transformers model: a folder or a hub name (see `sentence_transformer`).
+
+    `device`: cpu, cuda or mps; one that is not there is a ModelError, never replaced by another. `setting`:
+    the configuration section that errors point to.
+    """
+    if name == HASHED:
+        from engine.lm.embedding.hashed_embedder import HashedEmbedder
+
+        return HashedEmbedder()
+    from engine.lm.embedding.sentence_transformer import SentenceTransformerEmbedder
+
+    return SentenceTransformerEmbedder.load(name, device, batch_size, setting)

@@ -1,0 +1,1 @@
+"""Language models behind an SGLang server that the worker starts."""

@@ -1,0 +1,1 @@
+"""Language models in this process, with torch and the transformers library."""

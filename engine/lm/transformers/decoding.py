@@ -1,0 +1,314 @@
+"""Decode a batch of continuations token by token (not `model.generate`: that can neither steer per row,
+share prefixes, nor capture states on the way)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from engine.errors import ModelError
+from engine.lm.occurrences import Occurrences
+from engine.lm.protocol import Completion, LogitsProcessor, Sampling, Steer, Tokenizer
+from engine.lm.sampling import choose, logprobs_of, seeds_array, uniforms
+from engine.lm.transformers.capture_hook import capturing, last_column
+from engine.lm.transformers.kv_cache import GROWTH, RowKv
+from engine.lm.transformers.network import Network
+from engine.lm.transformers.steering_hook import steering, steering_matrices
+
+CHECK_EVERY = 8
+"""Tokens between two looks at whether to pause or stop: a large model takes minutes for a whole batch."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Key/values of a continuation, from the last prefix token (steered if it was) up to the last token but
+    one: the last token was sampled, never fed. `prefix` names what they continue."""
+
+    prefix: object
+    kv: RowKv
+
+
+@dataclass
+class Job:
+    """One continuation to decode. `kv` covers the whole prefix, unsteered; `logits` (vocab,) follow it."""
+
+    prefix: object
+    kv: RowKv
+    last_token: int
+    logits: Tensor
+    sampling: Sampling
+    seed: int = 0
+    steer: Steer | None = None
+    keep: bool = False
+    begun: Completion | None = None
+    capture_layers: tuple[int, ...] = ()
+    capture_after: str | None = None
+
+
+@dataclass
+class _Watch:
+    """Jobs that stop or capture at one string, and how many occurrences each has had."""
+
+    occurrences: Occurrences
+    jobs: NDArray[np.bool_]
+    seen: NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.seen = np.zeros(len(self.jobs), dtype=np.int64)
+
+
+class Decoding:
+    """Runs one device batch of jobs to their ends. Arrays are indexed by job; `slots` says which job each
+    row of the device batch is."""
+
+    def __init__(
+        self,
+        network: Network,
+        tokenizer: Tokenizer,
+        find: Callable[[str], Occurrences],
+        jobs: Sequence[Job],
+        processor: LogitsProcessor | None = None,
+        checkpoint: Callable[[], None] | None = None,
+    ) -> None:
+        self.network = network
+        self.tokenizer = tokenizer
+        self.jobs = jobs
+        self.processor = processor
+        self.checkpoint = checkpoint
+        count = len(jobs)
+        self.limits = np.array([job.sampling.max_tokens for job in jobs])
+        self.temperatures = np.array([job.sampling.temperature for job in jobs], dtype=np.float64)
+        self.seeds = seeds_array([job.seed for job in jobs])
+        self.tokens = np.zeros((count, max(1, int(self.limits.max()))), dtype=np.int64)
+        self.logprobs = np.zeros(self.tokens.shape, dtype=np.float32)
+        self.counts = np.zeros(count, dtype=np.int64)
+        self.alive = self.limits > 0
+        self.ended = ["length"] * count
+        self.kept: list[Kept | None] = [None] * count
+        self.to_capture = np.zeros(count, dtype=np.int64)
+        """Occurrences that the job's newest token completed: their state is read when it is fed."""
+        self.state_ends: list[list[int]] = [[] for _ in jobs]
+        self.states: list[list[NDArray[np.float32]]] = [[] for _ in jobs]
+        self.capture_layers = sorted({layer for job in jobs for layer in job.capture_layers})
+        self.is_eos = np.zeros(network.vocab_size, dtype=bool)
+        self.is_eos[[token for token in tokenizer.eos_token_ids if token < network.vocab_size]] = True
+        self.watches = self._watches(find)
+        self.slots = np.zeros(0, dtype=np.int64)
+
+    def _watches(self, find: Callable[[str], Occurrences]) -> list[_Watch]:
+        wanted: dict[str, NDArray[np.bool_]] = {}
+        for index, job in enumerate(self.jobs):
+            for needle in {job.sampling.stop, job.capture_after if job.capture_layers else None} - {None}:
+                assert needle is not None
+                wanted.setdefault(needle, np.zeros(len(self.jobs), dtype=bool))[index] = True
+        return [_Watch(find(needle), jobs) for needle, jobs in sorted(wanted.items())]
+
+    def run(self) -> list[Completion]:
+        """One completion a job, in order."""
+        self._go_on_with_begun()
+        self._take_ready_tokens()
+        self.slots = np.flatnonzero(self.alive | (self.to_capture > 0))
+        if len(self.slots):
+            self._open_batch()
+            self._step(self._steers())
+            steps = 1
+            while len(self.slots):
+                if self.checkpoint is not None and steps % CHECK_EVERY == 0:
+                    self.checkpoint()
+                self._step(None)
+                steps += 1
+        return [self._completion(index) for index in range(len(self.jobs))]
+
+    def _go_on_with_begun(self) -> None:
+        for index, job in enumerate(self.jobs):
+            if job.begun is not None:
+                count = len(job.begun.tokens)
+                self.tokens[index, :count] = job.begun.tokens
+                self.logprobs[index, :count] = job.begun.logprobs
+                self.counts[index] = count
+
+    def _take_ready_tokens(self) -> None:
+        """The first token of unsteered fresh jobs: the prefix's own pass has its logits."""
+        ready = [
+            i for i, job in enumerate(self.jobs) if self.alive[i] and job.begun is None and not job.steer
+        ]
+        if not ready:
+            return
+        ids = np.array(ready)
+        self._accept(ids, torch.stack([self.jobs[i].logits for i in ready]))
+        for i in ready:
+            if not self.alive[i]:
+                self._keep(i, self.jobs[i].kv.part(self.jobs[i].kv.length - 1, self.jobs[i].kv.length))
+
+    def _open_batch(self) -> None:
+        rows = [self._cached_parts(self.jobs[i], int(self.counts[i])) for i in self.slots.tolist()]
+        spare = int((self.limits - self.counts)[self.slots].max()) + 1
+        self.kv = self.network.start(rows, min(spare, GROWTH))
+        self.mask = self.network.decode_mask(self.kv)
+
+    @staticmethod
+    def _cached_parts(job: Job, count: int) -> list[RowKv]:
+        """Key/values of everything before the token that is fed next."""
+        if job.begun is not None:
+            assert isinstance(job.begun.kept, Kept)
+            return [job.kv.part(0, job.kv.length - 1), job.begun.kept.kv.part(0, count)]
+        return [job.kv if count else job.kv.part(0, job.kv.length - 1)]
+
+    def _steers(self) -> list[Steer | None]:
+        """Who is steered in the batch's first pass: only there is a last prefix token fed."""
+        return [self.jobs[i].steer if self.counts[i] == 0 else None for i in self.slots.tolist()]
+
+    def _step(self, steers: list[Steer | None] | None) -> None:
+        """Feed each row's newest token; read states; choose the next one; let finished rows go."""
+        if self.kv.used == self.kv.capacity:
+            self.kv.grow()
+            self.mask = self.network.decode_mask(self.kv)
+        logits = self._forward(steers)
+        live = self.alive[self.slots]
+        if live.all():
+            self._accept(self.slots, logits)
+        elif live.any():
+            rows = np.flatnonzero(live)
+            self._accept(self.slots[rows], logits[torch.from_numpy(rows).to(logits.device)])
+        self._keep_finished(live)
+        self._retire()
+
+    def _forward(self, steers: list[Steer | None] | None) -> Tensor:
+        inputs = self.tokens[self.slots, np.maximum(self.counts[self.slots] - 1, 0)]
+        fresh = self.counts[self.slots] == 0
+        if fresh.any():
+            last = np.array([self.jobs[i].last_token for i in self.slots.tolist()])
+            inputs = np.where(fresh, last, inputs)
+        captured = np.flatnonzero(self.to_capture[self.slots])
+        layers = self.network.layers
+        matrices = steering_matrices(steers, len(layers), self.network.hidden_size) if steers else {}
+        wanted = self.capture_layers if len(captured) else []
+        with (
+            steering(layers, matrices) if matrices else nullcontext(),
+            capturing(layers, wanted, last_column) if wanted else nullcontext({}) as found,
+        ):
+            logits = self.network.step(inputs, self.kv, self.mask)
+        if wanted:
+            self._store_states(captured, found)
+        return logits
+
+    def _store_states(self, rows: NDArray[np.int64], found: dict[int, Tensor]) -> None:
+        index = torch.from_numpy(rows).to(self.network.device)
+        states = (
+            torch.stack([found[layer][index].float() for layer in self.capture_layers], dim=1).cpu().numpy()
+        )
+        for state, job in zip(states, self.slots[rows].tolist(), strict=True):
+            own = [self.capture_layers.index(layer) for layer in self.jobs[job].capture_layers]
+            self.states[job] += [state[own]] * int(self.to_capture[job])
+            self.to_capture[job] = 0
+
+    def _accept(self, ids: NDArray[np.int64], logits: Tensor) -> None:
+        """Choose the next token of jobs `ids` from their logits (len(ids), vocab) and note who has ended."""
+        if self.processor is not None:
+            written = [self.tokens[i, : self.counts[i]].tolist() for i in ids]
+            logits = _as_logits(self.processor(written, logits), logits)
+        temperatures = self.temperatures[ids]
+        counts = self.counts[ids]
+        draws = uniforms(self.seeds[ids], counts.astype(np.uint64)) if temperatures.any() else None
+        chosen = choose(logits, temperatures, draws)
+        self.logprobs[ids, counts] = logprobs_of(logits, chosen).cpu().numpy()
+        tokens = chosen.cpu().numpy()
+        self.tokens[ids, counts] = tokens
+        self.counts[ids] = counts + 1
+        eos = self.is_eos[tokens]
+        self._finish(ids[eos], "eos")
+        for watch in self.watches:
+            watched = watch.jobs[ids] & ~eos
+            if watched.any():
+                watched[watched] = watch.occurrences.may_complete(tokens[watched])
+                for job in ids[watched].tolist():
+                    self._look_at_text(watch, job)
+        full = (self.counts[ids] >= self.limits[ids]) & self.alive[ids]
+        self._finish(ids[full], "length")
+
+    def _look_at_text(self, watch: _Watch, job: int) -> None:
+        count = int(self.counts[job])
+        seen = watch.occurrences.count(self.tokens[job, :count].tolist())
+        more = seen - int(watch.seen[job])
+        if more <= 0:
+            return
+        watch.seen[job] = seen
+        needle = watch.occurrences.needle
+        if self.jobs[job].capture_layers and self.jobs[job].capture_after == needle:
+            self.to_capture[job] = more
+            self.state_ends[job] += [count] * more
+        if self.jobs[job].sampling.stop == needle:
+            self._finish(np.array([job]), "stop")
+
+    def _finish(self, ids: NDArray[np.int64], how: str) -> None:
+        self.alive[ids] = False
+        for job in ids.tolist():
+            self.ended[job] = how
+
+    def _keep_finished(self, live: NDArray[np.bool_]) -> None:
+        """Lay aside the key/values of rows that have just finished, before further columns are written."""
+        for row in np.flatnonzero(live & ~self.alive[self.slots]).tolist():
+            job = int(self.slots[row])
+            if self.jobs[job].keep:
+                end = self.kv.used
+                self._keep(job, self.kv.take(row, end - int(self.counts[job]), end))
+
+    def _keep(self, job: int, kv: RowKv) -> None:
+        if self.jobs[job].keep:
+            self.kept[job] = Kept(self.jobs[job].prefix, kv)
+
+    def _retire(self) -> None:
+        """Drop finished rows once they are an eighth of the batch: the last rows move into their places."""
+        needed = self.alive[self.slots] | (self.to_capture[self.slots] > 0)
+        remaining = int(needed.sum())
+        if remaining == 0:
+            self.slots = self.slots[:0]
+            return
+        if (len(self.slots) - remaining) * 8 < len(self.slots):
+            return
+        holes = np.flatnonzero(~needed[:remaining])
+        movers = remaining + np.flatnonzero(needed[remaining:])
+        for hole, mover in zip(holes.tolist(), movers.tolist(), strict=True):
+            self.kv.move(mover, hole)
+            self.slots[hole] = self.slots[mover]
+        self.slots = self.slots[:remaining]
+        self.kv.shrink(remaining)
+        self.mask = self.network.decode_mask(self.kv)
+
+    def _completion(self, index: int) -> Completion:
+        job = self.jobs[index]
+        count = int(self.counts[index])
+        tokens: list[int] = self.tokens[index, :count].tolist()
+        logprobs: list[float] = self.logprobs[index, :count].tolist()
+        if np.isnan(self.logprobs[index, :count]).any():
+            raise ModelError(
+                what="the model's logits are not numbers",
+                where=f"after {int(np.isnan(self.logprobs[index, :count]).argmax())} tokens of a continuation",
+                mend="use dtype bfloat16 or float32, or a smaller steering scale",
+            )
+        return Completion(
+            tokens=tokens,
+            logprobs=logprobs,
+            text=self.tokenizer.decode(tokens[:-1] if self.ended[index] == "eos" else tokens),
+            ended=self.ended[index],
+            states=self._captured(index) if job.capture_layers else None,
+            state_ends=self.state_ends[index],
+            kept=self.kept[index],
+        )
+
+    def _captured(self, index: int) -> NDArray[np.float32]:
+        shape = (len(self.states[index]), len(self.jobs[index].capture_layers), self.network.hidden_size)
+        return np.array(self.states[index], dtype=np.float32).reshape(shape)
+
+
+def _as_logits(processed: object, logits: Tensor) -> Tensor:
+    """What a processor returned, if it may be used in place of `logits`."""
+    if not isinstance(processed, Tensor) or processed.shape != logits.shape:
+        raise ValueError(f"the logits processor must return a tensor of shape {tuple(logits.shape)}")
+    return processed

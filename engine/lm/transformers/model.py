@@ -1,0 +1,181 @@
+"""The transformers backend: any decoder-only model of that library, on CPU, CUDA or MPS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from engine.errors import ModelError
+from engine.lm.device import memory_errors
+from engine.lm.occurrences import Occurrences
+from engine.lm.positions import from_front
+from engine.lm.pretrained import load_pretrained
+from engine.lm.protocol import Completion, LogitsProcessor, ModelInfo, Request
+from engine.lm.tokenizer import HfTokenizer
+from engine.lm.transformers.batching import chunks, similar_lengths
+from engine.lm.transformers.decoding import Decoding, Job
+from engine.lm.transformers.network import Network
+from engine.lm.transformers.prefixes import PrefixRow, SharedPrefixes, run_pending
+from engine.lm.transformers.self_check import check_network
+
+ONE_THREAD = 20_000_000
+"""Parameters up to which one CPU thread serves best: its matrices are done before a second thread is awake,
+and where other work keeps the cores busy, waiting for that one costs many times the sums themselves."""
+
+
+class TransformersModel:
+    """`LanguageModel` over a transformers model. `max_num_seqs`: rows of one device batch."""
+
+    def __init__(
+        self, network: Network, tokenizer: HfTokenizer, info: ModelInfo, max_num_seqs: int = 64
+    ) -> None:
+        self.network = network
+        self.max_num_seqs = max_num_seqs
+        self._tokenizer = tokenizer
+        self._info = info
+        self._occurrences: dict[str, Occurrences] = {}
+
+    @classmethod
+    def load(
+        cls,
+        path: str,
+        *,
+        device: str = "auto",
+        dtype: str = "auto",
+        max_num_seqs: int = 64,
+        threads: int = 0,
+        name: str | None = None,
+        backend: str = "transformers",
+    ) -> TransformersModel:
+        """Load from a folder or a hub name. `threads`: CPU threads; 0 takes one for a small model, for others
+        what torch chooses.
+
+        Raises ModelError for anything that keeps the model from loading or from being steered exactly."""
+        found = load_pretrained(path, device, dtype)
+        parameters = sum(parameter.numel() for parameter in found.model.parameters())
+        if threads or parameters <= ONE_THREAD:
+            torch.set_num_threads(threads or 1)
+        try:
+            with memory_errors(path):
+                network = Network(found.model)
+                check_network(network)
+        except (ValueError, TypeError, AttributeError, RuntimeError) as error:
+            raise ModelError(
+                what=f"this architecture cannot be steered: {error}",
+                where=f"{path} ({type(found.model).__name__})",
+                mend="use a decoder-only model that keeps key/values, such as Qwen2, Llama or Gemma",
+            ) from error
+        info = ModelInfo(
+            name=name or path,
+            backend=backend,
+            device=str(network.device),
+            dtype=str(network.dtype).removeprefix("torch."),
+            num_layers=network.num_layers,
+            hidden_size=network.hidden_size,
+            vocab_size=network.vocab_size,
+            parameters=parameters,
+            fingerprint=found.fingerprint,
+        )
+        return cls(network, HfTokenizer(found.tokenizer, found.eos), info, max_num_seqs)
+
+    @property
+    def info(self) -> ModelInfo:
+        """Identity of the loaded model."""
+        return self._info
+
+    @property
+    def tokenizer(self) -> HfTokenizer:
+        """Its text side."""
+        return self._tokenizer
+
+    @torch.inference_mode()
+    @memory_errors("generating")
+    def generate(
+        self,
+        requests: Sequence[Request],
+        *,
+        logits_processor: LogitsProcessor | None = None,
+        checkpoint: Callable[[], None] | None = None,
+    ) -> list[Completion]:
+        """One completion a request, in order. Requests of one prompt share its prefill."""
+        for index, request in enumerate(requests):
+            if not request.prompt:
+                raise ValueError(f"request {index} has an empty prompt: there is no token to continue")
+            self._check_layers(request.capture_layers)
+        order = sorted(
+            range(len(requests)), key=lambda i: (len(requests[i].prompt), tuple(requests[i].prompt))
+        )
+        found: dict[int, Completion] = {}
+        for chunk in chunks(order, self.max_num_seqs):
+            if checkpoint is not None:
+                checkpoint()
+            jobs = self._jobs([requests[index] for index in chunk])
+            decoding = Decoding(self.network, self._tokenizer, self._find, jobs, logits_processor, checkpoint)
+            found.update(zip(chunk, decoding.run(), strict=True))
+        return [found[index] for index in range(len(requests))]
+
+    def _jobs(self, requests: Sequence[Request]) -> list[Job]:
+        rows: dict[tuple[int, ...], PrefixRow] = {}
+        for request in requests:
+            prompt = tuple(request.prompt)
+            if prompt not in rows:
+                rows[prompt] = PrefixRow(last_token=prompt[-1], pending=list(prompt))
+        run_pending(self.network, list(rows.values()), self.max_num_seqs)
+        return [_job(request, rows[tuple(request.prompt)]) for request in requests]
+
+    @torch.inference_mode()
+    @memory_errors("reading states")
+    def states(
+        self, sequences: Sequence[Sequence[int]], positions: Sequence[Sequence[int]], layers: Sequence[int]
+    ) -> list[NDArray[np.float32]]:
+        """Residual stream of whole sequences at the named positions: (len(positions[i]), len(layers), d)."""
+        self._check_layers(layers)
+        places = [
+            from_front(wanted, len(tokens)) for tokens, wanted in zip(sequences, positions, strict=True)
+        ]
+        empty = np.zeros((0, len(layers), self.network.hidden_size), dtype=np.float32)
+        found = [empty] * len(sequences)
+        # What lies behind the last wanted token cannot reach it.
+        needed = [
+            list(tokens[: max(wanted) + 1]) if wanted else []
+            for tokens, wanted in zip(sequences, places, strict=True)
+        ]
+        used = [index for index, tokens in enumerate(needed) if tokens and layers]
+        for group in similar_lengths([len(needed[index]) for index in used], self.max_num_seqs):
+            batch = [used[member] for member in group]
+            parts = self.network.states([needed[i] for i in batch], [places[i] for i in batch], layers)
+            for index, part in zip(batch, parts, strict=True):
+                found[index] = part
+        return found
+
+    def open(self, prompts: Sequence[Sequence[int]]) -> SharedPrefixes:
+        """Open prefixes to branch from and extend."""
+        return SharedPrefixes(self.network, self._tokenizer, self._find, prompts, self.max_num_seqs)
+
+    def _find(self, needle: str) -> Occurrences:
+        if needle not in self._occurrences:
+            self._occurrences[needle] = Occurrences(self._tokenizer, needle, self.network.vocab_size)
+        return self._occurrences[needle]
+
+    def _check_layers(self, layers: Sequence[int]) -> None:
+        for layer in layers:
+            if not 0 <= layer < self.network.num_layers:
+                raise ValueError(f"layer {layer}, the model has layers 0 to {self.network.num_layers - 1}")
+
+
+def _job(request: Request, row: PrefixRow) -> Job:
+    assert row.ran is not None
+    return Job(
+        prefix=row.version,
+        kv=row.ran.kv,
+        last_token=row.last_token,
+        logits=row.ran.logits,
+        sampling=request.sampling,
+        seed=request.seed,
+        steer=request.steer,
+        capture_layers=request.capture_layers,
+        capture_after=request.capture_after,
+    )

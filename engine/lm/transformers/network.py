@@ -1,0 +1,172 @@
+"""One forward pass over rows of different lengths: everything that is asked of a model comes down to this."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from engine.lm.decoder_layers import decoder_layers
+from engine.lm.transformers.attention_mask import additive, mask_for, mask_kinds
+from engine.lm.transformers.capture_hook import capturing, last_column
+from engine.lm.transformers.grouped_attention import use_grouped_attention
+from engine.lm.transformers.kv_cache import BatchKv, KvProbe, RowKv, joined
+
+
+@dataclass
+class Prefilled:
+    """A row's key/values over all its tokens, the next token's logits (vocab,) in float32, and the residual
+    stream of every layer at the last token (layers, hidden_size)."""
+
+    kv: RowKv
+    logits: Tensor
+    states: Tensor
+
+
+class Network:
+    """A frozen causal model in eval mode on one device."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model.eval()
+        self.config = model.config.get_text_config()
+        self.layers = decoder_layers(model, int(self.config.num_hidden_layers))
+        self.kinds = mask_kinds(self.config)
+        use_grouped_attention(model)
+        parameter = next(model.parameters())
+        self.device: torch.device = parameter.device
+        self.dtype: torch.dtype = parameter.dtype
+        probe = KvProbe()
+        logits = self._probe(probe)
+        self.layout = probe.layout()
+        self.vocab_size = int(logits.shape[-1])
+        self.hidden_size = int(self.config.hidden_size)
+
+    @property
+    def num_layers(self) -> int:
+        return len(self.layers)
+
+    @torch.inference_mode()
+    def _probe(self, probe: KvProbe) -> Tensor:
+        tokens = torch.zeros((1, 2), dtype=torch.long, device=self.device)
+        positions = torch.arange(2, device=self.device)[None]
+        return self._run(tokens, positions, probe, mask_for(self.kinds, positions, positions, self.dtype))
+
+    def _run(self, tokens: Tensor, positions: Tensor, kv: Any, mask: Any) -> Tensor:
+        """Logits (rows, vocab) in float32 after the last column."""
+        output = self.model(
+            input_ids=tokens,
+            position_ids=positions,
+            attention_mask=mask,
+            past_key_values=kv,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        return output.logits[:, -1].float()
+
+    def prefill(self, pending: Sequence[Sequence[int]], cached: Sequence[RowKv | None]) -> list[Prefilled]:
+        """Run each row's pending tokens behind what it has cached, all rows in one pass."""
+        widths = np.array([len(tokens) for tokens in pending])
+        lengths = np.array([0 if kv is None else kv.length for kv in cached])
+        before, width = int(lengths.max()), int(widths.max())
+        positions = torch.from_numpy(_prefill_positions(lengths, widths)).to(self.device)
+        kv = BatchKv(self.layout, positions, used=before)
+        for row, part in enumerate(cached):
+            if part is not None:
+                kv.load(row, part, before)
+        tokens = torch.from_numpy(_right_aligned(pending, width)).to(self.device)
+        queries = positions[:, before:]
+        mask = mask_for(self.kinds, queries, positions, self.dtype)
+        with capturing(self.layers, range(self.num_layers), last_column) as found:
+            logits = self._run(tokens, queries.clamp(min=0), kv, mask)
+        states = torch.stack([found[layer] for layer in range(self.num_layers)], dim=1)
+        end = before + width
+        return [
+            Prefilled(_behind(part, kv.take(row, end - int(widths[row]), end)), logits[row], states[row])
+            for row, part in enumerate(cached)
+        ]
+
+    def start(self, rows: Sequence[Sequence[RowKv]], spare: int) -> BatchKv:
+        """A running batch over the rows' parts, with room for `spare` more tokens."""
+        lengths = [sum(part.length for part in parts) for parts in rows]
+        used = max(lengths)
+        columns = np.arange(used + spare)
+        positions = torch.from_numpy(columns[None] - (used - np.array(lengths))[:, None])
+        kv = BatchKv(self.layout, positions.to(self.device), used)
+        for row, parts in enumerate(rows):
+            end = used
+            for part in reversed(parts):
+                kv.load(row, part, end)
+                end -= part.length
+        return kv
+
+    def step(self, tokens: NDArray[np.int64], kv: BatchKv, full_mask: Tensor | None) -> Tensor:
+        """Feed one token a row: logits (rows, vocab) in float32. `full_mask` is `decode_mask`'s."""
+        if full_mask is None:
+            seen = kv.positions[:, : kv.used + 1]
+            mask = mask_for(self.kinds, seen[:, -1:], seen, self.dtype)
+        else:
+            mask = full_mask[..., : kv.used + 1]
+        queries = kv.positions[:, kv.used : kv.used + 1]
+        logits = self._run(torch.from_numpy(tokens)[:, None].to(self.device), queries, kv, mask)
+        kv.used += 1
+        return logits
+
+    def decode_mask(self, kv: BatchKv) -> Tensor | None:
+        """Mask of a one-token pass over all columns, (rows, 1, 1, capacity): the pass takes the part it has
+        reached. None for models with windows, whose mask moves with every token."""
+        return additive((kv.positions >= 0)[:, None, None], self.dtype) if self.kinds.is_full else None
+
+    def states(
+        self, sequences: Sequence[Sequence[int]], positions: Sequence[Sequence[int]], layers: Sequence[int]
+    ) -> list[NDArray[np.float32]]:
+        """Residual stream at named positions, without key/values or logits, in one pass:
+        (len(positions[i]), len(layers), hidden_size)."""
+        width = max(map(len, sequences))
+        tokens = torch.from_numpy(_left_aligned(sequences, width)).to(self.device)
+        places = torch.arange(width, device=self.device)[None]
+        # Padding stands on the right, where no earlier token looks: one mask serves all rows.
+        mask = mask_for(self.kinds, places, places, self.dtype)
+        rows = torch.tensor([row for row, wanted in enumerate(positions) for _ in wanted], device=self.device)
+        columns = torch.tensor([at for wanted in positions for at in wanted], device=self.device)
+        with capturing(self.layers, layers, lambda hidden: hidden[rows, columns]) as found:
+            self.model.base_model(
+                input_ids=tokens,
+                position_ids=places.expand(len(sequences), -1),
+                attention_mask=mask,
+                use_cache=False,
+            )
+        picked = torch.stack([found[layer].float() for layer in layers], dim=1).cpu().numpy()
+        return np.split(picked, np.cumsum([len(wanted) for wanted in positions])[:-1])
+
+
+def _behind(cached: RowKv | None, new: RowKv) -> RowKv:
+    return new if cached is None else joined([cached, new])
+
+
+def _prefill_positions(lengths: NDArray[np.int64], widths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Text positions of the columns of a pass: cached tokens end at column max(lengths), pending tokens at
+    the last one; -1 in the gaps. (rows, max(lengths) + max(widths))."""
+    before, width = int(lengths.max()), int(widths.max())
+    cached = np.arange(before)[None] - (before - lengths)[:, None]
+    pending = np.arange(width)[None] - (width - widths)[:, None]
+    pending = np.where(pending < 0, -1, pending + lengths[:, None])
+    return np.concatenate([np.maximum(cached, -1), pending], axis=1)
+
+
+def _right_aligned(sequences: Sequence[Sequence[int]], width: int) -> NDArray[np.int64]:
+    tokens = np.zeros((len(sequences), width), dtype=np.int64)
+    for row, sequence in enumerate(sequences):
+        tokens[row, width - len(sequence) :] = sequence
+    return tokens
+
+
+def _left_aligned(sequences: Sequence[Sequence[int]], width: int) -> NDArray[np.int64]:
+    tokens = np.zeros((len(sequences), width), dtype=np.int64)
+    for row, sequence in enumerate(sequences):
+        tokens[row, : len(sequence)] = sequence
+    return tokens

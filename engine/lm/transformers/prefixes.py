@@ -1,0 +1,163 @@
+"""Growing, unsteered prefixes that share their key/values among query state, probes and commit (DESIGN 5).
+
+A row holds key/values of all its tokens and what its last token's pass gave: residual stream and logits.
+Unsteered continuations start from those at no cost. Steered ones feed the last token once more, steered,
+over the key/values before it. What `extend` appends without key/values waits until it is asked for, then
+all rows run in one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from engine.lm.continuation import begun_end, cut, is_whole
+from engine.lm.device import memory_errors
+from engine.lm.occurrences import Occurrences
+from engine.lm.protocol import Branch, Completion, Tokenizer
+from engine.lm.transformers.batching import chunks, similar_lengths
+from engine.lm.transformers.decoding import Decoding, Job, Kept
+from engine.lm.transformers.kv_cache import joined
+from engine.lm.transformers.network import Network, Prefilled
+
+
+@dataclass
+class PrefixRow:
+    """One prefix. `ran` is its last pass, which covers all tokens, or all before `pending`."""
+
+    last_token: int
+    pending: list[int]
+    ran: Prefilled | None = None
+    version: object = field(default_factory=object)
+    """Replaced as the prefix grows: key/values kept from an earlier one do not fit."""
+
+
+def run_pending(network: Network, rows: Sequence[PrefixRow], max_rows: int) -> None:
+    """Bring rows up to date, unsteered, those of similar pending length in one pass."""
+    waiting = list({id(row): row for row in rows if row.pending}.values())
+    for group in similar_lengths([len(row.pending) for row in waiting], max_rows):
+        batch = [waiting[index] for index in group]
+        cached = [None if row.ran is None else row.ran.kv for row in batch]
+        for row, ran in zip(batch, network.prefill([row.pending for row in batch], cached), strict=True):
+            row.ran = ran
+            row.pending = []
+
+
+class SharedPrefixes:
+    """`Prefixes` of the transformers backend."""
+
+    def __init__(
+        self,
+        network: Network,
+        tokenizer: Tokenizer,
+        find: Callable[[str], Occurrences],
+        prompts: Sequence[Sequence[int]],
+        max_rows: int,
+    ) -> None:
+        self._network = network
+        self._tokenizer = tokenizer
+        self._find = find
+        self._max_rows = max_rows
+        self._rows: dict[int, PrefixRow] = {}
+        for index, prompt in enumerate(prompts):
+            if not prompt:
+                raise ValueError(f"prompt {index} is empty: there is no token to continue")
+            self._rows[index] = PrefixRow(last_token=prompt[-1], pending=list(prompt))
+
+    @torch.inference_mode()
+    @memory_errors("reading states")
+    def states(self, rows: Sequence[int], layers: Sequence[int]) -> NDArray[np.float32]:
+        """Residual stream at each prefix's last token: (len(rows), len(layers), hidden_size)."""
+        if not rows:
+            return np.zeros((0, len(layers), self._network.hidden_size), dtype=np.float32)
+        found = self._up_to_date(rows)
+        stacked = torch.stack([ran.states for ran in found])
+        wanted = torch.tensor(list(layers), device=stacked.device, dtype=torch.long)
+        return stacked[:, wanted].float().cpu().numpy()
+
+    @torch.inference_mode()
+    @memory_errors("continuing prefixes")
+    def branch(self, branches: Sequence[Branch]) -> list[Completion]:
+        """Continue prefixes without changing them."""
+        self._up_to_date([branch.row for branch in branches])
+        done: dict[int, Completion] = {}
+        jobs: dict[int, Job] = {}
+        for index, branch in enumerate(branches):
+            begun = self._begun(branch)
+            if begun is not None and is_whole(begun, branch):
+                done[index] = begun if branch.keep else replace(begun, kept=None)
+            else:
+                jobs[index] = self._job(branch, begun)
+        for chunk in chunks(list(jobs), self._max_rows):
+            decoding = Decoding(self._network, self._tokenizer, self._find, [jobs[index] for index in chunk])
+            done.update(zip(chunk, decoding.run(), strict=True))
+        return [done[index] for index in range(len(branches))]
+
+    @torch.inference_mode()
+    def extend(self, row: int, committed: Completion) -> None:
+        """Append a continuation's tokens, with its key/values where they were kept."""
+        if not committed.tokens:
+            return
+        prefix = self._rows[row]
+        if committed.kept is None:
+            prefix.pending += committed.tokens
+        else:
+            ran = self._ran(row)
+            kv = self._kept(row, committed).kv
+            ran.kv = joined([ran.kv.part(0, ran.kv.length - 1), kv])
+            prefix.pending = committed.tokens[-1:]
+        prefix.last_token = committed.tokens[-1]
+        prefix.version = object()
+
+    def close(self, rows: Sequence[int]) -> None:
+        """Forget rows that are done."""
+        for row in rows:
+            self._rows.pop(row, None)
+
+    def _up_to_date(self, rows: Sequence[int]) -> list[Prefilled]:
+        run_pending(self._network, [self._rows[row] for row in rows], self._max_rows)
+        return [self._ran(row) for row in rows]
+
+    def _ran(self, row: int) -> Prefilled:
+        prefix = self._rows[row]
+        if prefix.ran is None or prefix.pending:
+            raise ValueError(f"row {row} has not run yet, so nothing kept can belong to it")
+        return prefix.ran
+
+    def _kept(self, row: int, completion: Completion) -> Kept:
+        kept = completion.kept
+        if not isinstance(kept, Kept):
+            raise ValueError(f"this continuation of row {row} was not kept: branch it with `keep`")
+        if kept.prefix is not self._rows[row].version:
+            raise ValueError(f"these key/values continue another prefix than row {row} as it is now")
+        return kept
+
+    def _job(self, branch: Branch, begun: Completion | None) -> Job:
+        prefix = self._rows[branch.row]
+        ran = self._ran(branch.row)
+        return Job(
+            prefix=prefix.version,
+            kv=ran.kv,
+            last_token=prefix.last_token,
+            logits=ran.logits,
+            sampling=branch.sampling,
+            seed=branch.seed,
+            steer=branch.steer,
+            keep=branch.keep,
+            begun=begun,
+        )
+
+    def _begun(self, branch: Branch) -> Completion | None:
+        """What was begun, cut to where this branch's own stop and budget would have ended it."""
+        begun = branch.begun
+        if begun is None or not begun.tokens:
+            return None
+        kept = self._kept(branch.row, begun)
+        end = begun_end(begun, branch.sampling, self._find)
+        if end is None:
+            return begun
+        return cut(begun, *end, self._tokenizer, Kept(kept.prefix, kept.kv.part(0, end[0])))

@@ -1,0 +1,1 @@
+"""Processes that are started and that leave nothing behind."""

@@ -1,0 +1,225 @@
+"""A run's folder `outputs/<name>/<run_id>/`: its paths, its record `run.json`, and what state it is in.
+
+Light on purpose (standard library and msgspec), because the console reads it before anything else.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from engine.errors import RunError
+from engine.files import write_atomic
+from engine.run.lock import HUNG_AFTER, LockInfo, read_lock
+
+RECORD_VERSION = 1
+
+
+class StageRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A stage of a run. `status`: pending, running, finished, stopped, failed; `seconds` over all attempts."""
+
+    status: str = "pending"
+    seconds: float = 0.0
+    summary: dict[str, float | int | str] = {}
+    files: list[str] = []
+
+
+class RunRecord(msgspec.Struct, kw_only=True):
+    """`run.json`. `status`: prepared, running, paused, finished, stopped, failed. `config` is the resolved one.
+
+    `seeds` holds the run's seed; every draw's seed follows from it (`engine.seeds`). `failure` says what went
+    wrong in one line, if the last attempt failed.
+    """
+
+    record_version: int = RECORD_VERSION
+    name: str
+    run_id: str
+    status: str = "prepared"
+    created: float
+    updated: float
+    attempts: int = 0
+    seeds: dict[str, int]
+    stages: dict[str, StageRecord]
+    versions: dict[str, str]
+    config: dict[str, Any]
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """Where things are in a run's folder."""
+
+    path: Path
+
+    @property
+    def record(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.yaml"
+
+    @property
+    def events(self) -> Path:
+        return self.path / "events.jsonl"
+
+    @property
+    def control(self) -> Path:
+        return self.path / "control.sock"
+
+    @property
+    def lock(self) -> Path:
+        return self.path / "worker.lock"
+
+    @property
+    def worker_log(self) -> Path:
+        return self.path / "worker.log"
+
+    def read(self) -> RunRecord:
+        """The record. Raises RunError if this is no run, or one of a newer program."""
+        try:
+            found = msgspec.json.decode(self.record.read_bytes(), type=RunRecord)
+        except OSError as error:
+            what = f"this is not a run: {error.strerror}"
+            mend = "name a run's folder, `<outputs>/<name>/<run id>`"
+            raise RunError(what=what, where=str(self.record), mend=mend) from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            what = f"this is not a run's record: {error}"
+            mend = "restore the file, or start a new run"
+            raise RunError(what=what, where=str(self.record), mend=mend) from error
+        if found.record_version > RECORD_VERSION:
+            what = f"record version {found.record_version}, this program knows {RECORD_VERSION}"
+            raise RunError(what=what, where=str(self.record), mend="update steer-tui")
+        return found
+
+    def write(self, record: RunRecord) -> None:
+        """Replace the record, atomically."""
+        record.updated = time.time()
+        write_atomic(self.record, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """A run's record together with whether its worker lives.
+
+    `state`: prepared, running, paused, finished, stopped, failed as recorded; *interrupted* when the worker
+    vanished without a last word; *hung* (presumed) when it lives and its heartbeat is old. `heartbeat_age` is
+    in seconds, None without a living worker.
+    """
+
+    directory: RunDirectory
+    record: RunRecord
+    state: str
+    pid: int | None = None
+    host: str = ""
+    heartbeat_age: float | None = None
+    failure: str = ""
+
+    @property
+    def alive(self) -> bool:
+        """Whether a worker is there."""
+        return self.pid is not None
+
+
+def inspect(path: Path) -> RunStatus:
+    """What state a run is in. Raises RunError if `path` is no run."""
+    directory = RunDirectory(path)
+    record = directory.read()
+    lock = read_lock(directory.lock)
+    if lock is None or not lock.alive:
+        state, failure = _state_of_dead(record, lock)
+        return RunStatus(directory, record, state, failure=failure)
+    if lock.age > HUNG_AFTER:
+        state = "hung"
+    else:
+        state = record.status if record.status == "paused" else "running"
+    return RunStatus(directory, record, state, lock.pid, lock.host, lock.age)
+
+
+def _state_of_dead(record: RunRecord, lock: LockInfo | None) -> tuple[str, str]:
+    if record.status not in ("running", "paused"):
+        return record.status, record.failure
+    if lock is not None and lock.last_words:
+        return "failed", lock.last_words
+    return "interrupted", ""
+
+
+def create_run(
+    outputs: Path,
+    name: str,
+    *,
+    seed: int,
+    stages: Sequence[str],
+    config: Mapping[str, Any],
+    config_text: str,
+    versions: Mapping[str, str],
+) -> RunDirectory:
+    """Make the folder of a new run: record and configuration. Raises DiskError where it cannot be written."""
+    now = time.time()
+    run_id = new_run_id(now)
+    directory = RunDirectory(outputs / name / run_id)
+    write_atomic(directory.config, config_text)
+    directory.write(
+        RunRecord(
+            name=name,
+            run_id=run_id,
+            created=now,
+            updated=now,
+            seeds={"run": seed},
+            stages={stage: StageRecord() for stage in stages},
+            versions=dict(versions),
+            config=dict(config),
+        )
+    )
+    return directory
+
+
+def new_run_id(now: float) -> str:
+    """Sortable: UTC to the second, and four random characters against a second run in it."""
+    return datetime.fromtimestamp(now, UTC).strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(2)
+
+
+def discover(outputs: Path) -> list[RunStatus]:
+    """All runs below `outputs`, newest first. Whatever is not a run is passed over."""
+    found: list[RunStatus] = []
+    for path in _folders(outputs):
+        for candidate in _folders(path):
+            try:
+                found.append(inspect(candidate))
+            except RunError:
+                continue
+    return sorted(found, key=lambda run: (run.record.created, run.record.run_id), reverse=True)
+
+
+def find_run(text: str, outputs: Path) -> RunDirectory:
+    """The run meant by a path, a run id, or an experiment's name or folder (its newest run).
+
+    Raises RunError naming what was looked for.
+    """
+    given = Path(text)
+    if (given / "run.json").exists():
+        return RunDirectory(given)
+    below = [run for run in discover(given.parent) if run.directory.path.parent == given]
+    named = [run for run in discover(outputs) if text in (run.record.run_id, run.record.name)]
+    matches = below or named or discover(given)
+    if not matches:
+        mend = "name a run's folder or id; `steer-tui` lists the runs of the outputs folder"
+        raise RunError(what="there is no such run", where=f"{text} (also looked below {outputs})", mend=mend)
+    return matches[0].directory
+
+
+def _folders(path: Path) -> list[Path]:
+    """The folders in `path`, in order; links that lead nowhere and what cannot be read are no folders."""
+    try:
+        names = sorted(os.listdir(path))
+    except OSError:
+        return []
+    return [path / name for name in names if os.path.isdir(path / name)]

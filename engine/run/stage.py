@@ -1,0 +1,117 @@
+"""What a stage is, and what it is given: configuration, run directory, events, checkpoints, seeds, a model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from engine.config.config import Config
+from engine.config.model import ModelSection
+from engine.events import Event, Notice, StageProgress, StageStarted
+from engine.lm.protocol import LanguageModel, ModelInfo
+from engine.scale.model_identity import ModelIdentity
+from engine.scale.work import FoundT, ItemT, Keep, Over, Place, Role, Spread, Work, in_process
+from engine.seeds import derive_seed
+from engine.servers.known_servers import KnownServers
+
+if TYPE_CHECKING:
+    from engine.config.openai import OpenAISection
+    from engine.servers.client import OpenAIClient
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """`summary`: figures by name; `files`: what was written, relative to the run directory."""
+
+    summary: dict[str, float | int | str] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+
+
+class Stage(Protocol):
+    """A step of a run: (config, run directory) -> files and events. What it has finished it never does again."""
+
+    name: str
+
+    def run(self, context: StageContext) -> StageResult:
+        """Do, or go on with, the stage's work."""
+        ...
+
+
+@dataclass
+class StageContext:
+    """A stage's only way to the outside.
+
+    `run_dir`: where the run lives; a system writes below `run_dir / <system>`. `emit` logs an event;
+    `checkpoint` is called between items: it blocks while paused and raises `StopRequested` on stop.
+    `boundary` stands where a larger unit of work ends (an iteration): there it also stops for "stop after this".
+    `load_model` loads a language model once for all stages of a worker. `spread` says where work is done.
+    `servers` is what the roles know of the servers they ask. `clock` gives seconds, of which none pass in a pause.
+    """
+
+    stage: str
+    config: Config
+    run_dir: Path
+    emit: Callable[[Event], None]
+    checkpoint: Callable[[], None]
+    load_model: Callable[[ModelSection], LanguageModel]
+    boundary: Callable[[], None] = lambda: None
+    spread: Spread = in_process
+    servers: KnownServers = field(default_factory=KnownServers)
+    clock: Callable[[], float] = time.monotonic
+    _started: float = 0.0
+    _tokens: int = 0
+    _done: int = 0
+
+    def model(self) -> LanguageModel:
+        """The run's own model."""
+        return self.load_model(self.config.model)
+
+    def model_info(self) -> ModelInfo:
+        """Of the run's own model, from where it is loaded anyway."""
+        return next(self.over(ModelIdentity(self.config.model))([None]))
+
+    def over(self, work: Work[ItemT, FoundT], keep: Keep = lambda found: None) -> Over[ItemT, FoundT]:
+        """Make `work` ready where the configuration wants it done. `keep` is given what work hands over early."""
+        return self.spread(work, self.here(keep))
+
+    def here(self, keep: Keep = lambda found: None) -> Place:
+        """What work may use in this process."""
+        return Place(
+            self.stage, self.load_model, self.checkpoint, self.emit, keep, self.servers, clock=self.clock
+        )
+
+    def client(
+        self, section: OpenAISection, role: Role, where: str, requests_per_minute: float = 0
+    ) -> OpenAIClient:
+        """As `Place.client`."""
+        return self.here().client(section, role, where, requests_per_minute)
+
+    def start(self, total: int, done: int = 0, unit: str = "items") -> None:
+        """Announce the stage's size and how much of it an earlier attempt left."""
+        self._started, self._tokens, self._done = self.clock(), 0, done
+        self.emit(StageStarted(total=total, done=done, unit=unit))
+
+    def progress(self, done: int, total: int, tokens: int = 0, note: str = "") -> None:
+        """Report `done` of `total`; `tokens` generated since the last report are summed up."""
+        self._tokens += tokens
+        self._done = done
+        elapsed = self.clock() - self._started
+        self.emit(
+            StageProgress(done=done, total=total, tokens=self._tokens, elapsed=round(elapsed, 3), note=note)
+        )
+
+    def notice(self, text: str, level: str = "info") -> None:
+        """Tell the user something."""
+        self.emit(Notice(text=text, level=level))
+
+    def seed(self, item: str, draw: int = 0) -> int:
+        """Seed of one random draw of this stage."""
+        return derive_seed(self.config.run.seed, self.stage, item, draw)
+
+    @property
+    def done(self) -> int:
+        """Items reported done."""
+        return self._done

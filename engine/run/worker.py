@@ -1,0 +1,301 @@
+"""The engine's process: takes a prepared run up, runs its stages in order, leaves it so that it can go on.
+
+It knows nothing of who started it. What it has to say goes into the event log, the record and, if neither can
+be written any more, into the lock file.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from engine.config.config import Config
+from engine.config.file import load_config
+from engine.errors import DiskError, SteerError, full_disk_errors
+from engine.events import (
+    SCHEMA_VERSION,
+    Event,
+    Header,
+    Notice,
+    StageFailed,
+    StageFinished,
+    StageProgress,
+    StageSkipped,
+    StageStarted,
+    StageStopped,
+    WorkerStarted,
+    WorkerStopped,
+)
+from engine.files import remove_unfinished
+from engine.lm.shared_models import SharedModels
+from engine.run.control import ControlServer
+from engine.run.directory import RunDirectory, RunRecord, StageRecord
+from engine.run.event_log import EventLog
+from engine.run.gate import Gate, StopRequested
+from engine.run.lock import RunLock
+from engine.run.registry import resolve_stage
+from engine.run.stage import Stage, StageContext
+from engine.run.stop_signals import stop_signals
+from engine.scale.spread import spreading
+from engine.scale.work import Spread
+from engine.servers.known_servers import KnownServers
+from engine.servers.usage import UsageBook
+from engine.versions import versions
+
+FINISHED, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 130
+"""Exit codes."""
+
+_HEARTBEAT_SECONDS = 1.0
+_log = logging.getLogger(__name__)
+
+
+def run_worker(path: Path) -> int:
+    """Work on the run in `path` until it is through, stopped or failed; the exit code says which.
+
+    Raises RunError if there is no run, or another worker is at work on it.
+    """
+    directory = RunDirectory(path.absolute())
+    record = directory.read()
+    lock = RunLock(directory.lock)
+    try:
+        return Worker(directory, record, lock).run()
+    finally:
+        lock.release()
+
+
+class Worker:
+    """One attempt at a run."""
+
+    def __init__(self, directory: RunDirectory, record: RunRecord, lock: RunLock) -> None:
+        self._directory = directory
+        self._record = record
+        self._lock = lock
+        self._log: EventLog | None = None
+        self._gate = Gate(self._emit, self._note_status)
+        self._servers = KnownServers(UsageBook(directory.path, self._emit))
+        self._stage = ""
+        self._progress: dict[str, Any] = {}
+
+    def run(self) -> int:
+        """Run what is left of the run. Never raises for what goes wrong in it."""
+        try:
+            with stop_signals(self._gate.stop, lambda: os._exit(STOPPED)):
+                code = self._attempt()
+        except Exception as error:
+            code = self._fail(error)
+        self._close_log()
+        return code
+
+    def _attempt(self) -> int:
+        self._open_log()
+        config = load_config(self._directory.config)
+        self._begin(config)
+        stages = [(name, self._make(name)) for name in config.run.stages]
+        models = SharedModels(self._emit)
+        with self._heartbeat(), self._control():
+            try:
+                with spreading(config.scale, self._directory.path / "scale") as spread:
+                    for name, stage in stages:
+                        self._run_stage(name, stage, config, models, spread)
+            except StopRequested:
+                return self._end("stopped", STOPPED)
+        return self._end("finished", FINISHED)
+
+    # ------------------------------------------------------------ stages
+
+    def _make(self, name: str) -> Stage | None:
+        done = self._stage_record(name).status == "finished"
+        return None if done else resolve_stage(name)
+
+    def _run_stage(
+        self, name: str, stage: Stage | None, config: Config, models: SharedModels, spread: Spread
+    ) -> None:
+        """Run one stage (None: it is finished). Raises whatever it raises."""
+        self._stage, self._progress = name, {}
+        if stage is None:
+            self._emit(StageSkipped())
+            return
+        self._gate.boundary()
+        record = self._stage_record(name)
+        record.status = "running"
+        self._write_record()
+        context = StageContext(
+            name, config, self._directory.path, self._emit, self._gate.checkpoint, models, self._gate.boundary,
+            spread, self._servers, self._gate.clock,
+        )  # fmt: skip
+        started = self._gate.clock()
+        try:
+            with full_disk_errors(self._directory.path):
+                result = stage.run(context)
+        except StopRequested:
+            record.status = "stopped"
+            self._emit(StageStopped(done=context.done))
+            raise
+        finally:
+            self._servers.usage.settle()
+            seconds = self._gate.clock() - started
+            record.seconds = round(record.seconds + seconds, 3)
+        self._emit(StageFinished(seconds=round(seconds, 3), summary=result.summary, files=result.files))
+        record.status, record.summary, record.files = "finished", result.summary, result.files
+        self._write_record()
+
+    # ------------------------------------------------------------ beginning and end
+
+    def _open_log(self) -> None:
+        record = self._record
+        header = Header(
+            schema_version=SCHEMA_VERSION,
+            name=record.name,
+            run_id=record.run_id,
+            seed=record.seeds.get("run", 0),
+            stages=list(record.stages),
+            versions=record.versions,
+        )
+        self._log = EventLog(self._directory.events, header)
+
+    def _begin(self, config: Config) -> None:
+        remove_unfinished(self._directory.path)
+        record = self._record
+        record.status, record.failure = "running", ""
+        record.attempts += 1
+        for name in config.run.stages:
+            self._stage_record(name)
+        self._write_record()
+        self._emit(WorkerStarted(pid=os.getpid(), attempt=record.attempts, stages=config.run.stages))
+        changed = _differences(record.versions, versions())
+        if changed and record.attempts > 1:
+            text = f"the run was begun with other versions ({changed}): results may differ"
+            self._emit(Notice(text=text, level="warning"))
+
+    def _end(self, status: str, code: int) -> int:
+        self._stage = ""
+        self._record.status = status
+        self._write_record()
+        self._emit(WorkerStopped(status=status, kept=str(self._directory.path)))
+        return code
+
+    def _fail(self, error: Exception) -> int:
+        """Say what went wrong wherever it can still be said."""
+        event, code = describe_failure(error)
+        line = one_line(event)
+        _log.error(line, exc_info=None if isinstance(error, SteerError) else error)
+        if self._stage:
+            self._stage_record(self._stage).status = "failed"
+        self._record.status, self._record.failure = "failed", line
+        ended = WorkerStopped(status="failed", kept=str(self._directory.path))
+        for say in (lambda: self._emit(event), self._write_record, lambda: self._emit_of_run(ended)):
+            try:
+                say()
+            except (SteerError, OSError):
+                self._lock.say(line)
+        return code
+
+    def _close_log(self) -> None:
+        if self._log is not None:
+            with suppress(SteerError, OSError):
+                self._log.close()
+
+    # ------------------------------------------------------------ what goes on beside the stages
+
+    @contextmanager
+    def _heartbeat(self) -> Iterator[None]:
+        """Show every second that the process lives, and bring the log to the disk."""
+        over = threading.Event()
+
+        def beat() -> None:
+            while not over.wait(_HEARTBEAT_SECONDS):
+                self._lock.beat()
+                if self._log is not None:
+                    with suppress(SteerError, OSError):  # the log raises it again at the next event
+                        self._log.sync()
+
+        thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    @contextmanager
+    def _control(self) -> Iterator[None]:
+        """Take commands. A run without a socket still runs: signals stop it."""
+        try:
+            server = ControlServer(self._directory.control, self._gate, self._status)
+        except OSError as error:
+            text = f"no control socket ({error}): this run can be stopped by signal, not paused"
+            self._emit(Notice(text=text, level="warning"))
+            yield
+            return
+        try:
+            yield
+        finally:
+            server.close()
+
+    def _status(self) -> dict[str, Any]:
+        state = {"pid": os.getpid(), "state": self._gate.state, "stage": self._stage}
+        return state | {"attempt": self._record.attempts} | self._progress
+
+    # ------------------------------------------------------------ log and record
+
+    def _emit(self, event: Event) -> None:
+        if isinstance(event, StageStarted):
+            self._progress = {"done": event.done, "total": event.total, "unit": event.unit}
+        elif isinstance(event, StageProgress):
+            self._progress = self._progress | {"done": event.done, "total": event.total}
+        if self._log is not None:
+            self._log.emit(event, self._stage)
+
+    def _emit_of_run(self, event: Event) -> None:
+        self._stage = ""
+        self._emit(event)
+
+    def _note_status(self, status: str) -> None:
+        self._record.status = status
+        self._write_record()
+
+    def _stage_record(self, name: str) -> StageRecord:
+        return self._record.stages.setdefault(name, StageRecord())
+
+    def _write_record(self) -> None:
+        self._directory.write(self._record)
+
+
+def describe_failure(error: Exception) -> tuple[StageFailed, int]:
+    """The event that tells of `error`, and the exit code: 2 for what the user can mend, 1 for a full disk and
+    for what the program did not foresee."""
+    if isinstance(error, SteerError):
+        code = FAILED if isinstance(error, DiskError) else BAD_INPUT
+        return StageFailed(what=error.what, where=error.where, mend=error.mend), code
+    text = "".join(traceback.format_exception(error))
+    event = StageFailed(
+        what=f"{type(error).__name__}: {error}",
+        where=_innermost(error.__traceback__),
+        mend="the program did not foresee this: worker.log has the traceback; what was finished is kept",
+        traceback=text,
+    )
+    return event, FAILED
+
+
+def one_line(event: StageFailed) -> str:
+    """`what (where): mend`."""
+    where = f" ({event.where})" if event.where else ""
+    mend = f": {event.mend}" if event.mend else ""
+    return " ".join(f"{event.what}{where}{mend}".split())
+
+
+def _innermost(frames: TracebackType | None) -> str:
+    summary = traceback.extract_tb(frames)
+    return f"{summary[-1].filename}:{summary[-1].lineno}" if summary else ""
+
+
+def _differences(before: dict[str, str], now: dict[str, str]) -> str:
+    names = sorted(name for name in before.keys() & now.keys() if before[name] != now[name])
+    return ", ".join(f"{name} {before[name]}, now {now[name]}" for name in names)

@@ -1,0 +1,1 @@
+"""Asking servers that speak OpenAI's chat completions."""

@@ -1,0 +1,392 @@
+"""A language model behind an OpenAI-compatible server: requests, retries, and what they cost.
+
+The one client of every role (reflector, judge, controller, model, vision). The key is read from the environment when
+the client is made, is handed to the library, and is struck out of every text that leaves this file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from engine.errors import ConfigError, Problem, SteerError
+from engine.servers.address import address_secrets, is_address, is_local, shown_address
+from engine.servers.background import LOOK_EVERY, finish
+from engine.servers.completion import Reply, Spent, Unusable, read_completion, usable_json
+from engine.servers.key import NO_KEY, fits_header
+from engine.servers.known_servers import KnownServers
+from engine.servers.refusal import refusal_text
+from engine.servers.request_form import Asked, Message, RequestForm, Schema, other_form
+from engine.servers.request_rate import RequestRate
+from engine.servers.retry_after import LONGEST_WAIT, retry_after
+from engine.servers.usage import Outcome, RequestRecord
+
+_OPENAI = "https://api.openai.com/v1"
+"""Said, as the library would look for another address in the environment."""
+_SHORTEST_KEY = 8
+"""What stands for a key where none is wanted (`EMPTY`, `x`) is shorter, and part of other words."""
+_FIRST_WAIT = 1.0
+_LONGEST_QUOTE = 200
+_PASSING = {408: "the server waited too long for the request", 409: "the server is busy with another request",
+            429: "the server is overloaded or a limit is reached"}  # fmt: skip
+
+
+class ServerFailed(SteerError):
+    """No usable answer could be had, however often it was asked: `calls` times."""
+
+    calls = 1
+
+
+class OpenAIConfig(Protocol):
+    """What is read of a configuration."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def base_url(self) -> str | None: ...
+    @property
+    def api_key_env(self) -> str: ...
+    @property
+    def timeout(self) -> float: ...
+    @property
+    def retries(self) -> int: ...
+    @property
+    def concurrency(self) -> int: ...
+    @property
+    def max_tokens(self) -> int: ...
+    @property
+    def temperature(self) -> float: ...
+    @property
+    def price_prompt(self) -> float: ...
+    @property
+    def price_completion(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """What went wrong. `wait`: seconds the server asks for; `final`: asking again is of no use; `adapted`: the
+    request was refused for its form, which is another now. Tokens as in `Reply`: an answer of no use costs, too."""
+
+    what: str
+    wait: float | None = None
+    final: bool = False
+    adapted: bool = False
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+@dataclass
+class _Waiting:
+    """Seconds before the request under way, and with it."""
+
+    before: float = 0.0
+    began: float = 0.0
+
+
+class OpenAIClient:
+    """Safe to be used from several threads."""
+
+    def __init__(
+        self,
+        config: OpenAIConfig,
+        where: str,
+        sleep: Callable[[float], None] | None = None,
+        checkpoint: Callable[[], None] = lambda: None,
+        notice: Callable[[str], None] = lambda text: None,
+        requests_per_minute: float = 0,
+        *,
+        stage: str = "",
+        role: str = "",
+        servers: KnownServers | None = None,
+    ) -> None:
+        """`where` names the configuration's section in errors; 0 `requests_per_minute` are as many as there are.
+
+        `checkpoint` may block or raise and is called all the while a reply or the next attempt is waited for, by
+        one thread at a time. `notice` is told what a user should know of the server. `servers`: what other roles
+        know of it, too; `stage` and `role` say for whom its requests are counted. Raises ConfigError without a key
+        for any server but one on this machine.
+        """
+        key = _key(config, where, notice)
+        from openai import (
+            AsyncOpenAI,
+            DefaultAsyncHttpxClient,
+        )  # a second: only who asks a server waits for it
+
+        for name in ("httpx", "httpx2"):  # they log whole addresses
+            logging.getLogger(name).setLevel(logging.WARNING)
+        self._config, self._where, self._stage, self._role = config, where, stage, role
+        self._sleep = sleep or self._sleep_looking
+        self._checkpoint, self._notice = checkpoint, notice
+        self._one_at_a_time = threading.Lock()
+        self._secrets = [key] * bool(key) + address_secrets(config.base_url or "")
+        servers = servers or KnownServers()
+        self._usage = servers.usage
+        self._known = servers.server(config.base_url or "", config.model)
+        self._places = servers.places(config.base_url or "")
+        self._told_uncounted = False
+        self._rate = RequestRate(requests_per_minute)
+        self._client = AsyncOpenAI(
+            api_key=key or "none",
+            base_url=config.base_url or _OPENAI,
+            timeout=config.timeout,
+            max_retries=0,
+            # Where a server sends requests on to, nobody has said that they may go.
+            http_client=DefaultAsyncHttpxClient(follow_redirects=False),
+        )
+
+    def __repr__(self) -> str:
+        return f"OpenAIClient({self._config.model} at {self._server})"
+
+    @property
+    def _server(self) -> str:
+        return shown_address(self._config.base_url) if self._config.base_url else "OpenAI"
+
+    def complete(
+        self, messages: Sequence[Message], schema: Schema | None = None, seed: int | None = None
+    ) -> Reply:
+        """One completion; 408, 409, 429, 5xx, broken connections and answers that are no completion are tried
+        again. With a `schema` the server is held to it as far as it can be; the reader checks. Raises ServerFailed,
+        DiskError where requests cannot be counted, and whatever `checkpoint` raises.
+        """
+        asked = Asked(messages, self._config.max_tokens, self._config.temperature, schema, seed)
+        calls, tries, wait, waiting = 0, 0, _FIRST_WAIT, _Waiting()
+        tokens, cost = 0, 0.0
+        while True:
+            found = self._attempt(asked, calls + 1, tries, waiting)
+            calls += 1
+            tokens += (found.prompt_tokens or 0) + (found.completion_tokens or 0)
+            cost += self._cost(found) or 0.0
+            if isinstance(found, Reply):
+                return replace(found, spent=Spent(calls, tokens, cost))
+            waiting = _Waiting()
+            if found.adapted:
+                continue
+            tries += 1
+            if self._hopeless(found, tries):
+                attempts = "" if found.final else f" ({tries} attempts)"
+                raise self._failed(found.what + attempts, calls)
+            pause = found.wait or wait  # at once, again and again, is how attempts are used up
+            self._sleep(pause)
+            waiting.before += pause
+            wait = min(2 * wait, LONGEST_WAIT)
+
+    def _hopeless(self, found: _Failure, tries: int) -> bool:
+        return found.final or tries > self._config.retries
+
+    # ------------------------------------------------------------ waiting
+
+    def _look(self) -> None:
+        with self._one_at_a_time:
+            self._checkpoint()
+
+    def _sleep_looking(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self._look()
+            time.sleep(min(left, LOOK_EVERY))
+
+    # ------------------------------------------------------------ one request
+
+    def _attempt(self, asked: Asked, attempt: int, tries: int, waiting: _Waiting) -> Reply | _Failure:
+        """One request in its turn, and written down. `tries` failed before it."""
+        self._look()
+        turn = time.monotonic()
+        if ahead := self._rate.next_wait(turn):
+            self._sleep(ahead)
+        with self._places.one(self._config.concurrency, self._look):
+            waiting.began = time.monotonic()
+            waiting.before += waiting.began - turn
+            try:
+                found = self._once(asked)
+            except BaseException:
+                self._count(asked, _Failure("left while under way"), "stopped", attempt, waiting)
+                raise
+        if isinstance(found, Reply):
+            outcome: Outcome = "answered"
+        elif found.adapted:
+            outcome = "refused form"
+        else:
+            outcome = "failed" if self._hopeless(found, tries + 1) else "tried again"
+        self._count(asked, found, outcome, attempt, waiting)
+        return found
+
+    def _once(self, asked: Asked) -> Reply | _Failure:
+        """A reply, or what went wrong."""
+        import openai
+
+        form = self._known.form
+        try:
+            reply = read_completion(finish(self._send(asked, form), self._look))
+            return self._cleaned(reply, asked, form)
+        except openai.APIStatusError as error:
+            return self._refused(error.status_code, error, asked, form)
+        except (openai.APITimeoutError, TimeoutError):
+            return _Failure(f"no answer within {self._config.timeout:g} s")
+        except openai.APIConnectionError as error:
+            # The library's own words are "Connection error."; why it failed is in what it comes from.
+            return _Failure(self._told("the connection failed", error.__cause__ or error))
+        except Unusable as error:
+            return _Failure(
+                str(error), prompt_tokens=error.prompt_tokens, completion_tokens=error.completion_tokens
+            )
+        except (openai.APIError, ValueError, RecursionError) as error:
+            return _Failure(self._told("the answer cannot be read", error))
+        except Exception as error:  # a body that breaks off surfaces as an error of the transport library
+            if type(error).__module__.partition(".")[0] not in ("httpx", "httpx2", "httpcore", "httpcore2"):
+                raise
+            return _Failure(self._told("the connection broke", error))
+
+    async def _send(self, asked: Asked, form: RequestForm) -> str:
+        """The reply's body. The whole of it has `timeout` seconds: the library's own limit begins anew with
+        every byte."""
+        fields = form.body(asked)
+        async with asyncio.timeout(self._config.timeout):
+            raw = await self._client.chat.completions.with_raw_response.create(
+                model=self._config.model, **fields
+            )
+            return raw.text
+
+    def _refused(self, status: int, error: Any, asked: Asked, form: RequestForm) -> _Failure:
+        """What a status other than 2xx means."""
+        said = refusal_text(error.response.text)  # the library's own words leave most of it out
+        other = other_form(form, asked, status, said)
+        if other is not None:
+            self._learn(form, *other)
+            return _Failure(self._told(f"the form was refused ({status})", said), adapted=True)
+        if 300 <= status < 400:
+            there = error.response.headers.get("location", "")
+            to = shown_address(there) if is_address(there) else "another path"
+            return _Failure(self.scrub(f"the server sends requests on to {to} ({status})"), final=True)
+        if status in _PASSING or status >= 500:
+            what = self._told(f"{_PASSING.get(status, 'the server failed')} ({status})", said)
+            headers = error.response.headers
+            hopeless = headers.get("x-should-retry") == "false"
+            return _Failure(what, retry_after(headers, time.time()), final=hopeless)
+        return _Failure(self._told(f"the server refused the request ({status})", said), final=True)
+
+    def _learn(self, old: RequestForm, new: RequestForm, what: str) -> None:
+        if self._known.learn(old, new):
+            self._notice(f"{self._where}: {self._config.model} at {self._server} {what}")
+
+    def _cleaned(self, reply: Reply, asked: Asked, form: RequestForm) -> Reply:
+        """The reply without secrets: a server may repeat what it was sent."""
+        reply = replace(
+            reply,
+            text=self.scrub(reply.text, _SHORTEST_KEY),
+            refusal=self.scrub(reply.refusal, _SHORTEST_KEY),
+        )
+        if asked.schema is not None and not form.schema_in_prompt and not _is_json(reply):
+            told = "does not always reply in JSON: the schema is told in the prompt, too"
+            self._learn(form, replace(form, tell_schema=True), told)
+        return reply
+
+    def _cost(self, reply: Reply | _Failure) -> float | None:
+        """None where prices or tokens are not known."""
+        prompt, completion = self._config.price_prompt, self._config.price_completion
+        if reply.prompt_tokens is None or not (prompt or completion):
+            return None
+        return (reply.prompt_tokens * prompt + (reply.completion_tokens or 0) * completion) / 1e6
+
+    # ------------------------------------------------------------ telling
+
+    def _count(
+        self, asked: Asked, found: Reply | _Failure, outcome: Outcome, attempt: int, waiting: _Waiting
+    ) -> None:
+        """Write the request down for its stage and role."""
+        reply = found if isinstance(found, Reply) else None
+        uncounted = reply is not None and reply.prompt_tokens is None
+        if uncounted and not self._told_uncounted:
+            self._told_uncounted = True
+            self._notice(
+                f"{self._where}: {self._server} does not say how many tokens it used; characters are counted"
+            )
+        self._usage.take(
+            RequestRecord(
+                time=round(time.time(), 3), stage=self._stage, role=self._role,
+                server=self._server, model=self._config.model, outcome=outcome, attempt=attempt,
+                why=found.what if isinstance(found, _Failure) else "",
+                prompt_tokens=found.prompt_tokens,
+                completion_tokens=found.completion_tokens,
+                characters_sent=_characters(asked.messages) if uncounted else 0,
+                characters_received=len(reply.text) if reply and uncounted else 0,
+                seconds=round(time.monotonic() - waiting.began, 3), waited=round(waiting.before, 3),
+                cost=self._cost(found),
+            )
+        )  # fmt: skip
+
+    def _told(self, what: str, error: BaseException | str) -> str:
+        text = " ".join(self.scrub(str(error)).split())
+        return f"{what}: {text[:_LONGEST_QUOTE]}" if text else what
+
+    def scrub(self, text: str, shortest: int = 1) -> str:
+        """`text` without the key and what is secret of the address, as far as these are not shorter."""
+        for secret in self._secrets:
+            if len(secret) >= shortest:
+                text = text.replace(secret, "***")
+        return text
+
+    def _failed(self, what: str, calls: int) -> ServerFailed:
+        name = self._config.api_key_env
+        key = "" if name == NO_KEY else f", and the key in {name}"
+        failed = ServerFailed(
+            what=what,
+            where=f"{self._where}: {self._config.model} at {self._server}",
+            mend=f"check that the server answers, the model's name{key}; `steer-tui --doctor --server` helps",
+        )
+        failed.calls = calls
+        return failed
+
+
+def _is_json(reply: Reply) -> bool:
+    """Whether a structured reply is JSON, or breaks off for a reason that has nothing to do with it."""
+    try:
+        json.loads(usable_json(reply))
+    except Unusable:
+        return True
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _characters(messages: Sequence[Message]) -> int:
+    """Of all texts; images have none."""
+    texts = [message["content"] for message in messages if isinstance(message["content"], str)]
+    parts = [
+        part for message in messages if isinstance(message["content"], list) for part in message["content"]
+    ]
+    return sum(map(len, texts)) + sum(len(part.get("text", "")) for part in parts)
+
+
+def _key(config: OpenAIConfig, where: str, notice: Callable[[str], None]) -> str:
+    """The key; empty where none is wanted. Raises ConfigError."""
+    if config.api_key_env == NO_KEY:
+        return ""
+    key = os.environ.get(config.api_key_env, "").strip()
+    if key and not fits_header(key):
+        allowed = (
+            f"a key in the environment variable {config.api_key_env}, of ASCII, without spaces or line ends"
+        )
+        raise ConfigError([Problem(f"{where}.api_key_env", config.api_key_env, allowed)])
+    if key:
+        url = config.base_url or ""
+        if url.startswith("http:") and not is_local(url):
+            notice(
+                f"{where}: the key in {config.api_key_env} goes to {shown_address(url)} without encryption"
+            )
+        return key
+    if config.base_url is not None and is_local(config.base_url):
+        notice(
+            f"{where}: {config.api_key_env} is not set; {shown_address(config.base_url)} is asked without key"
+        )
+        return ""
+    allowed = f"the environment variable {config.api_key_env} set to a key"
+    if config.base_url is not None:
+        allowed += f", or `api_key_env: {NO_KEY}` for a server that wants none"
+    raise ConfigError([Problem(f"{where}.api_key_env", config.api_key_env, allowed)])

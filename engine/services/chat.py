@@ -1,0 +1,169 @@
+"""A free conversation with the model of a run: every turn is followed, and the note is given as the mode says.
+
+`python -m engine.services.chat RUN` reads requests from standard input, one JSON object a line (`{"say": "...", "mode":
+"always", "memory_mode": "structured"}`; `{"forget": true}` begins anew), and answers each by one line: a `ChatReply`,
+or `{"error": "..."}`. Replies are also appended to `RUN/slsm/chat.jsonl`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import IO, Literal
+
+import msgspec
+from pydantic import Field, ValidationError
+
+from engine.config.file import load_config
+from engine.config.section import Section
+from engine.errors import disk_errors
+from engine.events import ConversationAnswered, StateUpdated
+from engine.lm.load import load_model
+from engine.run.directory import RunDirectory
+from engine.run.stage import StageContext
+from engine.servers.known_servers import KnownServers
+from engine.servers.usage import UsageBook
+from engine.services.line_service import Reply, error_line, main, serve_lines
+from engine.slsm import layout
+from engine.slsm.answering import NO_MEMORY
+from engine.slsm.chat_model import ChatAsk
+from engine.slsm.following import gated, state_event
+from engine.slsm.from_config import make_chat_model, make_controller
+from engine.slsm.outcome import Detected, Given, answered, conflicts_of
+from engine.slsm.policy import decide, note_of
+from engine.slsm.records import Cost, cost_of
+from engine.slsm.state import MemoryMode, State, empty_state
+from engine.slsm.turns import Conversation, Turn
+
+
+class Wanted(Section):
+    """A request."""
+
+    say: str | None = Field(default=None, max_length=20_000)
+    mode: Literal["baseline", "never", "on_risk", "always", "on_detection"] = "on_detection"
+    memory_mode: Literal["structured", "flat"] = "structured"
+    forget: bool = False
+
+
+class ChatReply(msgspec.Struct, kw_only=True, frozen=True):
+    """`turns`: the conversation, this answer included; `states`: after each turn, the last before the answer; none in
+    `baseline`. `answered` None: everything was forgotten."""
+
+    turns: list[list[str]]
+    states: list[StateUpdated]
+    answered: ConversationAnswered | None
+
+
+class Chat:
+    """One conversation."""
+
+    def __init__(self, context: StageContext) -> None:
+        self._context = context
+        self._section = context.config.slsm
+        self._controller = make_controller(context)
+        self._model = make_chat_model(context)
+        self._turns: list[Turn] = []
+        self._known: dict[MemoryMode, list[tuple[State, StateUpdated]]] = {}
+        self._followed = Cost()
+        """Of the controller in this request: a turn is read before its answer, and again with it."""
+
+    def answer(self, wanted: Wanted) -> ChatReply:
+        """The reply to one request."""
+        if wanted.forget:
+            self._turns, self._known = [], {}
+        if not wanted.say:
+            return ChatReply(turns=self._told(), states=[], answered=None)
+        self._followed = Cost()
+        turns = [*self._turns, Turn(wanted.say)]
+        states: list[StateUpdated] = []
+        state = empty_state(wanted.memory_mode)
+        if wanted.mode != "baseline":
+            known = self._follow(wanted.memory_mode)
+            before = known[-1][0] if known else state
+            state, event = self._update(before, turns, wanted.memory_mode)
+            states = [told for _, told in known] + [event]
+        answered = self._ask(wanted, Conversation("chat", tuple(turns)), state)
+        self._turns.append(Turn(wanted.say, answered.answer))
+        return ChatReply(turns=self._told(), states=states, answered=answered)
+
+    def _told(self) -> list[list[str]]:
+        return [[turn.user, turn.assistant or ""] for turn in self._turns]
+
+    def _follow(self, mode: MemoryMode) -> list[tuple[State, StateUpdated]]:
+        """States after all finished turns; those of a mode that was off until now are caught up."""
+        known = self._known.setdefault(mode, [])
+        while len(known) < len(self._turns):
+            before = known[-1][0] if known else empty_state(mode)
+            known.append(self._update(before, self._turns[: len(known) + 1], mode))
+        return known
+
+    def _update(self, before: State, turns: list[Turn], mode: MemoryMode) -> tuple[State, StateUpdated]:
+        update = self._controller.update(before, turns)
+        self._followed += cost_of(update.spent)
+        if self._section.gate_facts_by_evidence:
+            update = gated(before, update, turns[-1])
+        return update.state, state_event("chat", mode, len(turns) - 1, before, update)
+
+    def _ask(self, wanted: Wanted, conversation: Conversation, state: State) -> ConversationAnswered:
+        baseline = wanted.mode == "baseline"
+        note = "" if baseline else note_of(state, self._section.note_max_items)
+        decision = decide(wanted.mode, state, note, self._section.risk_modes)
+        shown = note if decision.inject else ""
+        first, second, detected = self._given(conversation, shown), None, None
+        if wanted.mode == "on_detection":
+            found = self._controller.detect(state, conversation.turns, first.text)
+            detected = Detected(conflicts_of(found), found.failure, cost_of(found.spent))
+            shown = note if found.conflicts else ""
+            second = self._given(conversation, shown) if shown else None
+        variant = (wanted.mode, NO_MEMORY if baseline else wanted.memory_mode)
+        tokens = self._model.count_tokens(shown) if shown else 0
+        return answered(
+            conversation, variant, 0, decision, shown, tokens, first, self._followed, detected, second
+        )
+
+    def _given(self, conversation: Conversation, note: str) -> Given:
+        seed = self._context.seed("chat", len(conversation.turns))
+        answer = next(self._model.answer([ChatAsk(tuple(conversation.messages(note)), seed)], lambda: None))
+        return Given(answer.text, cost_of(answer.spent))
+
+
+def open_chat(run_dir: Path) -> Chat:
+    """A conversation with what the run's configuration names. Raises SteerError."""
+    context = StageContext(
+        stage="slsm",
+        config=load_config(RunDirectory(run_dir).config),
+        run_dir=run_dir,
+        emit=lambda event: None,
+        checkpoint=lambda: None,
+        load_model=load_model,
+        servers=KnownServers(UsageBook(run_dir)),
+    )
+    return Chat(context)
+
+
+def serve(run_dir: Path, requests: IO[str], replies: IO[bytes]) -> None:
+    """Answer until the requests end."""
+    file = layout.folder(run_dir) / "chat.jsonl"
+
+    def begin() -> Reply:
+        chat = open_chat(run_dir)
+
+        def reply(line: str) -> bytes:
+            try:
+                wanted = Wanted.model_validate_json(line)
+            except ValidationError as error:
+                return error_line(f"this is no request: {error.errors()[0]['msg']}")
+            encoded = msgspec.json.encode(chat.answer(wanted)) + b"\n"
+            with disk_errors(file):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                with file.open("ab") as kept:
+                    kept.write(encoded)
+            return encoded
+
+        return reply
+
+    serve_lines(begin, requests, replies)
+
+
+if __name__ == "__main__":
+    sys.exit(main("engine.services.chat", serve))

@@ -1,0 +1,105 @@
+"""Asks the judge about answers and keeps what it says.
+
+What fails for one answer leaves that answer unjudged. What fails for many in a row is the judge's server: that ends the
+stage, and when the run goes on, these answers are judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from engine.config.slsm import SLSMSection
+from engine.run.stage import StageContext
+from engine.slsm.book import Book
+from engine.slsm.judge import Judge, JudgeFailed, JudgeUnreachable
+from engine.slsm.multichallenge import Criterion
+from engine.slsm.parallel import in_parallel
+from engine.slsm.records import Cost, VerdictRecord, cost_of
+
+_DEAD_AFTER = 8
+"""Answers in a row on which the judge's server fails."""
+
+Case = tuple[str, str]
+"""A conversation's id and an answer."""
+
+
+class Judging:
+    """One verdict for each answer of a conversation, however many modes gave it."""
+
+    def __init__(
+        self,
+        context: StageContext,
+        judge: Judge,
+        criteria: Mapping[str, Criterion],
+        book: Book[VerdictRecord],
+    ) -> None:
+        self.context = context
+        self.section: SLSMSection = context.config.slsm
+        self.judge = judge
+        self.criteria = criteria
+        self.book = book
+
+    def run(self, wanted: Iterable[Case]) -> None:
+        """Raises JudgeUnreachable where the server fails on several answers in a row, or on all of several."""
+        missing = [
+            case for case in dict.fromkeys(wanted) if case[0] in self.criteria and case not in self.book
+        ]
+        failures = _Failures(self.book)
+        in_parallel(missing, self._verdict, failures.take, self.section.concurrency, self.context.checkpoint)
+        failures.end(len(missing))
+
+    def _verdict(self, case: Case) -> _Judged:
+        conversation, answer = case
+        failed: JudgeFailed | None = None
+        spent = Cost()
+        for _ in range(self.section.judge.attempts):
+            try:
+                verdict = self.judge.judge(self.criteria[conversation], answer)
+            except JudgeFailed as error:
+                failed, spent = error, spent + cost_of(error.spent)
+            else:
+                spent += cost_of(verdict.spent)
+                return _Judged(_record(case, verdict.passed, verdict.reason, spent))
+        unreachable = failed if isinstance(failed, JudgeUnreachable) else None
+        return _Judged(_record(case, None, str(failed), spent), unreachable)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """`failure`: that the server could not be had, at the last attempt."""
+
+    record: VerdictRecord
+    failure: JudgeUnreachable | None = None
+
+
+@dataclass
+class _Failures:
+    """`held`: the last answers on which the server failed; written once it is known not to be dead."""
+
+    book: Book[VerdictRecord]
+    held: list[tuple[VerdictRecord, JudgeUnreachable]] = field(default_factory=list)
+
+    def take(self, _: Case, found: _Judged) -> None:
+        if found.failure is None:
+            if len(self.held) < _DEAD_AFTER:
+                self._write()
+            self.book.add(found.record)
+            return
+        self.held.append((found.record, found.failure))
+        if len(self.held) == _DEAD_AFTER:
+            raise found.failure
+
+    def end(self, asked: int) -> None:
+        if len(self.held) == asked > 1:
+            raise self.held[-1][1]
+        self._write()
+
+    def _write(self) -> None:
+        for record, _ in self.held:
+            self.book.add(record)
+        self.held = []
+
+
+def _record(case: Case, passed: bool | None, reason: str, spent: Cost) -> VerdictRecord:
+    return VerdictRecord(conversation_id=case[0], answer=case[1], passed=passed, reason=reason, cost=spent)

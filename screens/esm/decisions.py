@@ -1,0 +1,249 @@
+"""The table of decisions with the one under the cursor drawn whole, and the line to filter them by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Vertical
+from textual.getters import query_one
+from textual.timer import Timer
+from textual.widgets import Static
+
+from app.state.esm import ESMState
+from app.table.decision_rows import DECISION_FIELDS
+from app.table.filter import Expression
+from engine.errors import SteerError
+from engine.events import DecisionTaken, Event, ExampleEvaluated
+from screens.esm.decision_detail import Decided, draw
+from screens.esm.decision_source import DecisionSource
+from screens.run_session import Session
+from screens.widgets.detail_pane import DetailPane
+from screens.widgets.figures import fixed, interval, signed
+from screens.widgets.filter_bar import FilterBar
+from screens.widgets.virtual_table import VirtualTable
+
+EMPTY = """No decision has been taken yet.
+
+The eval stage decides at every control point of every example what to inject;
+each decision appears here as it is taken, with everything that was weighed."""
+NO_MATCH = "No decision matches the filter.\n\n/ changes it, escape takes it away."
+_DETAIL_EVERY = 0.3
+
+
+class DecisionsPane(Container):
+    """Table beside detail where there is room, above it where there is not, one of both when opened."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "Filter", key_display="/"),
+        Binding("d", "differ(1)", "≠"),
+        Binding("D", "differ(-1)", "Previous ≠", show=False),
+        Binding("left", "step(-1)", "Previous", show=False),
+        Binding("right", "step(1)", "Next", key_display="←→"),
+    ]
+
+    table = query_one("#decisions", VirtualTable)
+    detail = query_one("#decision", DetailPane)
+    bar = query_one(FilterBar)
+    line = query_one("#decisions-status", Static)
+
+    def __init__(self, session: Session, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._session = session
+        self.source = DecisionSource(session.state.esm)
+        self._detailed: object = None
+        self._filter_text = ""
+        self._waiting: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="pane-table"):
+            yield VirtualTable(self.source, EMPTY, id="decisions")
+            yield FilterBar(DECISION_FIELDS, id="decisions-filter")
+            yield Static("", id="decisions-status", classes="pane-status", markup=False)
+        yield DetailPane(id="decision")
+
+    @property
+    def busy(self) -> bool:
+        """Whether a filter is still going through a long log."""
+        return not self.source.view.complete
+
+    def show(self) -> None:
+        """Draw the session's state."""
+        self.source.update(self._session.state.esm)
+        self.table.empty = NO_MATCH if self.source.view.total else EMPTY
+        self.table.refresh_rows()
+        self._show_detail()
+        self._show_status()
+
+    # ------------------------------------------------------------ detail
+
+    @on(VirtualTable.Highlighted)
+    def _moved(self) -> None:
+        if not self.table.follow and self._waiting is not None:
+            self._waiting.stop()
+            self._waiting = None
+        self._show_detail()
+        self._show_status()
+
+    @on(VirtualTable.Changed)
+    def _changed(self) -> None:
+        self._show_status()
+
+    @on(VirtualTable.Selected)
+    def open(self) -> None:
+        """Give the decision all the room."""
+        self.add_class("-open")
+        self.detail.focus()
+        self.refresh_bindings()
+
+    def action_step(self, by: int) -> None:
+        """The decision before or after, while one is open."""
+        self.table.go_to(self.table.cursor + by)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Stepping belongs to an opened decision; the table moves by itself."""
+        return self.has_class("-open") if action == "step" else True
+
+    def _show_detail(self) -> None:
+        """Now; while following at most a few times a second: nobody reads faster, and drawing costs."""
+        if self._waiting is not None:
+            return
+        self._draw_detail()
+        if self.table.follow:
+            self._waiting = self.set_timer(_DETAIL_EVERY, self._waited)
+
+    def _waited(self) -> None:
+        self._waiting = None
+        if self.table.follow:
+            self._draw_detail()
+
+    def _draw_detail(self) -> None:
+        if not len(self.source):
+            self._detailed = None
+            self.detail.show(None)
+            return
+        number = self.source.view.decision(min(self.table.cursor, len(self.source) - 1))
+        # Of the rows, not of the session: while another tab is on, the session may have gone back behind them.
+        state = self.source.state
+        place, method = state.decisions.place(number), state.decisions.text("method", number)
+        example = state.decisions.text("example", number)
+        outcomes = [state.outcomes.place(name, example) for name in (method, "greedy")]
+        if self._detailed == (place, outcomes):
+            return
+        same_decision = isinstance(self._detailed, tuple) and self._detailed[0] == place
+        self._detailed = (place, outcomes)
+        try:
+            decision, own, greedy = [where and self._session.read(*where) for where in (place, *outcomes)]
+        except (OSError, SteerError) as error:
+            problem = str(error)
+            self.detail.show(lambda palette, width: Text(problem, palette["bad"]))
+            return
+        assert isinstance(decision, DecisionTaken)
+        decided = Decided(decision, state.question(example), _outcome(own), _outcome(greedy))
+        self.detail.show(lambda palette, width: draw(decided, palette, width), top=not same_decision)
+
+    # ------------------------------------------------------------ filter
+
+    def action_filter(self) -> None:
+        """Type a filter."""
+        self.add_class("-filtering")
+        self.bar.open()
+
+    def filter_by(self, text: str) -> None:
+        """Show what a filter finds, as if it had been typed."""
+        self.bar.set(text)
+        self.table.go_to(0)
+
+    @on(FilterBar.Changed)
+    def _filtered(self, message: FilterBar.Changed) -> None:
+        hide: Expression | None = None if message.finding else message.expression
+        mark: Expression | None = message.expression if message.finding else None
+        self._filter_text = message.text and f"{'find' if message.finding else 'filter'} {message.text}"
+        if hide != self.source.view.expression:
+            self.source.filter(hide)
+        self.source.find_expression(mark)
+        self.show()
+
+    @on(FilterBar.Closed)
+    def _filter_closed(self) -> None:
+        self.remove_class("-filtering")
+        self.table.focus()
+        if self.source.finding and not self.source.is_match(self.table.cursor):
+            self.table.action_match(1)
+        self._show_status()
+
+    def action_differ(self, by: int) -> None:
+        """Go to the next decision of another example that came out otherwise than under greedy."""
+        d = self.source.state.decisions
+        numbers = d.column("method"), d.column("example")
+        view = self.source.view
+
+        def example(row: int) -> tuple[int, ...]:
+            return tuple(column[view.decision(row)] for column in numbers)
+
+        here = example(self.table.cursor) if len(self.source) else ()
+        if not self.table.seek(by, lambda row: self.source.disagrees(row) and example(row) != here):
+            self.notify("No other example shown here differs from greedy.")
+
+    def close_one(self) -> bool:
+        """Close the opened decision, else take the filter away; False if there was neither."""
+        if self.has_class("-open"):
+            self.remove_class("-open")
+            self.table.focus()
+            self.refresh_bindings()
+            return True
+        had_filter = bool(self._filter_text)
+        self.bar.clear()
+        return had_filter
+
+    # ------------------------------------------------------------ status
+
+    def _show_status(self) -> None:
+        self.line.update(self._status())
+        self.bar.say(self._counted())
+
+    def _counted(self) -> str:
+        view = self.source.view
+        shown = f"{len(view):,} of {view.total:,}" if view.expression is not None else f"{view.total:,}"
+        return f"{shown} decisions" + ("" if view.complete else " (still looking)")
+
+    def _status(self) -> Text:
+        table = self.table
+        parts = [self._counted()]
+        if self._filter_text:
+            parts.append(self._filter_text)
+        if table.sort_column is not None:
+            label = next(c.label for c in self.source.columns if c.key == table.sort_column)
+            parts.append(f"sorted by {label} {'↓' if table.sort_reverse else '↑'}")
+        elif table.follow:
+            parts.append("following")
+        else:
+            parts.append(f"row {table.cursor + 1:,}" if len(self.source) else "")
+        if (column := table.marked_column) is not None and table.has_focus:
+            parts.append(f"{column.label}: {column.help}")
+        text = Text("  │  ".join(filter(None, parts)), no_wrap=True, overflow="ellipsis")
+        room = table.size.width - 5 - text.cell_len  # the line's own width is none while the filter is typed
+        gain = next((gain for gain in _gains(self._session.state.esm) if len(gain) <= room), "")
+        return text.append(" " * (room + 1 - len(gain)) + gain) if gain else text
+
+
+def _gains(state: ESMState) -> Sequence[str]:
+    """esm against greedy so far, with what it spends; until there is both, greedy alone. The longest first."""
+    row, greedy = state.running.get("esm"), state.running.get("greedy")
+    if row is None or row.difference is None:
+        return [f"greedy {fixed(greedy.accuracy)}  {fixed(greedy.mean_tokens, 1)} tokens"] if greedy else []
+    difference = f"{signed(row.difference)} {interval(row.low, row.high)}"
+    committed, probe = row.mean_tokens, row.mean_probe_tokens
+    return [
+        f"esm {fixed(row.accuracy)}  − greedy {difference}  tokens {committed:.1f} + {probe:.1f} probe",
+        f"esm {fixed(row.accuracy)} Δ{difference} {committed:.0f}+{probe:.0f} tok",
+        f"esm − greedy {difference}",
+    ]
+
+
+def _outcome(event: Event | None) -> ExampleEvaluated | None:
+    return event if isinstance(event, ExampleEvaluated) else None

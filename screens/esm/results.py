@@ -1,0 +1,241 @@
+"""What the methods reached: their rows, running accuracy against greedy, and what they spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Container, Vertical
+from textual.getters import query_one
+from textual.message import Message
+
+from app.state.esm import ESMState
+from engine.events import MethodEvaluated
+from engine.wilson import wilson
+from screens.run_session import Session
+from screens.widgets.chart import Chart, Series
+from screens.widgets.detail_pane import DetailPane
+from screens.widgets.figures import fixed, interval, probability, signed
+from screens.widgets.rows import Cell, ListColumn, ListSource
+from screens.widgets.virtual_table import VirtualTable
+
+_EMPTY = """No method has been evaluated yet.
+
+Every method of the eval stage gets a row here after its first examples, with running figures
+against greedy over the same examples; its last row is final."""
+
+_BETWEEN, _HALF = 4, 62
+
+
+def _difference(row: MethodEvaluated) -> Cell:
+    if row.difference is None:
+        return Cell(fixed(None), "dim")
+    sure = row.low is not None and row.high is not None and (row.low > 0 or row.high < 0)
+    return Cell(signed(row.difference), ("good" if row.difference > 0 else "bad") if sure else "")
+
+
+METHOD_COLUMNS: Sequence[ListColumn[MethodEvaluated]] = (
+    ListColumn("method", "method", 17, priority=0, value=lambda r: r.method),
+    ListColumn("n", "n", 5, "right", 1, help="examples", value=lambda r: r.n),
+    ListColumn("accuracy", "accuracy", 8, "right", 0, value=lambda r: r.accuracy, show=fixed),
+    ListColumn(
+        "wilson",
+        "its 95%",
+        14,
+        "right",
+        6,
+        help="Wilson interval of the accuracy",
+        value=lambda r: wilson(round(r.accuracy * r.n), r.n),
+        show=lambda pair: f"[{fixed(pair[0])}, {fixed(pair[1])}]",
+    ),
+    ListColumn(
+        "difference",
+        "− greedy",
+        8,
+        "right",
+        0,
+        help="accuracy minus greedy's over the same examples",
+        value=lambda r: r,
+        show=_difference,
+    ),
+    ListColumn(
+        "interval",
+        "95% interval",
+        16,
+        "right",
+        2,
+        help="paired bootstrap, of the difference",
+        value=lambda r: (r.low, r.high),
+        show=lambda pair: interval(*pair),
+    ),
+    ListColumn(
+        "p", "p", 6, "right", 5, help="McNemar, exact, two-sided", value=lambda r: r.p, show=probability
+    ),
+    ListColumn("fixed", "▲", 4, "right", 6, help="right where greedy is wrong", value=lambda r: r.fixed),
+    ListColumn("broken", "▼", 4, "right", 6, help="wrong where greedy is right", value=lambda r: r.broken),
+    ListColumn(
+        "tokens",
+        "committed",
+        9,
+        "right",
+        3,
+        help="committed tokens an answer",
+        value=lambda r: r.mean_tokens,
+        show=lambda v: fixed(v, 1),
+    ),
+    ListColumn(
+        "probe",
+        "probe",
+        7,
+        "right",
+        4,
+        help="probe tokens an answer",
+        value=lambda r: r.mean_probe_tokens,
+        show=lambda v: fixed(v, 1),
+    ),
+    ListColumn(
+        "speed",
+        "tok/s",
+        7,
+        "right",
+        8,
+        help="committed and probe tokens a second",
+        value=lambda r: r.tokens_per_second,
+        show=lambda v: f"{v:,.0f}",
+    ),
+    ListColumn(
+        "final",
+        "figures",
+        7,
+        priority=7,
+        help="running until the method is through",
+        value=lambda r: r.final,
+        show=lambda final: Cell("final") if final else Cell("running", "warn"),
+    ),
+)
+
+
+class ResultsPane(Vertical):
+    """Table above, chart and budget below."""
+
+    @dataclass
+    class DecisionsWanted(Message):
+        """Somebody wants to see the decisions that a filter finds."""
+
+        filter: str
+
+    table = query_one(VirtualTable)
+    chart = query_one(Chart)
+    budget = query_one(DetailPane)
+
+    def __init__(self, session: Session, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._session = session
+        self.source: ListSource[MethodEvaluated] = ListSource(METHOD_COLUMNS, "methods")
+        self._rows: list[MethodEvaluated] = []
+
+    def compose(self) -> ComposeResult:
+        yield VirtualTable(self.source, _EMPTY, follow=False)
+        with Container(id="results-body"):
+            yield Chart("running accuracy", "examples", "")
+            yield DetailPane()
+
+    def show(self) -> None:
+        """Draw the session's state."""
+        state = self._session.state.esm
+        rows = state.methods
+        self.source.show(rows)
+        self.table.refresh_rows()
+        self.table.styles.height = max(7, min(len(rows), 12) + 1) if not rows else min(len(rows), 12) + 1
+        self.chart.show_series(_series(state))
+        if rows != self._rows:
+            self._rows = rows
+            self.budget.show(lambda palette, width: _figures(rows, palette, width), top=False)
+
+    @on(VirtualTable.Selected)
+    def _opened(self, message: VirtualTable.Selected) -> None:
+        """From a method to the decisions behind its difference."""
+        message.stop()
+        self.post_message(self.DecisionsWanted(f"method:{self.source.item(message.row).method} differs"))
+
+    def close_one(self) -> bool:
+        """Nothing opens here."""
+        return False
+
+
+def _series(state: ESMState) -> list[Series]:
+    """Greedy and esm, each as its running rows told."""
+    series = []
+    for method, marker in (("greedy", "dot"), ("esm", "braille")):
+        curve = state.curves.get(method)
+        if curve is not None:
+            points = curve[:]
+            series.append(Series(method, [p.n for p in points], [p.accuracy for p in points], marker))
+    return series
+
+
+def _figures(rows: Sequence[MethodEvaluated], palette: dict[str, Style], width: int) -> RenderableType:
+    """What esm gains in a sentence, then tokens and accuracies: side by side where there is room."""
+    esm = next((row for row in rows if row.method == "esm" and row.difference is not None), None)
+    above = [] if esm is None else [_gain(esm, palette), Text()]
+    half = (width - _BETWEEN) // 2
+    if half < _HALF:
+        return Group(*above, _tokens(rows, palette, width), Text(), _intervals(rows, palette, width))
+    abreast = Table.grid(padding=(0, _BETWEEN, 0, 0))
+    abreast.add_row(_tokens(rows, palette, half), _intervals(rows, palette, half))
+    return Group(*above, abreast)
+
+
+def _tokens(rows: Sequence[MethodEvaluated], palette: dict[str, Style], width: int) -> Table:
+    """Tokens an answer, █ committed, ░ probe."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    for _ in range(3):
+        table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    head = ("tokens an answer", "committed", "probe", "total", "█ committed  ░ probe")
+    table.add_row(*(Text(text, palette["dim"]) for text in head))
+    most = max((row.mean_tokens + row.mean_probe_tokens for row in rows), default=1.0) or 1.0
+    room = max(6, min(60, width - 52))
+    for row in rows:
+        bar = Text("█" * round(row.mean_tokens / most * room), palette["accent"])
+        bar.append("░" * round(row.mean_probe_tokens / most * room), palette["dim"])
+        total = row.mean_tokens + row.mean_probe_tokens
+        table.add_row(
+            row.method, fixed(row.mean_tokens, 1), fixed(row.mean_probe_tokens, 1), fixed(total, 1), bar
+        )
+    return table
+
+
+def _intervals(rows: Sequence[MethodEvaluated], palette: dict[str, Style], width: int) -> Table:
+    """Each accuracy and its Wilson interval between 0 and 1, one below the other, so that they are compared."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for _ in range(3):
+        table.add_column(no_wrap=True)
+    room = max(12, min(60, width - 34))
+    scale = "0" + "0.5".center(room - 2) + "1"
+    table.add_row(*(Text(text, palette["dim"]) for text in ("accuracy, 95%", "", scale)))
+    for row in rows:
+        low, high = (round(end * (room - 1)) for end in wilson(round(row.accuracy * row.n), row.n))
+        at = round(row.accuracy * (room - 1))
+        line = Text("·" * low + "━" * (high - low + 1) + "·" * (room - high - 1), palette["dim"])
+        line.stylize(palette["accent"], low, high + 1)
+        line = Text.assemble(line[:at], ("●", palette["strong"]), line[at + 1 :])
+        table.add_row(row.method, fixed(row.accuracy), line)
+    return table
+
+
+def _gain(row: MethodEvaluated, palette: dict[str, Style]) -> Text:
+    return Text.assemble(
+        ("esm − greedy ", palette["dim"]),
+        (signed(row.difference), palette["strong"]),
+        f" {interval(row.low, row.high)}  p {probability(row.p)}",
+        f"  ▲{row.fixed} fixed  ▼{row.broken} broken",
+        ("" if row.final else "  running", palette["warn"]),
+    )

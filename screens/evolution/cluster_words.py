@@ -1,0 +1,16 @@
+"""What a cluster holds, in a few of its tokens."""
+
+from __future__ import annotations
+
+from app.state.evolution import EvolutionState
+from screens.widgets.model_text import clean
+
+
+def cluster_words(state: EvolutionState, name: str, most: int = 8) -> str:
+    """What a cluster holds, by its most hit tokens."""
+    cluster = state.clusters.get(name)
+    if cluster is None:
+        return ""
+    tokens = cluster.frequent_tokens or cluster.central_tokens
+    shown = " ".join(token.strip() or repr(token) for token in tokens[:most])
+    return clean(shown).replace("\n", "⏎").strip() or cluster.description

@@ -1,0 +1,279 @@
+"""The evolution's iterations: charts above, a row for each below, and the one under the cursor whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Container, Vertical
+from textual.getters import query_one
+from textual.widgets import Static
+
+from app.state.evolution import EvolutionState, IterationState
+from engine.events import AnswersScored, MethodCompared
+from screens.evolution.cluster_words import cluster_words
+from screens.run_session import Session
+from screens.widgets.chart import Chart, Series
+from screens.widgets.detail_pane import DetailPane
+from screens.widgets.figures import fixed, interval, probability, signed
+from screens.widgets.model_text import clean
+from screens.widgets.rows import Cell, ListColumn, ListSource
+from screens.widgets.virtual_table import VirtualTable
+
+_EMPTY = """No iteration has begun yet.
+
+First the vocabulary is put into clusters, then the validation set is asked once without any
+processor. Every iteration after that gets a row here: what its answers were worth, and what
+the reflector made of them."""
+
+
+def _of(score: AnswersScored | None, name: str, digits: int = 3) -> Cell:
+    return Cell(fixed(None), "dim") if score is None else Cell(fixed(getattr(score, name), digits))
+
+
+def _state(item: IterationState) -> Cell:
+    if item.reply is not None and item.reply.aborted:
+        return Cell("aborted", "bad")
+    if item.inherited:
+        return Cell("inherited", "dim")
+    if item.finished:
+        return Cell("✓", "good")
+    return Cell("reflecting" if item.minibatch is not None else "answering", "warn")
+
+
+COLUMNS: Sequence[ListColumn[IterationState]] = (
+    ListColumn("iteration", "#", 3, "right", 0, value=lambda i: i.iteration),
+    ListColumn(
+        "best", "★", 1, priority=1, help="kept as best: validation confirmed it", value=lambda i: i.best,
+        show=lambda best: Cell("★" if best else " ", "accent"),
+    ),
+    ListColumn(
+        "composite", "composite", 9, "right", 0, help="0.4 shortness + 0.6 correctness, minibatch",
+        value=lambda i: i.minibatch, show=lambda s: _of(s, "composite"),
+    ),
+    ListColumn(
+        "correctness", "correct", 7, "right", 1, help="share of judged answers, minibatch",
+        value=lambda i: i.minibatch, show=lambda s: _of(s, "correctness"),
+    ),
+    ListColumn(
+        "tokens", "tokens", 7, "right", 2, help="mean length of an answer, minibatch",
+        value=lambda i: i.minibatch, show=lambda s: _of(s, "mean_tokens", 1),
+    ),
+    ListColumn(
+        "validation", "validated", 9, "right", 3, help="composite on the fixed validation set",
+        value=lambda i: i.validation, show=lambda s: _of(s, "composite"),
+    ),
+    ListColumn(
+        "validation_correctness", "v.correct", 9, "right", 5, help="correctness on the validation set",
+        value=lambda i: i.validation, show=lambda s: _of(s, "correctness"),
+    ),
+    ListColumn(
+        "validation_tokens", "v.tokens", 8, "right", 6, help="mean length on the validation set",
+        value=lambda i: i.validation, show=lambda s: _of(s, "mean_tokens", 1),
+    ),
+    ListColumn("state", "state", 10, priority=4, value=lambda i: i, show=_state),
+)  # fmt: skip
+
+
+class IterationsPane(Container):
+    """Charts, table, detail."""
+
+    table = query_one(VirtualTable)
+    detail = query_one(DetailPane)
+    line = query_one(".pane-status", Static)
+
+    def __init__(self, session: Session, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._session = session
+        self.source: ListSource[IterationState] = ListSource(COLUMNS, "iterations")
+        self._shown: object = None
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="pane-table"):
+            with Container(classes="charts"):
+                yield Chart("composite, correctness", "iteration", "", id="scores-chart")
+                yield Chart("mean tokens", "iteration", "", id="length-chart")
+            yield VirtualTable(self.source, _EMPTY)
+            yield Static("", classes="pane-status", markup=False)
+        yield DetailPane()
+
+    @property
+    def selected(self) -> IterationState | None:
+        """The iteration under the cursor."""
+        return self.source.item(min(self.table.cursor, len(self.source) - 1)) if len(self.source) else None
+
+    def show(self) -> None:
+        """Draw the session's state."""
+        state = self._session.state.evolution
+        self.source.show(list(state.iterations.values()))
+        self.table.refresh_rows()
+        self.query_one("#scores-chart", Chart).show_series(_scores(state))
+        self.query_one("#length-chart", Chart).show_series(_lengths(state))
+        self.line.update(Text(_status(state), no_wrap=True, overflow="ellipsis"))
+        self._show_detail()
+
+    @on(VirtualTable.Highlighted)
+    def _show_detail(self) -> None:
+        state, item = self._session.state.evolution, self.selected
+        key = (item, len(state.compared))
+        if key != self._shown:
+            self._shown = key
+            top = item is None
+            self.detail.show(lambda palette, width: draw_iteration(state, item, palette), top=top)
+
+    @on(VirtualTable.Selected)
+    def open(self) -> None:
+        """Give the detail all the room."""
+        self.add_class("-open")
+        self.detail.focus()
+
+    def close_one(self) -> bool:
+        """Close the opened detail; False if there was none."""
+        was_open = self.has_class("-open")
+        if was_open:
+            self.remove_class("-open")
+            self.table.focus()
+        return was_open
+
+
+def _scores(state: EvolutionState) -> list[Series]:
+    items = [item for item in state.iterations.values() if item.minibatch is not None]
+    validated = [item for item in items if item.validation is not None]
+    best = [item for item in validated if item.best]
+    return [
+        _series("composite", items, lambda i: i.minibatch.composite, "braille"),
+        _series("correct", items, lambda i: i.minibatch.correctness, "dot"),
+        _series("validated", validated, lambda i: i.validation.composite, "◇", points=True),
+        _series("best", best, lambda i: i.validation.composite, "★", points=True),
+    ]
+
+
+def _lengths(state: EvolutionState) -> list[Series]:
+    items = [item for item in state.iterations.values() if item.minibatch is not None]
+    return [_series("tokens", items, lambda i: i.minibatch.mean_tokens, "braille")]
+
+
+def _series(label, items, value, marker: str, points: bool = False) -> Series:  # type: ignore[no-untyped-def]
+    x, y = [item.iteration for item in items], [value(item) for item in items]
+    return Series(label, x, y, marker, points)
+
+
+def _status(state: EvolutionState) -> str:
+    if state.began is None:
+        return ""
+    began = state.began
+    parts = [f"{len(state.iterations)} of {began.iterations} iterations"]
+    best, before = state.best, state.baseline
+    if best is not None and best.validation is not None:
+        told = f"best {best.iteration}: {best.validation.composite:.3f}"
+        parts.append(told + (f", {before.composite:.3f} without processor" if before is not None else ""))
+    parts.append(f"{began.reflector}, {began.judge}")
+    if state.usage is not None and state.usage.calls:
+        parts.append(f"{state.usage.calls} calls, {state.usage.tokens:,} tokens, {state.usage.cost:.2f}")
+    return "  │  ".join(parts)
+
+
+# ---------------------------------------------------------------- an iteration whole
+
+
+def draw_iteration(
+    state: EvolutionState, item: IterationState | None, palette: dict[str, Style]
+) -> RenderableType:
+    """What it used, what came of it, what the reflector said and changed."""
+    parts: list[RenderableType] = []
+    if state.compared:
+        parts += [_compared(list(state.compared.values()), palette), Text()]
+    if item is None:
+        if state.baseline is not None:
+            parts.append(_figures("validation set, no processor", state.baseline, palette))
+        return Group(*parts)
+    title = Text.assemble((f"iteration {item.iteration}", palette["strong"]))
+    if item.best:
+        title.append("  ★ kept as best", palette["accent"])
+    if item.inherited:
+        title.append(f"  from {item.inherited}", palette["dim"])
+    parts.append(title)
+    if item.minibatch is not None:
+        parts.append(_figures("minibatch", item.minibatch, palette))
+    if item.validation is not None:
+        parts.append(_figures("validation", item.validation, palette))
+    elif item.minibatch is not None:
+        text = (
+            "not asked the validation set: the minibatch was no better than the best, give or take its error"
+        )
+        parts.append(Text(text, palette["dim"]))
+    if item.test is not None:
+        parts.append(_figures("test", item.test, palette))
+    if item.reply is not None:
+        parts += [Text(), *_reply(state, item, palette)]
+    return Group(*parts)
+
+
+def _figures(name: str, score: AnswersScored, palette: dict[str, Style]) -> Text:
+    text = Text.assemble(
+        (f"{name}  ", palette["dim"]), f"composite {fixed(score.composite)} ± {fixed(score.error)}"
+    )
+    text.append(f"   {score.correct} of {score.judged} right ({fixed(score.correctness)})")
+    text.append(f"   {fixed(score.mean_tokens, 1)} tokens (shortness {fixed(score.shortness)})")
+    if score.judged < score.answers:
+        text.append(f"   {score.answers - score.judged} could not be judged", palette["warn"])
+    return text
+
+
+def _reply(state: EvolutionState, item: IterationState, palette: dict[str, Style]) -> list[RenderableType]:
+    reply = item.reply
+    assert reply is not None
+    heading = Text(
+        f"{reply.reflector} replied" + (f" (attempt {reply.attempts})" if reply.attempts > 1 else "")
+    )
+    heading.stylize(palette["heading"])
+    if reply.aborted:
+        return [heading, Text(f"no valid reply: {reply.aborted}", palette["bad"])]
+    return [heading, Text(clean(reply.summary)), Text(), _diff(state, item.deltas, reply.deltas, palette),
+            Text(), Text(f"sent: {reply.message}", palette["dim"])]  # fmt: skip
+
+
+def _diff(
+    state: EvolutionState, before: dict[str, float], after: dict[str, float], palette: dict[str, Style]
+) -> RenderableType:
+    """Deltas of this iteration, the next one's, and the change."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
+    for name, least in (("cluster", 7), ("now", 5), ("next", 5), ("change", 6)):
+        table.add_column(name, justify="right", no_wrap=True, min_width=least)
+    table.add_column("holds", no_wrap=True, overflow="ellipsis", ratio=1)
+    for name, value in after.items():
+        change = value - before.get(name, 0.0)
+        tone = palette["dim"] if not change else palette["good" if change > 0 else "bad"]
+        table.add_row(
+            name, signed(before.get(name, 0.0), 2), signed(value, 2), Text(signed(change, 2) if change else "·", tone),
+            Text(cluster_words(state, name), palette["dim"]),
+        )  # fmt: skip
+    return table
+
+
+def _compared(rows: Sequence[MethodCompared], palette: dict[str, Style]) -> RenderableType:
+    """The end of it: best deltas against none and against a length cap."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
+    table.add_column("test set", no_wrap=True, min_width=13)
+    for name, least in (
+        ("correct", 7),
+        ("tokens", 6),
+        ("composite", 9),
+        ("− none", 6),
+        ("95%", 16),
+        ("p", 5),
+    ):
+        table.add_column(name, justify="right", no_wrap=True, min_width=least)
+    for row in rows:
+        name = f"{row.method} {row.cap}" if row.cap is not None else row.method
+        table.add_row(
+            Text(name, palette["strong"] if row.method == "best" else ""),
+            fixed(row.correctness), fixed(row.mean_tokens, 1), fixed(row.composite), signed(row.difference),
+            interval(row.low, row.high), probability(row.p),
+        )  # fmt: skip
+    return table

@@ -1,0 +1,59 @@
+"""What the reflector has learnt so far, and what the server does: two pages of text."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.style import Style
+from rich.text import Text
+
+from app.state.run import RunState
+from screens.panes.page import PagePane
+from screens.widgets.model_text import clean
+
+
+class ReflectorPane(PagePane):
+    """The evolving summary, newest last, as the reflector is shown it."""
+
+    def draw(self, state: RunState, palette: dict[str, Style]) -> RenderableType:
+        evolution = state.evolution
+        replies = [(item, item.reply) for item in evolution.iterations.values() if item.reply is not None]
+        if not replies:
+            return Text("The reflector has not replied yet.", palette["dim"])
+        who = evolution.began.reflector if evolution.began is not None else ""
+        parts: list[RenderableType] = [
+            Text.assemble((f"what {who} has learnt so far", palette["heading"])),
+            Text("It is shown all of this again in each iteration.", palette["dim"]),
+            Text(),
+        ]
+        for item, reply in replies:
+            head = Text.assemble((f"iteration {item.iteration}", palette["strong"]))
+            if item.best:
+                head.append("  ★", palette["accent"])
+            if reply.attempts > 1:
+                head.append(f"  after {reply.attempts} attempts", palette["warn"])
+            body = (
+                Text(f"no valid reply: {reply.aborted}", palette["bad"])
+                if reply.aborted
+                else Text(clean(reply.summary))
+            )
+            parts += [
+                head,
+                body,
+                Text(f"sent: {reply.message}", palette["dim"]) if reply.message else Text(),
+                Text(),
+            ]
+        return Group(*parts)
+
+
+class ServerPane(PagePane):
+    """The model server's state and the end of its log."""
+
+    def draw(self, state: RunState, palette: dict[str, Style]) -> RenderableType:
+        server = state.evolution.server
+        if server is None:
+            return Text("No server has been started yet.", palette["dim"])
+        tone = {"healthy": "good", "failed": "bad"}.get(server.state, "warn")
+        title = Text.assemble((server.server, palette["strong"]), "  ", (server.state, palette[tone]))
+        if server.detail:
+            title.append(f"\n{server.detail}")
+        return Group(title, Text(), *(Text(clean(line)) for line in server.log))

@@ -1,0 +1,96 @@
+"""The evolution of cluster deltas, live or replayed: iterations, deltas, answers, what the reflector said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.getters import query_one
+
+from app.commands import Command, bindings
+from screens.evolution.answers import AnswersPane
+from screens.evolution.deltas import DeltasPane
+from screens.evolution.iterations import IterationsPane
+from screens.evolution.reflector import ReflectorPane, ServerPane
+from screens.messages import BranchWanted
+from screens.panes.files import FilesPane
+from screens.tabbed_screen import TabbedScreen, tab_commands
+from screens.widgets.tab_line import Tab
+
+TABS = [
+    Tab("iterations-pane", "Iterations"),
+    Tab("answers-pane", "Answers"),
+    Tab("deltas-pane", "Deltas"),
+    Tab("reflector-pane", "Reflector"),
+    Tab("server-pane", "Server"),
+    Tab("evolution-files-pane", "Files"),
+]
+COMMANDS = (
+    Command("A", "stop_after", "Stop after", "Let the engine stop when this iteration is finished."),
+    Command(
+        "b", "branch", "Branch", "A new run that goes back to the deltas of the iteration under the cursor."
+    ),
+)
+
+
+class EvolutionScreen(TabbedScreen):
+    """The evolution screen of one run."""
+
+    CSS_PATH = ["tabbed_screen.tcss", "evolution.tcss"]
+    TITLE_WORD = "Evolution"
+    TABS = TABS
+    STAGE_TABS = {"evolve": 0}
+    BINDINGS: ClassVar[list[BindingType]] = bindings((*tab_commands(TABS), *COMMANDS))
+    HELP = """\
+# Evolution of cluster deltas
+
+Every token of the vocabulary belongs to a cluster; a delta is added to the logits of all tokens of a cluster. Each
+iteration answers a minibatch under the current deltas, judges it, and shows it to the reflector, which proposes
+new ones. *Composite* is 0.4 · shortness + 0.6 · correctness. What looks better than the best so far is asked the
+fixed validation set, and only that decides what is kept (★). At the end the best is compared with no processor and
+with a length cap on a test set that decided nothing.
+
+In *Iterations* `enter` opens the one under the cursor with the reflector's reply and what it changed. `b` begins a
+new run that goes back to that iteration's deltas; this run is not touched. `A` stops after the iteration at work,
+`S` at once; nothing that was answered is asked again.
+*Answers* shows those of the iteration under the cursor, longest first; the tokens have the colour of their cluster.
+"""
+
+    iterations = query_one(IterationsPane)
+
+    def panes(self) -> ComposeResult:
+        yield IterationsPane(self.session, id="iterations-pane")
+        yield AnswersPane(self.session, self._selected, id="answers-pane")
+        yield DeltasPane(self.session, id="deltas-pane")
+        yield ReflectorPane(self.session, id="reflector-pane")
+        yield ServerPane(self.session, id="server-pane")
+        yield FilesPane(self.session, id="evolution-files-pane")
+
+    def _selected(self) -> int | None:
+        item = self.iterations.selected
+        return None if item is None else item.iteration
+
+    def counts(self) -> Sequence[int]:
+        evolution = self.session.state.evolution
+        return len(evolution.iterations), len(evolution.answers)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "stop_after":
+            return self.engine_state in ("running", "paused")
+        if action == "branch":
+            return bool(self.session.state.evolution.iterations) and self.tabs.active == 0
+        return super().check_action(action, parameters)
+
+    def action_stop_after(self) -> None:
+        """Stop when the iteration is finished."""
+        self.session.send("stop_after")
+
+    def action_branch(self) -> None:
+        """A new run from the iteration under the cursor."""
+        item = self.iterations.selected
+        if item is None or not (item.finished or item.inherited):
+            self.notify("Only a finished iteration can be branched from.")
+            return
+        self.post_message(BranchWanted(self.session.run_dir, item.iteration))

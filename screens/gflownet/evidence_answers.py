@@ -1,0 +1,114 @@
+"""Questions answered from sampled paths and from the best-scored triples, at one token budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.console import Group, RenderableType
+from rich.style import Style
+from rich.text import Text
+
+from app.state.gflownet import EvidenceRow
+from app.state.method import Place
+from app.state.run import RunState
+from engine.errors import SteerError
+from engine.events import EvidenceAnswered, EvidenceCompared
+from screens.panes.list_pane import ListPane
+from screens.run_session import Session
+from screens.widgets.figures import fixed, interval, outcome, probability, signed
+from screens.widgets.model_text import clean, one_line
+from screens.widgets.rows import Cell, ListColumn, ListSource
+
+_EMPTY = """Nothing has been answered yet.
+
+Every held-out question is answered twice by the same reader at the same token budget: from the
+sampled paths, and from the triples that the retriever scores highest."""
+
+WORDS = {"gflownet": "from sampled paths", "triples": "from the best-scored triples"}
+
+
+class Pair(NamedTuple):
+    """A question's answers from both kinds of evidence; the second may still be missing."""
+
+    question: str
+    sample_id: str
+    paths: EvidenceRow | None
+    triples: EvidenceRow | None
+
+    @property
+    def place(self) -> Place | None:
+        """Where the newer one stands in the log."""
+        rows = [row for row in (self.paths, self.triples) if row is not None]
+        return rows[-1].place if rows else None
+
+
+def _hit_key(row: EvidenceRow | None) -> bool | None:
+    return None if row is None else row.hit
+
+
+COLUMNS: Sequence[ListColumn[Pair]] = (
+    ListColumn("paths", "paths", 5, priority=0, help="answered from sampled paths: ✓ names a right answer",
+               value=lambda p: _hit_key(p.paths), show=lambda hit: _mark(hit)),
+    ListColumn("triples", "triples", 7, priority=0, help="answered from the best-scored triples",
+               value=lambda p: _hit_key(p.triples), show=lambda hit: _mark(hit)),
+    ListColumn("question", "question", 28, flex=True, value=lambda p: p.question, show=one_line),
+    ListColumn("answer", "answer from paths", 18, flex=True, priority=2,
+               value=lambda p: "" if p.paths is None else p.paths.answer, show=one_line),
+    ListColumn("sample_id", "id", 12, priority=4, name=True, value=lambda p: p.sample_id),
+)  # fmt: skip
+
+
+def _mark(hit: bool | None) -> Cell:
+    return Cell(outcome(hit), "dim" if hit is None else "good" if hit else "bad")
+
+
+class EvidenceAnswersPane(ListPane):
+    """A row a question; below it both answers with the prompts they were made of."""
+
+    def __init__(self, session: Session, *, id: str | None = None) -> None:
+        super().__init__(session, ListSource(COLUMNS, "questions"), _EMPTY, id=id)
+
+    def items(self, state: RunState) -> list[Pair]:
+        rows: dict[str, dict[str, EvidenceRow]] = {}
+        for row in state.gflownet.answers:
+            rows.setdefault(row.sample_id, {})[row.method] = row
+        return [
+            Pair(next(iter(found.values())).question, sample_id, found.get("gflownet"), found.get("triples"))
+            for sample_id, found in rows.items()
+        ]
+
+    def key(self, item: Pair) -> object:
+        return item, len(self.session.state.gflownet.compared)
+
+    def draw(self, item: Pair, palette: dict[str, Style], width: int) -> RenderableType:
+        parts: list[RenderableType] = []
+        compared = self.session.state.gflownet.compared
+        if "gflownet" in compared and "triples" in compared:
+            parts += [draw_comparison(compared["gflownet"], compared["triples"], palette), Text()]
+        parts.append(Text(clean(item.question), palette["strong"]))
+        for row in (item.paths, item.triples):
+            if row is not None:
+                parts += [Text(), self._evidence(row, palette)]
+        return Group(*parts)
+
+    def _evidence(self, row: EvidenceRow, palette: dict[str, Style]) -> RenderableType:
+        try:
+            event = self.session.read(*row.place)
+        except (OSError, SteerError) as error:
+            return Text(str(error), palette["bad"])
+        assert isinstance(event, EvidenceAnswered)
+        head = Text(WORDS[event.method], palette["heading"])
+        head.append(f"  {event.triples} triples, {event.prompt_tokens} tokens", palette["dim"])
+        given, right = clean(", ".join(event.answer.split("\n"))), clean(", ".join(event.golds))
+        mark = (f"{outcome(event.hit)} ", palette["good" if event.hit else "bad"])
+        answer = Text.assemble(mark, given, ("   right: ", palette["dim"]), right)
+        return Group(head, answer, Text(clean(event.prompt), palette["dim"]))
+
+
+def draw_comparison(paths: EvidenceCompared, triples: EvidenceCompared, palette: dict[str, Style]) -> Text:
+    """Both hit rates, their difference, and by whom they were read."""
+    text = Text.assemble(("hit ", palette["dim"]), (fixed(paths.hit), palette["strong"]), " from paths, ")
+    text.append(f"{fixed(triples.hit)} from triples   {signed(paths.difference)} ")
+    text.append(f"{interval(paths.low, paths.high)}  p {probability(paths.p)}")
+    return text.append(f"   {paths.n} questions, {clean(paths.reader)}", palette["dim"])

@@ -1,0 +1,107 @@
+"""The sampler beside its baselines on the held-out questions, and log P_F against log R."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from app.state.run import RunState
+from engine.events import SamplerEvaluated
+from screens.panes.list_pane import ListPane
+from screens.run_session import Session
+from screens.widgets.chart import Chart, Series
+from screens.widgets.figures import fixed
+from screens.widgets.rows import Cell, ListColumn, ListSource
+
+_EMPTY = """Nothing has been measured on the held-out questions yet.
+
+When training is through, the sampler is measured there beside beam search over the retriever's
+scores and beside the retriever's scores as a sampler of their own."""
+
+WORDS = {
+    "gflownet": "the trained sampler",
+    "greedy": "its most probable action at every step: one path a question",
+    "beam_mean": "beam search, paths by the mean of their edges' log scores",
+    "beam_sum": "beam search, paths by the sum of their edges' log scores",
+    "prior": "sampling by the retriever's scores alone",
+}
+
+
+def _at(name: str, k: int) -> str:
+    return f"{name}@{k}"
+
+
+def _metric(name: str):  # type: ignore[no-untyped-def]
+    return lambda event: event.metrics.get(name)
+
+
+def _widest(name: str):  # type: ignore[no-untyped-def]
+    return lambda event: event.metrics.get(_at(name, event.k))
+
+
+COLUMNS: Sequence[ListColumn[SamplerEvaluated]] = (
+    ListColumn("method", "method", 9, value=lambda e: e.method,
+               show=lambda m: Cell(m, "strong" if m == "gflownet" else "")),
+    ListColumn("k", "K", 3, "right", 4, help="paths a question", value=lambda e: e.k),
+    ListColumn("success1", "succ@1", 7, "right", 0, help="success@1: the first path meets an answer",
+               value=_metric("success@1"), show=fixed),
+    ListColumn("success10", "succ@10", 7, "right", 2, help="success@10", value=_metric("success@10"), show=fixed),
+    ListColumn("success", "succ@K", 7, "right", 1, help="any of the K paths meets an answer",
+               value=_widest("success"), show=fixed),
+    ListColumn("recall", "recall@K", 8, "right", 0, help="answer_recall_union@K: share of the answers met by any path",
+               value=_widest("answer_recall_union"), show=fixed),
+    ListColumn("unique", "unique", 7, "right", 2, help="distinct paths among the K", value=_metric("unique_paths"),
+               show=lambda v: fixed(v, 1)),
+    ListColumn("hits", "hits", 6, "right", 1, help="unique_success_paths@K: distinct paths that meet an answer",
+               value=_widest("unique_success_paths"), show=lambda v: fixed(v, 1)),
+    ListColumn("path_f1", "path F1", 7, "right", 3, help="path_hit_f1: mean over the K paths",
+               value=_metric("path_hit_f1"), show=fixed),
+    ListColumn("union_f1", "union F1", 8, "right", 5, help="path_f1_union@K: all edges of the K paths together",
+               value=_widest("path_f1_union"), show=fixed),
+    ListColumn("precision", "ans. F1", 7, "right", 6, help="answer_f1 of a path's nodes", value=_metric("answer_f1"),
+               show=fixed),
+    ListColumn("rank", "ρ", 6, "right", 5, help="Spearman: log P_F against log R",
+               value=_metric("logpf_logr_spearman"), show=fixed),
+)  # fmt: skip
+
+
+class MethodsPane(ListPane):
+    """Methods, the scatter of the one under the cursor, and all its figures."""
+
+    def __init__(self, session: Session, *, id: str | None = None) -> None:
+        super().__init__(session, ListSource(COLUMNS, "methods"), _EMPTY, id=id)
+
+    def charts(self) -> Sequence[Chart]:
+        return (Chart("log P_F over log R of sampled paths", "log R", "", id="scatter-chart"),)
+
+    def items(self, state: RunState) -> list[SamplerEvaluated]:
+        return state.gflownet.test
+
+    def show(self) -> None:
+        super().show()
+        sampler = next((e for e in self.session.state.gflownet.test if e.method == "gflownet"), None)
+        pairs = sorted((log_r, log_pf) for log_pf, log_r in sampler.scatter) if sampler is not None else []
+        series = Series("paths", [x for x, _ in pairs], [y for _, y in pairs], "dot", points=True)
+        self.query_one("#scatter-chart", Chart).show_series([series])
+
+    def draw(self, item: SamplerEvaluated, palette: dict[str, Style], width: int) -> RenderableType:
+        return draw_method(item, palette)
+
+
+def draw_method(item: SamplerEvaluated, palette: dict[str, Style]) -> RenderableType:
+    """Every figure by its name, with its interval where there is one."""
+    title = Text.assemble((item.method, palette["strong"]), f"  {WORDS.get(item.method, '')}")
+    head = Text(f"{item.n} {item.split} questions, {item.k} paths each", palette["dim"])
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
+    table.add_column("figure", no_wrap=True)
+    table.add_column("mean", justify="right", no_wrap=True, min_width=7)
+    table.add_column("95%", no_wrap=True)
+    for name, value in item.metrics.items():
+        bounds = item.intervals.get(name)
+        shown = "" if bounds is None else f"[{fixed(bounds[0])}, {fixed(bounds[1])}]"
+        table.add_row(name, fixed(value), Text(shown, palette["dim"]))
+    return Group(title, head, Text(), table)

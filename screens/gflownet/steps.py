@@ -1,0 +1,139 @@
+"""The sampler's training: what trajectory balance leaves over, and what the samples are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from app.state.columns import Grow
+from app.state.gflownet import GFlowNetState, StepRow
+from app.state.run import RunState
+from screens.panes.list_pane import ListPane
+from screens.run_session import Session
+from screens.widgets.chart import Chart, Series
+from screens.widgets.figures import fixed, signed
+from screens.widgets.rows import ListColumn, ListSource
+
+_EMPTY = """The sampler has not begun to train yet.
+
+Every few steps get a row here: the loss, what trajectory balance leaves over (δ, zero on every
+path of a perfect sampler), and how many of the sampled paths meet an answer."""
+
+COLUMNS: Sequence[ListColumn[StepRow]] = (
+    ListColumn("step", "step", 6, "right", 0, value=lambda s: s.step),
+    ListColumn("loss", "loss", 8, "right", 0, value=lambda s: s.loss, show=fixed),
+    ListColumn("residual", "δ", 8, "right", 1, help="mean TB residual", value=lambda s: s.residual, show=signed),
+    ListColumn(
+        "spread", "5…95%", 15, "right", 4, help="quantiles of δ over the step's trajectories",
+        value=lambda s: s.quantiles, show=lambda q: f"{signed(q[0], 2)} {signed(q[-1], 2)}" if q else "·",
+    ),
+    ListColumn("log_z", "log Z", 7, "right", 2, help="mean over the step's questions", value=lambda s: s.log_z,
+               show=lambda v: fixed(v, 2)),
+    ListColumn("success", "success", 7, "right", 0, help="share of sampled paths that meet an answer",
+               value=lambda s: s.success, show=fixed),
+    ListColumn("path_f1", "path F1", 7, "right", 3, help="against the shortest paths", value=lambda s: s.path_f1,
+               show=fixed),
+    ListColumn("length", "edges", 5, "right", 6, help="mean length of a path", value=lambda s: s.length,
+               show=lambda v: fixed(v, 2)),
+    ListColumn("alpha", "α", 5, "right", 5, help="weight of the retriever's prior", value=lambda s: s.prior_alpha,
+               show=lambda v: fixed(v, 2)),
+    ListColumn("entropy", "H(P_B)", 6, "right", 7, help="mean entropy of the learned backward policy",
+               value=lambda s: s.pb_avg_entropy, show=lambda v: fixed(v, 2)),
+    ListColumn("speed", "paths/s", 8, "right", 8, help="trajectories a second, forward and backward",
+               value=lambda s: s.per_second, show=lambda v: f"{v:,.0f}"),
+)  # fmt: skip
+
+
+class StepsPane(ListPane):
+    """Charts, steps, and the step under the cursor in full."""
+
+    def __init__(self, session: Session, *, id: str | None = None) -> None:
+        super().__init__(session, ListSource(COLUMNS, "steps"), _EMPTY, id=id)
+
+    def charts(self) -> Sequence[Chart]:
+        return (
+            Chart("loss, log Z", "step", "", id="loss-chart"),
+            Chart("TB residual δ: median, 5% and 95%", "step", "", id="residual-chart"),
+            Chart("success, path F1", "step", "", id="success-chart"),
+        )
+
+    def items(self, state: RunState) -> Grow[StepRow]:
+        return state.gflownet.steps
+
+    def show(self) -> None:
+        super().show()
+        steps = self.session.state.gflownet.steps[:]
+        loss = [
+            _series("loss", steps, lambda s: s.loss, "braille"),
+            _series("log Z", steps, lambda s: s.log_z, "dot"),
+        ]
+        self.query_one("#loss-chart", Chart).show_series(loss)
+        with_spread = [step for step in steps if step.quantiles]
+        self.query_one("#residual-chart", Chart).show_series(
+            [
+                _series("median", with_spread, lambda s: s.quantiles[2], "braille"),
+                _series("5%", with_spread, lambda s: s.quantiles[0], "dot"),
+                _series("95%", with_spread, lambda s: s.quantiles[-1], "dot"),
+            ]
+        )
+        validation = self.session.state.gflownet.validation
+        self.query_one("#success-chart", Chart).show_series(
+            [
+                _series("success", steps, lambda s: s.success, "braille"),
+                _series("path F1", steps, lambda s: s.path_f1, "dot"),
+                Series(
+                    "validation success",
+                    [event.step for event in validation],
+                    [event.metrics["success_mean"] for event in validation],
+                    "◇",
+                    points=True,
+                ),
+            ]
+        )
+
+    def key(self, item: StepRow) -> object:
+        return item, len(self.session.state.gflownet.evaluated)
+
+    def draw(self, item: StepRow, palette: dict[str, Style], width: int) -> RenderableType:
+        return draw_step(self.session.state.gflownet, item, palette)
+
+
+def _series(label, steps, value, marker: str) -> Series:  # type: ignore[no-untyped-def]
+    return Series(label, [step.step for step in steps], [value(step) for step in steps], marker)
+
+
+def draw_step(state: GFlowNetState, item: StepRow, palette: dict[str, Style]) -> RenderableType:
+    """The loss and what it is made of, the residuals, the samples."""
+    title = Text.assemble((f"step {item.step}", palette["strong"]), f" of {state.total_steps:,}")
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style=palette["dim"], no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    rows = [
+        ("loss", fixed(item.loss, 4)),
+        ("  TB  mean δ²", fixed(item.tb_loss, 4)),
+        ("  GT  −log P_F of taught paths", fixed(item.gt_loss, 4)),
+        ("  PB  negative log likelihood", fixed(item.pb_nll, 4)),
+        ("δ mean", signed(item.residual)),
+        *zip(("δ 5%", "δ 25%", "δ median", "δ 75%", "δ 95%"), map(signed, item.quantiles), strict=False),
+        ("log Z", fixed(item.log_z)),
+        ("reward", fixed(item.reward)),
+        ("success", fixed(item.success)),
+        ("path F1", fixed(item.path_f1)),
+        ("edges a path", fixed(item.length, 2)),
+        ("retriever prior α", fixed(item.prior_alpha)),
+        ("entropy of P_B", fixed(item.pb_avg_entropy)),
+    ]
+    for name, value in rows:
+        table.add_row(name, value)
+    parts: list[RenderableType] = [title, Text(), table]
+    if state.validation:
+        last = state.validation[-1]
+        found = "   ".join(
+            f"{name} {fixed(last.metrics[name])}" for name in last.metrics if name.startswith("success@")
+        )
+        parts += [Text(), Text(f"validation after step {last.step}", palette["heading"]), Text(found)]
+    return Group(*parts)

@@ -1,0 +1,110 @@
+"""A table over a list of the state, beside or above a detail of the row under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import RenderableType
+from rich.style import Style
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Container, Vertical
+from textual.getters import query_one
+from textual.widgets import Static
+
+from app.state.columns import Grow
+from app.state.run import RunState
+from screens.run_session import Session
+from screens.widgets.chart import Chart
+from screens.widgets.detail_pane import DetailPane
+from screens.widgets.rows import ListSource
+from screens.widgets.virtual_table import VirtualTable
+
+
+class ListPane(Container):
+    """A table over a list of the state, beside or above a detail. Subclasses say which."""
+
+    table = query_one(VirtualTable)
+    detail = query_one(DetailPane)
+    line = query_one(".pane-status", Static)
+
+    def __init__(
+        self, session: Session, source: ListSource[Any], empty: str, *, id: str | None = None
+    ) -> None:
+        super().__init__(id=id)
+        self.session = session
+        self.source = source
+        self._empty = empty
+        self._shown: object = None
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="pane-table"):
+            if charts := self.charts():
+                with Container(classes="charts"):
+                    yield from charts
+            yield VirtualTable(self.source, self._empty)
+            yield Static("", classes="pane-status", markup=False)
+        yield DetailPane()
+
+    def charts(self) -> Sequence[Chart]:
+        """What stands above the table where there is height for it."""
+        return ()
+
+    def items(self, state: RunState) -> Sequence[Any] | Grow[Any]:
+        """The list."""
+        raise NotImplementedError
+
+    def draw(self, item: Any, palette: dict[str, Style], width: int) -> RenderableType:
+        """An item whole."""
+        raise NotImplementedError
+
+    def show(self) -> None:
+        """Draw the session's state."""
+        self.source.show(self.items(self.session.state))
+        self.table.refresh_rows()
+        self._show_detail()
+        self._show_status()
+
+    @on(VirtualTable.Highlighted)
+    def _show_detail(self) -> None:
+        if not len(self.source):
+            self._shown = None
+            self.detail.show(None)
+            return
+        item = self.source.item(min(self.table.cursor, len(self.source) - 1))
+        if (key := self.key(item)) != self._shown:
+            self._shown = key
+            self.detail.show(lambda palette, width: self.draw(item, palette, width))
+
+    def key(self, item: Any) -> object:
+        """What the detail depends on."""
+        return item
+
+    @on(VirtualTable.Changed)
+    def _show_status(self) -> None:
+        table = self.table
+        parts = [f"{len(self.source):,} {self.source.noun}"]
+        if table.sort_column is not None:
+            label = next(c.label for c in self.source.columns if c.key == table.sort_column)
+            parts.append(f"sorted by {label} {'↓' if table.sort_reverse else '↑'}")
+        elif table.follow:
+            parts.append("following")
+        if (column := table.marked_column) is not None and column.help:
+            parts.append(f"{column.label}: {column.help}")
+        self.line.update(Text("  │  ".join(parts), no_wrap=True, overflow="ellipsis"))
+
+    @on(VirtualTable.Selected)
+    def open(self) -> None:
+        """Give the detail all the room."""
+        self.add_class("-open")
+        self.detail.focus()
+
+    def close_one(self) -> bool:
+        """Close the opened detail; False if there was none."""
+        was_open = self.has_class("-open")
+        if was_open:
+            self.remove_class("-open")
+            self.table.focus()
+        return was_open

@@ -1,0 +1,119 @@
+"""Held-out queries: what each method picked as demonstrations, and what the model made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from app.state.columns import Grow
+from app.state.pool import PickRow
+from app.state.run import RunState
+from engine.errors import SteerError
+from engine.events import SelectorPick, SelectorPicked
+from screens.panes.list_pane import ListPane
+from screens.pool.drawing import Pictures, padded
+from screens.pool.queries import read_pictures, with_picture
+from screens.pool.trajectories import answers_line, score_cell
+from screens.run_session import Session
+from screens.widgets.figures import fixed
+from screens.widgets.model_text import clean, one_line
+from screens.widgets.rows import Cell, ListColumn, ListSource
+from screens.widgets.thumbnail import thumbnail
+
+Palette = dict[str, Style]
+_ORDER = ("selector", "rices", "random", "oracle")
+_EMPTY = """No held-out query has been picked for yet.
+
+When the selector is trained, every held-out query gets a row here, with what each method
+picked for it and the answer that came of it."""
+
+
+def _against(row: PickRow) -> str:
+    """▲ the selector's pick scores more than that of RICES, ▼ less."""
+    if row.selector is None or row.rices is None or row.selector == row.rices:
+        return " "
+    return "▲" if row.selector > row.rices else "▼"
+
+
+def _sign(sign: str) -> Cell:
+    return Cell(sign, "good" if sign == "▲" else "bad" if sign == "▼" else "")
+
+
+COLUMNS: Sequence[ListColumn[PickRow]] = (
+    ListColumn("query_id", "query", 12, priority=2, name=True, value=lambda q: q.query_id),
+    ListColumn("selector", "selector", 8, priority=0, value=lambda q: q.selector, show=score_cell),
+    ListColumn("against", "±", 1, priority=0, help="▲ the selector scores more than RICES, ▼ less", value=_against,
+               show=_sign),
+    ListColumn("rices", "RICES", 8, priority=0, help="the two most similar candidates", value=lambda q: q.rices,
+               show=score_cell),
+    ListColumn("random", "random", 6, "right", 3, help="mean over its draws", value=lambda q: q.random,
+               show=lambda v: fixed(v, 2)),
+    ListColumn("oracle", "oracle", 8, priority=4, help="best pair known of the pool", value=lambda q: q.oracle,
+               show=score_cell),
+    ListColumn("question", "question", 16, flex=True, priority=5, value=lambda q: q.question, show=one_line),
+)  # fmt: skip
+
+
+class PoolPicksPane(ListPane):
+    """Queries, and every method's pick for the one under the cursor."""
+
+    def __init__(self, session: Session, *, id: str | None = None) -> None:
+        super().__init__(session, ListSource(COLUMNS, "picks"), _EMPTY, id=id)
+
+    def items(self, state: RunState) -> Grow[PickRow]:
+        return state.pool.picks
+
+    def draw(self, item: PickRow, palette: Palette, width: int) -> RenderableType:
+        try:
+            event = self.session.read(*item.place)
+            assert isinstance(event, SelectorPicked)
+            pictures = read_pictures(self.session, [row for pick in event.picks for row in pick.pair])
+        except (OSError, SteerError) as error:
+            return Text(str(error), palette["bad"])
+        return draw_picks(event, pictures, palette)
+
+
+def draw_picks(event: SelectorPicked, pictures: Pictures, palette: Palette) -> RenderableType:
+    """The question, then a block for each pick: the pair in the prompt's order, the answer, its score."""
+    text = Text.assemble((clean(event.question), palette["strong"]), (f"   {event.query_id}", palette["dim"]))
+    text.append("\npeople say ", palette["dim"]).append(answers_line(event.answers))
+    picks = sorted(
+        event.picks, key=lambda pick: _ORDER.index(pick.method) if pick.method in _ORDER else len(_ORDER)
+    )
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for number, pick in enumerate(picks):
+        again = number > 0 and picks[number - 1].method == pick.method
+        name = Text("" if again else pick.method, palette["strong"])
+        if number:
+            grid.add_row()
+        grid.add_row(name, _pair(pick, pictures), _outcome(pick, palette))
+    return Group(with_picture(text, event.picture, pictures), Text(), grid)
+
+
+def _pair(pick: SelectorPick, pictures: Pictures) -> Text:
+    """Pictures side by side, else rows alone."""
+    drawn = [thumbnail(*pictures[row]) if row in pictures else () for row in pick.pair]
+    lines = []
+    for number in range(max(map(len, drawn), default=0)):
+        line = Text()
+        for one in drawn:
+            line.append_text(padded(one[number] if number < len(one) else Text(), 8)).append(" ")
+        lines.append(line)
+    return Text("\n").join(lines)
+
+
+def _outcome(pick: SelectorPick, palette: Palette) -> Text:
+    shown, tone = score_cell(pick.score)
+    text = Text.assemble(
+        (shown, palette.get(tone, Style.null())),
+        "  the model failed" if pick.score is None else f"  {one_line(pick.answer)}",
+    )
+    text.append(f"\nrows {', '.join(map(str, pick.pair))}", palette["dim"])
+    text.append(f"\nplaces {', '.join(map(str, pick.pointer))}", palette["dim"])
+    if pick.probability is not None:
+        text.append(f"\nprobability {fixed(pick.probability)}", palette["dim"])
+    return text

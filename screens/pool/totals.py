@@ -1,0 +1,128 @@
+"""All training queries together: oracle@64 before and after, what mining found, what it cost."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from app.state.pool import Oracle, PoolState, Running
+from app.state.run import RunState
+from engine.events import OracleTotal, PoolTotals
+from engine.wilson import wilson
+from screens.panes.page import PagePane
+from screens.widgets.bars import bar
+from screens.widgets.figures import fixed
+from screens.widgets.model_text import clean
+
+Palette = dict[str, Style]
+_EMPTY = """No query is finished yet.
+
+When the first queries have their pools, the figures so far stand here."""
+_FILES = """pool/report.json     these figures
+pool/oracle.csv      oracle@64 of every query
+pool/decisions.jsonl every query's pool and trajectories, and why
+pool/evaluated.jsonl every pair the model was asked with
+pool/rl_data.json    the training data that came of it
+pool/heldout.json    the pools of the held-out queries"""
+
+
+class PoolTotalsPane(PagePane):
+    """One page; running figures until the stage is through."""
+
+    def draw(self, state: RunState, palette: Palette) -> RenderableType:
+        return draw_totals(state.pool, palette)
+
+
+def draw_totals(state: PoolState, palette: Palette) -> RenderableType:
+    """Oracles, trajectories, questions to the model, what was left out, files."""
+    running, totals = state.running, state.totals
+    if totals is None and not running.queries:
+        return Text(_EMPTY, palette["dim"])
+    parts: list[RenderableType] = [
+        _about(running, totals, palette),
+        Text(),
+        _oracles(running, totals, palette),
+    ]
+    parts += [Text(), _mined(running, totals, palette), Text(), _asked(running, totals, palette)]
+    if totals is not None and (totals.dropped or totals.left_out):
+        parts += [Text(), _counts("dropped and left out", {**totals.left_out, **totals.dropped}, palette)]
+    if totals is not None:
+        parts += [Text(), Text.assemble(("files", palette["heading"])), Text(_FILES, palette["dim"])]
+    return Group(*parts)
+
+
+def _about(running: Running, totals: PoolTotals | None, palette: Palette) -> Text:
+    if totals is None:
+        text = Text(f"{running.queries:,} training queries so far", palette["strong"])
+        return text.append("   not through yet", palette["warn"])
+    text = Text(f"{totals.queries:,} training queries", palette["strong"])
+    text.append(f", {totals.heldout:,} held out", palette["strong"])
+    return text.append(f"\nmodel {clean(totals.model)}", palette["dim"])
+
+
+def _oracles(running: Running, totals: PoolTotals | None, palette: Palette) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
+    table.add_column("oracle@64", no_wrap=True)
+    for heading in ("mean", "fully right", "share"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("95% interval", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    n = running.queries if totals is None else totals.queries
+    for name in ("before", "inside", "after"):
+        one = _total(getattr(running, name), n) if totals is None else getattr(totals, name)
+        share = one.positive / n if n else 0.0
+        table.add_row(
+            Text(_ORACLES[name]), Text(fixed(one.mean), palette["strong"]), f"{one.positive:,}/{n:,}", fixed(share),
+            f"[{fixed(one.low)}, {fixed(one.high)}]", bar(share, 10, palette["accent"], palette["dim"]),
+        )  # fmt: skip
+    return table
+
+
+_ORACLES = {
+    "before": "as the data came",
+    "inside": "with pairs mined in it",
+    "after": "after injection",
+}
+
+
+def _total(so_far: Oracle, n: int) -> OracleTotal:
+    low, high = wilson(so_far.positive, n)
+    return OracleTotal(mean=so_far.total / n if n else 0.0, positive=so_far.positive, low=low, high=high)
+
+
+def _mined(running: Running, totals: PoolTotals | None, palette: Palette) -> RenderableType:
+    if totals is None:
+        counts = {"committed": running.committed, "refused": running.refused}
+        injected, warnings = running.injected, running.warnings
+    else:
+        counts, injected, warnings = dict(sorted(totals.rules.items())), totals.injected, totals.warnings
+    counts = {**counts, "candidates injected": injected}
+    table = _counts("mined trajectories", counts, palette)
+    if not warnings:
+        return table
+    return Group(table, Text(f"! {warnings:,} queries with a warning: marked ! in Queries", palette["warn"]))
+
+
+def _asked(running: Running, totals: PoolTotals | None, palette: Palette) -> Table:
+    if totals is None:
+        return _counts("the model", {"pairs asked": running.asked, "failed": running.failed}, palette)
+    counts = {
+        "pairs asked": totals.asked,
+        "failed": totals.failed,
+        "calls": totals.calls,
+        "tokens": totals.tokens,
+    }
+    table = _counts("the model", counts, palette)
+    table.add_row("cost", f"{totals.cost:,.4f}" if totals.cost else "0")
+    return table
+
+
+def _counts(title: str, counts: dict[str, int], palette: Palette) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
+    table.add_column(title, no_wrap=True, min_width=34)
+    table.add_column("", justify="right", no_wrap=True)
+    for name, count in counts.items():
+        table.add_row(Text(clean(name)), Text(f"{count:,}", "" if count else palette["dim"]))
+    return table

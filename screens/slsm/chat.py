@@ -1,0 +1,148 @@
+"""A free conversation: type turns, watch the memory, switch the mode."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.style import Style
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.getters import query_one
+from textual.widgets import Input, Static
+
+from app.runs.chat_partner import ChatPartner, ChatTurn
+from engine.errors import SteerError
+from screens.run_session import Session
+from screens.slsm.conversation_drawing import draw_answer, draw_memory
+from screens.widgets.detail_pane import DetailPane
+from screens.widgets.model_text import clean
+
+MODES = ("on_detection", "always", "on_risk", "never", "baseline")
+_EMPTY = """Say something, and press enter. The model of this run answers; the controller follows every turn.
+
+The embedded model for dialogues was taught to follow, for example
+
+  End every answer with the word maple.
+  Never use the word pear.
+  My dog is Rex.
+  My list is milk, rice, eggs.
+
+and to forget it after a while: name one fruit, tell me one tool, suggest one color."""
+
+
+class ChatPane(Vertical):
+    """The conversation so far, and a line to type in."""
+
+    DEFAULT_CSS = """
+    ChatPane {
+        & > DetailPane { height: 1fr; }
+        & > #chat-mode { height: 1; padding: 0 1; color: $text-muted; background: $panel; }
+        & > Input { height: 3; border: round $border; background: $background; }
+        & > Input:focus { border: round $accent; }
+    }
+    """
+
+    page = query_one(DetailPane)
+    line = query_one("#chat-mode", Static)
+    field = query_one(Input)
+
+    def __init__(self, session: Session, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.session = session
+        self.mode, self.memory_mode = MODES[0], "structured"
+        self._partner: ChatPartner | None = None
+        self._last: ChatTurn | None = None
+        self._waiting = ""
+        self._error = ""
+
+    def compose(self) -> ComposeResult:
+        yield DetailPane()
+        yield Static("", id="chat-mode", markup=False)
+        yield Input(placeholder="say something", id="chat-say")
+
+    def show(self) -> None:
+        """Draw the conversation; nothing once the screen is gone."""
+        if not self.is_attached:
+            return
+        self.page.show(self._draw, top=False)
+        text = f"mode {self.mode}  F2   memory {self.memory_mode}  F3   begin anew  F4"
+        self.line.update(Text(text, no_wrap=True, overflow="ellipsis"))
+
+    def close_one(self) -> bool:
+        """From the line to the tabs' keys."""
+        if self.field.has_focus:
+            self.page.focus()
+            return True
+        return False
+
+    def switch_mode(self) -> None:
+        """The next mode, for the next turn."""
+        self.mode = MODES[(MODES.index(self.mode) + 1) % len(MODES)]
+        self.show()
+
+    def switch_memory(self) -> None:
+        """The other kind of memory."""
+        self.memory_mode = "flat" if self.memory_mode == "structured" else "structured"
+        self.show()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._last, self._error = None, ""
+        if self._partner is not None:
+            self._tell_to_forget()
+        self.show()
+
+    @on(Input.Submitted)
+    def _said(self, event: Input.Submitted) -> None:
+        text = event.value.strip()
+        if text and not self._waiting:
+            self.field.clear()
+            self._waiting, self._error = text, ""
+            self.show()
+            self.page.scroll_end(animate=False)
+            self._say(text)
+
+    @work(group="chat")
+    async def _say(self, text: str) -> None:
+        self._partner = self._partner or ChatPartner(self.session.run_dir)
+        try:
+            self._last = await self._partner.say(text, self.mode, self.memory_mode)
+        except SteerError as error:
+            self._error = str(error)
+            if self.is_attached:
+                self.field.value = text
+        self._waiting = ""
+        self.show()
+        if self.is_attached:
+            self.page.scroll_end(animate=False)
+
+    @work(group="chat")
+    async def _tell_to_forget(self) -> None:
+        if self._partner is not None:
+            try:
+                await self._partner.forget()
+            except SteerError as error:
+                self._error = str(error)
+                self.show()
+
+    async def on_unmount(self) -> None:
+        if self._partner is not None:
+            await self._partner.close()
+
+    def _draw(self, palette: dict[str, Style], width: int) -> RenderableType:
+        last = self._last
+        parts: list[RenderableType] = []
+        if last is None and not self._waiting:
+            parts.append(Text(_EMPTY, palette["dim"]))
+        if last is not None:
+            turns = last.turns if last.answered is not None else []
+            parts.append(draw_memory(turns, last.states, len(turns) - 1, palette, width))
+            if last.answered is not None:
+                parts += [Text(), draw_answer(last.answered, palette)]
+        if self._waiting:
+            parts += [Text(), Text.assemble(("user      ", palette["dim"]), clean(self._waiting)),
+                      Text("the model answers …", palette["dim"])]  # fmt: skip
+        if self._error:
+            parts += [Text(), Text(self._error, palette["bad"])]
+        return Group(*parts)

@@ -1,0 +1,105 @@
+"""Conversations under each mode: what was known, why the note was or was not given, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.style import Style
+from rich.text import Text
+
+from app.state.columns import Grow
+from app.state.run import RunState
+from app.state.slsm import ResultRow
+from engine.errors import SteerError
+from engine.events import ConversationAnswered, ConversationOpened, StateUpdated
+from screens.panes.list_pane import ListPane
+from screens.run_session import Session
+from screens.slsm.conversation_drawing import draw_answer, draw_memory
+from screens.widgets.figures import outcome
+from screens.widgets.model_text import one_line
+from screens.widgets.rows import Cell, ListColumn, ListSource
+
+_EMPTY = """No conversation has been answered yet.
+
+The controller reads each conversation turn by turn; then every mode answers its last message,
+with or without a memory note. Each answer gets a row here."""
+
+
+def _passed(passed: bool | None) -> Cell:
+    return Cell(outcome(passed), "dim" if passed is None else "good" if passed else "bad")
+
+
+def _injected(row: ResultRow) -> Cell:
+    if not row.injected:
+        return Cell("·", "dim")
+    return Cell("2nd" if row.second else "yes", "accent")
+
+
+COLUMNS: Sequence[ListColumn[ResultRow]] = (
+    ListColumn("passed", "✓", 1, priority=0, help="✓ passes, ✗ fails, · not judged",
+               value=lambda r: r.passed, show=_passed),
+    ListColumn("mode", "mode", 12, priority=0, value=lambda r: r.mode),
+    ListColumn("memory_mode", "memory", 10, priority=1, value=lambda r: r.memory_mode),
+    ListColumn("injected", "note", 4, priority=0, help="whether a note was given; 2nd: for the second answer",
+               value=lambda r: r, show=_injected),
+    ListColumn("note_tokens", "tokens", 6, "right", 4, help="of the note", value=lambda r: r.note_tokens),
+    ListColumn("answer", "answer", 22, flex=True, priority=2, value=lambda r: r.answer, show=one_line),
+    ListColumn("axis", "axis", 18, priority=3, value=lambda r: r.axis),
+    ListColumn("turns", "turns", 5, "right", 5, value=lambda r: r.turns),
+    ListColumn("failures", "failed", 6, "right", 6, help="calls of the controller that failed",
+               value=lambda r: r.failures),
+    ListColumn("conversation_id", "conversation", 14, priority=7, name=True, value=lambda r: r.conversation_id),
+)  # fmt: skip
+
+
+class ConversationsPane(ListPane):
+    """Results, and the conversation under the cursor with its memory. `turn` is the turn whose state is shown; None:
+    the last one."""
+
+    turn: int | None = None
+
+    def __init__(self, session: Session, *, id: str | None = None) -> None:
+        super().__init__(session, ListSource(COLUMNS, "answers"), _EMPTY, id=id)
+        self._of: str = ""
+
+    def items(self, state: RunState) -> Grow[ResultRow]:
+        return state.slsm.results
+
+    def key(self, item: ResultRow) -> object:
+        if item.conversation_id != self._of:
+            self._of, self.turn = item.conversation_id, None
+        return item, self.turn
+
+    def go(self, step: int) -> None:
+        """To the state a turn earlier or later."""
+        if not len(self.source):
+            return
+        item = self.source.item(min(self.table.cursor, len(self.source) - 1))
+        last = max(0, item.turns - 1)
+        self.turn = min(max((last if self.turn is None else self.turn) + step, 0), last)
+        self.show()
+
+    def draw(self, item: ResultRow, palette: dict[str, Style], width: int) -> RenderableType:
+        slsm = self.session.state.slsm
+        try:
+            opened = self.session.read(*slsm.opened[item.conversation_id])
+            answered = self.session.read(*item.place)
+            places = slsm.states_of(item)
+            states = [self.session.read(*places[turn]) for turn in sorted(places)]
+        except (OSError, SteerError) as error:
+            return Text(str(error), palette["bad"])
+        assert isinstance(opened, ConversationOpened) and isinstance(answered, ConversationAnswered)
+        updates = [state for state in states if isinstance(state, StateUpdated)]
+        last = len(opened.turns) - 1
+        selected = last if self.turn is None else min(self.turn, last)
+        memory = "" if item.memory_mode == "none" else f", {item.memory_mode}"
+        title = Text.assemble((item.conversation_id, palette["strong"]), f"  {item.mode}{memory}")
+        if updates:
+            title.append("  ( ) other turns", palette["dim"])
+        if item.axis:
+            title.append(f"\n{item.axis}", palette["dim"])
+        return Group(
+            title, Text(), draw_memory(opened.turns, updates, selected, palette, width), Text(),
+            draw_answer(answered, palette),
+        )  # fmt: skip

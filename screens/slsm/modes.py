@@ -1,0 +1,109 @@
+"""Modes side by side: scores with intervals, what they cost, and what their notes did."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from app.state.run import RunState
+from app.state.slsm import SLSMState
+from engine.events import ModeScored
+from screens.panes.page import PagePane
+from screens.widgets.figures import NONE, fixed, interval
+
+_EMPTY = """The modes are compared when all conversations have been answered.
+
+Until then the tab Conversations shows each answer as it comes."""
+
+
+class ModesPane(PagePane):
+    """One page of tables; the same figures stand in `slsm/modes.csv`."""
+
+    def draw(self, state: RunState, palette: dict[str, Style]) -> RenderableType:
+        return draw_modes(state.slsm, palette)
+
+
+def draw_modes(state: SLSMState, palette: dict[str, Style]) -> RenderableType:
+    """Score and axes, notes, cost."""
+    parts: list[RenderableType] = [_about(state, palette), Text()]
+    if not state.modes:
+        return Group(*parts, Text(_EMPTY, palette["dim"]))
+    rows = list(state.modes.values())
+    parts += [_scores(rows, palette), Text(), _axes(rows, palette), Text(), _notes(rows, palette), Text()]
+    parts += [_cost(rows, palette), Text(), Text("slsm/modes.csv, slsm/summary.json", palette["dim"])]
+    return Group(*parts)
+
+
+def _about(state: SLSMState, palette: dict[str, Style]) -> Text:
+    began = state.began
+    if began is None:
+        return Text("not begun", palette["dim"])
+    text = Text(f"{began.conversations:,} conversations of {began.dataset}", palette["strong"])
+    text.append(f"   sha256 {began.dataset_hash[:12]}", palette["dim"])
+    text.append(f"\nmodel {began.model}   controller {began.controller}   judge {began.judge}")
+    if failures := sum(state.failures.values()):
+        text.append(f"\n{failures} calls of the controller failed: the state before stood", palette["bad"])
+    return text
+
+
+def _table(palette: dict[str, Style], title: str, *headings: str, gap: int = 2) -> Table:
+    table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style=palette["heading"])
+    table.add_column(title, no_wrap=True, min_width=12)
+    table.add_column("memory", no_wrap=True, min_width=10)
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def _scores(rows: list[ModeScored], palette: dict[str, Style]) -> Table:
+    table = _table(palette, "score", "macro", "95% interval", "to baseline", "95% interval", gap=1)
+    best = max(row.score for row in rows)
+    for row in rows:
+        if not row.judged:
+            table.add_row(row.mode, Text(row.memory_mode, palette["dim"]), NONE)
+            continue
+        table.add_row(
+            row.mode, Text(row.memory_mode, palette["dim"]),
+            Text(fixed(row.score), palette["good"] if row.score == best else ""),
+            f"[{fixed(row.low)}, {fixed(row.high)}]",
+            f"{row.difference:+.3f}".replace("-", "−") if row.difference is not None else "",
+            interval(row.difference_low, row.difference_high) if row.difference is not None else "",
+        )  # fmt: skip
+    return table
+
+
+def _axes(rows: list[ModeScored], palette: dict[str, Style]) -> Table:
+    axes = list(dict.fromkeys(str(axis[0]) for row in rows for axis in row.by_axis))
+    table = _table(palette, "by axis", *(axis.split("_")[0].capitalize() or "all" for axis in axes))
+    for row in rows:
+        found = {str(axis[0]): float(axis[1]) for axis in row.by_axis}
+        table.add_row(
+            row.mode, Text(row.memory_mode, palette["dim"]), *(fixed(found.get(axis)) for axis in axes)
+        )
+    return table
+
+
+def _notes(rows: list[ModeScored], palette: dict[str, Style]) -> Table:
+    table = _table(palette, "notes", "given", "tokens", "fixed", "wasted", "broke")
+    for row in rows:
+        table.add_row(
+            row.mode, Text(row.memory_mode, palette["dim"]), f"{row.injections}/{row.n}", f"{row.injected_tokens:.1f}",
+            Text(str(row.fixed), palette["good"] if row.fixed else palette["dim"]),
+            Text(str(row.wasted), palette["dim"]),
+            Text(str(row.broke), palette["bad"] if row.broke else palette["dim"]),
+        )  # fmt: skip
+    return table
+
+
+def _cost(rows: list[ModeScored], palette: dict[str, Style]) -> Table:
+    table = _table(palette, "a conversation", "controller", "model", "detector", "tokens", "failed")
+    for row in rows:
+        tokens = row.controller_tokens + row.model_tokens + row.detector_tokens
+        table.add_row(
+            row.mode, Text(row.memory_mode, palette["dim"]), f"{row.controller_calls:.2f}", f"{row.model_calls:.2f}",
+            f"{row.detector_calls:.2f}", f"{tokens:,.0f}",
+            Text(str(row.failures), palette["bad"] if row.failures else palette["dim"]),
+        )  # fmt: skip
+    return table

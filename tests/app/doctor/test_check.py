@@ -1,0 +1,256 @@
+"""`steer-tui --check`: what is wrong, what is not here yet and what is fine are told apart, and nothing runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.cli import main
+from app.doctor.check import run_check
+from engine.check import check_config
+from engine.check.finding import Finding
+from engine.config.file import load_config
+from tests.conftest import ROOT
+from tests.engine.pool.vqa_folder import write_folder, write_rl
+from tests.tiny_models import save_tiny
+
+QUESTION = {"question": "How many?", "answer": "#### 4"}
+LINE = {"financebench_id": "a", "question": "Q", "answer": "1", "evidence": [{"evidence_text": "E"}]}
+
+
+@pytest.fixture(autouse=True)
+def _no_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+def findings(tmp_path: Path, text: str, *overrides: str) -> dict[str, Finding]:
+    """By the field they are about; the last one of a field."""
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    return {one.where: one for one in check_config(load_config(path, overrides))}
+
+
+def kinds(found: dict[str, Finding]) -> dict[str, str]:
+    return {where: one.kind for where, one in found.items()}
+
+
+def write_lines(path: Path, *records: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+# ---------------------------------------------------------------- the command
+
+
+def test_several_files_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All errors of a wrong one, notes of one whose data is not here; 2 if any is wrong."""
+    wrong, right = tmp_path / "wrong.yaml", tmp_path / "right.yaml"
+    wrong.write_text("online: {L: 0, prob_tokens: 4}\nrun: {stages: [eval, memory]}\n")
+    right.write_text("run: {stages: [mine]}\ntask: {dataset: gsm8k, path: nowhere}\n")
+    assert main(["--check", str(wrong), str(right)]) == 2
+    out = " ".join(capsys.readouterr().out.split())
+    for part in (
+        "online.L: found 0, expected a whole number at least 1",
+        "did you mean `online.probe_tokens`?",
+        "`memory` before `eval`",
+        "3 to correct",
+        "gsm8k, split `train`: nowhere is not here - put train.jsonl or train.parquet there",
+        "right; 2 not here yet",
+    ):
+        assert part in out, out
+    assert main(["--check", str(right)]) == 0
+    assert main(["--check", str(right), "--set", "task.train_split=socratic", "task.path=null"]) == 2
+    assert "gsm8k has no split `socratic` on the hub" in capsys.readouterr().out
+
+
+def test_without_a_file_it_is_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--check"]) == 0
+    out = capsys.readouterr().out
+    assert "demo.yaml" in out and "everything it needs is here" in out
+
+
+@pytest.mark.parametrize(
+    "more", (["--batch"], ["--config", "c.yaml"], ["--stages", "eval"], ["--resume", "x"])
+)
+def test_options_that_do_not_go_with_it(more: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--check", "configs/demo.yaml", *more])
+    assert caught.value.code == 2
+
+
+def test_nothing_runs_and_nothing_heavy_is_loaded(tmp_path: Path) -> None:
+    """No folder of a run is made, and torch is not imported: a check takes a second."""
+    code = (
+        "import sys; from app.cli import main; code = main(['--check']);"
+        "print(sorted({'torch', 'transformers', 'textual'} & set(sys.modules))); sys.exit(code)"
+    )
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 and done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+# ---------------------------------------------------------------- models, servers, packages
+
+
+def test_models(tmp_path: Path) -> None:
+    model = save_tiny(tmp_path / "tiny")
+    text = "run: {stages: [mine]}\nmodel: {backend: transformers, path: %s}\n"
+    assert findings(tmp_path, text % model)["model.path"].kind == "here"
+    assert findings(tmp_path, text % "/no/such/model")["model.path"].kind == "absent"
+    fetched = findings(tmp_path, text % "Qwen/Qwen2.5-1.5B-Instruct")["model.path"]
+    assert fetched.kind == "absent" and "hf download Qwen/Qwen2.5-1.5B-Instruct" in fetched.mend
+    names = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
+    index = {"weight_map": {"a": names[0], "b": names[1]}}
+    (model / "model.safetensors.index.json").write_text(json.dumps(index))
+    (model / "model.safetensors").rename(model / names[0])
+    torn = findings(tmp_path, text % model)["model.path"]
+    assert torn.kind == "wrong" and f"no {names[1]}" in torn.what
+    (model / names[1]).touch()
+    assert findings(tmp_path, text % model)["model.path"].kind == "here"
+    (model / "model.safetensors.index.json").unlink()
+    (model / "config.json").unlink()
+    for weights in model.glob("*.safetensors"):
+        weights.unlink()
+    broken = findings(tmp_path, text % model)["model.path"]
+    assert broken.kind == "wrong" and "no config.json and no weights" in broken.what
+    unknown = findings(tmp_path, "run: {stages: [mine]}\nmodel: {path: poetry}\n")["model.path"]
+    assert unknown.kind == "wrong" and "poetry" in unknown.what
+
+
+def test_only_what_the_stages_use_is_looked_at(tmp_path: Path) -> None:
+    text = """
+run: {stages: [%s]}
+model: {backend: transformers, path: a/b}
+slsm: {answers: {kind: openai}, judge: {kind: openai, openai: {api_key_env: JUDGE_KEY}}}
+answer: {reader: openai, openai: {base_url: "http://127.0.0.1:9/v1"}}
+"""
+    assert set(findings(tmp_path, text % "slsm")) == {
+        "run.stages",
+        "slsm.answers.openai.api_key_env",
+        "slsm.judge.openai.api_key_env",
+        "slsm.data.path",
+    }
+    found = findings(tmp_path, text % "answer")
+    assert kinds(found) == {"run.stages": "absent", "answer.openai.api_key_env": "here"}
+    assert "`answer` reads what `gflownet` writes" in found["run.stages"].what
+
+
+def test_a_keys_name_is_told_and_never_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(
+        "run: {stages: [slsm]}\n"
+        "slsm: {controller: {kind: openai}, judge: {kind: openai, openai: {api_key_env: OTHER}}}\n"
+    )
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-zyxomma")
+    assert run_check([path]) == 0
+    out = capsys.readouterr().out
+    assert "OPENAI_API_KEY is set" in out and "variable OTHER is not set" in out and "zyxomma" not in out
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-zyxomma\nsk-two")
+    assert run_check([path]) == 2
+    out = capsys.readouterr().out
+    assert "OPENAI_API_KEY holds" in out and "zyxomma" not in out
+
+
+def test_packages_and_programs(tmp_path: Path) -> None:
+    """A package is not here, or here with its version; a server's command is read as the run reads it."""
+    text = """
+run: {stages: [clusters, evolve]}
+clusters: {embedder: some/embedder}
+evolution: {pool_size: 200, model: {backend: vllm, path: a/b}, server: {kind: sglang, command: "%s"}}
+scale: {engine: ray}
+"""
+    found = findings(tmp_path, text % "/no/python -m sglang.launch_server --host {host} --port {port}")
+    assert kinds(found)["evolution.server.command"] == "absent"
+    assert "no program /no/python" in found["evolution.server.command"].what
+    assert found["clusters.embedder"].kind == "absent"
+    assert found["scale.engine"].where and found["evolution.model.backend"].where
+    found = findings(tmp_path, text % "python -m sglang.launch_server --host 0.0.0.0")
+    assert found["evolution.server.command"].kind == "wrong"
+    assert "this machine alone" in found["evolution.server.command"].what
+
+
+# ---------------------------------------------------------------- data
+
+
+def test_a_task_is_read_and_its_splits_compared(tmp_path: Path) -> None:
+    text = f"run: {{stages: [mine]}}\ntask: {{dataset: gsm8k, path: {tmp_path}/data}}\n"
+    write_lines(tmp_path / "data/train.jsonl", QUESTION)
+    write_lines(tmp_path / "data/test.jsonl", QUESTION | {"question": "How few?"})
+    found = findings(tmp_path, text)["task.path"]
+    assert found.kind == "here" and "1 of `train`, 1 of `test`, none in both" in found.what
+    write_lines(tmp_path / "data/test.jsonl", QUESTION)
+    found = findings(tmp_path, text)["task.path"]
+    assert found.kind == "wrong" and "both mined and evaluated" in found.what
+    write_lines(tmp_path / "data/test.jsonl", {"question": "?"})
+    found = findings(tmp_path, text)["task.path"]
+    assert found.kind == "wrong" and "test.jsonl:1" in found.what
+
+
+def test_financebench(tmp_path: Path) -> None:
+    path = tmp_path / "f.jsonl"
+    text = f"run: {{stages: [evolve]}}\nevolution: {{financebench: {path}, minibatch_size: 1, validation_size: 1}}\n"
+    assert findings(tmp_path, text)["evolution.financebench"].kind == "absent"
+    write_lines(path, *(LINE | {"financebench_id": name} for name in "abc"))
+    few = findings(tmp_path, text)["evolution.validation_size, evolution.test_size"]
+    assert few.kind == "wrong" and "at most the 3 questions" in few.what
+    found = findings(tmp_path, text, "evolution.test_size=1")["evolution.financebench"]
+    assert found.kind == "here" and "3 questions" in found.what
+    assert (
+        findings(tmp_path, text, "evolution.financebench=hub:me/fb")["evolution.financebench"].kind
+        == "absent"
+    )
+    wrong = findings(tmp_path, text, "evolution.financebench='hub:fb'")["evolution.financebench"]
+    assert wrong.kind == "wrong" and "hub:fb" in wrong.what
+
+
+def test_graphs_and_scores(tmp_path: Path) -> None:
+    text = (
+        "run: {stages: [graphs, retriever]}\n"
+        f"graphs: {{dataset: rog, path: {tmp_path}/rog, embedder: hashed}}\nretriever: {{scores: {tmp_path}/s.pth}}\n"
+    )
+    assert kinds(findings(tmp_path, text)) == {
+        "run.stages": "here", "graphs.embedder": "here", "graphs.path": "absent", "retriever.scores": "absent",
+    }  # fmt: skip
+    (tmp_path / "rog").mkdir()
+    found = findings(tmp_path, text)["graphs.path"]
+    assert found.kind == "wrong" and "no file of the split `train`" in found.what
+    assert findings(tmp_path, text, "graphs.path=null")["graphs.path"].kind == "wrong"
+
+
+def test_dialogues(tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    text = f"run: {{stages: [slsm]}}\nslsm: {{data: {{path: {path}}}}}\n"
+    assert findings(tmp_path, text)["slsm.data.path"].kind == "absent"
+    write_lines(path, {"messages": [{"role": "user", "content": "Hi"}]})
+    assert "1 conversations" in findings(tmp_path, text)["slsm.data.path"].what
+    write_lines(path, {"messages": []})
+    found = findings(tmp_path, text)["slsm.data.path"]
+    assert found.kind == "wrong" and "line 1" in found.what
+
+
+def test_pool_files_are_read_together(tmp_path: Path) -> None:
+    files = write_folder(tmp_path)
+    files["demonstrations"]["images"] = str(tmp_path / "{image_id}.jpg")
+    pool = {"dataset": "files", "files": files, "rl_data": write_rl(tmp_path), "vqa": {"kind": "openai"}}
+    text = f"run: {{stages: [pool]}}\npool: {json.dumps(pool)}\n"
+    found = findings(tmp_path, text)
+    assert found["pool.files"].what == "6 train, 2 heldout" and found["pool.rl_data"].what == "6 queries"
+    assert found["pool.files.demonstrations.images"].kind == "absent"
+    np.save(tmp_path / "queries.npy", np.zeros((6, 5), np.float32))
+    wrong = findings(tmp_path, text)["pool.files"]
+    assert wrong.kind == "wrong" and "5 and of 6 dimensions" in wrong.what
+    (tmp_path / "heldout.npy").unlink()
+    assert kinds(findings(tmp_path, text))["pool.files.heldout.embeddings"] == "absent"

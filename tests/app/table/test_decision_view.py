@@ -1,0 +1,129 @@
+"""Which decisions are shown, in which order, while the log grows, is scrubbed back, and outcomes come in."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from app.state.run import RunState
+from app.table.decision_rows import DECISION_FIELDS, DecisionRows
+from app.table.decision_view import DecisionView
+from app.table.filter import predicate
+from app.table.filter_parser import parse
+from engine.events import Event
+from tests.synthetic_run import SyntheticRun
+
+EVENTS: list[Event] = list(SyntheticRun(examples=12).events())
+
+
+def folded(upto: int, state: RunState | None = None, begin: int = 0) -> RunState:
+    state = state or RunState()
+    for k, event in enumerate(EVENTS[begin:upto], begin):
+        state.apply(event, k * 10, 9)
+    return state
+
+
+def shown(view: DecisionView) -> list[int]:
+    return [view.decision(position) for position in range(len(view))]
+
+
+def expected(state: RunState, text: str) -> list[int]:
+    expression = parse(text, DECISION_FIELDS)
+    assert expression is not None
+    test = predicate(expression, DecisionRows(state.esm))
+    return [row for row in range(len(state.esm.decisions)) if test(row)]
+
+
+FILTERS = [
+    "chosen:null",
+    "correct and alpha>0.5",
+    "not correct",
+    "differs",
+    "stamps",
+    "method:esm m>=3",
+    "steered",
+]
+
+
+@pytest.mark.parametrize("text", FILTERS)
+def test_a_growing_log_shows_what_a_fresh_look_would(text: str) -> None:
+    """Rows that came before their outcome are found when it comes."""
+    state = RunState()
+    view = DecisionView(state.esm)
+    view.filter(parse(text, DECISION_FIELDS))
+    for begin in range(0, len(EVENTS), 17):
+        folded(min(begin + 17, len(EVENTS)), state, begin)
+        view.update(state.esm)
+        assert view.complete
+        assert shown(view) == expected(state, text)
+    assert shown(view)
+
+
+@pytest.mark.parametrize("text", FILTERS)
+def test_scrubbing_back_and_on(text: str) -> None:
+    """A view that is handed states of other moments shows each as if it had never seen another."""
+    live = folded(len(EVENTS))
+    copies = {k: folded(k) for k in (100, 200)}
+    shared: dict[int, RunState] = {}
+    state = RunState()
+    for begin, end in ((0, 150), (150, 220)):
+        folded(end, state, begin)
+        shared[end] = state.share()
+    folded(len(EVENTS), state, 220)
+    view = DecisionView(live.esm)
+    view.filter(parse(text, DECISION_FIELDS))
+    for moment in (copies[100], live, shared[150], state, shared[220], copies[200], state):
+        view.update(moment.esm)
+        assert shown(view) == expected(moment, text)
+
+
+def test_a_long_log_is_gone_through_in_steps() -> None:
+    """Without time one portion is looked at a call, and the view says that it is not through."""
+    state = RunState()
+    decision = next(e for e in EVENTS if type(e).__name__ == "DecisionTaken")
+    for k in range(9_000):
+        state.apply(msgspec.structs.replace(decision, m=k + 1), k * 10, 9)
+    view = DecisionView(state.esm)
+    view.filter(parse("m>=1", DECISION_FIELDS))
+    lengths = []
+    while not view.complete:
+        view.update(state.esm, budget_ms=0.0)
+        lengths.append(len(view))
+    assert len(lengths) == 5
+    assert len(view) == 9_000
+
+
+@pytest.mark.parametrize("field", sorted(DECISION_FIELDS))
+@pytest.mark.parametrize("reverse", [False, True])
+def test_every_field_sorts(field: str, reverse: bool) -> None:
+    """All rows stay; those without a value stand together at one end; ties stay in the order of the log."""
+    state = folded(len(EVENTS))
+    view = DecisionView(state.esm)
+    view.sort(field, reverse)
+    order = shown(view)
+    assert sorted(order) == list(range(len(state.esm.decisions)))
+    get = view.rows.getter(field)
+    values = [get(row) for row in order]
+    there = [v for v in values if v is not None and v == v]
+    assert there == sorted(there, reverse=reverse)  # type: ignore[type-var]
+    missing = [v is None or v != v for v in values]
+    assert missing == sorted(missing, reverse=not reverse)
+    view.sort(None, False)
+    assert shown(view) == list(range(len(state.esm.decisions)))
+
+
+def test_find_is_the_inverse_of_decision() -> None:
+    """A row is found again in any order, or is known not to be shown."""
+    state = folded(len(EVENTS))
+    view = DecisionView(state.esm)
+    for prepare in (
+        lambda: None,
+        lambda: view.filter(parse("chosen:null", DECISION_FIELDS)),
+        lambda: view.sort("alpha", True),
+    ):
+        prepare()
+        view.update(state.esm)
+        for position, decision in enumerate(shown(view)):
+            assert view.find(decision) == position
+    hidden = set(range(len(state.esm.decisions))) - set(shown(view))
+    assert hidden and all(view.find(decision) is None for decision in hidden)

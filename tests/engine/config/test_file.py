@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.config import yaml_text
+from engine.config.config import Config
+from engine.config.file import dump_config, load_config
+from engine.errors import ConfigError, Problem
+
+
+def problems(path: Path, text: str, *overrides: str) -> list[Problem]:
+    path = path / "c.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(path, overrides)
+    return caught.value.problems
+
+
+def only(path: Path, text: str, *overrides: str) -> Problem:
+    (problem,) = problems(path, text, *overrides)
+    return problem
+
+
+def test_all_errors_of_a_file_come_at_once(tmp_path: Path) -> None:
+    """A user who has to mend one error a try gives up."""
+    text = "run: {stages: [mine, evl]}\nonline:\n  L: 0\n  recrd_null: true\nmdoel: {}\nrun: {seed: 1}\n"
+    found = "\n".join(map(str, problems(tmp_path, text, "online.k_retrieve=x")))
+    for expected in (
+        "c.yaml:6 run: found the key again",
+        "c.yaml:3 online.L: found 0, expected a whole number at least 1",
+        "did you mean `online.record_null`?",
+        "did you mean `model`?",
+        "--set online.k_retrieve=x online.k_retrieve: found 'x'",
+    ):
+        assert expected in found
+
+
+def test_unknown_stage_is_reported_with_the_known_ones(tmp_path: Path) -> None:
+    problem = only(tmp_path, "run:\n  stages: [mine, evl]\n")
+    assert problem.where.endswith("c.yaml:2 run.stages[1]")
+    assert problem.allowed.startswith("one of mine, select, memory, eval") and "`eval`" in problem.allowed
+
+
+@pytest.mark.parametrize(
+    ("stages", "expected"),
+    [
+        ("[eval, eval]", "each stage once"),
+        ("[select, mine]", "`mine` before `select`"),
+        ("['a:1']", "one of "),
+    ],
+)
+def test_stages_that_cannot_be_run_in_this_order(tmp_path: Path, stages: str, expected: str) -> None:
+    assert expected in only(tmp_path, f"run: {{stages: {stages}}}").allowed
+
+
+def test_a_later_stage_alone_is_allowed(tmp_path: Path) -> None:
+    """`eval` over the files of an earlier attempt; the stage itself says what it misses."""
+    path = tmp_path / "c.yaml"
+    path.write_text("run: {stages: [eval]}")
+    assert load_config(path).run.stages == ["eval"]
+
+
+@pytest.mark.parametrize(
+    ("line", "allowed"),
+    [
+        ("online: {L: 3.5}", "a whole number at least 1"),
+        ("online: {L: '3'}", "a whole number at least 1"),
+        ("online: {record_null: yes}", "true or false"),
+        ("online: {record_null: 1}", "true or false"),
+        ("online: {beta: .nan}", "a finite number"),
+        ("online: {min_sim: 2}", "at least -1 and at most 1"),
+        ("online: {max_tool_m: 0}", "a whole number at least 1 or null"),
+        ("run: {seed: -1}", "a whole number at least 0"),
+        ("run: {name: ../x}", "text of at most 80 characters"),
+        ("run: {name: 1}", "text of at most 80 characters"),
+        ("run: {stages: []}", "a list (at least 1)"),
+        ("eval: {methods: [esm, foo]}", "one of greedy, esm"),
+        ("model: {device: tpu}", "one of auto, cpu, cuda, mps"),
+        ("decode:", "a mapping of max_new_tokens, temperature"),
+        ("model: {backend: transformers}", "`model.path`"),
+    ],
+)
+def test_nothing_is_converted(tmp_path: Path, line: str, allowed: str) -> None:
+    assert allowed in only(tmp_path, line).allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("a: [1\nb: 2\n", 2), ("run:\n\tname: x\n", 2), ("a: 1\n---\nb: 2\n", 2), ("a: &x [*x]", 1)],
+)
+def test_yaml_errors_name_the_line(tmp_path: Path, text: str, line: int) -> None:
+    assert only(tmp_path, text).where == f"{tmp_path / 'c.yaml'}:{line}"
+
+
+def test_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="No such file"):
+        load_config(tmp_path / "none.yaml")
+    with pytest.raises(ConfigError, match="Is a directory"):
+        load_config(tmp_path)
+    (tmp_path / "bytes.yaml").write_bytes(b"run: \xff")
+    with pytest.raises(ConfigError, match="UTF-8"):
+        load_config(tmp_path / "bytes.yaml")
+    assert "a mapping of sections" in only(tmp_path, "- 1\n").allowed
+
+
+def test_overrides_are_yaml_values(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("online: {L: 2}")
+    sets = ["online.L=4", "eval.methods=[esm]", "online.beta=1e-1", "task.path=null", "prompt.system=a=b"]
+    config = load_config(path, sets)
+    assert (config.online.L, config.eval.methods, config.online.beta) == (4, ["esm"], 0.1)
+    assert config.task.path is None and config.prompt.system == "a=b"
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("online.LL=4", "did you mean `online.L`?"),
+        ("probe_tokens=4", "did you mean `online.probe_tokens`?"),
+        ("onlin.L=4", "did you mean `online.L`?"),
+        ("online.L.x=4", "a known field"),
+        ("online.L", "section.field=value"),
+        ("=4", "section.field=value"),
+        ("online.L=[", "a YAML value"),
+    ],
+)
+def test_overrides_that_lead_nowhere(tmp_path: Path, override: str, expected: str) -> None:
+    assert expected in only(tmp_path, "{}", override).allowed
+
+
+def test_override_of_a_broken_section_reports_the_section(tmp_path: Path) -> None:
+    assert only(tmp_path, "online: 3", "online.L=4").value == "3"
+
+
+def test_written_configuration_reads_back(tmp_path: Path) -> None:
+    config = Config()
+    path = tmp_path / "c.yaml"
+    path.write_text(dump_config(config))
+    assert load_config(path) == config
+
+
+def test_empty_file_is_the_default_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("# nothing yet\n")
+    assert load_config(path) == Config()
+
+
+_SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(codec="utf-8"))
+)
+
+
+@given(st.dictionaries(st.text("abc", min_size=1), _SCALARS | st.lists(_SCALARS, max_size=3), max_size=4))
+def test_any_value_survives_yaml(value: dict[str, object]) -> None:
+    """`1e3`, `no`, `010`, `1:30` as text must come back as text, numbers as the same numbers."""
+    assert repr(yaml_text.parse(yaml_text.dump(value)).value) == repr(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e-3", 0.001),
+        ("010", 10),
+        ("0x1f", 31),
+        ("1:30", "1:30"),
+        ("no", "no"),
+        ("2020-01-01", "2020-01-01"),
+    ],
+)
+def test_values_are_what_they_look_like(text: str, value: object) -> None:
+    assert yaml_text.parse(text).value == value
+
+
+def test_a_section_that_may_be_missing_is_known_by_its_fields(tmp_path: Path) -> None:
+    """`evolution.model` is a section or nothing: its fields can be set, and wrong ones are told by name."""
+    path = tmp_path / "config.yaml"
+    path.write_text("{}\n")
+    config = load_config(path, ["evolution.model.path=statements"])
+    assert config.evolution_model.path == "statements"
+    with pytest.raises(ConfigError, match=r"evolution\.model\.pth"):
+        load_config(path, ["evolution.model.pth=statements"])

@@ -1,0 +1,90 @@
+"""The menu and its .config against the configuration itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import kconfiglib
+import pytest
+
+from engine.config.config import Config
+from engine.config.file import load_config
+from engine.config.kconfig import defconfig_text, kconfig_text, leaves, read_kconfig
+from engine.errors import ConfigError
+
+CONFIGS = Path(__file__).resolve().parents[3] / "configs"
+
+
+def yaml(folder: Path, config: str, more: str = "") -> Path:
+    """A YAML file beside a .config of these lines."""
+    (folder / ".config").write_text(config)
+    path = folder / "c.yaml"
+    path.write_text("evolution:\n  kconfig: .config\n" + more)
+    return path
+
+
+def test_files_are_those_that_are_made_from_the_fields() -> None:
+    """`python -m engine.config.kconfig` writes them anew."""
+    assert (CONFIGS / "Kconfig").read_text() == kconfig_text()
+    assert (CONFIGS / "evolution_defconfig").read_text() == defconfig_text()
+
+
+def test_kconfiglib_reads_the_menu_and_writes_the_defaults(tmp_path: Path) -> None:
+    """What its menu writes untouched is the default configuration."""
+    menu = kconfiglib.Kconfig(str(CONFIGS / "Kconfig"), warn_to_stderr=False)
+    assert not menu.warnings
+    menu.write_config(str(tmp_path / ".config"))
+    values, _ = read_kconfig(tmp_path / ".config")
+    assert Config.model_validate(values) == Config()
+    assert read_kconfig(CONFIGS / "evolution_defconfig")[0] == values
+
+
+def test_symbols_are_unique() -> None:
+    symbols = [s for leaf in leaves() for s in (leaf.symbol, *map(leaf.choice_symbol, leaf.choices))]
+    assert len(symbols) == len(set(symbols))
+
+
+def test_values_of_every_kind(tmp_path: Path) -> None:
+    path = yaml(
+        tmp_path,
+        "CONFIG_EVOLUTION_ITERATIONS=7\n"
+        'CONFIG_EVOLUTION_POOL="[3, 1, 4]"\n'
+        'CONFIG_EVOLUTION_TARGET="0.9"\n'
+        'CONFIG_EVOLUTION_FINANCEBENCH="a \\"b\\".jsonl"\n'
+        "CONFIG_EVOLUTION_REFLECTOR_KIND_OPENAI=y\n"
+        "# CONFIG_EVOLUTION_REFLECTOR_KIND_STATISTICAL is not set\n"
+        "CONFIG_CLUSTERS_TRUST_FILES=y\n",
+    )
+    config = load_config(path)
+    found = config.evolution
+    assert (found.iterations, found.pool, found.target) == (7, [3, 1, 4], 0.9)
+    assert found.financebench == 'a "b".jsonl' and found.reflector.kind == "openai"
+    assert config.clusters.trust_files
+
+
+def test_the_yaml_counts_more(tmp_path: Path) -> None:
+    path = yaml(tmp_path, "CONFIG_EVOLUTION_ITERATIONS=7\nCONFIG_EVOLUTION_FAILURES=5\n", "  iterations: 3\n")
+    assert load_config(path).evolution.iterations == 3
+    assert load_config(path).evolution.failures == 5
+    assert load_config(path, ["evolution.failures=2"]).evolution.failures == 2
+
+
+def test_everything_wrong_is_told_at_once_with_file_and_line(tmp_path: Path) -> None:
+    lines = "CONFIG_EVOLUTION_ITERATIONS=many\nCONFIG_NO_SUCH=1\nnonsense\nCONFIG_EVOLUTION_TARGET=0.9\n"
+    with pytest.raises(ConfigError) as caught:
+        load_config(yaml(tmp_path, lines))
+    told = str(caught.value)
+    for number, words in enumerate(("a whole number", "a symbol of", "CONFIG_SYMBOL=value", "quotes"), 1):
+        assert f".config:{number}" in told and words in told
+
+
+def test_a_value_out_of_range_names_its_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"\.config:1 CONFIG_EVOLUTION_TARGET.*at most 1"):
+        load_config(yaml(tmp_path, 'CONFIG_EVOLUTION_TARGET="3.5"\n'))
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("evolution: {kconfig: none.config}\n")
+    with pytest.raises(ConfigError, match="menuconfig"):
+        load_config(path)

@@ -1,0 +1,202 @@
+"""From scored retrieval graphs to agent graphs: what each split keeps and drops, and that a stop changes nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import safetensors.torch
+import torch
+
+from engine.config.config import Config
+from engine.errors import DataError
+from engine.events import AgentGraphsBuilt, Event
+from engine.gflownet import layout
+from engine.gflownet.agent_graphs.agent_graphs_stage import BuildAgentGraphs
+from engine.gflownet.agent_graphs.builder import Dropped, GAgentBuilder
+from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
+from engine.gflownet.agent_graphs.store import load_samples
+from engine.gflownet.graphs.dataset import GRetrievalDataset
+from engine.gflownet.graphs.store import RetrievalStore
+from engine.gflownet.retriever.retriever_stage import read_scores
+from engine.run.gate import StopRequested
+from engine.run.stage import StageContext, StageResult
+from tests.engine.gflownet.small_run import run_stages, small_config
+
+NARROW = {"anchor_top_k": 4}
+LOST = "no shortest path among the selected edges"
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Graphs with chains of up to three edges, and their scores."""
+    folder = tmp_path_factory.mktemp("scored")
+    config = small_config(graphs={"max_hops": 3, "train_size": 60, "test_size": 30})
+    run_stages(folder, ("graphs", "retriever"), config)
+    return folder
+
+
+@pytest.fixture
+def folder(scored: Path, tmp_path: Path) -> Path:
+    shutil.copytree(scored / "gflownet", tmp_path / "run" / "gflownet")
+    return tmp_path / "run"
+
+
+def build(folder: Path, checkpoint: Any = lambda: None, **section: Any) -> tuple[StageResult, list[Event]]:
+    events: list[Event] = []
+    config: Config = small_config(agent_graphs=section)
+    context = StageContext("agent-graphs", config, folder, events.append, checkpoint, None)  # type: ignore[arg-type]
+    return BuildAgentGraphs().run(context), events
+
+
+def built_events(events: list[Event]) -> dict[str, AgentGraphsBuilt]:
+    return {event.split: event for event in events if isinstance(event, AgentGraphsBuilt)}
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    paths = [*(layout.agent_graphs(folder, split) for split in layout.SPLITS), layout.dropped_samples(folder)]
+    return {path.name: path.read_bytes() for path in paths}
+
+
+def test_every_question_is_kept_or_counted_by_reason(folder: Path):
+    result, events = build(folder, **NARROW)
+    described = built_events(events)
+    written = json.loads(layout.dropped_samples(folder).read_text())["agent-graphs"]
+    with RetrievalStore(layout.retrieval_store(folder)) as store:
+        for split in layout.SPLITS:
+            graphs = store.count(split)
+            samples = load_samples(layout.agent_graphs(folder, split))
+            event = described[split]
+            assert event.samples == len(samples) == result.summary[split]
+            assert sum(event.dropped.values()) == graphs - len(samples) == result.summary[f"{split}_dropped"]
+            assert written[split] == event.dropped
+            edges = [len(sample.edge_relations) for sample in samples]
+            assert event.edges_mean == pytest.approx(sum(edges) / len(edges))
+    assert described["test"].dropped[LOST] > 0, "selection this narrow loses some"
+    assert all((folder / name).is_file() for name in result.files)
+
+
+def test_the_files_hold_what_the_builder_gives_for_each_question(folder: Path):
+    build(folder, **NARROW)
+    for split in layout.SPLITS:
+        data = GAgentPyGDataset(layout.agent_graphs(folder, split))
+        found = {data[number].sample_id: data[number] for number in range(len(data))}
+        builder = GAgentBuilder(small_config(agent_graphs=NARROW).agent_graphs)
+        dropped: Counter[str] = Counter()
+        with RetrievalStore(layout.retrieval_store(folder)) as store:
+            graphs, scores = GRetrievalDataset(store, split), read_scores(folder, split)
+            for number, score in enumerate(scores):
+                graph = graphs[number]
+                expected = builder.build(graph, score, keep_gt=split == "train")
+                if isinstance(expected, Dropped):
+                    dropped[expected.reason] += 1
+                    assert graph.sample_id not in found
+                else:
+                    assert torch.equal(found[graph.sample_id].edge_scores, expected.edge_scores)
+                    assert found[graph.sample_id].question == expected.question
+        assert sum(dropped.values()) + len(found) == len(scores)
+
+
+def test_only_training_questions_are_helped_to_keep_their_answer(folder: Path, tmp_path: Path):
+    """Held-out graphs are the same to the byte; training loses questions where it is not helped."""
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    _, helped = build(folder, **NARROW, force_include_gt=True)
+    _, left = build(other, **NARROW, force_include_gt=False)
+    for split in ("validation", "test"):
+        assert (
+            layout.agent_graphs(folder, split).read_bytes() == layout.agent_graphs(other, split).read_bytes()
+        )
+    with_help, without = built_events(helped), built_events(left)
+    assert LOST not in with_help["train"].dropped
+    assert without["train"].dropped[LOST] == with_help["train"].samples - without["train"].samples > 0
+    assert with_help["test"].dropped == without["test"].dropped
+
+
+def test_a_wider_selection_loses_fewer(folder: Path, tmp_path: Path):
+    lost = []
+    for number, section in enumerate((NARROW, {"anchor_top_k": 30}, {"anchor_top_k": 500, "hops": 3})):
+        copy = tmp_path / str(number)
+        shutil.copytree(folder, copy)
+        lost.append(built_events(build(copy, **section)[1])["test"].dropped.get(LOST, 0))
+    assert lost[0] > lost[1] > lost[2] == 0
+
+
+def test_a_stop_anywhere_changes_nothing(folder: Path, tmp_path: Path):
+    stopped = tmp_path / "stopped"
+    shutil.copytree(folder, stopped)
+    _, whole = build(folder)
+    stops = 0
+    for allowed in (0, 20, 59, 65, 12, 200):
+        left = [allowed]
+
+        def checkpoint(left: list[int] = left) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise StopRequested
+
+        try:
+            _, again = build(stopped, checkpoint)
+        except StopRequested:
+            stops += 1
+        else:
+            assert built_events(again) == built_events(whole), "the last attempt tells of all splits"
+    assert stops == 5
+    assert files(stopped) == files(folder)
+
+
+def test_a_split_that_is_written_is_not_built_again(folder: Path):
+    _, first = build(folder)
+    before = files(folder)
+    for split in layout.SPLITS:
+        layout.edge_scores(folder, split).unlink()
+    _, again = build(folder)
+    assert files(folder) == before
+    assert built_events(again) == built_events(first)
+
+
+# ---------------------------------------------------------------- what is wrong is named
+
+
+def rewrite_scores(folder: Path, scores: list[torch.Tensor]) -> None:
+    sizes = torch.tensor([len(score) for score in scores])
+    content = {"scores": torch.cat(scores), "sizes": sizes}
+    layout.edge_scores(folder, "validation").write_bytes(safetensors.torch.save(content))
+
+
+def test_scores_of_other_graphs_are_named(folder: Path):
+    scores = read_scores(folder, "validation")
+    rewrite_scores(folder, scores[:-1])
+    with pytest.raises(DataError, match=f"{len(scores)} validation graphs, but scores of {len(scores) - 1}"):
+        build(folder)
+    rewrite_scores(folder, [*scores[:-2], scores[-1], scores[-2][:-1]])
+    with pytest.raises(DataError, match=r"no scores in \(0, 1\] for its"):
+        build(folder)
+    assert layout.agent_graphs(folder, "train").is_file(), "what was finished stays"
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.5, 0.0, 1.5])
+def test_scores_that_are_no_probabilities_are_named(folder: Path, value: float):
+    scores = read_scores(folder, "validation")
+    scores[3] = scores[3].clone()
+    scores[3][5] = value
+    rewrite_scores(folder, scores)
+    with pytest.raises(DataError, match=r"no scores in \(0, 1\]") as raised:
+        build(folder)
+    assert raised.value.where.endswith("validation.safetensors")
+
+
+def test_a_dropped_file_that_is_no_json_is_named(folder: Path):
+    layout.dropped_samples(folder).write_text("{torn")
+    with pytest.raises(DataError, match=r"dropped\.json"):
+        build(folder)
+
+
+def test_without_scores_it_names_the_stage_before(folder: Path):
+    shutil.rmtree(layout.edge_scores(folder, "train").parent)
+    with pytest.raises(DataError, match="run the stage retriever"):
+        build(folder)

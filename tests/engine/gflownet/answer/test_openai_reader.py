@@ -1,0 +1,96 @@
+"""Questions answered from evidence by a model behind a server: a real one on loopback."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.config.config import Config
+from engine.config.gflownet import AnswerSection
+from engine.config.openai import OpenAISection
+from engine.events import Notice, PathStep
+from engine.gflownet.answer.readers import OpenAIReader, make_reader
+from engine.gflownet.evaluation.path_prompt import EvidencePrompt
+from engine.run.stage import StageContext
+from engine.servers.client import ServerFailed
+from tests.misbehaving_server import MisbehavingServer, misbehaving_server
+
+PROMPTS = [
+    EvidencePrompt(
+        f"Who leads {name}?", [PathStep(head=name, relation="leader", tail=f"{name} the Elder", score=1.0)], 9
+    )
+    for name in ("Ada", "Ben", "Cid", "Dora", "Eve", "Fay", "Gus", "Hal")
+]
+
+
+def leader(body: dict[str, Any]) -> str:
+    """Reads the tail of the triple."""
+    return json.dumps(body["messages"][-1]["content"]).split("leader,")[1].split(")")[0]
+
+
+def reader(server: MisbehavingServer, context: StageContext) -> OpenAIReader:
+    found = make_reader(context, lambda: pytest.fail("no embedder is needed"))
+    assert isinstance(found, OpenAIReader)
+    return found
+
+
+def context_of(server: MisbehavingServer, folder: Path, **changes: Any) -> StageContext:
+    openai = OpenAISection(base_url=server.url, api_key_env="none", model="m", **changes)
+    config = Config(answer=AnswerSection(reader="openai", openai=openai))
+    return StageContext("answer", config, folder, lambda event: None, lambda: None, None)  # type: ignore[arg-type]
+
+
+def test_answers_come_in_order_and_are_asked_for_side_by_side(tmp_path: Path) -> None:
+    under_way, most, guard = 0, 0, threading.Lock()
+
+    def slow(body: dict[str, Any]) -> str:
+        nonlocal under_way, most
+        with guard:
+            under_way += 1
+            most = max(most, under_way)
+        time.sleep(0.05 if "Ada" in leader(body) else 0.01)
+        with guard:
+            under_way -= 1
+        return leader(body)
+
+    with misbehaving_server(slow) as server:
+        context = context_of(server, tmp_path)
+        answers = reader(server, context).read(PROMPTS, context.checkpoint)
+    assert answers == [f"{prompt.triples[0].head} the Elder" for prompt in PROMPTS]
+    assert 1 < most <= 4
+    total = context.servers.usage.totals["answer", "model"]
+    assert total.answered == len(PROMPTS) and total.prompt_tokens == 100 * len(PROMPTS)
+
+
+def test_the_limit_of_the_server_is_kept(tmp_path: Path) -> None:
+    under_way: list[int] = []
+    with misbehaving_server(leader) as server:
+        context = context_of(server, tmp_path, concurrency=1)
+        places = context.servers.places(server.url)
+        found = reader(server, context)
+        server.answer = lambda body: (under_way.append(places._taken), leader(body))[1]
+        found.read(PROMPTS, context.checkpoint)
+    assert under_way == [1] * len(PROMPTS)
+
+
+def test_a_server_that_fails_ends_it_with_few_further_requests(tmp_path: Path) -> None:
+    with misbehaving_server(leader, fault_of=lambda body: "401") as server:
+        context = context_of(server, tmp_path)
+        with pytest.raises(ServerFailed, match="401"):
+            reader(server, context).read(PROMPTS, context.checkpoint)
+        assert len(server.requests) <= len(PROMPTS)
+
+
+def test_what_was_found_out_is_told_as_a_notice(tmp_path: Path) -> None:
+    events: list[Any] = []
+    with misbehaving_server(leader, ["400 max_tokens"]) as server:
+        context = context_of(server, tmp_path)
+        context.emit = events.append
+        reader(server, context).read(PROMPTS[:1], context.checkpoint)
+    (notice,) = [event for event in events if isinstance(event, Notice)]
+    assert "answer.openai" in notice.text and "max_completion_tokens" in notice.text

@@ -1,0 +1,128 @@
+"""Every figure by hand on small graphs, and the beam against sorting all paths."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from engine.config.gflownet import RewardSection
+from engine.gflownet.evaluation.beam import beam_search
+from engine.gflownet.evaluation.metrics import pearson, question_figures, spearman, trajectory_figures
+from engine.gflownet.sampler.environment import GraphEnv, Walks, enumerate_walks
+from engine.gflownet.sampler.graph_batch import GraphBatch
+from engine.gflownet.sampler.reward import AnswerDiffusionReward, AnswerOnlyReward
+from tests.engine.gflownet.small_graphs import SMALL_GRAPHS, SmallGraph, small_batch, stored_paths
+
+# 0 -a-> 1 -b-> 2*, 0 -c-> 3*, 3 -d-> 4; the taught path is a, b.
+GRAPH = SmallGraph("by hand", ((0, 0, 1), (1, 1, 2), (0, 2, 3), (3, 0, 4)), (0,), (2, 3), (0, 1))
+
+
+def walks_of(batch: GraphBatch, paths: list[list[int]], steps: int = 3) -> Walks:
+    """Stored edge numbers of the one graph as walks."""
+    place = {int(local): edge for edge, local in enumerate(batch.edge_local)}
+    edges = torch.tensor([[place[e] for e in path] + [-1] * (steps - len(path)) for path in paths])
+    nodes = torch.full((len(paths), steps + 1), -1)
+    for row, path in enumerate(paths):
+        if path:
+            nodes[row, 0] = batch.heads[place[path[0]]]
+            nodes[row, 1 : len(path) + 1] = batch.tails[edges[row, : len(path)]]
+    return Walks(torch.zeros(len(paths), dtype=torch.long), edges, nodes)
+
+
+def test_figures_of_single_trajectories():
+    batch = small_batch([GRAPH])
+    walks = walks_of(batch, [[0, 1], [2, 3], [0], []])
+    reward = AnswerOnlyReward(RewardSection())(batch, walks, batch.question_emb)
+    figures = {name: values.tolist() for name, values in trajectory_figures(batch, walks, reward).items()}
+    assert figures["success_mean"] == [1, 1, 0, 0]
+    assert figures["rollout_reward"] == pytest.approx([1, 1, 0.001, 0.001])
+    assert figures["answer_precision"] == pytest.approx([1 / 3, 1 / 3, 0, 0])
+    assert figures["answer_recall"] == figures["reach_frac"] == pytest.approx([0.5, 0.5, 0, 0])
+    assert figures["answer_f1"] == pytest.approx([0.4, 0.4, 0, 0])
+    assert figures["path_hit_precision"] == pytest.approx([1, 0, 1, 0])
+    assert figures["path_hit_recall"] == pytest.approx([1, 0, 0.5, 0])
+    assert figures["path_hit_f1"] == pytest.approx([1, 0, 2 / 3, 0])
+    assert figures["gt_path_precision"] == pytest.approx([1, 0, 1, 0])
+    assert figures["gt_path_recall"] == pytest.approx([1, 0, 0.5, 0])
+    assert figures["gt_path_f1"] == pytest.approx([1, 0, 2 / 3, 0])
+    assert figures["gt_path_full_hit"] == [1, 0, 0, 0]
+    assert figures["length_mean"] == [2, 2, 1, 0]
+
+
+def test_figures_of_a_question():
+    batch = small_batch([GRAPH])
+    walks = walks_of(batch, [[0], [0, 1], [0, 1], [2]])
+    reward = AnswerOnlyReward(RewardSection())(batch, walks, batch.question_emb)
+    figures = {
+        name: values.tolist()
+        for name, values in question_figures(batch, walks, reward, [1, 2], [1, 2, 4]).items()
+    }
+    assert [figures[f"success@{k}"] for k in (1, 2, 4)] == [[0], [1], [1]]
+    assert [figures[f"answer_recall_union@{k}"] for k in (1, 2, 4)] == [[0], [0.5], [1]]
+    assert [figures[f"answer_hit_any@{k}"] for k in (1, 2, 4)] == [[0], [1], [1]]
+    assert figures["path_hit_any@1"] == [1]
+    assert figures["unique_paths"] == figures["unique_paths@4"] == [3]
+    assert figures["unique_success_paths@4"] == [2]
+    assert figures["modes_found"] == [2] and figures["modes_recall"] == [1]
+    assert figures["path_hit_precision@1"] == pytest.approx([3 / 4])
+    assert figures["path_hit_recall@1"] == pytest.approx([3 / 8])
+    assert figures["path_hit_f1@2"] == pytest.approx([(2 / 3 + 1 + 1 + 0) / 4])
+    assert figures["path_f1_union@2"] == pytest.approx([1])
+    assert figures["path_f1_union@4"] == pytest.approx([2 * (2 / 3) * 1 / (5 / 3)])
+
+
+@pytest.mark.parametrize("weight", [0.0, 2.0])
+def test_reward_shaping_keeps_one_as_the_largest(weight: float):
+    batch = small_batch([GRAPH])
+    walks = walks_of(batch, [[2], [2, 3], [0]])
+    section = RewardSection(success_reward=4.0, failure_reward=0.5, lambda_reach=weight)
+    out = AnswerDiffusionReward(section)(batch, walks, batch.question_emb)
+    half = math.exp(0.5 * weight - weight)
+    assert out.reward.tolist() == pytest.approx([half, half, 0.125 * math.exp(-weight)])
+
+
+def test_a_reward_is_never_below_its_floor():
+    batch = small_batch([GRAPH])
+    walks = walks_of(batch, [[0]])
+    section = RewardSection(success_reward=1.0, failure_reward=1e-30)
+    out = AnswerOnlyReward(section)(batch, walks, batch.question_emb)
+    assert out.reward.item() == pytest.approx(1e-8) and out.log_reward.item() == pytest.approx(math.log(1e-8))
+
+
+def test_correlations():
+    x = torch.tensor([1.0, 2.0, 3.0, 4.0])
+    assert pearson(x, 2 * x + 1) == pytest.approx(1)
+    assert pearson(x, torch.ones(4)) == 0
+    assert spearman(x, x**3) == pytest.approx(1)
+    assert spearman(x, torch.tensor([1.0, 1.0, 0.0, 0.0])) == pytest.approx(-math.sqrt(0.8))
+
+
+@pytest.mark.parametrize("per_edge", [True, False])
+@pytest.mark.parametrize("graph", SMALL_GRAPHS, ids=lambda graph: graph.name)
+def test_a_beam_as_wide_as_all_paths_sorts_them_all(graph: SmallGraph, per_edge: bool):
+    batch = small_batch([SMALL_GRAPHS[0], graph])
+    env = GraphEnv(3)
+    every = enumerate_walks(env, batch, 1)
+    worth = {}
+    for path, edges in zip(stored_paths(batch, every.edges), every.edges, strict=True):
+        if path:
+            scores = batch.edge_scores[edges[edges >= 0]].log()
+            worth[path] = float(scores.mean() if per_edge else scores.sum())
+    width = len(worth) + 2
+    walks, values = beam_search(env, batch, width, per_edge)
+    mine = walks.graph == 1
+    found = stored_paths(batch, walks.edges[mine])
+    assert found[len(worth) :] == [(), ()]
+    assert set(found[: len(worth)]) == set(worth)
+    assert values[mine][: len(worth)].tolist() == pytest.approx(sorted(worth.values(), reverse=True))
+
+
+def test_a_narrow_beam_keeps_the_best_of_each_length():
+    batch = small_batch([GRAPH])
+    walks, _ = beam_search(GraphEnv(3), batch, 1, per_edge=False)
+    best = max(
+        batch.heads.new_tensor([0, 2]).tolist(), key=lambda e: float(batch.edge_scores[batch.edge_local == e])
+    )
+    assert stored_paths(batch, walks.edges) == [(best,)]

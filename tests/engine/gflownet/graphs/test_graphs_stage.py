@@ -1,0 +1,187 @@
+"""From raw questions to retrieval graphs: what is written, what is left out, and that a stop changes nothing."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.config.gflownet import GraphsSection
+from engine.errors import DataError
+from engine.events import GraphsBuilt
+from engine.gflownet import layout
+from engine.gflownet.graphs import graphs_stage
+from engine.gflownet.graphs.dataset import GRetrievalDataset
+from engine.gflownet.graphs.generated.questions import Questions
+from engine.gflownet.graphs.generated.world import make_world
+from engine.gflownet.graphs.graphs_stage import BuildGraphs
+from engine.gflownet.graphs.raw import has_text
+from engine.gflownet.graphs.store import RetrievalStore, ints
+from engine.gflownet.graphs.tables import EmbeddingTables, Texts
+from engine.lm.embedding.hashed_embedder import HashedEmbedder
+from engine.run.gate import StopRequested
+from engine.run.stage import StageContext
+from tests.engine.gflownet.small_run import run_stages, small_config
+from tests.run_stage import run_stage
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("graphs")
+    run_stages(folder, ("graphs",))
+    return folder
+
+
+def records(folder: Path) -> dict[str, list[object]]:
+    with RetrievalStore(layout.retrieval_store(folder)) as store:
+        return {
+            split: [store.record(split, number) for number in range(store.count(split))]
+            for split in layout.SPLITS
+        }
+
+
+def test_the_generated_graph_is_as_awkward_as_published_ones():
+    world = make_world(0, 2000)
+    pairs = Counter((head, tail) for head, _, tail in world.triples)
+    heads = {head for head, _, _ in world.triples}
+    assert max(map(len, world.arriving.values())) >= 300
+    assert max(pairs.values()) >= 2
+    assert any(head == tail for head, _, tail in world.triples)
+    assert any((tail, head) in pairs for head, tail in pairs if head != tail)
+    assert any(not has_text(entity) for entity in heads)
+
+
+def test_generated_questions_have_what_the_stages_must_stand():
+    section = GraphsSection(train_size=300)
+    questions = list(Questions(section, 0).split("train", 300))
+    hops = Counter(len(question.q_entity) for question in questions)
+    answers = Counter(len(question.answer) for question in questions)
+    outside = [q for q in questions if not {t for _, _, t in q.graph} & set(q.answer)]
+    in_degrees = [max(Counter(t for _, _, t in q.graph).values()) for q in questions if q.graph]
+    assert hops[1] and hops[2] and answers[1] and max(answers) > 2
+    assert 1 <= len(outside) < 40
+    assert max(in_degrees) >= 100
+    assert len({question.question for question in questions}) == 300
+    assert [q.graph for q in Questions(section, 0).split("train", 300)] == [q.graph for q in questions]
+
+
+def test_splits_share_no_question(built: Path):
+    asked = [record.question for found in records(built).values() for record in found]  # type: ignore[attr-defined]
+    assert len(asked) == len(set(asked)) > 50
+
+
+def test_data_has_the_specs_fields(built: Path):
+    tables, texts = EmbeddingTables.load(built), Texts.load(built)
+    with RetrievalStore(layout.retrieval_store(built)) as store:
+        data = GRetrievalDataset(store, "train")
+        for number in range(len(data)):
+            graph = data[number]
+            nodes, edges = graph.num_nodes, graph.edge_attr.shape[0]
+            assert graph.edge_index.shape == (2, edges) == (2, graph.labels.shape[0])
+            assert graph.node_global_ids.shape == graph.node_embedding_ids.shape == (nodes,)
+            assert graph.topic_one_hot.shape == (nodes, 2)
+            assert graph.topic_one_hot[graph.q_local_indices, 1].all()
+            assert graph.answer_entity_ids_len == len(graph.answer_entity_ids) >= len(graph.a_local_indices)
+            assert graph.question_emb.shape == (1, tables.width)
+            for path, ends, triples in zip(
+                graph.gt_path_edge_indices, graph.gt_paths_nodes, graph.gt_paths_triples, strict=True
+            ):
+                assert graph.labels[path].all()
+                assert ends[0] in graph.q_local_indices and ends[-1] in graph.a_local_indices
+                assert [triple[0] for triple in triples] == graph.node_global_ids[ends[:-1]].tolist()
+            starts = [texts.entity(int(node)) for node in graph.node_global_ids[graph.q_local_indices]]
+            assert all(start in graph.question for start in starts)
+
+
+def test_entities_without_text_share_the_zero_row(built: Path):
+    texts, tables = Texts.load(built), EmbeddingTables.load(built)
+    embedder = HashedEmbedder()
+    assert not tables.entity[0].any()
+    with RetrievalStore(layout.retrieval_store(built)) as store:
+        record = store.record("train", 0)
+    for number, row in zip(ints(record.nodes).tolist(), ints(record.node_rows).tolist(), strict=True):
+        name = texts.entity(number)
+        assert (row == 0) == (not has_text(name))
+        if row:
+            np.testing.assert_allclose(tables.entity[row], embedder.embed([name])[0], atol=1e-6)
+
+
+def stopping(allowed: int) -> Callable[[], None]:
+    left = [allowed]
+
+    def checkpoint() -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise StopRequested
+
+    return checkpoint
+
+
+def test_a_stop_anywhere_changes_nothing(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(graphs_stage, "CHUNK", 7)
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    run_stages(whole, ("graphs",))
+    stops = 0
+    for _ in range(100):
+        context = StageContext("graphs", small_config(), stopped, lambda event: None, stopping(1), None)  # type: ignore[arg-type]
+        try:
+            BuildGraphs().run(context)
+        except StopRequested:
+            stops += 1
+        else:
+            break
+    assert stops > 5
+    assert records(stopped) == records(whole)
+    for path in (
+        layout.entity_texts,
+        layout.entity_embeddings,
+        layout.relation_embeddings,
+        layout.dropped_samples,
+    ):
+        assert path(stopped).read_bytes() == path(whole).read_bytes()
+
+
+def test_inverse_edges_can_be_walked_too(tmp_path: Path):
+    config = small_config(graphs={"add_inverse_edges": True, "train_size": 4})
+    run_stage(BuildGraphs(), config, tmp_path)
+    texts = Texts.load(tmp_path)
+    assert any(name.startswith("inverse of ") for name in texts.relations)
+    with RetrievalStore(layout.retrieval_store(tmp_path)) as store:
+        graph = GRetrievalDataset(store, "train")[0]
+    edges = set(zip(*graph.edge_index.tolist(), strict=True))
+    assert all((tail, head) in edges for head, tail in edges)
+
+
+def test_the_event_says_what_the_file_says(tmp_path: Path):
+    events = [event for event in run_stages(tmp_path, ("graphs",)) if isinstance(event, GraphsBuilt)]
+    found = records(tmp_path)
+    assert [event.samples for event in events] == [len(found[split]) for split in layout.SPLITS]
+    dropped = json.loads(layout.dropped_samples(tmp_path).read_text())["graphs"]
+    assert {event.split: event.dropped for event in events} == dropped
+    assert 0 < events[0].signal_to_noise < 0.1
+
+
+def test_a_store_that_is_none_says_so(tmp_path: Path):
+    with pytest.raises(DataError, match="run the stage graphs first"):
+        RetrievalStore(layout.retrieval_store(tmp_path))
+    path = layout.retrieval_store(tmp_path)
+    path.mkdir(parents=True)
+    (path / "data.mdb").write_bytes(b"garbage" * 10_000)
+    with pytest.raises(DataError, match="cannot be read"):
+        RetrievalStore(path)
+
+
+def test_embeddings_of_two_widths_are_an_error(built: Path, tmp_path: Path):
+    for path in (layout.entity_embeddings, layout.relation_embeddings):
+        path(tmp_path).parent.mkdir(parents=True, exist_ok=True)
+    np.save(layout.entity_embeddings(tmp_path), np.zeros((3, 8), np.float32))
+    np.save(layout.relation_embeddings(tmp_path), np.zeros((3, 9), np.float32))
+    with pytest.raises(DataError, match="8 dimensions, relations in 9"):
+        EmbeddingTables.load(tmp_path)
+    np.save(layout.relation_embeddings(tmp_path), np.zeros(3))
+    with pytest.raises(DataError, match="expected a float32 table"):
+        EmbeddingTables.load(tmp_path)

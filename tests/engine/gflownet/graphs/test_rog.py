@@ -1,0 +1,193 @@
+"""RoG parquet files as they are published, and as they should not be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.config.gflownet import GraphsSection
+from engine.errors import DataError
+from engine.events import GraphsBuilt
+from engine.gflownet import layout
+from engine.gflownet.graphs.graphs_stage import BuildGraphs, relation_words
+from engine.gflownet.graphs.raw import RawSample, Unreadable, has_text
+from engine.gflownet.graphs.rog import RogSource, parse_row
+from engine.gflownet.graphs.store import RetrievalStore
+from tests.engine.gflownet.small_run import small_config
+from tests.run_stage import run_stage
+
+GRAPH = [
+    ["Jamaica", "location.country.languages_spoken", "Jamaican English"],
+    ["Jamaica", "location.country.form_of_government", "m.0abc1"],
+    ["m.0abc1", "government.kind", "Monarchy"],
+    ["Jamaica", "location.country.languages_spoken", "Jamaican English"],
+    ["Jamaica", "location.contains", "Jamaica"],
+]
+
+
+def row(**changes: Any) -> dict[str, Any]:
+    whole = {
+        "id": "WebQTest-0", "question": "what language do Jamaican people speak", "answer": ["Jamaican English"],
+        "q_entity": ["Jamaica"], "a_entity": ["Jamaican English", "Jamaican English"], "graph": GRAPH,
+    }  # fmt: skip
+    return whole | changes
+
+
+def write(folder: Path, rows: list[dict[str, Any]], split: str, row_group_size: int = 2) -> None:
+    pq.write_table(
+        pa.Table.from_pylist(rows), folder / f"{split}-00000-of-00001.parquet", row_group_size=row_group_size
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    data = tmp_path / "rog"
+    data.mkdir()
+    for split in layout.SPLITS:
+        prefix = {"train": "q", "validation": "v", "test": "t"}[split]
+        write(
+            data,
+            [row(id=f"{prefix}{number}", question=f"question {prefix} {number}") for number in range(5)],
+            split,
+        )
+    return data
+
+
+def section(folder: Path, **changes: Any) -> GraphsSection:
+    return GraphsSection(dataset="rog", path=str(folder), embedder="hashed", **changes)
+
+
+def test_rows_are_read_across_row_groups_in_order(folder: Path):
+    source = RogSource(section(folder, train_size=4))
+    found = list(source.read("train"))
+    assert [sample.id for sample in found if isinstance(sample, RawSample)] == ["q0", "q1", "q2", "q3"]
+    assert source.size("train") == 4 and source.size("test") == 5
+    first = found[0]
+    assert isinstance(first, RawSample)
+    assert first.a_entity == ["Jamaican English"]
+    assert first.graph[0] == ("Jamaica", "location.country.languages_spoken", "Jamaican English")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"id": None}, "no id"),
+        ({"question": "  "}, "no question"),
+        ({"graph": [["a", "b"]]}, "a triple that is not three texts"),
+        ({"graph": [["a", None, "c"]]}, "a triple that is not three texts"),
+        ({"graph": [None]}, "a triple that is not three texts"),
+        ({"graph": ["abc"]}, "a triple that is not three texts"),
+        ({"graph": [{"h": "a", "r": "b", "t": "c"}]}, "a triple that is not three texts"),
+        ({"graph": 7}, "graph is no list"),
+        ({"graph": "a,b,c"}, "graph is no list"),
+        ({"q_entity": [""]}, "q_entity is no list of texts"),
+        ({"q_entity": [None]}, "q_entity is no list of texts"),
+        ({"a_entity": 7}, "a_entity is no list of texts"),
+    ],
+)
+def test_a_wrong_row_is_told_and_left_out(changes: dict[str, Any], reason: str):
+    assert parse_row(row(**changes)) == Unreadable(reason)
+
+
+def test_what_is_normal_is_no_error():
+    empty = parse_row(row(graph=None, answer=None, a_entity=None))
+    assert isinstance(empty, RawSample) and empty.graph == [] and empty.a_entity == []
+    assert (
+        not has_text("m.0abc1") and not has_text("g.11x_y") and has_text("m. Bison") and has_text("Jamaica")
+    )
+    assert relation_words("location.country.languages_spoken") == "location country languages spoken"
+
+
+def test_files_become_graphs_and_bad_rows_are_counted(folder: Path, tmp_path: Path):
+    rows = [row(id="q0"), row(id="q1", graph=[]), row(id="q2", q_entity=["Nowhere"]), row(id="", question="x"),
+            row(id="q4", a_entity=["Atlantis"])]  # fmt: skip
+    write(folder, rows, "test")
+    settings = section(folder).model_dump()
+    events = run_stage(BuildGraphs(), small_config(graphs=settings), tmp_path / "run")
+    test = next(event for event in events if isinstance(event, GraphsBuilt) and event.split == "test")
+    assert test.samples == 2
+    assert test.dropped == {"an empty graph": 1, "no question entity in the graph": 1, "no id": 1}
+    with RetrievalStore(layout.retrieval_store(tmp_path / "run")) as store:
+        first, last = store.record("test", 0), store.record("test", 1)
+    assert len(first.labels) == 4, "the same triple twice is one edge"
+    assert first.a_locals == [1] and first.gt_paths == [[0]]
+    assert last.a_locals == [] and last.gt_paths == [] and len(last.answer_entity_ids) == 1
+
+
+def test_no_folder_no_files_no_parquet_no_column(folder: Path, tmp_path: Path):
+    with pytest.raises(DataError, match="no folder"):
+        RogSource(GraphsSection(dataset="rog"))
+    with pytest.raises(DataError, match=r"no such file or folder.*graphs\.path.*train\.parquet"):
+        RogSource(section(tmp_path / "nowhere"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=r"no file of the split `train`"):
+        RogSource(section(tmp_path / "empty"))
+    file = folder / "validation-00000-of-00001.parquet"
+    pq.write_table(pa.table({"id": ["a"], "question": ["b"]}), file)
+    with pytest.raises(DataError, match="no column answer, q_entity, a_entity, graph"):
+        RogSource(section(folder))
+    file.write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(DataError, match=r"no parquet file.*validation-00000"):
+        RogSource(section(folder))
+
+
+@pytest.mark.parametrize("graph", [7, [7], [{"h": "a", "r": "b", "t": "c"}], ["abc"], b"abc"])
+def test_a_graph_column_of_another_type_is_one_error(folder: Path, graph: object):
+    write(folder, [row(graph=graph)], "train")
+    with pytest.raises(DataError, match=r"column graph holds .*train-00000"):
+        RogSource(section(folder))
+
+
+def test_a_question_of_two_splits_is_kept_in_the_later_one(folder: Path, tmp_path: Path):
+    """However it is spaced, under whatever id; also where the later split is not read to its end."""
+    rows = [
+        row(id="new", question=" Question  T 4 "),
+        row(id="v1", question="another"),
+        row(id="q", question="third"),
+    ]
+    write(folder, rows, "train")
+    write(folder, [row(id="t0", question="by id"), row(id="v1", question="fourth")], "validation")
+    settings = section(folder, test_size=1)
+    assert [type(one).__name__ for one in RogSource(settings).read("train")] == ["Unreadable"] * 2 + [
+        "RawSample"
+    ]
+    events = run_stage(BuildGraphs(), small_config(graphs=settings.model_dump()), tmp_path / "run")
+    built = {event.split: event for event in events if isinstance(event, GraphsBuilt)}
+    assert built["train"].dropped == {"asked in test, too": 1, "asked in validation, too": 1}
+    assert built["validation"].dropped == {"asked in test, too": 1} and built["validation"].samples == 1
+    assert built["test"].dropped == {} and built["test"].samples == 1
+
+
+def test_shards_are_read_in_order_and_a_missing_one_is_named(folder: Path):
+    """As RoG-cwq is published: several files a split, with a digest behind their numbers."""
+    (folder / "test-00000-of-00001.parquet").unlink()
+    for number in (1, 0):
+        table = pa.Table.from_pylist([row(id=f"t{number}", question=f"part {number}")])
+        pq.write_table(table, folder / f"test-0000{number}-of-00002-4fdfd3ea11c73388.parquet")
+    found = list(RogSource(section(folder)).read("test"))
+    assert [one.id for one in found if isinstance(one, RawSample)] == ["t0", "t1"]
+    (folder / "test-00000-of-00002-4fdfd3ea11c73388.parquet").unlink()
+    with pytest.raises(DataError, match="`test` is not whole: test-00000-of-00002 not there"):
+        RogSource(section(folder))
+
+
+def test_text_that_is_no_text_is_one_error(folder: Path):
+    table = pa.Table.from_pylist([row()])
+    broken = pa.array([b"\xff\xfe"], pa.binary()).view(pa.binary()).cast(pa.string(), safe=False)
+    column = table.schema.get_field_index("question")
+    pq.write_table(table.set_column(column, "question", broken), folder / "test-00000-of-00001.parquet")
+    with pytest.raises(DataError, match="row group 0"):
+        list(RogSource(section(folder)).read("test"))
+
+
+def test_a_row_group_that_is_broken_is_named(folder: Path):
+    file = folder / "train-00000-of-00001.parquet"
+    content = bytearray(file.read_bytes())
+    content[60:200] = b"\xff" * 140
+    file.write_bytes(bytes(content))
+    with pytest.raises(DataError, match="row group 0"):
+        list(RogSource(section(folder)).read("train"))

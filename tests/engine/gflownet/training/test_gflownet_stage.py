@@ -1,0 +1,178 @@
+"""The five stages together: files, events, stops, checkpoints, bad input, sampling again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.errors import DataError
+from engine.events import EvidenceCompared, QuestionSampled, SamplerEvaluated, SamplerStep, decode
+from engine.gflownet import layout
+from engine.gflownet.training.gflownet_stage import TrainGFlowNet
+from engine.run.gate import StopRequested
+from engine.run.stage import StageContext
+from engine.services.sample_again import serve
+from tests.engine.gflownet.small_run import SMALL, run_stages, small_config
+from tests.kill_and_resume import SMALL_GFLOWNET, artefacts, prepared, run_killed, run_whole
+
+DATA = ("graphs", "retriever", "agent-graphs")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    run_stages(folder, DATA)
+    return folder
+
+
+@pytest.fixture
+def folder(data: Path, tmp_path: Path) -> Path:
+    """A run directory of its own over the same data."""
+    copy = tmp_path / "run"
+    (copy / "gflownet").mkdir(parents=True)
+    for path in (data / "gflownet").iterdir():
+        (copy / "gflownet" / path.name).symlink_to(path)
+    return copy
+
+
+def test_files_events_and_tables_tell_the_same(folder: Path):
+    events = run_stages(folder, ("gflownet", "answer"))
+    steps = [event for event in events if isinstance(event, SamplerStep)]
+    log = [json.loads(line) for line in layout.training_log(folder).read_text().splitlines()]
+    assert [line["step"] for line in log] == [event.step for event in steps] == list(range(5, 41, 5))
+    assert [line["loss"] for line in log] == [event.loss for event in steps]
+    test = {
+        event.method: event
+        for event in events
+        if isinstance(event, SamplerEvaluated) and event.split == "test"
+    }
+    assert set(test) == {"gflownet", "greedy", "beam_mean", "beam_sum", "prior"}
+    rows = {row["method"]: row for row in csv.DictReader(io.StringIO(layout.metrics(folder).read_text()))}
+    assert float(rows["gflownet"]["success@10"]) == test["gflownet"].metrics["success@10"]
+    questions = [event for event in events if isinstance(event, QuestionSampled)]
+    assert len(questions) == test["gflownet"].n == len(layout.sampled_paths(folder).read_text().splitlines())
+    hits = sum(any(path.answers for path in question.paths) for question in questions) / len(questions)
+    assert hits == pytest.approx(test["gflownet"].metrics["success@10"]), (
+        "paths are those the figures are made of"
+    )
+    compared = {event.method: event for event in events if isinstance(event, EvidenceCompared)}
+    assert all(row.prompt_tokens <= 40 for row in compared.values())
+    assert compared["gflownet"].n == compared["triples"].n == len(questions)
+
+
+def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(folder: Path, data: Path, tmp_path: Path):
+    run_stages(folder, ("gflownet",))
+    stopped = tmp_path / "stopped"
+    (stopped / "gflownet").mkdir(parents=True)
+    for path in (data / "gflownet").iterdir():
+        (stopped / "gflownet" / path.name).symlink_to(path)
+    stops = 0
+    for allowed in (3, 17, 1, 30, 200):
+        left = [allowed]
+
+        def checkpoint(left: list[int] = left) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise StopRequested
+
+        context = StageContext("gflownet", small_config(), stopped, lambda event: None, checkpoint, None)  # type: ignore[arg-type]
+        try:
+            TrainGFlowNet().run(context)
+        except StopRequested:
+            stops += 1
+    assert stops >= 3
+    assert without_speed(stopped) == without_speed(folder)
+    one, other = (
+        torch.load(layout.checkpoint(path), weights_only=True)["module"] for path in (stopped, folder)
+    )
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert layout.sampled_paths(stopped).read_bytes() == layout.sampled_paths(folder).read_bytes()
+
+
+def without_speed(folder: Path) -> list[dict[str, object]]:
+    lines = [json.loads(line) for line in layout.training_log(folder).read_text().splitlines()]
+    return [
+        {name: value for name, value in line.items() if name != "trajectories_per_second"} for line in lines
+    ]
+
+
+def test_killed_run_equals_whole_run(tmp_path: Path):
+    whole = prepared(tmp_path, "whole", SMALL_GFLOWNET)
+    seconds = run_whole(whole)
+    killed = prepared(tmp_path, "killed", SMALL_GFLOWNET)
+    assert run_killed(killed, seconds, random.Random(3)) > 0
+    assert artefacts(killed) == artefacts(whole)
+    assert "gflownet/paths.jsonl" in artefacts(whole)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"policy": {"hidden": 24}}, "policy"),
+        ({"environment": {"max_steps": 2}}, "environment"),
+        ({"learning_rate": 0.01}, "learning_rate"),
+    ],
+)
+def test_a_checkpoint_of_another_shape_is_named(folder: Path, changes: dict[str, object], named: str):
+    run_stages(folder, ("gflownet",), small_config(gflownet={"steps": 10}))
+    with pytest.raises(DataError, match=f"another {named}"):
+        run_stages(folder, ("gflownet",), small_config(gflownet={"steps": 10, **changes}))
+
+
+def test_embeddings_of_another_width_are_named(folder: Path):
+    for path in (layout.entity_embeddings(folder), layout.relation_embeddings(folder)):
+        table = np.load(path)
+        path.unlink()
+        np.save(path, np.ascontiguousarray(table[:, :100]))
+    with pytest.raises(DataError, match="questions are embedded in 256 dimensions, entities in 100"):
+        run_stages(folder, ("gflownet",))
+
+
+def test_a_broken_checkpoint_is_named(folder: Path):
+    layout.checkpoint(folder).write_bytes(b"PK\x03\x04 torn")
+    with pytest.raises(DataError, match=r"gflownet\.pt"):
+        run_stages(folder, ("gflownet",))
+
+
+def test_without_the_stages_before_there_is_one_clear_error(tmp_path: Path):
+    for name in ("retriever", "agent-graphs", "gflownet", "answer"):
+        with pytest.raises(DataError, match="run the stage graphs first"):
+            run_stages(tmp_path, (name,))
+
+
+def test_sampling_again_repeats_or_varies_the_runs_own_samples(folder: Path):
+    (folder / "config.yaml").write_text(SMALL)
+    events = run_stages(folder, ("gflownet",))
+    logged = next(event for event in events if isinstance(event, QuestionSampled))
+    asked = [
+        {"sample_id": logged.sample_id, "draw": 0},
+        {"sample_id": logged.sample_id, "draw": 1, "temperature": 5.0, "samples": 30},
+        {"sample_id": "nobody"},
+        {"sample_id": logged.sample_id, "temperature": -1},
+    ]
+    replies = io.BytesIO()
+    serve(folder, io.StringIO("".join(json.dumps(line) + "\n" for line in asked) + "no json\n"), replies)
+    same, other, *errors = replies.getvalue().splitlines()
+    repeated, varied = decode(same), decode(other)
+    assert isinstance(repeated, QuestionSampled) and isinstance(varied, QuestionSampled)
+    assert [(path.count, path.steps) for path in repeated.paths] == [
+        (path.count, path.steps) for path in logged.paths
+    ]
+    assert sum(path.count for path in varied.paths) == 30 and varied.temperature == 5.0
+    assert [list(json.loads(line)) for line in errors] == [["error"]] * 3
+    kept = (folder / "gflownet" / "sampled_again.jsonl").read_bytes().splitlines()
+    assert kept == [same, other]
+
+
+def test_sampling_again_before_training_says_so(tmp_path: Path):
+    (tmp_path / "config.yaml").write_text(SMALL)
+    replies = io.BytesIO()
+    serve(tmp_path, io.StringIO('{"sample_id": "x"}\n'), replies)
+    assert "run the stage gflownet first" in json.loads(replies.getvalue())["error"]

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.runs.client import send
+from engine.errors import RunError
+from engine.events import Event, StagePaused, StageResumed
+from engine.run.control import ControlServer, answer
+from engine.run.directory import RunDirectory
+from engine.run.gate import Gate, StopRequested
+
+
+@pytest.fixture
+def gate() -> Gate:
+    return Gate(lambda event: None)
+
+
+@pytest.fixture
+def run(tmp_path: Path, gate: Gate) -> Iterator[RunDirectory]:
+    """A folder with a server in it."""
+    directory = RunDirectory(tmp_path)
+    server = ControlServer(directory.control, gate, lambda: {"state": gate.state})
+    yield directory
+    server.close()
+    assert not os.path.lexists(directory.control)
+
+
+def talk(path: Path, data: bytes) -> list[dict[str, object]]:
+    """All replies to `data`."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(10)
+        connection.connect(str(path))
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+        with connection.makefile("rb") as lines:
+            return [json.loads(line) for line in lines]
+
+
+def test_commands_reach_the_gate(run: RunDirectory, gate: Gate) -> None:
+    assert send(run, "status").status == {"state": "running"}
+    assert send(run, "pause").status == {"state": "pausing"}
+    assert send(run, "resume").status == {"state": "running"}
+    assert send(run, "stop").status == {"state": "stopping"} and gate.stopping
+    assert not send(run, "explode").ok
+
+
+def test_socket_is_for_its_owner_alone(run: RunDirectory) -> None:
+    assert stat.S_IMODE(run.control.stat().st_mode) == 0o600
+
+
+@given(
+    st.binary(max_size=60)
+    | st.sampled_from([b"{}", b"[]", b"null", b'{"command":1}', b'{"command":["stop"]}'])
+)
+def test_garbage_is_answered_and_changes_nothing(line: bytes) -> None:
+    gate = Gate(lambda event: None)
+    reply = answer(line, gate, dict)
+    assert reply["ok"] is False and reply["error"] and gate.state == "running"
+
+
+def test_worker_outlives_garbage_long_lines_and_hang_ups(run: RunDirectory) -> None:
+    assert [reply["ok"] for reply in talk(run.control, b'\xff\n{"command":"status"}\n\n')] == [
+        False,
+        True,
+        False,
+    ]
+    assert talk(run.control, b"[" * 60_000 + b"\n")[0]["ok"] is False
+    for _ in range(20):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(run.control))
+            connection.sendall(b'{"command":"status"}\n')
+    assert send(run, "status").ok
+
+
+def test_long_line_is_refused(run: RunDirectory) -> None:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(10)
+        connection.connect(str(run.control))
+        connection.sendall(b"x" * (1 << 16))
+        assert b"too long" in connection.recv(1000)
+    assert send(run, "status").ok
+
+
+def test_path_longer_than_an_address(tmp_path: Path, gate: Gate) -> None:
+    deep = tmp_path / ("d" * 100) / ("e" * 100)
+    deep.mkdir(parents=True)
+    run = RunDirectory(deep)
+    server = ControlServer(run.control, gate, dict)
+    folder = run.control.resolve().parent
+    assert run.control.is_symlink() and stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert send(run, "status").ok
+    server.close()
+    assert not folder.exists() and not os.path.lexists(run.control)
+
+
+def test_socket_of_a_killed_worker_is_replaced(tmp_path: Path, gate: Gate) -> None:
+    for path in (tmp_path, tmp_path / ("d" * 100)):
+        path.mkdir(exist_ok=True)
+        run = RunDirectory(path)
+        ControlServer(run.control, gate, dict)  # left behind
+        again = ControlServer(run.control, gate, dict)
+        assert send(run, "status").ok
+        again.close()
+
+
+def test_nobody_there(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="does not answer"):
+        send(RunDirectory(tmp_path), "status")
+
+
+def test_gate_waits_between_items_and_says_so(wait_until: Callable[..., None]) -> None:
+    events: list[Event] = []
+    states: list[str] = []
+    gate = Gate(events.append, states.append)
+    gate.checkpoint()
+    gate.pause()
+    assert gate.state == "pausing"
+    passed = threading.Event()
+    thread = threading.Thread(target=lambda: (gate.checkpoint(), passed.set()))
+    thread.start()
+    wait_until(lambda: gate.state == "paused", "the pause")
+    assert not passed.is_set()
+    gate.resume()
+    thread.join(10)
+    assert passed.is_set() and states == ["paused", "running"]
+    assert [type(event) for event in events] == [StagePaused, StageResumed]
+
+
+def test_stop_ends_a_pause_without_going_on() -> None:
+    events: list[Event] = []
+    gate = Gate(events.append)
+    gate.pause()
+    threading.Timer(0.1, gate.stop).start()
+    with pytest.raises(StopRequested):
+        gate.checkpoint()
+    assert [type(event) for event in events] == [StagePaused]
+    with pytest.raises(StopRequested):
+        gate.checkpoint()

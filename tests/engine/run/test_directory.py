@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from engine.errors import DiskError, RunError
+from engine.run.directory import RunDirectory, create_run, discover, find_run, inspect, new_run_id
+from engine.run.lock import HUNG_AFTER, RunLock, process_start, read_lock
+
+
+def create(outputs: Path, name: str = "demo") -> RunDirectory:
+    how = {
+        "seed": 7,
+        "stages": ["mine", "eval"],
+        "config": {"run": {"name": name}},
+        "versions": {"python": "3"},
+    }
+    return create_run(outputs, name, config_text="run: {}\n", **how)
+
+
+def set_status(run: RunDirectory, status: str) -> None:
+    record = run.read()
+    record.status = status
+    run.write(record)
+
+
+def hold(run: RunDirectory, **changes: object) -> None:
+    """A lock file as another process would have left it."""
+    holder = {
+        "pid": os.getpid(),
+        "host": os.uname().nodename,
+        "started": process_start(os.getpid()),
+    } | changes
+    run.lock.write_text(json.dumps(holder))
+
+
+def test_new_run_is_prepared_and_holds_what_it_was_given(tmp_path: Path) -> None:
+    run = create(tmp_path)
+    record = run.read()
+    assert run.path.parent == tmp_path / "demo" and record.run_id == run.path.name
+    assert (record.status, record.seeds, list(record.stages)) == ("prepared", {"run": 7}, ["mine", "eval"])
+    assert inspect(run.path).state == "prepared" and not inspect(run.path).alive
+
+
+def test_run_ids_sort_by_time_and_differ() -> None:
+    assert new_run_id(1_000_000_000) < new_run_id(1_000_000_001)
+    assert len({new_run_id(0) for _ in range(50)}) > 40
+
+
+@pytest.mark.parametrize("status", ["prepared", "finished", "stopped", "failed"])
+def test_state_without_worker_is_the_recorded_one(tmp_path: Path, status: str) -> None:
+    run = create(tmp_path)
+    set_status(run, status)
+    assert inspect(run.path).state == status
+
+
+@pytest.mark.parametrize("status", ["running", "paused"])
+def test_worker_that_vanished_reads_as_interrupted(tmp_path: Path, status: str) -> None:
+    run = create(tmp_path)
+    set_status(run, status)
+    assert inspect(run.path).state == "interrupted"
+    hold(run, pid=2**22 + 1)
+    assert inspect(run.path).state == "interrupted"
+
+
+def test_reused_process_number_is_not_taken_for_the_worker(tmp_path: Path) -> None:
+    run = create(tmp_path)
+    set_status(run, "running")
+    hold(run, started="another-time")
+    assert inspect(run.path).state == "interrupted"
+    hold(run)
+    assert inspect(run.path).state == "running"
+
+
+def test_zombie_is_not_alive() -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    deadline = time.monotonic() + 10
+    while process_start(child.pid) is not None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    child.wait()
+
+
+def test_old_heartbeat_of_a_living_worker_is_presumed_hung(tmp_path: Path) -> None:
+    run = create(tmp_path)
+    set_status(run, "running")
+    hold(run)
+    old = time.time() - HUNG_AFTER - 1
+    os.utime(run.lock, (old, old))
+    status = inspect(run.path)
+    assert status.state == "hung" and status.alive and status.pid == os.getpid()
+
+
+def test_worker_on_another_host_is_judged_by_its_heartbeat(tmp_path: Path) -> None:
+    run = create(tmp_path)
+    set_status(run, "running")
+    hold(run, host="elsewhere", pid=1, started="x")
+    assert inspect(run.path).state == "running"
+    old = time.time() - HUNG_AFTER - 1
+    os.utime(run.lock, (old, old))
+    assert inspect(run.path).state == "interrupted"
+
+
+def test_second_lock_is_refused_and_names_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "worker.lock"
+    lock = RunLock(path)
+    with pytest.raises(RunError, match=f"worker {os.getpid()} on"):
+        RunLock(path)
+    lock.release()
+    assert read_lock(path) is None
+    RunLock(path).release()
+
+
+def test_last_words_outlive_the_worker(tmp_path: Path) -> None:
+    """Where neither log nor record can be written any more."""
+    run = create(tmp_path)
+    set_status(run, "running")
+    lock = RunLock(run.lock)
+    lock.say("no space left: free some")
+    lock.release()
+    hold(run, pid=2**22 + 1, last_words=read_lock(run.lock).last_words)  # type: ignore[union-attr]
+    status = inspect(run.path)
+    assert (status.state, status.failure) == ("failed", "no space left: free some")
+
+
+def test_discovery_passes_over_garbage(tmp_path: Path) -> None:
+    runs = [create(tmp_path, name) for name in ("a", "b", "a")]
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "a" / "file").write_text("x")
+    (tmp_path / "a" / "empty").mkdir()
+    for number, text in enumerate(["", "{", "[]", '{"name": 1}', "\xff", '{"record_version": 99}']):
+        (tmp_path / "a" / f"bad{number}").mkdir()
+        (tmp_path / "a" / f"bad{number}" / "run.json").write_bytes(text.encode("latin-1"))
+    (tmp_path / "a" / "folder").mkdir()
+    (tmp_path / "a" / "folder" / "run.json").mkdir()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert {found.directory.path for found in discover(tmp_path)} == {run.path for run in runs}
+    created = [found.record.created for found in discover(tmp_path)]
+    assert created == sorted(created, reverse=True)
+    assert discover(tmp_path / "none") == []
+
+
+def test_run_of_a_newer_program_is_refused(tmp_path: Path) -> None:
+    run = create(tmp_path)
+    record = run.read()
+    record.record_version = 99
+    run.write(record)
+    with pytest.raises(RunError, match="version 99"):
+        run.read()
+
+
+def test_run_is_found_by_path_id_name_and_folder(tmp_path: Path) -> None:
+    outputs = tmp_path / "outputs"
+    old, new = create(outputs), create(outputs)
+    record = old.read()
+    record.created -= 10
+    old.write(record)
+    assert find_run(str(old.path), outputs) == old
+    assert find_run(old.path.name, outputs) == old
+    for text in ("demo", str(outputs / "demo"), str(outputs)):
+        assert find_run(text, outputs) == new
+    with pytest.raises(RunError, match="no such run"):
+        find_run("nothing", outputs)
+
+
+def test_outputs_that_are_a_file(tmp_path: Path) -> None:
+    (tmp_path / "outputs").write_text("x")
+    with pytest.raises(DiskError) as caught:
+        create(tmp_path / "outputs")
+    assert "outputs" in caught.value.where and caught.value.mend

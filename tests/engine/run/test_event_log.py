@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import DataError, DiskError
+from engine.events import Header, Notice, StageProgress, TrainingStep, decode
+from engine.run.event_log import EventLog, LogReader, read_event
+
+HEADER = Header(schema_version=1, name="n", run_id="r", seed=0, stages=["mine"])
+
+
+def write(path: Path, *texts: str) -> None:
+    log = EventLog(path, HEADER)
+    for text in texts:
+        log.emit(Notice(text=text), stage="mine")
+    log.close()
+
+
+def texts(reader: LogReader, **how: int) -> list[str]:
+    return [entry.event.text for entry in reader.poll(**how) if isinstance(entry.event, Notice)]
+
+
+def test_events_are_stamped(tmp_path: Path) -> None:
+    clock = iter([10.0, 11.0, 12.0])
+    log = EventLog(tmp_path / "e", HEADER, clock=lambda: next(clock))
+    log.emit(Notice(text="a"), stage="mine")
+    log.emit(Notice(text="b", stage="own"))
+    log.close()
+    found = [entry.event for entry in LogReader(tmp_path / "e").poll()]
+    assert [(e.seq, e.time, e.stage) for e in found] == [(0, 10.0, ""), (1, 11.0, "mine"), (2, 12.0, "own")]
+    assert isinstance(found[0], Header)
+
+
+@given(st.integers(0, 200))
+def test_a_kill_at_any_byte_costs_at_most_one_event(
+    tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
+    path = tmp_path_factory.mktemp("log") / "e"
+    write(path, "one", "two")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: max(0, len(whole) - cut)])
+    before = len(LogReader(path).poll())
+    write(path, "three")
+    after = [entry.event for entry in LogReader(path).poll()]
+    assert [event.seq for event in after] == list(range(len(after)))
+    assert len(after) == max(before, 1) + 1 and isinstance(after[0], Header)
+
+
+def test_reader_waits_for_a_torn_line(tmp_path: Path) -> None:
+    path = tmp_path / "e"
+    write(path, "one", "two")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-5])
+    reader = LogReader(path)
+    assert texts(reader) == ["one"]
+    path.write_bytes(whole)
+    assert texts(reader) == ["two"] and reader.behind() == 0
+
+
+def test_reader_survives_a_tail_that_is_cut_and_replaced(tmp_path: Path) -> None:
+    """A worker that resumes removes the torn line the reader has already seen bytes of."""
+    path = tmp_path / "e"
+    write(path, "one")
+    with path.open("ab") as file:
+        file.write(b'{"type":"Notice","text":"to')
+    reader = LogReader(path)
+    assert texts(reader) == ["one"]
+    write(path, "two")
+    assert texts(reader) == ["two"]
+
+
+def test_log_is_followed_while_it_grows(tmp_path: Path, wait_until: Callable[..., None]) -> None:
+    path, reader, found = tmp_path / "e", LogReader(tmp_path / "e"), []
+    assert reader.poll() == []
+
+    def grow() -> None:
+        for start in range(0, 500, 100):
+            write(path, *map(str, range(start, start + 100)))
+
+    thread = threading.Thread(target=grow)
+    thread.start()
+    wait_until(lambda: found.extend(texts(reader, max_events=7)) or len(found) >= 500, "500 events")
+    thread.join()
+    assert found == list(map(str, range(500)))
+
+
+def test_broken_line_is_refused_with_its_number_and_then_passed(tmp_path: Path) -> None:
+    path = tmp_path / "e"
+    write(path, "one")
+    with path.open("ab") as file:
+        file.write(b'{"type":"Notice"}\n')
+    with path.open("ab") as file:
+        file.write(b'{"type":"Notice","text":"after","seq":3}\n')
+    reader = LogReader(path)
+    assert texts(reader) == ["one"]
+    with pytest.raises(DataError) as caught:
+        reader.poll()
+    assert caught.value.where == f"{path}:3"
+    assert texts(reader) == ["after"] and reader.line == 4
+
+
+@given(st.binary(max_size=40).filter(lambda line: b"\n" not in line))
+def test_any_garbage_is_a_data_error_or_unknown(
+    tmp_path_factory: pytest.TempPathFactory, line: bytes
+) -> None:
+    path = tmp_path_factory.mktemp("log") / "e"
+    path.write_bytes(line + b"\n")
+    try:
+        LogReader(path).poll()
+    except DataError:
+        pass
+
+
+def test_unknown_types_are_skipped_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "e"
+    path.write_bytes(
+        b'{"type":"FromTheFuture","x":1}\n' * 3 + b'{"type":"Notice","text":"a","new_field":1}\n'
+    )
+    reader = LogReader(path)
+    assert texts(reader) == ["a"] and reader.unknown == {"FromTheFuture": 3}
+
+
+def test_event_is_read_again_from_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "e"
+    write(path, "one", "zwei ü\n", "x" * 600_000, "four")
+    for entry in LogReader(path).poll():
+        assert read_event(path, entry.offset, entry.length) == entry.event
+        assert decode(path.read_bytes()[entry.offset :][: entry.length]) == entry.event
+    with pytest.raises(DataError):
+        read_event(path, 3, 10)
+
+
+def test_shrunken_log_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "e"
+    write(path, "one")
+    reader = LogReader(path)
+    reader.poll()
+    path.write_bytes(b"")
+    with pytest.raises(DataError, match="shorter"):
+        reader.poll()
+
+
+def test_event_that_could_not_be_read_back_is_not_written(tmp_path: Path) -> None:
+    """NaN becomes null in JSON, which no reader would take for a number: the log must not be broken by it."""
+    log = EventLog(tmp_path / "e", HEADER)
+    with pytest.raises(ValueError, match="cannot be read back"):
+        log.emit(TrainingStep(step=1, loss=float("nan")))
+    log.emit(StageProgress(done=1, total=2))
+    log.close()
+    assert [entry.event.seq for entry in LogReader(tmp_path / "e").poll()] == [0, 1]
+
+
+def test_threads_may_write_at_once(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "e", HEADER)
+    threads = [
+        threading.Thread(target=lambda: [log.emit(Notice(text="x" * 50)) for _ in range(200)])
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    log.close()
+    assert [entry.event.seq for entry in LogReader(tmp_path / "e").poll()] == list(range(801))
+
+
+def test_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
+    """In a child process, because a limit on file sizes holds for a whole process."""
+    path = tmp_path / "e"
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+            write(path, *["x" * 90] * 1000)
+        except DiskError:
+            code = 7
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    data = path.read_bytes()
+    assert data.endswith(b"\n") and 9_000 < len(data) <= 10_000
+    write(path, "after")
+    assert texts(LogReader(path))[-1] == "after"

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from engine.run.stop_signals import stop_signals
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_first_signal_stops_and_second_leaves(
+    number: signal.Signals, wait_until: Callable[..., None]
+) -> None:
+    before = signal.getsignal(number)
+    said: list[str] = []
+    with stop_signals(lambda: said.append("stop"), lambda: said.append("leave")):
+        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), number)
+        wait_until(lambda: said == ["stop"], "the stop")
+        os.kill(os.getpid(), number)
+        wait_until(lambda: said == ["stop", "leave"], "the leave")
+    assert signal.getsignal(number) == before
+
+
+def test_signal_is_heard_while_the_main_thread_is_busy_elsewhere() -> None:
+    """A blocked call of C code, as a long forward pass is: handlers written in Python would wait for it."""
+    reader, writer = os.pipe()
+    with stop_signals(lambda: os.close(writer), lambda: None):
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert os.read(reader, 1) == b""
+    os.close(reader)

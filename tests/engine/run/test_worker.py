@@ -1,0 +1,290 @@
+"""Real worker processes on tiny stages."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from app.runs.client import prepare_run, request_stop, send
+from engine.errors import RunError
+from engine.events import (
+    Event,
+    StageFailed,
+    StageFinished,
+    StagePaused,
+    StageResumed,
+    StageSkipped,
+    StageStarted,
+    StageStopped,
+    WorkerStarted,
+    WorkerStopped,
+)
+from engine.run.directory import RunDirectory, inspect
+from engine.run.lock import RunLock
+
+MakeRun = Callable[..., RunDirectory]
+Worker = Callable[[RunDirectory], subprocess.Popen[bytes]]
+EventsOf = Callable[[RunDirectory], list[Event]]
+WaitUntil = Callable[..., None]
+
+ITEMS = "count/items.jsonl"
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ITEM_SECONDS", "0.02")
+
+
+def items(run: RunDirectory) -> int:
+    path = run.path / ITEMS
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def names(events: list[Event]) -> list[str]:
+    return [type(event).__name__ for event in events if type(event).__name__ != "StageProgress"]
+
+
+def test_run_from_beginning_to_end(make_run: MakeRun, worker: Worker, events_of: EventsOf) -> None:
+    run = make_run("Count", "CountAgain", items=3)
+    assert worker(run).wait(60) == 0
+    events = events_of(run)
+    stage = ["StageStarted", "StageFinished"]
+    assert names(events) == ["Header", "WorkerStarted", *stage, *stage, "WorkerStopped"]
+    assert [event.seq for event in events] == list(range(len(events)))
+    status = inspect(run.path)
+    assert status.state == "finished" and not status.alive
+    assert status.record.stages["example_stages:Count"].files == [ITEMS]
+    assert not os.path.lexists(run.control)
+
+
+def test_second_attempt_skips_what_is_finished(
+    make_run: MakeRun, worker: Worker, events_of: EventsOf
+) -> None:
+    run = make_run("Count")
+    assert worker(run).wait(60) == 0
+    before = (run.path / ITEMS).stat().st_mtime_ns
+    assert worker(run).wait(60) == 0
+    events = events_of(run)
+    assert names(events)[-3:] == ["WorkerStarted", "StageSkipped", "WorkerStopped"]
+    assert [event.attempt for event in events if isinstance(event, WorkerStarted)] == [1, 2]
+    assert (run.path / ITEMS).stat().st_mtime_ns == before
+    assert any(isinstance(event, StageSkipped) for event in events)
+
+
+def test_killed_run_ends_as_if_it_had_not_been(
+    make_run: MakeRun, worker: Worker, wait_until: WaitUntil, slow: None, events_of: EventsOf
+) -> None:
+    plain = make_run("Count", items=40)
+    assert worker(plain).wait(60) == 0
+    run = make_run("Count", items=40)
+    for target in (5, 20):
+        process = worker(run)
+        wait_until(lambda target=target: items(run) >= target, "items")
+        process.kill()
+        process.wait(10)
+        assert inspect(run.path).state == "interrupted"
+        with run.events.open("ab") as log:
+            log.write(b'{"type":"StageProg')  # the write it was killed in
+    assert worker(run).wait(60) == 0
+    assert (run.path / ITEMS).read_bytes() == (plain.path / ITEMS).read_bytes()
+    started = [event for event in events_of(run) if isinstance(event, StageStarted)]
+    assert len(started) == 3 and started[0].done == 0 < 5 <= started[1].done < started[2].done
+    assert [event.seq for event in events_of(run)] == list(range(len(events_of(run))))
+
+
+def test_pause_resume_and_stop_over_the_socket(
+    make_run: MakeRun, worker: Worker, wait_until: WaitUntil, slow: None, events_of: EventsOf
+) -> None:
+    run = make_run("Count", items=400)
+    process = worker(run)
+    wait_until(lambda: items(run) > 2, "items")
+    assert send(run, "pause").ok
+    wait_until(lambda: send(run, "status").status["state"] == "paused", "the pause")
+    assert inspect(run.path).state == "paused"
+    held = items(run)
+    status = send(run, "status").status
+    assert status["stage"] == "example_stages:Count" and status["done"] == held and status["total"] == 400
+    assert items(run) == held
+    assert send(run, "resume").ok
+    wait_until(lambda: items(run) > held, "more items")
+    assert send(run, "stop").ok
+    assert process.wait(30) == 130
+    events = events_of(run)
+    kinds = [type(event) for event in events]
+    assert kinds.index(StagePaused) < kinds.index(StageResumed) < kinds.index(StageStopped)
+    assert isinstance(events[-1], WorkerStopped) and events[-1].status == "stopped"
+    assert next(event for event in events if isinstance(event, StageStopped)).done == items(run)
+    assert inspect(run.path).state == "stopped"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_ask_for_a_stop(
+    make_run: MakeRun, worker: Worker, wait_until: WaitUntil, slow: None, number: signal.Signals
+) -> None:
+    run = make_run("Count", items=400)
+    process = worker(run)
+    wait_until(lambda: items(run) > 2, "items")
+    process.send_signal(signal.SIGHUP)
+    held = items(run)
+    wait_until(lambda: items(run) > held, "items after the terminal closed")
+    process.send_signal(number)
+    assert process.wait(30) == 130
+    assert inspect(run.path).state == "stopped"
+
+
+def test_second_signal_leaves_at_once(make_run: MakeRun, worker: Worker, wait_until: WaitUntil) -> None:
+    run = make_run("Deaf")
+    process = worker(run)
+    wait_until(lambda: run.control.exists() and send(run, "status").status.get("total"), "the stage")
+    process.terminate()
+    wait_until(lambda: send(run, "status").status["state"] == "stopping", "the request")
+    process.terminate()
+    assert process.wait(10) == 130
+    assert inspect(run.path).state == "interrupted"
+
+
+def test_stop_without_socket_goes_by_signal(
+    make_run: MakeRun, worker: Worker, wait_until: WaitUntil, slow: None
+) -> None:
+    run = make_run("Count", items=400)
+    process = worker(run)
+    wait_until(lambda: items(run) > 2, "items")
+    run.control.unlink()
+    assert request_stop(run)
+    assert process.wait(30) == 130
+    assert not request_stop(run)
+
+
+def test_second_worker_is_refused(
+    make_run: MakeRun, worker: Worker, wait_until: WaitUntil, slow: None
+) -> None:
+    run = make_run("Count", items=400)
+    first = worker(run)
+    wait_until(lambda: items(run) > 2, "items")
+    log = run.events.read_bytes()
+    assert worker(run).wait(60) == 2
+    assert f"worker {first.pid}" in run.worker_log.read_text()
+    assert run.events.read_bytes().startswith(log) and inspect(run.path).pid == first.pid
+    with pytest.raises(RunError, match=str(first.pid)):
+        RunLock(run.lock)
+
+
+def test_unforeseen_failure_has_its_traceback(make_run: MakeRun, worker: Worker, events_of: EventsOf) -> None:
+    run = make_run("Count", "Bug", "CountAgain")
+    assert worker(run).wait(60) == 1
+    failed = next(event for event in events_of(run) if isinstance(event, StageFailed))
+    assert failed.stage == "example_stages:Bug" and "a bug" in failed.what and "Traceback" in failed.traceback
+    assert "example_stages.py" in failed.where and "Traceback" in run.worker_log.read_text()
+    record = inspect(run.path).record
+    states = {name.partition(":")[2]: stage.status for name, stage in record.stages.items()}
+    assert states == {"Count": "finished", "Bug": "failed", "CountAgain": "pending"}
+    assert record.status == "failed" and "a bug" in record.failure
+
+
+def test_failure_a_user_can_mend(make_run: MakeRun, worker: Worker, events_of: EventsOf) -> None:
+    run = make_run("BadData")
+    assert worker(run).wait(60) == 2
+    failed = next(event for event in events_of(run) if isinstance(event, StageFailed))
+    assert (failed.what, failed.where, failed.mend) == (
+        "no such column",
+        "data.jsonl:3",
+        "name it `question`",
+    )
+    assert not failed.traceback and "Traceback" not in run.worker_log.read_text()
+
+
+def test_figure_that_is_not_a_number_fails_the_stage_not_the_log(
+    make_run: MakeRun, worker: Worker, events_of: EventsOf
+) -> None:
+    run = make_run("NotANumber")
+    assert worker(run).wait(60) == 1
+    assert isinstance(events_of(run)[-1], WorkerStopped)
+
+
+@pytest.mark.parametrize("stage", ["nowhere:Class", "example_stages:Nothing"])
+def test_stage_that_leads_nowhere(make_run: MakeRun, worker: Worker, events_of: EventsOf, stage: str) -> None:
+    run = make_run("Count")
+    text = run.config.read_text().replace("example_stages:Count", stage)
+    run.config.write_text(text)
+    assert worker(run).wait(60) == 2
+    assert any(isinstance(event, StageFailed) and stage in event.what for event in events_of(run))
+
+
+def test_configuration_broken_after_it_was_prepared(
+    make_run: MakeRun, worker: Worker, events_of: EventsOf
+) -> None:
+    run = make_run("Count")
+    run.config.write_text("run: [")
+    assert worker(run).wait(60) == 2
+    assert "config.yaml:1" in next(e for e in events_of(run) if isinstance(e, StageFailed)).what
+
+
+def test_folder_that_is_no_run(tmp_path: Path, example_stages: None) -> None:
+    command = [sys.executable, "-m", "engine", "run", str(tmp_path)]
+    asked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert asked.returncode == 2 and "not a run" in asked.stderr and "Traceback" not in asked.stderr
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 256 KiB, where one may be mounted."""
+    path = tmp_path / "small"
+    path.mkdir()
+    if shutil.which("mount") is None or os.geteuid() != 0:
+        pytest.skip("mounting needs root")
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(path)], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("no tmpfs can be mounted here")
+    yield path
+    subprocess.run(["umount", "-l", str(path)], check=False)
+
+
+def test_full_disk_is_said_and_costs_nothing_finished(
+    small_disk: Path, make_config: Callable[..., Path], worker: Worker, events_of: EventsOf
+) -> None:
+    config = make_config("Count", "Chatty")
+    run = prepare_run(config, outputs=str(small_disk))
+    assert worker(run).wait(60) == 1
+    status = inspect(run.path)
+    assert status.state == "failed" and "No space left" in status.failure
+    assert run.events.read_bytes().endswith(b"\n")
+    assert [e.stage for e in events_of(run) if isinstance(e, StageFinished)] == ["example_stages:Count"]
+    subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], check=True)
+    process = worker(run)
+    process.wait(60)
+    assert any(isinstance(event, StageSkipped) for event in events_of(run))
+
+
+def test_log_over_the_size_limit_is_a_full_disk(make_run: MakeRun, events_of: EventsOf) -> None:
+    run = make_run("Count", "Chatty")
+    limit = f"ulimit -f 64; exec {sys.executable} -m engine run {run.path}"
+    asked = subprocess.run(["bash", "-c", limit], capture_output=True, text=True, timeout=60, check=False)
+    assert asked.returncode == 1 and "cannot write" in asked.stderr
+    status = inspect(run.path)
+    assert status.state == "failed" and "free some space" in status.failure
+    assert run.events.read_bytes().endswith(b"\n") and len(events_of(run)) > 10
+
+
+def test_worker_outlives_who_started_it(make_run: MakeRun, wait_until: WaitUntil, slow: None) -> None:
+    run = make_run("Count", items=60)
+    imports = "from pathlib import Path; from app.runs.client import *"
+    script = f"{imports}; start_worker(RunDirectory(Path({str(run.path)!r})))"
+    subprocess.run([sys.executable, "-c", script], timeout=60, check=True)
+    try:
+        wait_until(lambda: inspect(run.path).state == "finished", "the end")
+    finally:
+        status = inspect(run.path)
+        if status.pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(status.pid, signal.SIGKILL)
+    assert items(run) == 60

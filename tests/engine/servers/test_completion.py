@@ -1,0 +1,100 @@
+"""What counts as a completion, and what of a reply is used."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from engine.servers.completion import Reply, Unusable, json_object, read_completion, usable_json
+
+
+def body(content: Any, usage: Any = None, **choice: Any) -> str:
+    message = {"role": "assistant", "content": content, "refusal": choice.pop("refusal", None)}
+    found: dict[str, Any] = {"choices": [{"message": message, "finish_reason": "stop", **choice}]}
+    return json.dumps(found | ({} if usage is None else {"usage": usage}))
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        ({"prompt_tokens": 7, "completion_tokens": 3}, (7, 3)),
+        ({"prompt_tokens": 7}, (7, 0)),
+        (None, (None, None)),
+        ({}, (None, None)),
+        ("many", (None, None)),
+        ({"prompt_tokens": None, "completion_tokens": 3}, (None, None)),
+        ({"prompt_tokens": -7, "completion_tokens": 3}, (None, None)),
+        ({"prompt_tokens": True, "completion_tokens": 3}, (None, None)),
+        ({"prompt_tokens": 1e400, "completion_tokens": 3}, (None, None)),
+    ],
+)
+def test_tokens_are_the_servers_or_nobodys(usage: Any, tokens: tuple[int | None, int | None]) -> None:
+    reply = read_completion(body("hi", usage))
+    assert (reply.prompt_tokens, reply.completion_tokens) == tokens
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        "[]",
+        '{"choices": []}',
+        '{"choices": [{}]}',
+        '{"choices": [{"message": 7}]}',
+        body(["no", "text"]),
+        body(7),
+    ],
+)
+def test_what_is_no_completion(text: str) -> None:
+    with pytest.raises(Unusable):
+        read_completion(text)
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("<think>Is it 4?\nYes.</think>\n\n4", "4"),
+        ("  <think></think>4", "4"),
+        ("Is it 4?\nYes.</think>\n\n4", "4"),
+        ("4 <think>sure?</think>", "4 <think>sure?</think>"),
+        ("<think>cut off in the mid", "<think>cut off in the mid"),
+        (None, ""),
+    ],
+)
+def test_thoughts_before_an_answer_are_no_part_of_it(said: str | None, text: str) -> None:
+    assert read_completion(body(said)).text == text
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"a": 1}',
+        ' {"a": 1}\n',
+        '```json\n{"a": 1}\n```',
+        '```\n{"a": 1}\n```\n',
+        '```JSON\n{\n"a": 1\n}\n```',
+    ],
+)
+def test_json_with_or_without_a_fence(said: str) -> None:
+    assert json_object(Reply(said, "stop")) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (Reply("", "stop", "I will not."), "refused: I will not"),
+        (Reply('{"a": 1}', "length"), "cut off"),
+        (Reply('{"a": 1}', "content_filter"), "content filter"),
+        (Reply(" \n", "stop"), "empty"),
+        (Reply("```json\n```", "stop"), "empty"),
+        (Reply('Sure! {"a": 1}', "stop"), "not JSON"),
+        (Reply("[1]", "stop"), "not a JSON object"),
+        (Reply("[" * 100_000, "stop"), "not JSON"),
+    ],
+)
+def test_what_cannot_be_used_says_why(reply: Reply, why: str) -> None:
+    with pytest.raises(Unusable, match=why):
+        json_object(reply)
+    assert usable_json(Reply("x", "stop")) == "x"

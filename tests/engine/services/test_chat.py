@@ -1,0 +1,84 @@
+"""The free conversation's process: one line in, one line out, and a memory in between."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.services.chat import serve
+
+CONFIG = """\
+run: {name: talk, stages: [slsm]}
+model: {backend: embedded, device: cpu}
+slsm: {max_new_tokens: 8}
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    return tmp_path
+
+
+def talk(run: Path, *requests: object) -> list[dict[str, Any]]:
+    """The replies to requests, a line each."""
+    replies = io.BytesIO()
+    lines = "".join(
+        f"{request if isinstance(request, str) else json.dumps(request)}\n" for request in requests
+    )
+    serve(run, io.StringIO(lines), replies)
+    return [json.loads(line) for line in replies.getvalue().splitlines()]
+
+
+def test_a_turn_is_followed_answered_and_kept(run: Path) -> None:
+    first, second = talk(
+        run,
+        {"say": "My dog is Rex.", "mode": "always"},
+        {"say": "What is my dog?", "mode": "always"},
+    )
+    assert [item["text"] for item in first["states"][0]["items"]] == ["The user's dog is Rex"]
+    assert [turn[0] for turn in second["turns"]] == ["My dog is Rex.", "What is my dog?"]
+    assert len(second["states"]) == 2 and second["states"][1]["plan_mode"] == "verify"
+    assert (
+        second["answered"]["note"] == "[SLSM MEMORY NOTE]\nUser facts/preferences:\n- The user's dog is Rex"
+    )
+    assert second["answered"]["controller_calls"] == 2 and second["answered"]["model_calls"] == 1
+    kept = (run / "slsm" / "chat.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in kept] == [first, second]
+
+
+def test_modes_and_memories_can_change_between_turns(run: Path) -> None:
+    """What was said while the controller was off is caught up."""
+    plain, flat, detected = talk(
+        run,
+        {"say": "End every answer with the word maple.", "mode": "baseline"},
+        {"say": "My dog is Rex.", "mode": "never", "memory_mode": "flat"},
+        {"say": "What is my dog?", "mode": "on_detection"},
+    )
+    assert plain["states"] == [] and plain["answered"]["memory_mode"] == "none"
+    assert flat["states"][-1]["memory_text"] == "End every answer with the word maple. The user's dog is Rex."
+    assert not flat["answered"].get("note")
+    assert len(detected["states"]) == 3 and detected["answered"]["detector_calls"] == 1
+    assert detected["answered"]["conflicts"] and detected["answered"]["model_calls"] == 2
+
+
+def test_begin_anew(run: Path) -> None:
+    replies = talk(run, {"say": "My dog is Rex."}, {"forget": True}, {"say": "What is my dog?"})
+    assert replies[1] == {"turns": [], "states": [], "answered": None}
+    assert replies[2]["states"][0]["plan_mode"] == "clarify"
+
+
+@pytest.mark.parametrize("line", ["garbage", "[]", '{"say": 3}', '{"say": "x", "mode": "loud"}'])
+def test_what_is_no_request_gets_an_error_and_the_talk_goes_on(run: Path, line: str) -> None:
+    bad, good = talk(run, line, {"say": "My dog is Rex.", "mode": "never"})
+    assert "no request" in bad["error"]
+    assert good["answered"]["mode"] == "never"
+
+
+def test_a_run_that_cannot_be_talked_to(tmp_path: Path) -> None:
+    [reply] = talk(tmp_path, {"say": "Hello."})
+    assert "config.yaml" in reply["error"]

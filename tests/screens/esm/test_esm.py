@@ -1,0 +1,416 @@
+"""The ESM screen over a recorded run, driven by keys, at the smallest and a wide size."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from textual.app import App
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from engine.events import Event, MethodEvaluated, StageStarted, Unknown, decode
+from engine.wilson import wilson
+from screens.esm.screen import EsmScreen
+from screens.widgets.detail_pane import DetailPane
+from tests.recorded_session import RecordedSession
+from tests.synthetic_run import SyntheticRun, write_log
+
+SMALL, WIDE = (80, 24), (200, 60)
+
+
+class EsmApp(App[None]):
+    """Just the screen."""
+
+    def __init__(self, session: RecordedSession) -> None:
+        super().__init__()
+        self.session = session
+        self.esm = EsmScreen(session)
+        self.copied = ""
+
+    def on_mount(self) -> None:
+        self.push_screen(self.esm)
+
+    def copy_to_clipboard(self, text: str) -> None:
+        self.copied = text
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clocks on the screen are the reader's; here they stand still."""
+    monkeypatch.setenv("TZ", "UTC")
+    __import__("time").tzset()
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> RecordedSession:
+    return RecordedSession(write_log(tmp_path / "events.jsonl", SyntheticRun().events()), tmp_path)
+
+
+@pytest.fixture
+def growing(tmp_path: Path) -> RecordedSession:
+    return RecordedSession(write_log(tmp_path / "events.jsonl", SyntheticRun().events()), tmp_path, upto=260)
+
+
+async def press(pilot: Pilot[None], *keys: str) -> EsmScreen:
+    await pilot.press(*keys)
+    await pilot.pause()
+    screen = pilot.app.screen
+    assert isinstance(screen, EsmScreen)
+    screen.poll()
+    await pilot.pause()
+    return screen
+
+
+async def type_filter(pilot: Pilot[None], text: str) -> EsmScreen:
+    screen = await press(pilot, "slash")
+    screen.decisions.query_one(Input).value = text
+    return await press(pilot, "enter")
+
+
+def drawn(app: App[None]) -> str:
+    """The screen as text."""
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+def under_cursor(screen: EsmScreen, field: str) -> object:
+    source = screen.decisions.source
+    number = source.view.decision(screen.decisions.table.cursor)
+    return source.view.rows.getter(field)(number)
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_decision_under_the_cursor_is_shown_whole(
+    session: RecordedSession, size: tuple[int, int]
+) -> None:
+    """Candidates, the gate in words, what was written: all of the event that the row is of."""
+    async with EsmApp(session).run_test(size=size) as pilot:
+        screen = await type_filter(pilot, "method:esm gate:chosen")
+        screen = await press(pilot, "g", "enter")
+        place = session.state.esm.decisions.place(screen.decisions.source.view.decision(0))
+        event = session.read(*place)
+        screen.query_one("#decision", DetailPane).scroll_home(animate=False)
+        await pilot.pause()
+        text = drawn(pilot.app)
+        assert "scored highest" in text
+        for candidate in event.candidates:  # type: ignore[attr-defined]
+            assert candidate.entry in text
+            assert f"{candidate.similarity:.3f}" in text
+        assert event.example in text  # type: ignore[attr-defined]
+        screen = await press(pilot, "right")
+        assert screen.decisions.table.cursor == 1
+        screen = await press(pilot, "escape")
+        assert screen.decisions.table.has_focus
+
+
+async def test_every_tab_opens_by_its_number(session: RecordedSession) -> None:
+    """And shows what it is for."""
+    async with EsmApp(session).run_test(size=WIDE) as pilot:
+        for key, expected in (
+            ("2", "right wrote"),
+            ("3", "control point 1"),
+            ("4", "tokens an answer"),
+            ("5", "mine/rollouts.jsonl"),
+            ("1", "best Â"),
+        ):
+            await press(pilot, key)
+            assert expected in drawn(pilot.app)
+
+
+async def test_every_tab_explains_its_emptiness(tmp_path: Path) -> None:
+    """A run that has just begun: each tab says what will appear, and when."""
+    entries = write_log(tmp_path / "events.jsonl", SyntheticRun().events())
+    empty = RecordedSession(entries, tmp_path, upto=4)
+    async with EsmApp(empty).run_test(size=SMALL) as pilot:
+        for key, expected in (
+            ("1", "No decision has been taken yet."),
+            ("2", "No pair has been mined yet."),
+            ("3", "Nothing has been picked yet."),
+            ("4", "No method has been evaluated yet."),
+            ("5", "mine"),
+        ):
+            await press(pilot, key, "j", "s", "y", "e")
+            assert expected in drawn(pilot.app)
+
+
+async def test_filter_shows_matches_and_escape_takes_it_away(session: RecordedSession) -> None:
+    """The last filter is recalled by `/`."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await type_filter(pilot, "method:esm correct alpha>3")
+        source = screen.decisions.source
+        assert 0 < len(source) < len(session.state.esm.decisions)
+        assert under_cursor(screen, "method") == "esm"
+        assert "filter method:esm correct alpha>3" in drawn(pilot.app)
+        screen = await press(pilot, "escape")
+        assert len(source) == len(session.state.esm.decisions)
+        screen = await press(pilot, "slash")
+        assert screen.decisions.query_one(Input).value == "method:esm correct alpha>3"
+
+
+async def test_wrong_filter_says_where_and_changes_nothing(session: RecordedSession) -> None:
+    """Enter does not leave the line while it is wrong; escape does, with the filter of before."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await press(pilot, "slash", *"m>x", "enter")
+        assert "`x` is not a number" in drawn(pilot.app)
+        assert screen.decisions.bar.has_class("-open")
+        screen = await press(pilot, "escape")
+        assert not screen.decisions.bar.has_class("-open")
+        assert len(screen.decisions.source) == len(session.state.esm.decisions)
+
+
+async def test_find_marks_and_n_goes_on(session: RecordedSession) -> None:
+    """With tab the line finds: all rows stay, n and N visit the matches."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        await press(pilot, "g", "slash", "tab")
+        screen = pilot.app.screen
+        assert isinstance(screen, EsmScreen)
+        screen.decisions.query_one(Input).value = "gate:min_sim"
+        screen = await press(pilot, "enter")
+        assert len(screen.decisions.source) == len(session.state.esm.decisions)
+        first = screen.decisions.table.cursor
+        assert under_cursor(screen, "gate") == "min_sim"
+        screen = await press(pilot, "n")
+        assert screen.decisions.table.cursor > first
+        assert under_cursor(screen, "gate") == "min_sim"
+        screen = await press(pilot, "N")
+        assert screen.decisions.table.cursor == first
+
+
+async def test_d_goes_to_the_next_disagreement(session: RecordedSession) -> None:
+    """Each press stops at another example that came out otherwise than under greedy."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await press(pilot, "g")
+        seen = []
+        for _ in range(4):
+            screen = await press(pilot, "d")
+            assert under_cursor(screen, "differs") is True
+            seen.append(under_cursor(screen, "example"))
+        assert len(set(seen)) == 4
+
+
+async def test_from_a_method_to_the_decisions_behind_it(session: RecordedSession) -> None:
+    """Enter on a row of the results shows where the method differs from greedy."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await press(pilot, "4", "g", "j", "enter")
+        source = screen.decisions.source
+        assert screen.decisions.table.has_focus
+        get = source.view.rows.getter("differs")
+        shown = [source.view.decision(row) for row in range(len(source))]
+        assert shown and all(get(number) for number in shown)
+        assert under_cursor(screen, "method") == "esm"
+
+
+async def test_live_rows_follow_and_freezing_holds_them(growing: RecordedSession) -> None:
+    """`space` freezes the view, not the engine; the first line says so and counts what is missed."""
+    async with EsmApp(growing).run_test(size=SMALL) as pilot:
+        screen = await press(pilot, "G")
+        before = len(screen.decisions.source)
+        growing.grow(40)
+        screen = await press(pilot)
+        assert len(screen.decisions.source) > before
+        assert screen.decisions.table.cursor == len(screen.decisions.source) - 1
+        screen = await press(pilot, "space")
+        held = len(screen.decisions.source)
+        growing.grow(40)
+        screen = await press(pilot)
+        assert len(screen.decisions.source) == held
+        assert "FROZEN 40 events behind" in drawn(pilot.app)
+        assert growing.sent == []
+        screen = await press(pilot, "space")
+        assert len(screen.decisions.source) > held
+        assert "FROZEN" not in drawn(pilot.app)
+
+
+async def test_the_tab_goes_with_the_stage_until_one_is_chosen(session: RecordedSession) -> None:
+    """Mining shows pairs, selecting the library, evaluating decisions; a chosen tab stays."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        for stage, tab in (("mine", "pairs-pane"), ("select", "library-pane"), ("eval", "decisions-pane")):
+            session.seek(first_event(session, stage))
+            screen = await press(pilot)
+            assert screen.switcher.current == tab
+        await press(pilot, "4")
+        session.seek(first_event(session, "mine"))
+        assert (await press(pilot)).switcher.current == "results-pane"
+
+
+async def test_going_back_while_another_tab_is_on(session: RecordedSession) -> None:
+    """Rows that are not seen stay those of a later moment: their detail is not drawn from an earlier one."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await press(pilot, "G", "4")
+        session.seek(first_event(session, "mine"))
+        await press(pilot)
+        screen.decisions._draw_detail()
+        assert not (await press(pilot, "1")).decisions.source.view.total
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_gain_and_cost_are_there_while_eval_runs(
+    session: RecordedSession, size: tuple[int, int]
+) -> None:
+    """Under the decisions: the difference to greedy with its interval, committed and probe tokens."""
+    running = [e for e in events_of(session) if isinstance(e, MethodEvaluated) and e.method == "esm"][3]
+    assert not running.final and running.difference is not None
+    async with EsmApp(session).run_test(size=size) as pilot:
+        session.seek(running.seq)
+        screen = await press(pilot)
+        text = str(screen.decisions.line.render())
+        assert f"{running.difference:+.3f}".replace("-", "−") in text and "]" in text
+        committed, probe = running.mean_tokens, running.mean_probe_tokens
+        assert f"{committed:.0f}+{probe:.0f} tok" in text or f"{committed:.1f} + {probe:.1f} probe" in text
+        screen = await type_filter(pilot, "esm" if size == WIDE else "")
+        assert f"{running.low:+.3f}" in str(screen.decisions.line.render()), "also after a filter was typed"
+
+
+async def test_results_have_the_budget_on_a_small_terminal(session: RecordedSession) -> None:
+    """Committed and probe tokens of every method; its own interval where there is room, also as a line."""
+    esm = session.state.esm.final["esm"]
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        await press(pilot, "4")
+        assert "committed   probe" in drawn(pilot.app)
+        assert "its 95%" not in drawn(pilot.app)
+        await pilot.resize_terminal(*WIDE)
+        await press(pilot)
+        assert "its 95%" in drawn(pilot.app)
+        low, high = wilson(round(esm.accuracy * esm.n), esm.n)
+        text = drawn(pilot.app)
+        assert f"[{low:.3f}, {high:.3f}]" in text and "━●" in text and "accuracy, 95%" in text
+
+
+async def test_keys_go_on_after_a_narrow_terminal(session: RecordedSession) -> None:
+    """What was hidden for want of room has the focus again."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await press(pilot, "g")
+        await pilot.resize_terminal(40, 24)
+        await press(pilot)
+        await pilot.resize_terminal(*SMALL)
+        await press(pilot, "down")
+        assert screen.decisions.table.has_focus and screen.decisions.table.cursor == 1
+
+
+async def test_narrow_candidates_keep_their_figures(session: RecordedSession) -> None:
+    """Names are cut, figures never."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await type_filter(pilot, "method:esm gate:chosen")
+        screen = await press(pilot, "g", "enter")
+        place = session.state.esm.decisions.place(screen.decisions.source.view.decision(0))
+        best = session.read(*place).candidates[0]  # type: ignore[attr-defined]
+        text = drawn(pilot.app)
+        for figure in (best.similarity, best.ahat, best.score):
+            assert f"{figure:.3f}" in text
+
+
+def events_of(session: RecordedSession) -> list[Event | Unknown]:
+    """All events of the log."""
+    return [decode(line) for line in (session.run_dir / "events.jsonl").read_bytes().splitlines()]
+
+
+def first_event(session: RecordedSession, stage: str) -> int:
+    """Number of the stage's first event."""
+    return next(e.seq for e in events_of(session) if isinstance(e, StageStarted) and e.stage == stage)
+
+
+async def test_pause_is_another_key(growing: RecordedSession) -> None:
+    """`p` goes to the engine."""
+    async with EsmApp(growing).run_test(size=SMALL) as pilot:
+        await press(pilot, "p")
+        assert growing.sent == ["pause"]
+        assert not growing.frozen
+
+
+async def test_scrubbing_shows_the_state_of_then(session: RecordedSession) -> None:
+    """Seeking back shows fewer rows, and unknown outcomes where they were not known."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await press(pilot)
+        all_of_them = len(screen.decisions.source)
+        session.seek(300)
+        screen = await press(pilot)
+        assert len(screen.decisions.source) == len(session.state.esm.decisions) < all_of_them
+        assert "AS OF EVENT 300" in drawn(pilot.app)
+        session.seek(None)
+        screen = await press(pilot)
+        assert len(screen.decisions.source) == all_of_them
+
+
+async def test_export_holds_the_filtered_table(session: RecordedSession, tmp_path: Path) -> None:
+    """The CSV has the rows on the screen at full precision; its name is told."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await type_filter(pilot, "method:esm gate:chosen")
+        shown = len(screen.decisions.source)
+        await pilot.press("e")
+        await pilot.app.workers.wait_for_complete()
+        files = list((tmp_path / "exports").glob("decisions-*.csv"))
+        assert len(files) == 1
+        with files[0].open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == shown
+        assert {row["gate"] for row in rows} == {"chosen"}
+        number = screen.decisions.source.view.decision(0)
+        assert float(rows[0]["alpha"]) == session.state.esm.decisions.column("alpha")[number]
+
+
+async def test_copy(session: RecordedSession, tmp_path: Path) -> None:
+    """`y` copies the row, with the place of its event in the log."""
+    app = EsmApp(session)
+    async with app.run_test(size=SMALL) as pilot:
+        await press(pilot, "g", "y")
+        assert "example=test-0000" in app.copied
+        offset = int(app.copied.rpartition("@")[2])
+        assert (tmp_path / "events.jsonl").read_bytes()[offset:].startswith(b'{"type":"DecisionTaken"')
+
+
+async def test_sort_by_a_header_key(session: RecordedSession) -> None:
+    """Sorting orders by figures, not by their text."""
+    async with EsmApp(session).run_test(size=WIDE) as pilot:
+        screen = await press(pilot)
+        screen.decisions.table.sort_by("alpha", reverse=True)
+        source = screen.decisions.source
+        get = source.view.rows.getter("alpha")
+        values = [get(source.view.decision(row)) for row in range(len(source))]
+        assert values == sorted(values, reverse=True)  # type: ignore[type-var]
+
+
+async def test_forty_columns_get_a_notice(session: RecordedSession) -> None:
+    """A terminal that is too narrow says so instead of drawing a mess."""
+    async with EsmApp(session).run_test(size=(40, 12)) as pilot:
+        await press(pilot)
+        assert "40 columns" in drawn(pilot.app)
+        assert "method" not in drawn(pilot.app)
+
+
+async def test_text_of_models_is_only_text(session: RecordedSession, tmp_path: Path) -> None:
+    """Markup and control codes in an answer are neither obeyed nor sent to the terminal."""
+    from engine.events import DecisionTaken
+    from tests.synthetic_run import BEGIN
+
+    nasty = DecisionTaken(
+        seq=0, time=BEGIN, method="esm", example="[red]x[/red]\x1b[2J", m=1, gate="new_rule",
+        prefix="[bold]\x1b]0;title\x07", segment="a\n\n[/nothing]", ended="eos",
+    )  # fmt: skip
+    path = tmp_path / "nasty" / "events.jsonl"
+    nasty_session = RecordedSession(write_log(path, [nasty]), path.parent)
+    async with EsmApp(nasty_session).run_test(size=SMALL) as pilot:
+        await press(pilot)
+        text = drawn(pilot.app)
+        assert "\x1b" not in text and "\x07" not in text
+        assert "[red]x[/red]" in text and "[/nothing]" in text and "a⏎" in text
+        assert "The rule “new_rule” settled it: nothing was injected." in " ".join(text.split())
+
+
+# ---------------------------------------------------------------- pictures
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE], ids=["small", "wide"])
+@pytest.mark.parametrize(
+    "keys", [("g", "d", "j"), ("2",), ("3",), ("5",)], ids=["decisions", "pairs", "library", "files"]
+)
+def test_picture(
+    snap_compare, session: RecordedSession, size: tuple[int, int], keys: tuple[str, ...]
+) -> None:  # type: ignore[no-untyped-def]
+    """The screen looks as it did when somebody last looked at it."""
+    session.run_dir = Path("/runs/demo")
+
+    async def prepare(pilot: Pilot[None]) -> None:
+        await press(pilot, *keys)
+
+    assert snap_compare(EsmApp(session), terminal_size=size, run_before=prepare)

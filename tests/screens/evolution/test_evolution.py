@@ -1,0 +1,133 @@
+"""The evolution screen over a recorded run, driven by keys, at the smallest and a wide size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual import on
+from textual.app import App
+from textual.pilot import Pilot
+
+from screens.evolution.screen import EvolutionScreen
+from screens.messages import BranchWanted
+from tests.recorded_session import RecordedSession
+from tests.synthetic_evolution import evolution_events
+from tests.synthetic_run import write_log
+
+SMALL, WIDE = (80, 24), (200, 60)
+
+
+class EvolutionApp(App[None]):
+    """Just the screen."""
+
+    def __init__(self, session: RecordedSession) -> None:
+        super().__init__()
+        self.session = session
+        self.branches: list[BranchWanted] = []
+
+    def on_mount(self) -> None:
+        self.push_screen(EvolutionScreen(self.session))
+
+    @on(BranchWanted)
+    def _branch(self, message: BranchWanted) -> None:
+        self.branches.append(message)
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> RecordedSession:
+    return RecordedSession(write_log(tmp_path / "events.jsonl", evolution_events()), tmp_path)
+
+
+@pytest.fixture
+def growing(tmp_path: Path) -> RecordedSession:
+    events = evolution_events(finish=False)
+    return RecordedSession(write_log(tmp_path / "events.jsonl", events), tmp_path, upto=26)
+
+
+async def press(pilot: Pilot[None], *keys: str) -> EvolutionScreen:
+    await pilot.press(*keys)
+    await pilot.pause()
+    screen = pilot.app.screen
+    assert isinstance(screen, EvolutionScreen)
+    screen.poll()
+    await pilot.pause()
+    return screen
+
+
+def drawn(app: App[None]) -> str:
+    """The screen as text."""
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_an_iteration_is_shown_whole(session: RecordedSession, size: tuple[int, int]) -> None:
+    """Its scores, the reflector's words, and what it changed."""
+    async with EvolutionApp(session).run_test(size=size) as pilot:
+        await press(pilot, "g", "down", "down", "enter")
+        text = drawn(pilot.app)
+        assert "iteration 2" in text and "kept as best" in text
+        assert "Cluster 3 pads" in text
+        item = session.state.evolution.iterations[2]
+        assert item.minibatch is not None and f"{item.minibatch.composite:.3f}" in text
+
+
+async def test_every_tab_shows_what_it_is_for(session: RecordedSession) -> None:
+    async with EvolutionApp(session).run_test(size=WIDE) as pilot:
+        for key, expected in (
+            ("2", "answered 41"),
+            ("3", "−3.20"),
+            ("4", "has learnt so far"),
+            ("5", "serving statements"),
+            ("6", "evolution/history.json"),
+            ("1", "composite"),
+        ):
+            await press(pilot, key)
+            assert expected in drawn(pilot.app), key
+
+
+async def test_every_tab_explains_its_emptiness(tmp_path: Path) -> None:
+    empty = RecordedSession(write_log(tmp_path / "events.jsonl", list(evolution_events())[:3]), tmp_path)
+    async with EvolutionApp(empty).run_test(size=SMALL) as pilot:
+        for key, expected in (("1", "No iteration"), ("2", "No answer"), ("3", "No deltas"), ("4", "not replied"),
+                              ("5", "No server")):  # fmt: skip
+            await press(pilot, key)
+            assert expected in drawn(pilot.app)
+
+
+async def test_answers_are_those_of_the_iteration_longest_first(session: RecordedSession) -> None:
+    async with EvolutionApp(session).run_test(size=WIDE) as pilot:
+        screen = await press(pilot, "g", "down", "2", "g")
+        table = screen._table()
+        assert table is not None and len(table.source) == 4
+        assert {table.source.cells(row)[0].text for row in range(4)} == {"1"}
+        tokens = [int(table.source.cells(row)[2].text) for row in range(len(table.source))]
+        assert tokens == sorted(tokens, reverse=True)
+
+
+async def test_it_grows_and_scrubs(growing: RecordedSession) -> None:
+    async with EvolutionApp(growing).run_test(size=SMALL) as pilot:
+        screen = await press(pilot)
+        before = len(screen.iterations.source)
+        growing.grow(40)
+        await press(pilot)
+        assert len(screen.iterations.source) > before
+        growing.seek(10)
+        await press(pilot)
+        assert len(screen.iterations.source) == 0
+
+
+async def test_branch_and_stop_after(growing: RecordedSession, session: RecordedSession) -> None:
+    app = EvolutionApp(session)
+    async with app.run_test(size=SMALL) as pilot:
+        await press(pilot, "g", "down", "b")
+        assert [message.iteration for message in app.branches] == [1]
+    async with EvolutionApp(growing).run_test(size=SMALL) as pilot:
+        await press(pilot, "A")
+        assert growing.sent == ["stop_after"]
+
+
+async def test_forty_columns_get_a_notice(session: RecordedSession) -> None:
+    async with EvolutionApp(session).run_test(size=(40, 24)) as pilot:
+        await pilot.pause()
+        assert "columns are too few" in drawn(pilot.app)

@@ -1,0 +1,143 @@
+"""The GFlowNet screen over a recorded run, driven by keys, at the smallest and a wide size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from textual.app import App
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from app.runs.path_sampler import SampleAgain
+from engine.errors import SteerError
+from engine.events import QuestionSampled
+from screens.gflownet import screen as gflownet
+from screens.gflownet.screen import GFlowNetScreen
+from tests.recorded_session import RecordedSession
+from tests.synthetic_gflownet import gflownet_events
+from tests.synthetic_run import write_log
+
+SMALL, WIDE = (80, 24), (200, 60)
+each_size = pytest.mark.parametrize("size", [SMALL, WIDE])
+
+
+class GFlowNetApp(App[None]):
+    """Just the screen."""
+
+    def __init__(self, session: RecordedSession) -> None:
+        super().__init__()
+        self.session = session
+
+    def on_mount(self) -> None:
+        self.push_screen(GFlowNetScreen(self.session))
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> RecordedSession:
+    return RecordedSession(write_log(tmp_path / "events.jsonl", gflownet_events()), tmp_path)
+
+
+async def press(pilot: Pilot[None], *keys: str) -> str:
+    """Press, let the screen draw, and give it as text."""
+    await pilot.press(*keys)
+    await pilot.pause()
+    screen = pilot.app.screen
+    if isinstance(screen, GFlowNetScreen):
+        screen.poll()
+    await pilot.pause()
+    return drawn(pilot.app)
+
+
+def drawn(app: App[None]) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+@each_size
+async def test_a_training_step_is_shown_whole(session: RecordedSession, size: tuple[int, int]) -> None:
+    async with GFlowNetApp(session).run_test(size=size) as pilot:
+        text = await press(pilot, "2", "g", "enter")
+        assert "step 10 of 200" in text
+        assert "δ 5%" in text and "retriever prior α" in text
+
+
+@each_size
+async def test_a_question_is_shown_with_its_paths(session: RecordedSession, size: tuple[int, int]) -> None:
+    """Frequency, probability, reward, answers, edges of shortest paths, and the prompt."""
+    async with GFlowNetApp(session).run_test(size=size) as pilot:
+        text = await press(pilot, "3", "g", "enter")
+        assert "×16" in text and "P_F 0.790" in text and "R 1.000" in text
+        assert "✓ Sella" in text and "━capital━▶" in text and "STOP at once" in text
+        await press(pilot, "G")
+        assert "what the language model gets" in drawn(pilot.app)
+
+
+@each_size
+async def test_methods_stand_side_by_side(session: RecordedSession, size: tuple[int, int]) -> None:
+    async with GFlowNetApp(session).run_test(size=size) as pilot:
+        text = await press(pilot, "4")
+        for method in ("gflownet", "greedy", "beam_mean", "prior"):
+            assert method in text
+        assert "0.870" in text  # success@1 of the sampler
+
+
+@each_size
+async def test_data_and_answers_are_shown(session: RecordedSession, size: tuple[int, int]) -> None:
+    """What was kept and dropped of each split; then both kinds of evidence for a question."""
+    async with GFlowNetApp(session).run_test(size=size) as pilot:
+        text = await press(pilot, "1") + await press(pilot, "end")
+        assert "answer out of reach 3" in text and "recall@10" in text and "0.870" in text
+        text = await press(pilot, "5", "g", "enter")
+        assert "from sampled paths" in text and "from the best-scored triples" in text and "Sella" in text
+
+
+async def test_a_question_is_sampled_again_and_back(
+    session: RecordedSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[SampleAgain] = []
+
+    class Sampler:
+        """Answers with what is in the log, at the wanted temperature."""
+
+        def __init__(self, run_dir: Path) -> None: ...
+
+        async def ask(self, wanted: SampleAgain) -> QuestionSampled:
+            asked.append(wanted)
+            if wanted.draw == 7:
+                raise SteerError(what="the sampler is gone", mend="look for it")
+            event = session.read(*session.state.gflownet.questions[0].place)
+            assert isinstance(event, QuestionSampled)
+            return msgspec.structs.replace(event, temperature=wanted.temperature, samples=wanted.samples)
+
+        async def close(self) -> None: ...
+
+    monkeypatch.setattr(gflownet, "PathSampler", Sampler)
+    async with GFlowNetApp(session).run_test(size=WIDE) as pilot:
+        await press(pilot, "3", "g", "r")
+        pilot.app.screen.query_one("#again-temperature", Input).value = "hot"
+        assert "expected a number, found 'hot'" in await press(pilot, "enter")
+        pilot.app.screen.query_one("#again-temperature", Input).value = "0.5"
+        text = await press(pilot, "enter")
+        assert asked[-1] == SampleAgain("test-0", 0.5, 0.5, 20, 1)
+        assert "sampled again" in text and "temperature 0.5" in text
+        assert "sampled again:" not in await press(pilot, "escape")
+        await press(pilot, "r")
+        pilot.app.screen.query_one("#again-draw", Input).value = "7"
+        await press(pilot, "enter")
+        assert [n.message for n in pilot.app._notifications][-1] == "the sampler is gone: look for it"
+
+
+async def test_an_empty_run_says_what_will_come(tmp_path: Path) -> None:
+    events = list(gflownet_events())[:2]
+    session = RecordedSession(write_log(tmp_path / "events.jsonl", iter(events)), tmp_path)
+    async with GFlowNetApp(session).run_test(size=SMALL) as pilot:
+        words = (
+            "No graph has been built",
+            "has not begun to train",
+            "No question has been sampled",
+            "Nothing has been measured",
+            "Nothing has been answered",
+        )
+        for key, expected in enumerate(words, 1):
+            assert expected in await press(pilot, str(key))

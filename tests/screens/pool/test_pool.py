@@ -1,0 +1,264 @@
+"""The pool screen over a recorded run, driven by keys, at the smallest and a wide size."""
+
+from __future__ import annotations
+
+import io
+from collections import defaultdict
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.console import Console
+from rich.style import Style
+from textual.app import App
+from textual.pilot import Pilot
+
+from app.state.pool import PoolState
+from app.state.run import RunState
+from engine import events as ev
+from screens.pool.drawing import draw_pool
+from screens.pool.screen import PoolScreen
+from tests.recorded_session import RecordedSession
+from tests.synthetic_pool import ONE, improved, picture, pool_events
+from tests.synthetic_run import write_log
+
+SMALL, WIDE = (80, 24), (200, 60)
+each_size = pytest.mark.parametrize("size", [SMALL, WIDE])
+
+
+class PoolApp(App[None]):
+    """Just the screen."""
+
+    def __init__(self, session: RecordedSession) -> None:
+        super().__init__()
+        self.session = session
+
+    def on_mount(self) -> None:
+        self.push_screen(PoolScreen(self.session))
+
+
+def recorded(tmp_path: Path, **options: bool) -> RecordedSession:
+    return RecordedSession(write_log(tmp_path / "events.jsonl", pool_events(**options)), tmp_path)
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> RecordedSession:
+    return recorded(tmp_path)
+
+
+async def press(pilot: Pilot[None], *keys: str) -> str:
+    """Press, let the screen draw, and give it as text."""
+    await pilot.press(*keys)
+    await pilot.pause()
+    screen = pilot.app.screen
+    assert isinstance(screen, PoolScreen)
+    screen.poll()
+    await pilot.pause()
+    return drawn(pilot.app)
+
+
+def drawn(app: App[None]) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+async def scrolled(pilot: Pilot[None], *keys: str) -> str:
+    """All that an opened detail shows, page by page."""
+    text = await press(pilot, *keys)
+    for _ in range(8):
+        text += "\n" + await press(pilot, "pagedown")
+    return text
+
+
+@each_size
+async def test_queries_are_listed_with_what_became_of_them(
+    session: RecordedSession, size: tuple[int, int]
+) -> None:
+    async with PoolApp(session).run_test(size=size) as pilot:
+        rows = {line[2:12]: line[14:] for line in (await press(pilot, "1", "g")).splitlines()}
+        assert rows["train-0000"].split()[:8] == ["0.30", "→", "1.00", "▲", "0", "→", "1", "2"]
+        assert "2/6" in rows["train-0000"] and "0/0" in rows["train-0001"]
+        assert rows["train-0001"].split()[3:7] == ["3", "→", "3", "0"]
+        assert "!" in rows["train-0002"] and "!" not in rows["train-0000"][:50]
+
+
+@each_size
+async def test_a_pool_is_shown_whole(session: RecordedSession, size: tuple[int, int]) -> None:
+    """New candidates, the ones pointed to, those that went, and why each trajectory was kept or not."""
+    async with PoolApp(session).run_test(size=size) as pilot:
+        text = await scrolled(pilot, "1", "g", "enter")
+        assert "+•100" in text and "+•101" in text and " •0 " in text and "  63" in text
+        assert "7 → 100" in text and "24 → 101" in text
+        assert "people say 7 9×, 1 1×" in text and "pool 70 → 64   6 taken out   0 added" in text
+        assert "6 pairs asked, 1 failed" in text and "2 dropped, trajectory: another points" in text
+        for line in (
+            ("◐ 0.30", "0 1", "kept", "beam"),
+            ("✗ 0.00", "0 24°", "beam"),
+            ("✓ 1.00", "100 101", "kept 2×", "higher maximum", "7"),
+            ("◐ 0.60", "101 1", "reserve", "no improvement"),
+            ("✗ 0.00", "130° 1", "wrong, and not"),
+            ("–", "5 6", "never scored"),
+        ):
+            found = [row for row in text.splitlines() if all(part in row for part in line)]
+            assert found, line
+
+
+async def test_digits_are_drawn_where_there_is_room(session: RecordedSession, tmp_path: Path) -> None:
+    """On a wide screen in every cell; on a narrow one, and without pictures, the grid has rows alone."""
+    async with PoolApp(session).run_test(size=WIDE) as pilot:
+        text = await press(pilot, "1", "g", "down")
+        assert text.count("▀▀▀▀██ ") >= 4  # four sevens a line of eight
+        assert any("kept 4×" in line and "█" in line for line in text.splitlines())  # beside the grid
+    async with PoolApp(session).run_test(size=SMALL) as pilot:
+        text = await press(pilot, "1", "g", "down", "enter")
+        lines = [line for line in text.splitlines() if line.strip().startswith(("0 ", "8 ", "16 "))]
+        assert len(lines) == 3 and "•0" in lines[0] and "15" in lines[1] and "▀▀▀▀██" not in text
+    bare = recorded(tmp_path / "bare", pictures=False)
+    async with PoolApp(bare).run_test(size=WIDE) as pilot:
+        text = await press(pilot, "1", "g")
+        assert "▀" not in text and "+•100" in text and "similarity 0.915" in text
+
+
+@pytest.mark.parametrize(("width", "first"), [(57, 0), (57, 30_000), (77, 500_000), (76, 9_000_000)])
+def test_every_row_is_legible(width: int, first: int) -> None:
+    """However long the numbers of a table's rows are, each stands whole within the width."""
+    event = improved()
+    pool = [first + row for row in event.pool_after]
+    event = msgspec.structs.replace(
+        event, pool_before=[first + row for row in event.pool_before], pool_after=pool
+    )
+    for pictures in ({}, {row: (picture(ONE), 8) for row in pool}):
+        console = Console(width=width, file=io.StringIO(), record=True)
+        console.print(draw_pool(event, pictures, defaultdict(Style.null), width))
+        text = console.export_text()
+        words = text.replace("+", " ").replace("•", " ").split()
+        assert all(str(row) in words for row in pool)
+        assert all(len(line) <= width for line in text.splitlines())
+        assert ("█" in text) == bool(pictures)
+
+
+@each_size
+async def test_totals(session: RecordedSession, size: tuple[int, int]) -> None:
+    async with PoolApp(session).run_test(size=size) as pilot:
+        text = await scrolled(pilot, "2")
+        for shown in ("3 training queries, 2 held out", "vision-1", "after injection", "0.867", "[0.208, 0.939]",
+                      "committed: new score", "1 queries with a warning", "0.0125", "embedding not finite",
+                      "pool/report.json"):  # fmt: skip
+            assert shown in text, shown
+
+
+async def test_totals_so_far_are_those_of_the_end(session: RecordedSession, tmp_path: Path) -> None:
+    """Running figures, summed over the queries, agree with what the stage tells in the end."""
+    running = session.state.pool.running
+    totals = session.state.pool.totals
+    assert totals is not None and running.queries == totals.queries
+    for name in ("before", "inside", "after"):
+        so_far, told = getattr(running, name), getattr(totals, name)
+        assert so_far.total / running.queries == pytest.approx(told.mean) and so_far.positive == told.positive
+    assert (running.injected, running.warnings, running.asked) == (
+        totals.injected,
+        totals.warnings,
+        totals.asked,
+    )
+    assert (running.committed, running.failed) == (3, totals.failed)
+    early = recorded(tmp_path / "early", finish=False)
+    async with PoolApp(early).run_test(size=SMALL) as pilot:
+        text = await press(pilot, "2")
+        assert "3 training queries so far" in text and "not through yet" in text and "0.867" in text
+
+
+@each_size
+async def test_the_selector_beside_the_baselines(session: RecordedSession, size: tuple[int, int]) -> None:
+    async with PoolApp(session).run_test(size=size) as pilot:
+        text = await press(pilot, "3")
+        rows = {line.split()[0].strip("› "): line for line in text.splitlines() if line[2:].strip()}
+        assert "0.900" in text and "+0.090" in text and "[+0.040, +0.140]" in text and "0.012" in text
+        for method in ("random", "rices", "oracle"):
+            assert method in rows
+        text = await scrolled(pilot, "enter")
+        assert "the trained selector's likeliest pair" in text and "policy gradient" in text
+        assert "0.900" in text and "selector/comparison.csv" in text
+
+
+@each_size
+async def test_picks_of_every_method(session: RecordedSession, size: tuple[int, int]) -> None:
+    async with PoolApp(session).run_test(size=size) as pilot:
+        rows = {line[2:14]: line for line in (await press(pilot, "4", "g")).splitlines()}
+        assert "▲" in rows["heldout-0000"] and "▼" in rows["heldout-0001"]
+        text = await scrolled(pilot, "enter")
+        for shown in ("rows 4, 5", "probability 0.169", "rices", "oracle", "✗ 0.00  4", "places 12, 13"):
+            assert shown in text, shown
+
+
+async def test_every_tab_explains_its_emptiness(tmp_path: Path) -> None:
+    events = list(pool_events())[:2]
+    empty = RecordedSession(write_log(tmp_path / "events.jsonl", iter(events)), tmp_path)
+    words = ("No query is finished", "No query is finished", "Nothing has been measured", "No held-out query")
+    async with PoolApp(empty).run_test(size=SMALL) as pilot:
+        for key, expected in enumerate(words, 1):
+            assert expected in await press(pilot, str(key))
+
+
+async def test_it_grows_and_scrubs(tmp_path: Path) -> None:
+    entries = write_log(tmp_path / "events.jsonl", pool_events())
+    growing = RecordedSession(entries, tmp_path, upto=6)
+    async with PoolApp(growing).run_test(size=SMALL) as pilot:
+        await press(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, PoolScreen) and screen.counts()[0] == 1
+        growing.grow(len(entries))
+        await press(pilot)
+        assert list(screen.counts()) == [3, None, 4, 2]
+        growing.seek(5)
+        await press(pilot)
+        assert list(screen.counts()) == [1, None, 0, 0]
+
+
+async def test_a_log_that_cannot_be_read_is_told(
+    session: RecordedSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(offset: int, length: int) -> ev.Event:
+        raise OSError("the log is gone")
+
+    monkeypatch.setattr(session, "read", gone)
+    async with PoolApp(session).run_test(size=WIDE) as pilot:
+        for tab in ("1", "4"):
+            assert "the log is gone" in await press(pilot, tab, "g")
+
+
+def test_what_is_told_twice_counts_once(tmp_path: Path) -> None:
+    """A worker that was killed between telling a query and keeping it tells it again."""
+    entries = write_log(tmp_path / "events.jsonl", pool_events())
+    state = RunState()
+    for entry in [*entries[:6], entries[5], *entries[6:], *entries[-3:-1]]:
+        state.apply(*entry)
+    once: PoolState = state.pool
+    assert len(once.queries) == once.running.queries == 3 and len(once.picks) == 2
+    assert once.running.injected == 3
+
+
+def test_a_copy_is_not_touched_by_what_follows(tmp_path: Path) -> None:
+    entries = write_log(tmp_path / "events.jsonl", pool_events())
+    state = RunState()
+    for entry in entries[:5]:
+        state.apply(*entry)
+    early = state.share()
+    for entry in entries[5:]:
+        state.apply(*entry)
+    assert not len(early.pool.queries) and not early.pool.compared and early.pool.totals is None
+    assert early.pool.running.queries == 0
+    for entry in entries[5:]:
+        early.apply(*entry)
+    assert list(early.pool.queries) == list(state.pool.queries)
+    assert early.pool.running == state.pool.running
+
+
+def test_a_pick_the_model_failed_on_is_no_zero() -> None:
+    state = RunState()
+    picks = [
+        ev.SelectorPick(method="selector", pointer=[0, 1], pair=[0, 1], answer="", score=None),
+        ev.SelectorPick(method="random", pointer=[0, 1], pair=[0, 1], answer="", score=None),
+        ev.SelectorPick(method="random", pointer=[1, 0], pair=[1, 0], answer="7", score=0.5),
+    ]
+    state.apply(ev.SelectorPicked(query_id="q", question="", answers={}, pool=[0, 1], picks=picks))
+    (row,) = state.pool.picks
+    assert row.selector is None and row.rices is None and row.random == 0.5

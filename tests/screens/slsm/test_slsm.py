@@ -1,0 +1,159 @@
+"""The SLSM screen over a recorded run, driven by keys, at the smallest and a wide size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.app import App
+from textual.pilot import Pilot
+
+from app.runs.chat_partner import ChatPartner, ChatTurn
+from engine.errors import SteerError
+from engine.events import ConversationAnswered, StateItem, StateUpdated
+from screens.slsm import chat
+from screens.slsm.screen import SLSMScreen
+from tests.recorded_session import RecordedSession
+from tests.synthetic_run import write_log
+from tests.synthetic_slsm import slsm_events
+
+SMALL, WIDE = (80, 24), (200, 60)
+each_size = pytest.mark.parametrize("size", [SMALL, WIDE])
+
+
+class SLSMApp(App[None]):
+    """Just the screen."""
+
+    def __init__(self, session: RecordedSession) -> None:
+        super().__init__()
+        self.session = session
+
+    def on_mount(self) -> None:
+        self.push_screen(SLSMScreen(self.session))
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> RecordedSession:
+    return RecordedSession(write_log(tmp_path / "events.jsonl", slsm_events()), tmp_path)
+
+
+async def press(pilot: Pilot[None], *keys: str) -> str:
+    """Press, let the screen draw, and give it as text."""
+    await pilot.press(*keys)
+    await pilot.pause()
+    screen = pilot.app.screen
+    if isinstance(screen, SLSMScreen):
+        screen.poll()
+    await pilot.pause()
+    return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
+
+
+async def test_a_conversation_stands_beside_its_memory(session: RecordedSession) -> None:
+    """Rows: baseline first, then modes; G is on_detection, flat, of the last conversation."""
+    async with SLSMApp(session).run_test(size=WIDE) as pilot:
+        text = await press(pilot, "1", "g", *["down"] * 6, "enter")
+        assert "retention-1  on_risk, structured" in text
+        assert "▶ 5 user      Suggest one fruit." in text
+        assert "after turn 5   plan verify" in text
+        assert "C2" in text and "✓ Never use the word pear" in text
+        assert "[SLSM MEMORY NOTE]" in text and "21 tokens" in text
+
+
+async def test_the_memory_goes_from_turn_to_turn(session: RecordedSession) -> None:
+    async with SLSMApp(session).run_test(size=WIDE) as pilot:
+        text = await press(pilot, "1", "g", *["down"] * 6, "left_parenthesis", "left_parenthesis")
+        assert "after turn 3" in text
+        assert "+ C2" in text and "Never use the word pear" in text
+        assert "− C1 End every answer with the word maple" in text
+        text = await press(pilot, *["left_parenthesis"] * 9)
+        assert "after turn 1 " in text and "+ C1" in text
+        assert "after turn 2 " in await press(pilot, "right_parenthesis")
+
+
+@each_size
+async def test_two_answers_and_the_conflict_between_them(
+    session: RecordedSession, size: tuple[int, int]
+) -> None:
+    async with SLSMApp(session).run_test(size=size) as pilot:
+        await press(pilot, "1", "G", "enter")
+        seen = await press(pilot, "home")
+        for _ in range(4):
+            seen += await press(pilot, "pagedown")
+        for words in (
+            "first answer, without a note", "says “pear”  (checked)", "second answer", "✓ passes", "controller",
+            "detector",
+        ):  # fmt: skip
+            assert words in seen
+
+
+@each_size
+async def test_baseline_has_no_memory_and_says_why_no_note(
+    session: RecordedSession, size: tuple[int, int]
+) -> None:
+    async with SLSMApp(session).run_test(size=size) as pilot:
+        await press(pilot, "1", "g", "enter")
+        text = await press(pilot, "home")
+        assert "retention-1  baseline" in text
+        text = text + await press(pilot, "end")
+        assert "no controller, no memory" in text and "no note" in text and "✗ fails" in text
+
+
+@each_size
+async def test_modes_stand_side_by_side(session: RecordedSession, size: tuple[int, int]) -> None:
+    async with SLSMApp(session).run_test(size=size) as pilot:
+        text = await press(pilot, "2")
+        assert "controller rules (offline)" in text and "judge exact (offline)" in text
+        assert "on_detection flat" in text and "[+0.000, +1.000]" in text
+        if size == WIDE:
+            assert "fixed" in text and "broke" in text and "slsm/modes.csv" in text
+
+
+async def test_failures_of_the_controller_are_counted(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "events.jsonl", slsm_events(failure="the reply is empty"))
+    async with SLSMApp(RecordedSession(log, tmp_path)).run_test(size=WIDE) as pilot:
+        assert "4 calls of the controller failed" in await press(pilot, "2")
+        text = await press(pilot, "1", "g", *["down"] * 6, *["left_parenthesis"] * 9)
+        assert "the state before stands: the reply is empty" in text
+
+
+async def test_before_anything_happened(tmp_path: Path) -> None:
+    events = [event for event in slsm_events() if event.seq < 3]
+    session = RecordedSession(write_log(tmp_path / "events.jsonl", iter(events)), tmp_path)
+    async with SLSMApp(session).run_test(size=SMALL) as pilot:
+        assert "No conversation has been answered yet." in await press(pilot, "1")
+        assert "The modes are compared when" in await press(pilot, "2")
+
+
+async def test_a_free_conversation(session: RecordedSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process is somebody else's test; here it is what it says that is shown."""
+    said: list[tuple[str, str, str]] = []
+
+    async def say(self: ChatPartner, text: str, mode: str, memory_mode: str) -> ChatTurn:
+        said.append((text, mode, memory_mode))
+        if text == "fail":
+            raise SteerError(what="the process that answers has ended")
+        state = StateUpdated(
+            conversation_id="chat", memory_mode=memory_mode, turn=0, plan_mode="proceed",
+            items=[StateItem(kind="facts", id="F1", text="The user's dog is Rex", evidence=text)],
+        )  # fmt: skip
+        answered = ConversationAnswered(
+            conversation_id="chat", axis="", mode=mode, memory_mode=memory_mode, attempt=0, answer="Noted.",
+            injected=False, reason="no conflict",
+        )  # fmt: skip
+        return ChatTurn(turns=[[text, "Noted."]], states=[state], answered=answered)
+
+    async def forget(self: ChatPartner) -> None:
+        said.append(("", "", ""))
+
+    monkeypatch.setattr(chat.ChatPartner, "say", say)
+    monkeypatch.setattr(chat.ChatPartner, "forget", forget)
+    async with SLSMApp(session).run_test(size=WIDE) as pilot:
+        assert "End every answer with the word maple." in await press(pilot, "3")
+        text = await press(pilot, *"hi", "space", "q", "enter")
+        assert said == [("hi q", "on_detection", "structured")]
+        assert "F1 The user's dog is Rex" in text and "Noted." in text and "no conflict" in text
+        assert "mode always" in await press(pilot, "f2")
+        assert "memory flat" in await press(pilot, "f3")
+        text = await press(pilot, *"fail", "enter")
+        assert said[-1] == ("fail", "always", "flat") and "the process that answers has ended" in text
+        assert "Say something" in await press(pilot, "f4")

@@ -1,0 +1,184 @@
+"""The time line: what it marks, and where keys, mouse and replay lead."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from textual.app import App, ComposeResult
+
+from app.runs.session import RunSession
+from engine.run.directory import RunDirectory, create_run
+from screens.widgets.stage_bar import StageBar
+from screens.widgets.timeline import Timeline
+from tests.synthetic_run import SyntheticRun, write_log
+
+
+class TimelineApp(App[None]):
+    """Stages and time line, nothing else."""
+
+    def __init__(self, session: RunSession) -> None:
+        super().__init__()
+        self.session = session
+        self.timeline = Timeline(session)
+        self.stages = StageBar(session)
+
+    def compose(self) -> ComposeResult:
+        yield self.stages
+        yield self.timeline
+
+    async def settle(self, seq: int | None = None) -> None:
+        """Until event `seq` (the last one, if None) is shown."""
+        wanted = seq
+        for _ in range(500):
+            self.session.update()
+            wanted = self.session.total_events - 1 if seq is None else seq
+            if self.session.state.seq == wanted and self.session.total_events > 1:
+                break
+            await asyncio.sleep(0.01)
+        assert self.session.state.seq == wanted
+        self.stages.update()
+        self.timeline.refresh()
+
+    @property
+    def track(self) -> str:
+        return self.timeline.render().plain.split("\n")[0]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    run = create_run(tmp_path, "demo", seed=1, stages=["eval"], config={}, config_text="{}\n", versions={})
+    write_log(run.events, SyntheticRun(examples=8).events())
+    return run
+
+
+@pytest.fixture
+def session(run: RunDirectory) -> Iterator[RunSession]:
+    session = RunSession(run.path)
+    yield session
+    session.close()
+
+
+@pytest.mark.parametrize(("size", "lines"), [((80, 24), 1), ((140, 42), 4)])
+async def test_stages_have_a_line_each_where_there_is_room(
+    session: RunSession, size: tuple[int, int], lines: int
+) -> None:
+    """Also when the stages become known only after the first layout."""
+    app = TimelineApp(session)
+    async with app.run_test(size=size) as pilot:
+        await app.settle()
+        await pilot.pause()
+        assert app.stages.size.height == lines
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+async def test_track_names_stages_and_marks_warnings(session: RunSession, size: tuple[int, int]) -> None:
+    app = TimelineApp(session)
+    async with app.run_test(size=size) as pilot:
+        await app.settle()
+        await pilot.pause()
+        line = app.track
+        last = session.total_events - 1
+        assert "│mine" in line and "│eval" in line and "!" in line
+        assert f"{last:,}/{last:,}" in line
+        assert len(line) <= size[0] - 2
+        assert line.index("│eval") > line.index("!") > line.index("│mine")
+        assert app.timeline.size.height == (2 if size[1] >= 30 else 1)
+        if size[1] >= 30:
+            assert "2 of 160 rollouts never wrote the delimiter" in app.timeline.render().plain
+
+
+async def test_steps_go_event_by_event_and_decision_by_decision(session: RunSession) -> None:
+    app = TimelineApp(session)
+    async with app.run_test():
+        await app.settle()
+        last = session.total_events - 1
+        app.timeline.step(-1)
+        app.timeline.step(-1)
+        assert session.cursor == last - 2
+        await app.settle(last - 2)
+        assert session.state.seq == last - 2 and "HALTED" in app.track
+        app.timeline.stop_at(-1)
+        assert session.cursor is not None
+        stop = session.cursor
+        await app.settle(stop)
+        app.timeline.stop_at(1)
+        assert session.cursor > stop
+        session.seek(0)
+        app.timeline.step(-1)
+        assert session.cursor == 0, "before the first event there is nothing"
+
+
+async def test_a_click_looks_at_the_moment_under_it(session: RunSession) -> None:
+    app = TimelineApp(session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.settle()
+        await pilot.pause()
+        await pilot.click(Timeline, offset=(1, 0))
+        assert session.cursor == 0
+        await pilot.click(Timeline, offset=(20, 0))
+        middle = session.cursor
+        assert middle is not None and 0 < middle < session.total_events - 1
+        await app.settle(middle)
+        assert app.track.index("◆") == 19, "the cursor is where the click was"
+
+
+async def test_replay_goes_through_the_log_in_its_own_time(session: RunSession) -> None:
+    app = TimelineApp(session)
+    async with app.run_test():
+        await app.settle()
+        last = session.total_events - 1
+        app.timeline.toggle_replay()
+        assert app.timeline.replaying and session.cursor == 0, "at the end of the log it begins anew"
+        assert "REPLAY ×1" in app.track
+        for _ in range(2):
+            app.timeline.next_speed()
+        assert "×16" in app.track
+        seen = [0]
+        for _ in range(200):
+            app.timeline.play()
+            if session.cursor is None:
+                break
+            seen.append(session.cursor)
+        assert session.cursor is None and not app.timeline.replaying, "at the end it goes with the log"
+        assert seen == sorted(seen) and len(set(seen)) > 5
+        log_seconds = session.index.time_of(last) - session.index.began()
+        assert abs(len(seen) * 0.1 * 16 - log_seconds) < 2 * 1.6
+
+
+async def test_stage_bar_says_all_of_each_stage_where_there_is_room(session: RunSession) -> None:
+    app = TimelineApp(session)
+    async with app.run_test(size=(200, 60)) as pilot:
+        await app.settle()
+        await pilot.pause()
+        lines = app.stages.render().plain.split("\n")
+        assert len(lines) == 4 == app.stages.size.height
+        assert lines[0].startswith("✓ mine") and "pairs 40" in lines[0]
+
+
+async def test_stage_bar_is_one_line_where_there_is_none(session: RunSession) -> None:
+    app = TimelineApp(session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.settle()
+        session.seek(session.total_events - 10)
+        await app.settle(session.total_events - 10)
+        await pilot.pause()
+        [line] = app.stages.render().plain.split("\n")
+        assert line.startswith("✓ mine ✓ select ✓ memory ▶ eval ━") and len(line) <= 78
+        assert "tok/s" in line and "ETA" in line
+
+
+async def test_an_empty_log_is_no_problem(tmp_path: Path) -> None:
+    run = create_run(tmp_path, "demo", seed=1, stages=["eval"], config={}, config_text="{}\n", versions={})
+    session = RunSession(run.path)
+    app = TimelineApp(session)
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        app.timeline.step(1)
+        app.timeline.stop_at(-1)
+        app.timeline.toggle_replay()
+        assert session.cursor is None and not app.timeline.replaying
+        assert "no stage has begun" in app.stages.render().plain
+    session.close()
