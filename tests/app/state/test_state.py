@@ -167,7 +167,7 @@ def test_what_is_told_twice_counts_once(entries: Entries) -> None:
                 state.apply(again, at, 5)
                 at += 6
     for name in ("rollouts", "pairs", "picks", "decisions", "outcomes"):
-        assert len(getattr(state, name)) == len(getattr(once, name)), name
+        assert len(getattr(state.esm, name)) == len(getattr(once.esm, name)), name
 
 
 def test_stages_through_pause_stop_and_second_attempt() -> None:
