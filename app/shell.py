@@ -30,7 +30,7 @@ from engine.errors import RunError, SteerError
 from engine.run.directory import RunDirectory, inspect
 from screens.messages import BranchWanted, DetachWanted, StartWanted, SystemWanted
 from screens.runs import RunsScreen
-from screens.systems import SYSTEMS, System, systems_of
+from screens.systems import System, systems, systems_of
 
 FINISHED, INTERRUPTED = 0, 130
 _OUTPUTS = Path("outputs")
@@ -140,14 +140,14 @@ class SteerApp(App[None]):
         try:
             stages = RunDirectory(path).read().stages
         except RunError:
-            return SYSTEMS[0]
+            return systems()[0]
         begun = [name for name, stage in stages.items() if stage.status != "pending"]
         return (systems_of(begun) if begun else systems_of(stages))[-1 if begun else 0]
 
     @on(SystemWanted)
     def _system_wanted(self, message: SystemWanted) -> None:
         if self.session is not None:
-            system = next(system for system in SYSTEMS if system.name == message.name)
+            system = next(system for system in systems() if system.name == message.name)
             self.switch_screen(system.load()(self.session))
 
     @on(BranchWanted)

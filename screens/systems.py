@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 
 from textual.screen import Screen
 
+from app.state.run import method_states
 from screens.run_session import Session
 
 
@@ -25,26 +27,20 @@ class System:
         return getattr(import_module(module), name)
 
 
-SYSTEMS = (
-    System("ESM", ("mine", "select", "memory", "eval"), "screens.esm.screen:EsmScreen"),
-    System("Evolution", ("clusters", "evolve"), "screens.evolution.screen:EvolutionScreen"),
-    System(
-        "GFlowNet",
-        ("graphs", "retriever", "agent-graphs", "gflownet", "answer"),
-        "screens.gflownet.screen:GFlowNetScreen",
-    ),
-    System("SLSM", ("slsm",), "screens.slsm.screen:SLSMScreen"),
-    System("Pool", ("pool", "selector"), "screens.pool.screen:PoolScreen"),
-)
+@cache
+def systems() -> tuple[System, ...]:
+    """Every method that has a screen, as its state declares it."""
+    kinds = method_states().values()
+    return tuple(System(kind.title, kind.stages_shown, kind.screen) for kind in kinds if kind.screen)
 
 
 def systems_of(stages: Iterable[str]) -> list[System]:
     """The systems of a run with these stages, in the order of its first stage of each; the first of all for a run
     of none (training, stages of one's own): its frame shows stages, notices and files."""
     found = [system_of(stage) for stage in stages]
-    return list(dict.fromkeys(system for system in found if system is not None)) or [SYSTEMS[0]]
+    return list(dict.fromkeys(system for system in found if system is not None)) or [systems()[0]]
 
 
 def system_of(stage: str) -> System | None:
     """The system a stage belongs to."""
-    return next((system for system in SYSTEMS if stage in system.stages), None)
+    return next((system for system in systems() if stage in system.stages), None)

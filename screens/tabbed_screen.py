@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import ClassVar, Protocol, cast
 
 from textual import on, work
@@ -20,6 +21,9 @@ from screens.run_screen import RunScreen
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.tab_line import Tab, TabLine
 from screens.widgets.virtual_table import VirtualTable
+
+STYLES = Path(__file__).with_name("tabbed_screen.tcss")
+"""Of every screen with tabs; a subclass adds its own in `CSS_PATH`."""
 
 COMMANDS = (
     Command("y", "copy", "Copy", "Copy the row under the cursor, with the place of its event in the log."),
@@ -55,6 +59,7 @@ class TabbedScreen(RunScreen):
 
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (NARROWEST, "-narrow"), (150, "-wide")]
     BINDINGS: ClassVar[list[BindingType]] = bindings(COMMANDS)
+    CSS_PATH = [STYLES]
     TABS: ClassVar[list[Tab]] = []
     STAGE_TABS: ClassVar[Mapping[str, int]] = {}
 

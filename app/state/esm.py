@@ -65,6 +65,10 @@ class ESMState(MethodState):
     """What the ESM screen knows. `running` and `final` hold each method's last row; `curves` the running rows one by
     one."""
 
+    title = "ESM"
+    stages_shown = ("mine", "select", "memory", "eval")
+    screen = "screens.esm.screen:EsmScreen"
+
     def __init__(self) -> None:
         self.names = Names()
         self.rollouts: Grow[Rollouts] = Grow()

@@ -62,6 +62,10 @@ class IterationState:
 class EvolutionState(MethodState):
     """Everything the evolution screen knows. Read it; only `apply` of a fold changes it."""
 
+    title = "Evolution"
+    stages_shown = ("clusters", "evolve")
+    screen = "screens.evolution.screen:EvolutionScreen"
+
     def __init__(self) -> None:
         self.began: ev.EvolutionBegan | None = None
         self.clusters: dict[str, ev.TokenCluster] = {}

@@ -62,6 +62,10 @@ class EvidenceRow(NamedTuple):
 class GFlowNetState(MethodState):
     """Everything the GFlowNet screen knows. Read it; only `apply` of a fold changes it."""
 
+    title = "GFlowNet"
+    stages_shown = ("graphs", "retriever", "agent-graphs", "gflownet", "answer")
+    screen = "screens.gflownet.screen:GFlowNetScreen"
+
     def __init__(self) -> None:
         self.graphs: dict[str, ev.GraphsBuilt] = {}
         self.epochs: Grow[ev.RetrieverEpoch] = Grow()

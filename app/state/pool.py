@@ -101,6 +101,10 @@ class PoolState(MethodState):
     `pictures`: where in the log the picture of a row of the table stands.
     """
 
+    title = "Pool"
+    stages_shown = ("pool", "selector")
+    screen = "screens.pool.screen:PoolScreen"
+
     def __init__(self) -> None:
         self.queries: Grow[QueryRow] = Grow()
         self.running = Running()

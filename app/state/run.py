@@ -22,6 +22,7 @@ from app.state.pool import PoolState
 from app.state.scale import ScaleState
 from app.state.slsm import SLSMState
 from engine import events as ev
+from engine.outside import outside
 from engine.run.stage_state import StageState, fold_stages
 
 
@@ -29,8 +30,8 @@ class RunState(MethodState):
     """Everything the screens know about a run. Read it; only `apply` changes it.
 
     `status`: new, running, paused, finished, stopped, failed (that a worker vanished is not in the log: its
-    lock tells). `usage`: of servers, by stage and role. Each method has a state of its own among the fields.
-    `revision` counts applied events.
+    lock tells). `usage`: of servers, by stage and role. Each method has a state of its own among the fields;
+    those of other packages are in `others`, by name. `revision` counts applied events.
     """
 
     def __init__(self) -> None:
@@ -49,6 +50,7 @@ class RunState(MethodState):
         self.slsm = SLSMState()
         self.pool = PoolState()
         self.scale = ScaleState()
+        self.others = {name: kind() for name, kind in outside("states").items()}
         self.seq = -1
         self.time = 0.0
         self.began = 0.0
@@ -68,7 +70,12 @@ class RunState(MethodState):
         fold_stages(self.stages, event)
         if (found := _folds().get(type(event))) is not None:
             owner, fold = found
-            fold(getattr(self, owner) if owner else self, event, Place(offset, length))
+            fold(self._state(owner), event, Place(offset, length))
+
+    def _state(self, name: str) -> MethodState:
+        if not name:
+            return self
+        return self.others[name] if name in self.others else getattr(self, name)
 
     @property
     def active_stage(self) -> StageState | None:
@@ -82,12 +89,17 @@ class RunState(MethodState):
 
 
 @cache
+def method_states() -> dict[str, type[MethodState]]:
+    """The states of all methods, by name: the fields of `RunState`, then those of other packages."""
+    state = RunState()
+    fields: dict[str, Any] = vars(state) | state.others
+    return {name: type(value) for name, value in fields.items() if isinstance(value, MethodState)}
+
+
+@cache
 def _folds() -> dict[type, tuple[str, Fold]]:
-    """By type of event: the field that holds the state it changes ("": the run's own), and how."""
-    fields: dict[str, Any] = vars(RunState())
-    states = {"": RunState} | {
-        name: type(value) for name, value in fields.items() if isinstance(value, MethodState)
-    }
+    """By type of event: the name of the state it changes ("": the run's own), and how."""
+    states = {"": RunState} | method_states()
     return {event: (name, fold) for name, kind in states.items() for event, fold in kind.folds.items()}
 
 

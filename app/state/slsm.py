@@ -30,6 +30,10 @@ class ResultRow(NamedTuple):
 class SLSMState(MethodState):
     """Everything the SLSM screen knows. Read it; only `apply` of a fold changes it."""
 
+    title = "SLSM"
+    stages_shown = ("slsm",)
+    screen = "screens.slsm.screen:SLSMScreen"
+
     def __init__(self) -> None:
         self.began: ev.SLSMBegan | None = None
         self.opened: dict[str, Place] = {}

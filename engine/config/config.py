@@ -6,6 +6,10 @@ errors of a file at once, each with the path of the field, the value that stands
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from pydantic import create_model
+
 from engine.config.esm import ESMSections
 from engine.config.evolution import EvolutionSections
 from engine.config.gflownet import GFlowNetSections
@@ -13,6 +17,7 @@ from engine.config.model import ModelSection
 from engine.config.pool import PoolSections
 from engine.config.run import RunSections, TrainingSections
 from engine.config.slsm import SLSMSections
+from engine.outside import outside
 
 
 class Config(
@@ -35,3 +40,8 @@ class Config(
     def slsm_model(self) -> ModelSection:
         """The model that answers the conversations, where it is a local one."""
         return self.slsm.model or self.model
+
+
+if not TYPE_CHECKING and (_OTHERS := tuple(outside("sections").values())):
+    # By the same name in the same module, so that a configuration can be sent to another process.
+    Config = create_model("Config", __base__=(*_OTHERS, Config), __module__=__name__, __doc__=Config.__doc__)

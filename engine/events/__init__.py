@@ -8,6 +8,7 @@ other versions: it skips types it does not know and counts them (`Unknown`), and
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Union
 
 import msgspec
@@ -78,16 +79,16 @@ from engine.events.slsm import (
     StateItem,
     StateUpdated,
 )
+from engine.outside import outside
 
 SCHEMA_VERSION = 1
 
 EVENT_TYPES: tuple[type[Event], ...] = tuple(
     t for t in list(globals().values()) if isinstance(t, type) and issubclass(t, Event) and t is not Event
 )
+"""The built-in ones."""
 
-_TAGS = frozenset(t.__name__ for t in EVENT_TYPES)
 _encoder = msgspec.json.Encoder()
-_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Union[EVENT_TYPES])
 _envelope = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -102,12 +103,31 @@ def encode(event: Event) -> bytes:
     return _encoder.encode(event) + b"\n"
 
 
+@cache
+def event_types() -> tuple[type[Event], ...]:
+    """All types of events: the built-in ones and those of other packages' methods."""
+    modules = outside("events").values()
+    found = (kind for module in modules for kind in vars(module).values() if isinstance(kind, type))
+    others = dict.fromkeys(kind for kind in found if issubclass(kind, Event) and kind is not Event)
+    return tuple(dict.fromkeys((*EVENT_TYPES, *others)))
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(Union[event_types()])
+
+
+@cache
+def _tags() -> frozenset[str]:
+    return frozenset(kind.__name__ for kind in event_types())
+
+
 def decode(line: bytes) -> Event | Unknown:
     """The event on one line. Raises `msgspec.DecodeError` when the line is no event at all."""
     try:
-        return _decoder.decode(line)
+        return _decoder().decode(line)
     except msgspec.ValidationError:
         tag = str(_envelope.decode(line).get("type"))
-        if tag in _TAGS:
+        if tag in _tags():
             raise
         return Unknown(tag)

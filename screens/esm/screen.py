@@ -16,7 +16,7 @@ from screens.esm.decisions import DecisionsPane
 from screens.esm.lists import LibraryPane, PairsPane
 from screens.esm.results import ResultsPane
 from screens.panes.files import FilesPane
-from screens.tabbed_screen import TabbedScreen, tab_commands
+from screens.tabbed_screen import STYLES, TabbedScreen, tab_commands
 from screens.widgets.tab_line import Tab
 
 TABS = [
@@ -31,7 +31,7 @@ TABS = [
 class EsmScreen(TabbedScreen):
     """The ESM screen of one run."""
 
-    CSS_PATH = ["../tabbed_screen.tcss", "screen.tcss"]
+    CSS_PATH = [STYLES, "screen.tcss"]
     TITLE_WORD = "ESM"
     TABS = TABS
     STAGE_TABS = {"mine": 1, "select": 2, "eval": 0}

@@ -16,7 +16,7 @@ from screens.evolution.iterations import IterationsPane
 from screens.evolution.reflector import ReflectorPane, ServerPane
 from screens.messages import BranchWanted
 from screens.panes.files import FilesPane
-from screens.tabbed_screen import TabbedScreen, tab_commands
+from screens.tabbed_screen import STYLES, TabbedScreen, tab_commands
 from screens.widgets.tab_line import Tab
 
 TABS = [
@@ -38,7 +38,7 @@ COMMANDS = (
 class EvolutionScreen(TabbedScreen):
     """The evolution screen of one run."""
 
-    CSS_PATH = ["../tabbed_screen.tcss", "screen.tcss"]
+    CSS_PATH = [STYLES, "screen.tcss"]
     TITLE_WORD = "Evolution"
     TABS = TABS
     STAGE_TABS = {"evolve": 0}

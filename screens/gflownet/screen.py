@@ -20,7 +20,7 @@ from screens.gflownet.questions import QuestionsPane
 from screens.gflownet.sample_again import SampleAgain, SampleAgainScreen
 from screens.gflownet.steps import StepsPane
 from screens.panes.files import FilesPane
-from screens.tabbed_screen import TabbedScreen, tab_commands
+from screens.tabbed_screen import STYLES, TabbedScreen, tab_commands
 from screens.widgets.tab_line import Tab
 
 TABS = [
@@ -39,7 +39,7 @@ COMMANDS = (
 class GFlowNetScreen(TabbedScreen):
     """The GFlowNet screen of one run."""
 
-    CSS_PATH = ["../tabbed_screen.tcss", "screen.tcss"]
+    CSS_PATH = [STYLES, "screen.tcss"]
     TITLE_WORD = "GFlowNet"
     TABS = TABS
     STAGE_TABS = {"graphs": 0, "retriever": 0, "agent-graphs": 0, "gflownet": 1, "answer": 4}

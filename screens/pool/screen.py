@@ -14,7 +14,7 @@ from screens.pool.picks import PoolPicksPane
 from screens.pool.queries import PoolQueriesPane
 from screens.pool.selector import PoolSelectorPane
 from screens.pool.totals import PoolTotalsPane
-from screens.tabbed_screen import TabbedScreen, tab_commands
+from screens.tabbed_screen import STYLES, TabbedScreen, tab_commands
 from screens.widgets.tab_line import Tab
 
 TABS = [
@@ -29,7 +29,7 @@ TABS = [
 class PoolScreen(TabbedScreen):
     """The pool screen of one run."""
 
-    CSS_PATH = ["../tabbed_screen.tcss", "screen.tcss"]
+    CSS_PATH = [STYLES, "screen.tcss"]
     TITLE_WORD = "Pool"
     TABS = TABS
     STAGE_TABS = {"pool": 0, "selector": 2}

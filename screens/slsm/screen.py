@@ -14,7 +14,7 @@ from screens.panes.files import FilesPane
 from screens.slsm.chat import ChatPane
 from screens.slsm.conversations import ConversationsPane
 from screens.slsm.modes import ModesPane
-from screens.tabbed_screen import TabbedScreen, tab_commands
+from screens.tabbed_screen import STYLES, TabbedScreen, tab_commands
 from screens.widgets.tab_line import Tab
 
 TABS = [
@@ -35,7 +35,7 @@ COMMANDS = (
 class SLSMScreen(TabbedScreen):
     """The SLSM screen of one run."""
 
-    CSS_PATH = ["../tabbed_screen.tcss", "screen.tcss"]
+    CSS_PATH = [STYLES, "screen.tcss"]
     TITLE_WORD = "SLSM"
     TABS = TABS
     STAGE_TABS = {"slsm": 0}

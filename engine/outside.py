@@ -1,0 +1,31 @@
+"""Methods of other packages: what an installed package registers as entry points, beside the built-in methods.
+
+Three groups, one for each table of built-in methods: `steer_tui.sections` (a `MethodSections`, with its stages),
+`steer_tui.events` (a module of events) and `steer_tui.states` (a `MethodState`, with its screen). See engine/README.md.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from engine.errors import SteerError
+
+
+@cache
+def outside(group: str) -> dict[str, Any]:
+    """What installed packages register in the group `steer_tui.<group>`, by name. Raises SteerError."""
+    found = sorted(entry_points(group=f"steer_tui.{group}"), key=lambda point: point.name)
+    return {point.name: _load(point) for point in found}
+
+
+def _load(point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except Exception as error:
+        raise SteerError(
+            what=f"the method `{point.name}` of another package cannot be loaded: {type(error).__name__}: {error}",
+            where=f"entry point {point.group}: {point.value}",
+            mend="mend or uninstall that package",
+        ) from error

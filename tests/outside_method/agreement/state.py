@@ -1,0 +1,34 @@
+"""Its fold: a row a question."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from agreement.events import AgreementMeasured
+from app.state.columns import Grow
+from app.state.method import MethodState, Place
+
+
+class Row(NamedTuple):
+    """A question as the list shows it."""
+
+    example: str
+    answer: str
+    share: float
+    place: Place
+
+
+class AgreementState(MethodState):
+    """What its screen knows."""
+
+    title = "Agreement"
+    stages_shown = ("agreement",)
+    screen = "agreement.screen:AgreementScreen"
+
+    def __init__(self) -> None:
+        self.rows: Grow[Row] = Grow()
+
+
+@AgreementState.on(AgreementMeasured)
+def _measured(state: AgreementState, event: AgreementMeasured, place: Place) -> None:
+    state.rows.append(Row(event.example, event.answer, event.share, place), key=event.example)
