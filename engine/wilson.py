@@ -1,4 +1,5 @@
-"""The interval of a share, without numpy: the interface uses it too."""
+"""The interval of a share, without numpy and scipy (`binomtest(...).proportion_ci` is the same up to rounding): the
+interface uses it too, and must not wait for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Plain requests to a server that is looked at: no retries, no redirects (a key must not travel), one deadline each."""
+"""Plain requests to a server that is looked at: no retries, no redirects (a key must not travel), one deadline each.
+
+Why not httpx2, which comes with openai: its time limits are for single reads, a body has no limit, and it logs whole
+addresses; only the refusal of redirects and of torn answers would become its work.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any, Union
 
 import msgspec
 
-from engine.events.base import Event
+from engine.events.base import Event, logged_without_envelope, own_fields, without_envelope
 from engine.events.esm import (
     Candidate,
     DecisionTaken,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 
@@ -11,3 +13,19 @@ class Event(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, tag_f
     seq: int = 0
     time: float = 0.0
     stage: str = ""
+
+
+def own_fields(kind: type[Event]) -> list[str]:
+    """Names of the fields that `kind` adds to those of every event: the columns of a table of such events."""
+    return [name for name in kind.__struct_fields__ if name not in Event.__struct_fields__]
+
+
+def without_envelope(event: Event) -> dict[str, Any]:
+    """All fields that the event's type adds, as plain values."""
+    return {name: msgspec.to_builtins(getattr(event, name)) for name in own_fields(type(event))}
+
+
+def logged_without_envelope(event: Event) -> dict[str, Any]:
+    """The same as the log writes them: those that have their default are left out."""
+    logged = msgspec.to_builtins(event)
+    return {name: logged[name] for name in own_fields(type(event)) if name in logged}

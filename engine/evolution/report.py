@@ -5,9 +5,7 @@ Measured on the test set, which decided nothing before: the best is the luckiest
 
 from __future__ import annotations
 
-import msgspec
-
-from engine.events import Event, MethodCompared
+from engine.events import without_envelope
 from engine.evolution.answers import TEST, TEST_PLAIN
 from engine.evolution.comparison import compare
 from engine.evolution.setup import Setup
@@ -34,7 +32,7 @@ def write_report(setup: Setup, asking: Asking, reason: str) -> StageResult:
         config.evolution.SHORTNESS_SCALE,
         config.run.seed,
     )
-    write_atomic(layout.comparison, _csv(rows))
+    write_atomic(layout.comparison, csv_text([without_envelope(row) for row in rows]))
     for row in rows:
         setup.context.emit(row)
     baseline, _, steered = rows
@@ -58,9 +56,3 @@ def write_report(setup: Setup, asking: Asking, reason: str) -> StageResult:
         layout.answers, layout.plot, layout.plot.with_suffix(".svg"), layout.comparison,
     ]  # fmt: skip
     return StageResult(summary, [layout.relative(path) for path in files if path.is_file()])
-
-
-def _csv(rows: list[MethodCompared]) -> str:
-    """The events' own fields, without what every event carries."""
-    names = [name for name in MethodCompared.__struct_fields__ if name not in Event.__struct_fields__]
-    return csv_text([msgspec.structs.asdict(row) for row in rows], names)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from engine.events import AnswersScored, Event, IterationBegan, ReflectorReplied
 from engine.evolution.answers import MINIBATCH, VALIDATION
 from engine.evolution.history import Iteration
@@ -10,19 +12,7 @@ from engine.evolution.score import Score
 
 def scored_event(iteration: int, split: str, found: Score, best: bool = False) -> AnswersScored:
     """A score as an event."""
-    return AnswersScored(
-        iteration=iteration,
-        split=split,
-        answers=found.answers,
-        judged=found.judged,
-        correct=found.correct,
-        mean_tokens=found.mean_tokens,
-        shortness=found.shortness,
-        correctness=found.correctness,
-        composite=found.composite,
-        error=found.error,
-        best=best,
-    )
+    return AnswersScored(iteration=iteration, split=split, best=best, **msgspec.structs.asdict(found))
 
 
 def inherited_events(item: Iteration) -> list[Event]:

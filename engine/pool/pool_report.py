@@ -7,9 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import msgspec
-
-from engine.events import Event, OracleTotal, PoolTotals
+from engine.events import OracleTotal, PoolTotals, without_envelope
 from engine.files import csv_text, write_atomic
 from engine.pool import layout
 from engine.pool.evaluated_pairs import EvaluatedPair
@@ -106,9 +104,3 @@ def _oracle(scores: Sequence[float]) -> OracleTotal:
 def _row(one: dict[str, Any]) -> dict[str, Any]:
     committed = sum(t["verdict"] == COMMITTED for t in one["trajectories"])
     return {**one, "injected": len(one["injected"]), "committed": committed}
-
-
-def without_envelope(event: Event) -> dict[str, Any]:
-    """All fields of an event as plain values, without those that every event of the log has."""
-    fields: dict[str, Any] = msgspec.to_builtins(msgspec.structs.asdict(event))
-    return {name: value for name, value in fields.items() if name not in Event.__struct_fields__}

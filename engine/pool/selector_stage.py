@@ -11,7 +11,14 @@ import msgspec
 import torch
 
 from engine.errors import DataError
-from engine.events import Event, SelectorCompared, SelectorPick, SelectorPicked, SelectorStep
+from engine.events import (
+    SelectorCompared,
+    SelectorPick,
+    SelectorPicked,
+    SelectorStep,
+    logged_without_envelope,
+    own_fields,
+)
 from engine.files import append_jsonl, csv_text, recover_jsonl, write_atomic, write_jsonl
 from engine.pool import layout, selector_layout
 from engine.pool.evaluated_pairs import EvaluatedPair, PairEvaluator
@@ -107,7 +114,7 @@ class _Run:
                 heldout_accuracy=sum(scores) / len(scores) if scores else None,
                 heldout_positive=sum(map(is_positive, scores)) / len(scores) if scores else None,
             )
-        append_jsonl(self.log, [_fields(report)])
+        append_jsonl(self.log, [logged_without_envelope(report)])
         self.context.emit(report)
         note = f"{report.phase.replace('_', ' ')}: expected score {report.expected_score:.3f}"
         self.context.progress(report.step, report.steps, note=note)
@@ -132,8 +139,8 @@ class _Run:
             self.context.emit(row)
         self._tell_picks(found)
         run_dir = self.context.run_dir
-        names = [name for name in SelectorCompared.__struct_fields__ if name not in _ENVELOPE]
-        write_atomic(selector_layout.comparison(run_dir), csv_text([_fields(row) for row in rows], names))
+        table = csv_text([logged_without_envelope(row) for row in rows], own_fields(SelectorCompared))
+        write_atomic(selector_layout.comparison(run_dir), table)
         paths = (
             selector_layout.checkpoint(run_dir), self.log, selector_layout.picks(run_dir),
             selector_layout.comparison(run_dir),
@@ -162,7 +169,7 @@ class _Run:
             )
             thumbnails.tell(pool)
             self.context.emit(event)
-            lines.append(_fields(event))
+            lines.append(logged_without_envelope(event))
         write_jsonl(selector_layout.picks(self.context.run_dir), lines)
 
     def _summary(self, rows: Sequence[SelectorCompared]) -> dict[str, float | int | str]:
@@ -177,15 +184,6 @@ class _Run:
         summary["heldout"] = own.n
         summary["cost"] = round(sum(one.cost for one in self.evaluator.all()), 4)
         return summary
-
-
-_ENVELOPE = ("type", "seq", "time", "stage")
-
-
-def _fields(event: Event) -> dict[str, Any]:
-    """The event's own fields."""
-    found: dict[str, Any] = msgspec.to_builtins(event)
-    return {name: value for name, value in found.items() if name not in _ENVELOPE}
 
 
 def _pick(method: str, one: EvaluatedPair, pool: list[int], probability: float | None) -> SelectorPick:

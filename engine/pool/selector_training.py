@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +23,7 @@ from engine.pool.rl_beam_dataset import BeamBatch, RLBeamDatasetWithEmbedding
 from engine.pool.selector import Selector, pairs_log_probability
 from engine.pool.vqa import VQAAsk
 from engine.seeds import generator
-from engine.torch_file import load_torch, save_torch
+from engine.training_state import TrainingState
 
 STAGE = "selector"
 SUPERVISED, POLICY_GRADIENT = "supervised", "policy_gradient"
@@ -90,52 +89,30 @@ class SelectorTraining:
         self.steps = section.supervised_steps + section.policy_steps
         self._data = data
         self._run_seed = run_seed
-        self._path = path
         self._ask = ask
         watching = {"random_pairs", "oracle_pairs", "log_every", "eval_every", "checkpoint_every"}
-        self._shape = {
-            "embedding_width": selector.width,
-            "queries": len(data),
-            **section.model_dump(exclude=watching),
-        }
         self.optimizer = torch.optim.AdamW(
             selector.parameters(), lr=section.learning_rate, weight_decay=section.weight_decay
         )
-
-    # ------------------------------------------------------------ its file
+        self._state = TrainingState(
+            path,
+            "the selector's checkpoint",
+            shape={
+                "embedding_width": selector.width,
+                "queries": len(data),
+                **section.model_dump(exclude=watching),
+            },
+            parts={"selector": selector, "optimizer": self.optimizer},
+            mend="go on with the settings and data it was begun with, or start a new run",
+        )
 
     def restore(self) -> None:
         """Take over the saved state, if there is one. Raises DataError for one of another shape."""
-        if not self._path.is_file():
-            return
-        mend = "go on with the settings and data it was begun with, or start a new run"
-        state = load_torch(self._path, mend)
-        saved = state.get("shape", {})
-        differing = sorted(name for name, value in self._shape.items() if saved.get(name) != value)
-        if differing:
-            raise DataError(
-                what=f"the selector's checkpoint was made with another {', '.join(differing)}",
-                where=str(self._path),
-                mend=mend,
-            )
-        try:
-            self.selector.load_state_dict(state["selector"])
-            self.optimizer.load_state_dict(state["optimizer"])
-            self.step = int(state["step"])
-        except (KeyError, RuntimeError, ValueError, TypeError) as error:
-            raise DataError(
-                what=f"its weights have another shape: {error}", where=str(self._path), mend=mend
-            ) from error
+        self.step = self._state.restore({"step": self.step})["step"]
 
     def save(self) -> None:
         """Everything the rest of the training depends on."""
-        state: dict[str, Any] = {
-            "shape": self._shape,
-            "selector": self.selector.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "step": self.step,
-        }
-        save_torch(self._path, state)
+        self._state.save({"step": self.step})
 
     # ------------------------------------------------------------ a step
 

@@ -17,7 +17,7 @@ from typing import IO, Literal
 import msgspec
 
 from engine.errors import DataError, SteerError, disk_errors
-from engine.events import Event, ServerUsage
+from engine.events import Event, ServerUsage, without_envelope
 from engine.files import recover_jsonl, write_atomic
 
 _TELL_EVERY = 1.0
@@ -137,8 +137,7 @@ def added(total: ServerUsage | None, request: RequestRecord) -> ServerUsage:
 
 def _row(total: ServerUsage) -> dict[str, object]:
     """Without what only an event has."""
-    row = msgspec.structs.asdict(total)
-    return {name: row[name] for name in row if name not in ("seq", "time")}
+    return {"stage": total.stage, **without_envelope(total)}
 
 
 def _parsed(line: dict[str, object], where: str) -> RequestRecord:

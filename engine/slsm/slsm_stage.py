@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-import msgspec
-
 from engine.config.slsm import SLSMSection
-from engine.events import ConversationAnswered, ModeScored, SLSMBegan
+from engine.events import ConversationAnswered, ModeScored, SLSMBegan, without_envelope
 from engine.files import csv_text, write_atomic
 from engine.run.stage import StageContext, StageResult
 from engine.seeds import derive_seed
@@ -186,11 +184,8 @@ class _Run:
 
 def _row(item: ModeScored) -> dict[str, object]:
     """A line of the table: axes side by side."""
-    plain = msgspec.structs.asdict(item)
+    plain = without_envelope(item)
     axes = plain.pop("by_axis")
     if not item.judged:
         plain |= dict.fromkeys(("score", "low", "high"))
-    return {
-        **{name: value for name, value in plain.items() if name not in ("seq", "time", "stage")},
-        **{f"{axis}": score for axis, score, *_ in axes},
-    }
+    return {**plain, **{f"{axis}": score for axis, score, *_ in axes}}

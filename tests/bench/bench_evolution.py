@@ -14,10 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from engine.config.file import load_config
-from engine.events import MethodCompared
+from engine.events import MethodCompared, without_envelope
 from engine.evolution.clusters_stage import BuildClusters
 from engine.evolution.evolve_stage import Evolve
 from engine.lm.load import load_model
@@ -49,12 +47,7 @@ def evolve(seed: int, iterations: int) -> list[dict[str, Any]]:
             flush=True,
         )
     print(f"seed {seed}: {seconds:.0f} s", flush=True)
-    return [{"seed": seed, "iterations": iterations} | _figures(row) for row in rows]
-
-
-def _figures(row: MethodCompared) -> dict[str, Any]:
-    plain = msgspec.structs.asdict(row)
-    return {name: value for name, value in plain.items() if name not in ("seq", "time", "stage")}
+    return [{"seed": seed, "iterations": iterations} | without_envelope(row) for row in rows]
 
 
 def main() -> None:

@@ -15,10 +15,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from engine.config.file import load_config
-from engine.events import ConversationAnswered, ModeScored
+from engine.events import ConversationAnswered, ModeScored, without_envelope
 from engine.files import csv_text
 from engine.lm.load import load_model
 from engine.slsm.slsm_stage import RunSLSM
@@ -48,9 +46,9 @@ def compare(seed: int, dialogues: int, passed: Passed) -> list[dict[str, Any]]:
 
 
 def _figures(row: ModeScored) -> dict[str, Any]:
-    plain = msgspec.structs.asdict(row)
+    plain = without_envelope(row)
     axes = {str(axis): share for axis, share, *_ in plain.pop("by_axis")}
-    return {name: value for name, value in plain.items() if name not in ("seq", "time", "stage")} | axes
+    return plain | axes
 
 
 def main() -> None:

@@ -18,8 +18,8 @@ from engine.embedded.training.network import build_model
 from engine.embedded.training.recipes import Recipe
 from engine.embedded.training.settings import TrainingSettings
 from engine.embedded.training.tokenizer import build_tokenizer, save_tokenizer
-from engine.errors import DataError
-from engine.torch_file import load_torch, save_torch, torch_threads
+from engine.torch_file import torch_threads
+from engine.training_state import TrainingState
 
 STATE_FILE = "training_state.pt"
 MODEL_FOLDER = "model"
@@ -70,39 +70,27 @@ class _Run:
 
     def __init__(self, recipe: Recipe, model: Any, path: Path) -> None:
         self.settings = recipe.settings
-        self.deciding = {"recipe": recipe.name, **_deciding(recipe.settings)}
         self.model = model
-        self.path = path
         self.step = 0
         self.optimizer = _optimizer(recipe.settings, model)
+        self._state = TrainingState(
+            path,
+            "the saved training state",
+            shape={"recipe": recipe.name, **_deciding(recipe.settings)},
+            parts={"model": model, "optimizer": self.optimizer},
+            mend="go on with the settings it was begun with, or train into another folder",
+        )
 
     def restore(self) -> None:
         """Takes over the saved state, if there is one. Raises DataError if it is of other settings."""
-        if not self.path.is_file():
-            return
-        state = load_torch(self.path, mend="remove it to train from the beginning")
-        if state["settings"] != self.deciding:
-            raise DataError(
-                what="the saved training state was made with other settings",
-                where=str(self.path),
-                mend="go on with the settings it was begun with, or train into another folder",
-            )
-        self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.step = state["step"]
+        self.step = self._state.restore({"step": self.step})["step"]
 
     def save(self) -> None:
         """Writes everything the rest of training depends on, in one file, atomically.
 
         No generator's state is among it: documents are drawn by batch number and the model has no dropout.
         """
-        state = {
-            "settings": self.deciding,
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "step": self.step,
-        }
-        save_torch(self.path, state)
+        self._state.save({"step": self.step})
 
 
 def _loop(

@@ -10,7 +10,13 @@ import msgspec
 import torch
 from torch_geometric.data import Batch
 
-from engine.events import EvidenceAnswered, EvidenceCompared, SampledPath
+from engine.events import (
+    EvidenceAnswered,
+    EvidenceCompared,
+    SampledPath,
+    logged_without_envelope,
+    without_envelope,
+)
 from engine.files import append_jsonl, csv_text, read_jsonl, recover_jsonl, write_atomic
 from engine.gflownet import layout
 from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
@@ -79,8 +85,7 @@ class _Run:
         for (number, method), prompt, answer in zip(part, prompts, answers, strict=True):
             event = _judged(self.questions[number], method, prompt, answer)
             self.context.emit(event)
-            line = msgspec.to_builtins(event)
-            lines.append({name: line[name] for name in line if name not in ("seq", "time", "stage", "type")})
+            lines.append(logged_without_envelope(event))
         append_jsonl(self.file, lines)
         return lines
 
@@ -108,9 +113,8 @@ class _Run:
         rows = [self._row(method, own, by_method["triples"]) for method, own in by_method.items()]
         for row in rows:
             self.context.emit(row)
-        names = [name for name in EvidenceCompared.__struct_fields__ if name not in ("seq", "time", "stage")]
         table = layout.metrics(self.context.run_dir).with_name("answers.csv")
-        write_atomic(table, csv_text([msgspec.structs.asdict(row) for row in rows], names))
+        write_atomic(table, csv_text([without_envelope(row) for row in rows]))
         summary = {f"hit_{row.method}": round(row.hit, 4) for row in rows}
         files = [str(path.relative_to(self.context.run_dir)) for path in (self.file, table)]
         return StageResult({"reader": self.reader.name, **summary}, files)

@@ -15,7 +15,7 @@ from engine.gflownet.graphs.dataset import GRetrievalDataset
 from engine.gflownet.graphs.tables import EmbeddingTables
 from engine.gflownet.retriever.retriever import Retriever, recall_at_k
 from engine.seeds import generator
-from engine.torch_file import load_torch, save_torch
+from engine.training_state import TrainingState
 
 LARGEST_WEIGHT = 50.0
 """Of a positive edge; without a bound the few positives of a huge graph would drown its negatives."""
@@ -33,41 +33,25 @@ class RetrieverTraining:
         self.best_recall = -1.0
         self.best: dict[str, torch.Tensor] = {}
         self._run_seed = run_seed
-        self._path = path
-        self._shape = {"embedding_width": width, **section.model_dump(exclude={"recall_k", "scores"})}
+        self._state = TrainingState(
+            path,
+            "the retriever's checkpoint",
+            shape={"embedding_width": width, **section.model_dump(exclude={"recall_k", "scores"})},
+            parts={"model": self.model, "optimizer": self.optimizer},
+            mend="go on with the settings it was begun with, or start a new run",
+        )
 
     def restore(self) -> None:
         """Take over the last finished epoch. Raises DataError for a checkpoint of another shape."""
-        if not self._path.is_file():
-            return
-        mend = "go on with the settings it was begun with, or start a new run"
-        state = load_torch(self._path, mend)
-        if state.get("shape") != self._shape:
-            raise DataError(
-                what="the retriever's checkpoint has another shape", where=str(self._path), mend=mend
-            )
-        try:
-            self.model.load_state_dict(state["model"])
-            self.optimizer.load_state_dict(state["optimizer"])
-            self.epoch, self.best_recall, self.best = state["epoch"], state["best_recall"], state["best"]
-        except (KeyError, RuntimeError, ValueError) as error:
-            raise DataError(
-                what=f"the retriever's checkpoint has another shape: {error}",
-                where=str(self._path),
-                mend=mend,
-            ) from error
+        saved = self._state.restore(self._position())
+        self.epoch, self.best_recall, self.best = saved["epoch"], saved["best_recall"], saved["best"]
 
     def save(self) -> None:
         """Everything the rest of the training depends on; the order of the data is drawn by epoch."""
-        state = {
-            "shape": self._shape,
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "epoch": self.epoch,
-            "best_recall": self.best_recall,
-            "best": self.best,
-        }
-        save_torch(self._path, state)
+        self._state.save(self._position())
+
+    def _position(self) -> dict[str, Any]:
+        return {"epoch": self.epoch, "best_recall": self.best_recall, "best": self.best}
 
     def run_epoch(
         self, data: GRetrievalDataset, tables: EmbeddingTables, checkpoint: Callable[[], None]

@@ -6,10 +6,9 @@ import json
 from collections.abc import Sequence
 from copy import deepcopy
 
-import msgspec
 import torch
 
-from engine.events import Event, SamplerEvaluated, SamplerStep
+from engine.events import SamplerEvaluated, SamplerStep, logged_without_envelope
 from engine.files import append_jsonl, csv_text, recover_jsonl, write_atomic, write_jsonl
 from engine.gflownet import layout
 from engine.gflownet.evaluation.evaluator import Evaluation, Evaluator, differences
@@ -93,7 +92,7 @@ class _Run:
                 raise
 
     def _report(self, report: SamplerStep) -> None:
-        append_jsonl(self.log, [_line(report)])
+        append_jsonl(self.log, [logged_without_envelope(report)])
         self.context.emit(report)
         self.context.progress(
             report.step, report.steps, note=f"loss {report.loss:.3f}, success {report.success_mean:.2f}"
@@ -159,7 +158,7 @@ class _Run:
             self.context.checkpoint()
             event = sampler.sample(number, self._alpha)
             self.context.emit(event)
-            lines.append(_line(event))
+            lines.append(logged_without_envelope(event))
         path = layout.sampled_paths(self.context.run_dir)
         write_jsonl(path, lines)
         return f"gflownet/{path.name}"
@@ -176,12 +175,3 @@ class _Run:
             f"beam_answer_recall_union@{most}": round(beam[f"answer_recall_union@{most}"], 4),
             "logpf_logr_spearman": round(sampler["logpf_logr_spearman"], 4),
         }
-
-
-def _line(event: Event) -> dict[str, object]:
-    """The event's own fields, without what every event carries."""
-    return {
-        key: value
-        for key, value in msgspec.to_builtins(event).items()
-        if key not in ("seq", "time", "stage", "type")
-    }

@@ -16,11 +16,10 @@ import torch
 from torch.nn.utils import parameters_to_vector
 
 from engine.config.gflownet import GFlowNetSection
-from engine.errors import DataError
 from engine.events import SamplerStep
 from engine.gflownet.sampler.module import GFlowNetModule, prior_alpha
 from engine.gflownet.training.step_parts import StepParts, StepSums
-from engine.torch_file import load_torch, save_torch
+from engine.training_state import TrainingState
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -31,9 +30,7 @@ class Training:
     def __init__(self, module: GFlowNetModule, path: Path, width: int) -> None:
         self.module = module
         self.section = module.section
-        self.path = path
         self.step = 0
-        self._shape = {"embedding_width": width, **_deciding(self.section)}
         log_z = list(module.estimator.log_z_head.parameters())
         apart = {id(parameter) for parameter in log_z}
         others = [p for p in module.parameters() if id(p) not in apart and p.requires_grad]
@@ -43,41 +40,22 @@ class Training:
                 {"params": log_z, "lr": self.section.log_z_learning_rate},
             ]
         )
+        self._state = TrainingState(
+            path,
+            "the sampler's checkpoint",
+            shape={"embedding_width": width, **_deciding(self.section)},
+            parts={"module": module, "optimizer": self.optimizer},
+            mend="go on with the settings it was begun with, or start a new run",
+        )
         self._rates = (self.section.learning_rate, self.section.log_z_learning_rate)
 
     def restore(self) -> None:
         """Take over the saved state, if there is one. Raises DataError for one of another shape."""
-        if not self.path.is_file():
-            return
-        mend = "go on with the settings it was begun with, or start a new run"
-        state = load_torch(self.path, mend)
-        if state.get("shape") != self._shape:
-            differing = sorted(
-                name for name, value in self._shape.items() if state.get("shape", {}).get(name) != value
-            )
-            raise DataError(
-                what=f"the sampler's checkpoint was made with another {', '.join(differing)}",
-                where=str(self.path),
-                mend=mend,
-            )
-        try:
-            self.module.load_state_dict(state["module"])
-            self.optimizer.load_state_dict(state["optimizer"])
-        except (KeyError, RuntimeError, ValueError) as error:
-            raise DataError(
-                what=f"its weights have another shape: {error}", where=str(self.path), mend=mend
-            ) from error
-        self.step = state["step"]
+        self.step = self._state.restore({"step": self.step})["step"]
 
     def save(self) -> None:
         """Everything the rest of the training depends on."""
-        state = {
-            "shape": self._shape,
-            "module": self.module.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "step": self.step,
-        }
-        save_torch(self.path, state)
+        self._state.save({"step": self.step})
 
     def update(self, parts: StepParts) -> SamplerStep:
         """One step, whose gradient `parts` computes; says what it saw."""

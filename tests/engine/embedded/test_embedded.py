@@ -182,7 +182,7 @@ def test_a_state_of_other_settings_is_refused(tmp_path: Path) -> None:
     one_step = replace(TINY, settings=TINY.settings.model_copy(update={"steps": 1}))
     train(one_step, tmp_path, lambda _: None)
     assert (tmp_path / STATE_FILE).is_file()
-    with pytest.raises(DataError, match="other settings"):
+    with pytest.raises(DataError, match="another steps"):
         train(TINY, tmp_path, lambda _: None)
 
 

@@ -335,7 +335,7 @@ def test_a_checkpoint_of_another_shape_is_named(folder: Path, change: Callable[[
 
 def test_a_checkpoint_of_other_settings_or_none_at_all_is_named(folder: Path):
     run_stages(folder, ("retriever",), small_config(retriever={"epochs": 1}))
-    with pytest.raises(DataError, match="another shape"):
+    with pytest.raises(DataError, match="another hidden"):
         run_stages(folder, ("retriever",), small_config(retriever={"epochs": 1, "hidden": 31}))
     layout.retriever_checkpoint(folder).write_text("not a checkpoint")
     with pytest.raises(DataError, match=r"retriever\.pt"):

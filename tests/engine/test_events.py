@@ -1,0 +1,44 @@
+"""What files of a run take from its events."""
+
+from __future__ import annotations
+
+from engine.events import (
+    OracleTotal,
+    PoolTotals,
+    SelectorCompared,
+    SelectorPick,
+    SelectorPicked,
+    logged_without_envelope,
+    own_fields,
+    without_envelope,
+)
+
+PICK = SelectorPick(method="rices", pointer=[0, 1], pair=[7, 9], answer="2", score=None)
+PICKED = SelectorPicked(
+    seq=3, time=1.0, stage="selector", query_id="a", question="?", answers={"2": 10}, pool=[7, 9], picks=[PICK]
+)  # fmt: skip
+
+
+def test_a_line_is_what_the_log_writes_without_its_envelope() -> None:
+    """Defaults are left out, in the event and inside it; names keep their order."""
+    pick = {"method": "rices", "pointer": [0, 1], "pair": [7, 9], "answer": "2", "score": None}
+    line = logged_without_envelope(PICKED)
+    assert line == {"query_id": "a", "question": "?", "answers": {"2": 10}, "pool": [7, 9], "picks": [pick]}
+    assert list(line) == ["query_id", "question", "answers", "pool", "picks"]
+
+
+def test_all_fields_include_the_defaults() -> None:
+    total = OracleTotal(mean=0.5, positive=1, low=0.1, high=0.9)
+    totals = PoolTotals(
+        seq=4, stage="pools", queries=2, before=total, inside=total, after=total, left_out={}, heldout=1,
+        injected=0, warnings=0, dropped={}, rules={}, asked=0, failed=0, calls=0, tokens=0, cost=0.0,
+    )  # fmt: skip
+    fields = without_envelope(totals)
+    assert list(fields) == own_fields(PoolTotals)
+    assert fields["before"] == {"mean": 0.5, "positive": 1, "low": 0.1, "high": 0.9}
+    assert fields["model"] == "" and not {"type", "seq", "time", "stage"} & set(fields)
+
+
+def test_columns_are_the_fields_of_the_type_alone() -> None:
+    assert own_fields(SelectorCompared)[:3] == ["method", "n", "accuracy"]
+    assert not {"type", "seq", "time", "stage"} & set(own_fields(SelectorCompared))
