@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from engine.evolution.history import Usage
 from engine.evolution.score import Outcome
 from engine.files import append_jsonl, recover_jsonl
+from engine.servers.spent import Spent
 
 MINIBATCH, VALIDATION, BASELINE = "minibatch", "validation", "baseline"
 TEST, TEST_PLAIN = "test", "test_plain"
@@ -28,7 +28,7 @@ class AnswerRecord(msgspec.Struct, frozen=True, kw_only=True):
     token_ids: list[int]
     correct: bool | None
     reasoning: str
-    usage: Usage = Usage()
+    usage: Spent = Spent()
 
     @property
     def outcome(self) -> Outcome:

@@ -12,7 +12,6 @@ from engine.errors import SteerError
 from engine.events import AnswerJudged, ServerChanged
 from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION, AnswerRecord
 from engine.evolution.deltas import Deltas
-from engine.evolution.history import Usage
 from engine.evolution.judge import Unjudged, Verdict, judge_retrying
 from engine.evolution.processor import generate_processor
 from engine.evolution.questions import ask
@@ -20,6 +19,7 @@ from engine.evolution.score import Score, score
 from engine.evolution.score_events import scored_event
 from engine.evolution.setup import Setup
 from engine.lm.model_server import Answer
+from engine.servers.spent import Spent
 from engine.tasks.example import TaskExample
 
 
@@ -29,7 +29,7 @@ class Asking:
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.context = setup.context
-        self.spent_on_caps = Usage()
+        self.spent_on_caps = Spent()
         questions = setup.questions
         self._examples = {e.id: e for e in (*questions.pool, *questions.validation, *questions.test)}
 
@@ -165,18 +165,14 @@ class Asking:
         self.context.emit(scored_event(iteration, split, found, best))
         return found
 
-    def usage(self, iteration: int) -> Usage:
+    def usage(self, iteration: int) -> Spent:
         """What judging this iteration cost."""
         splits = (MINIBATCH, VALIDATION) if iteration else (MINIBATCH, VALIDATION, BASELINE)
         return self.usage_of(*((iteration, split) for split in splits))
 
-    def usage_of(self, *keys: tuple[int, str]) -> Usage:
+    def usage_of(self, *keys: tuple[int, str]) -> Spent:
         """What judging these splits of these iterations cost."""
-        total = Usage()
-        for key in keys:
-            for record in self.setup.book.given(*key):
-                total += record.usage
-        return total
+        return sum((record.usage for key in keys for record in self.setup.book.given(*key)), Spent())
 
     # ------------------------------------------------------------ telling
 

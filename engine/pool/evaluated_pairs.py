@@ -21,7 +21,7 @@ Pair = tuple[int, int]
 
 class EvaluatedPair(msgspec.Struct, frozen=True, kw_only=True):
     """A reply and its VQA accuracy; `score` is None where the model failed, and `error` says how. `model`: who was
-    asked. Cost as in `VQAReply`."""
+    asked. Cost as in `Spent`."""
 
     query_id: str
     pair: Pair
@@ -101,9 +101,9 @@ class PairAsker:
             answer=reply.answer,
             score=None if reply.answer is None else self._score(ask.query_id, reply.answer),
             error=reply.error,
-            calls=reply.calls,
-            tokens=reply.tokens,
-            cost=reply.cost,
+            calls=reply.spent.calls,
+            tokens=reply.spent.tokens,
+            cost=reply.spent.cost,
         )
 
     def _score(self, query_id: str, answer: str) -> float:

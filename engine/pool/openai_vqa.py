@@ -82,7 +82,7 @@ class OpenAIVQA:
 
 
 def _failed(error: ServerFailed) -> VQAReply:
-    return VQAReply(answer=None, error=str(error), calls=error.calls)
+    return VQAReply(answer=None, error=str(error), spent=error.spent)
 
 
 def _read(reply: Reply) -> VQAReply:
@@ -97,11 +97,4 @@ def _read(reply: Reply) -> VQAReply:
         problem = "the answer was held back by the server's content filter"
     elif not said:
         problem = "the answer is empty"
-    spent = reply.spent
-    return VQAReply(
-        answer=None if problem else said.rstrip("."),
-        error=problem,
-        calls=spent.calls,
-        tokens=spent.tokens,
-        cost=spent.cost,
-    )
+    return VQAReply(None if problem else said.rstrip("."), problem, reply.spent)

@@ -12,6 +12,7 @@ import msgspec
 
 from engine.events import ConversationAnswered
 from engine.run.stage import StageContext
+from engine.servers.spent import Spent
 from engine.slsm.book import Book
 from engine.slsm.chat_model import ChatAsk, ChatModel
 from engine.slsm.controller import Controller, Detection
@@ -19,7 +20,7 @@ from engine.slsm.following import Following
 from engine.slsm.outcome import Detected, Given, answered, conflicts_of
 from engine.slsm.parallel import in_parallel
 from engine.slsm.policy import Decision, Mode, decide, note_of
-from engine.slsm.records import AnswerRecord, Cost, DetectionRecord, VerdictRecord, cost_of
+from engine.slsm.records import AnswerRecord, DetectionRecord, VerdictRecord
 from engine.slsm.state import MemoryMode
 from engine.slsm.turns import Conversation
 from engine.slsm.verdicts import Judging
@@ -120,7 +121,7 @@ class Answering:
                 self.books.answers.add(
                     AnswerRecord(
                         conversation_id=key[0], attempt=key[1], note=key[2], answer=answer.text,
-                        cost=cost_of(answer.spent),
+                        cost=answer.spent,
                     )
                 )  # fmt: skip
 
@@ -139,7 +140,7 @@ class Answering:
                 DetectionRecord(
                     conversation_id=conversation.id, memory_mode=memory, attempt=attempt,
                     conflicts=conflicts_of(found),
-                    failure=found.failure, cost=cost_of(found.spent),
+                    failure=found.failure, cost=found.spent,
                 )
             )  # fmt: skip
 
@@ -157,7 +158,7 @@ class Answering:
             detected = Detected(found.conflicts, found.failure, found.cost)
             note = self._note(conversation, memory) if found.conflicts else ""
             second = self._given(conversation, attempt, note) if note else None
-        controller = Cost() if memory == NO_MEMORY else self.following.cost(conversation, _mode(memory))
+        controller = Spent() if memory == NO_MEMORY else self.following.cost(conversation, _mode(memory))
         tokens = self.model.count_tokens(note) if note else 0
         return answered(
             conversation, variant, attempt, decision, note, tokens, first, controller, detected, second

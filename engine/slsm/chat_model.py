@@ -8,8 +8,8 @@ from typing import Protocol
 
 from engine.lm.protocol import LanguageModel, Request, Sampling
 from engine.servers.client import OpenAIClient
-from engine.servers.completion import Spent
 from engine.servers.in_order import in_order
+from engine.servers.spent import Spent
 from engine.slsm.turns import Message
 
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from engine.events import ConversationOpened, StateChange, StateItem, StateUpdated
 from engine.run.stage import StageContext
+from engine.servers.spent import Spent
 from engine.slsm.book import Book
 from engine.slsm.controller import Controller, Update
 from engine.slsm.diff import StateDiff, apply_diff, flat_changes, gate_facts_by_evidence
 from engine.slsm.parallel import in_parallel
-from engine.slsm.records import Cost, StateRecord, cost_of
+from engine.slsm.records import StateRecord
 from engine.slsm.state import KINDS, FlatState, Item, MemoryMode, SemanticState, State, empty_state
 from engine.slsm.turns import Conversation, Turn
 
@@ -53,12 +54,12 @@ class Following:
         number = len(conversation.turns) - 1 if turn is None else turn
         return empty_state(mode) if number < 0 else self.book[conversation.id, mode, number].restored()
 
-    def cost(self, conversation: Conversation, mode: MemoryMode) -> Cost:
+    def cost(self, conversation: Conversation, mode: MemoryMode) -> Spent:
         """What following it cost; a turn counts as one call, however often a server was asked."""
-        total = Cost()
+        total = Spent()
         for number in range(len(conversation.turns)):
             event = self.book[conversation.id, mode, number].event
-            total += Cost(1, event.tokens, event.cost)
+            total += Spent(1, event.tokens, event.cost)
         return total
 
     def failures(self) -> int:
@@ -98,7 +99,7 @@ def gated(before: State, update: Update, turn: Turn) -> Update:
 
 def state_event(key: str, mode: str, number: int, before: State, update: Update) -> StateUpdated:
     """What is told of an update."""
-    state, cost = update.state, cost_of(update.spent)
+    state, cost = update.state, update.spent
     diff = update.diff or StateDiff()
     new, gone = ([], [])
     if isinstance(state, FlatState) and isinstance(before, FlatState):

@@ -7,24 +7,8 @@ from typing import Any
 import msgspec
 
 from engine.events import ConflictFound, StateUpdated
-from engine.servers.completion import Spent
+from engine.servers.spent import Spent
 from engine.slsm.state import FlatState, SemanticState, State
-
-
-class Cost(msgspec.Struct, frozen=True):
-    """Calls, tokens of prompts and completions, and cost in the prices' unit."""
-
-    calls: int = 0
-    tokens: int = 0
-    cost: float = 0.0
-
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.calls + other.calls, self.tokens + other.tokens, self.cost + other.cost)
-
-
-def cost_of(spent: Spent) -> Cost:
-    """The same as a record."""
-    return Cost(spent.calls, spent.tokens, spent.cost)
 
 
 class StateRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +33,7 @@ class AnswerRecord(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     note: str
     answer: str
-    cost: Cost
+    cost: Spent
 
 
 class DetectionRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +44,7 @@ class DetectionRecord(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     conflicts: list[ConflictFound]
     failure: str
-    cost: Cost
+    cost: Spent
 
 
 class VerdictRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,4 +54,4 @@ class VerdictRecord(msgspec.Struct, frozen=True, kw_only=True):
     answer: str
     passed: bool | None
     reason: str
-    cost: Cost
+    cost: Spent

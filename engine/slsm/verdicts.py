@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 
 from engine.config.slsm import SLSMSection
 from engine.run.stage import StageContext
+from engine.servers.spent import Spent
 from engine.slsm.book import Book
 from engine.slsm.judge import Judge, JudgeFailed, JudgeUnreachable
 from engine.slsm.multichallenge import Criterion
 from engine.slsm.parallel import in_parallel
-from engine.slsm.records import Cost, VerdictRecord, cost_of
+from engine.slsm.records import VerdictRecord
 
 _DEAD_AFTER = 8
 """Answers in a row on which the judge's server fails."""
@@ -52,14 +53,14 @@ class Judging:
     def _verdict(self, case: Case) -> _Judged:
         conversation, answer = case
         failed: JudgeFailed | None = None
-        spent = Cost()
+        spent = Spent()
         for _ in range(self.section.judge.attempts):
             try:
                 verdict = self.judge.judge(self.criteria[conversation], answer)
             except JudgeFailed as error:
-                failed, spent = error, spent + cost_of(error.spent)
+                failed, spent = error, spent + error.spent
             else:
-                spent += cost_of(verdict.spent)
+                spent += verdict.spent
                 return _Judged(_record(case, verdict.passed, verdict.reason, spent))
         unreachable = failed if isinstance(failed, JudgeUnreachable) else None
         return _Judged(_record(case, None, str(failed), spent), unreachable)
@@ -101,5 +102,5 @@ class _Failures:
         self.held = []
 
 
-def _record(case: Case, passed: bool | None, reason: str, spent: Cost) -> VerdictRecord:
+def _record(case: Case, passed: bool | None, reason: str, spent: Spent) -> VerdictRecord:
     return VerdictRecord(conversation_id=case[0], answer=case[1], passed=passed, reason=reason, cost=spent)
