@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -19,6 +18,7 @@ from engine.evolution.score import Score, score
 from engine.evolution.score_events import scored_event
 from engine.evolution.setup import Setup
 from engine.lm.model_server import Answer
+from engine.servers.side_by_side import map_side_by_side
 from engine.servers.spent import Spent
 from engine.tasks.example import TaskExample
 
@@ -127,8 +127,8 @@ class Asking:
                 usage=verdict.usage,
             )
 
-        with ThreadPoolExecutor(len(answers) or 1) as pool:
-            return list(pool.map(one, zip(examples, answers, strict=True)))
+        pairs = list(zip(examples, answers, strict=True))
+        return list(map_side_by_side(one, pairs, len(pairs)))
 
     def verdict(self, example: TaskExample, text: str) -> Verdict | Unjudged:
         """What the judge says of an answer; why it failed, if it did as often as it may."""

@@ -12,13 +12,13 @@ import msgspec
 
 from engine.events import ConversationAnswered
 from engine.run.stage import StageContext
+from engine.servers.side_by_side import for_each_side_by_side
 from engine.servers.spent import Spent
 from engine.slsm.book import Book
 from engine.slsm.chat_model import ChatAsk, ChatModel
 from engine.slsm.controller import Controller, Detection
 from engine.slsm.following import Following
 from engine.slsm.outcome import Detected, Given, answered, conflicts_of
-from engine.slsm.parallel import in_parallel
 from engine.slsm.policy import Decision, Mode, decide, note_of
 from engine.slsm.records import AnswerRecord, DetectionRecord, VerdictRecord
 from engine.slsm.state import MemoryMode
@@ -144,7 +144,7 @@ class Answering:
                 )
             )  # fmt: skip
 
-        in_parallel(missing, look, keep, self.section.concurrency, self.context.checkpoint)
+        for_each_side_by_side(look, missing, self.section.concurrency, keep, self.context.checkpoint)
 
     # ------------------------------------------------------------ what comes of it
 

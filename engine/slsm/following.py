@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from engine.events import ConversationOpened, StateChange, StateItem, StateUpdated
 from engine.run.stage import StageContext
+from engine.servers.side_by_side import for_each_side_by_side
 from engine.servers.spent import Spent
 from engine.slsm.book import Book
 from engine.slsm.controller import Controller, Update
 from engine.slsm.diff import StateDiff, apply_diff, flat_changes, gate_facts_by_evidence
-from engine.slsm.parallel import in_parallel
 from engine.slsm.records import StateRecord
 from engine.slsm.state import KINDS, FlatState, Item, MemoryMode, SemanticState, State, empty_state
 from engine.slsm.turns import Conversation, Turn
@@ -47,7 +47,9 @@ class Following:
                         jobs.append((conversation, mode, number))
                     else:
                         self.context.emit(known.event)
-            in_parallel(jobs, self._update, self._record, self.section.concurrency, self.context.checkpoint)
+            for_each_side_by_side(
+                self._update, jobs, self.section.concurrency, self._record, self.context.checkpoint
+            )
 
     def state(self, conversation: Conversation, mode: MemoryMode, turn: int | None = None) -> State:
         """The state after `turn`; after the last one where none is given."""

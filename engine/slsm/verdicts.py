@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 from engine.config.slsm import SLSMSection
 from engine.run.stage import StageContext
+from engine.servers.side_by_side import for_each_side_by_side
 from engine.servers.spent import Spent
 from engine.slsm.book import Book
 from engine.slsm.judge import Judge, JudgeFailed, JudgeUnreachable
 from engine.slsm.multichallenge import Criterion
-from engine.slsm.parallel import in_parallel
 from engine.slsm.records import VerdictRecord
 
 _DEAD_AFTER = 8
@@ -47,7 +47,9 @@ class Judging:
             case for case in dict.fromkeys(wanted) if case[0] in self.criteria and case not in self.book
         ]
         failures = _Failures(self.book)
-        in_parallel(missing, self._verdict, failures.take, self.section.concurrency, self.context.checkpoint)
+        for_each_side_by_side(
+            self._verdict, missing, self.section.concurrency, failures.take, self.context.checkpoint
+        )
         failures.end(len(missing))
 
     def _verdict(self, case: Case) -> _Judged:
