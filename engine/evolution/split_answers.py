@@ -42,7 +42,7 @@ class Asking:
 
     def complete(self, iteration: int, split: str) -> bool:
         """Whether every answer is there."""
-        return len(self.setup.book.given(iteration, split)) == len(self.examples(iteration, split))
+        return len(self.setup.answers.given(iteration, split)) == len(self.examples(iteration, split))
 
     # ------------------------------------------------------------ the server
 
@@ -74,33 +74,33 @@ class Asking:
     def ask(self, iteration: int, split: str) -> list[AnswerRecord]:
         """All answers of the split; those there are already are told again, not asked for again. If none of them could
         be judged, which ended the stage, they are judged again."""
-        examples, book = self.examples(iteration, split), self.setup.book
+        examples, kept = self.examples(iteration, split), self.setup.answers
         if self.complete(iteration, split):
-            self._judge_again(book.take_unjudged(iteration, split))
-        given = book.given(iteration, split)
+            self._judge_again(kept.take_unjudged(iteration, split))
+        given = kept.given(iteration, split)
         for example, record in zip(examples, given, strict=False):
             self._announce(example, record)
-        for first in range(len(given), len(examples), book.batch):
+        for first in range(len(given), len(examples), kept.batch):
             self.context.checkpoint()
-            batch = examples[first : first + book.batch]
+            batch = examples[first : first + kept.batch]
             asks = [ask(example, self.context.config, iteration) for example in batch]
             answers = self.setup.server.answer(asks, self.context.checkpoint)
             records = self._judge(iteration, split, batch, answers)
-            book.add(records)
+            kept.add(records)
             for example, record in zip(batch, records, strict=True):
                 self._announce(example, record)
             self._progress(split, first + len(batch), len(examples), sum(len(a.tokens) for a in answers))
-        return book.given(iteration, split)
+        return kept.given(iteration, split)
 
     def _judge_again(self, records: Sequence[AnswerRecord]) -> None:
         """Verdicts on kept answers; what the judge has cost before is still theirs."""
-        for first in range(0, len(records), self.setup.book.batch):
+        for first in range(0, len(records), self.setup.answers.batch):
             self.context.checkpoint()
-            part = records[first : first + self.setup.book.batch]
+            part = records[first : first + self.setup.answers.batch]
             examples = [self._examples[record.example_id] for record in part]
             answers = [Answer(record.answer, record.token_ids) for record in part]
             judged = self._judge(part[0].iteration, part[0].split, examples, answers)
-            self.setup.book.add(
+            self.setup.answers.add(
                 [
                     msgspec.structs.replace(new, usage=old.usage + new.usage)
                     for old, new in zip(part, judged, strict=True)
@@ -152,7 +152,7 @@ class Asking:
 
     def score(self, iteration: int, split: str) -> Score:
         """Of the answers that are there. Raises DataError when none could be judged."""
-        outcomes = [record.outcome for record in self.setup.book.given(iteration, split)]
+        outcomes = [record.outcome for record in self.setup.answers.given(iteration, split)]
         return score(outcomes, self.context.config.evolution.SHORTNESS_SCALE)
 
     def scored(self, iteration: int, split: str, best: bool = False) -> Score:
@@ -172,7 +172,7 @@ class Asking:
 
     def usage_of(self, *keys: tuple[int, str]) -> Spent:
         """What judging these splits of these iterations cost."""
-        return sum((record.usage for key in keys for record in self.setup.book.given(*key)), Spent())
+        return sum((record.usage for key in keys for record in self.setup.answers.given(*key)), Spent())
 
     # ------------------------------------------------------------ telling
 

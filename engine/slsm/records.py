@@ -10,6 +10,15 @@ from engine.events import ConflictFound, StateUpdated
 from engine.servers.spent import Spent
 from engine.slsm.state import FlatState, SemanticState, State
 
+StateKey = tuple[str, str, int]
+"""A conversation's id, memory mode, turn."""
+AnswerKey = tuple[str, int, str]
+"""A conversation's id, attempt, note."""
+DetectionKey = tuple[str, str, int]
+"""A conversation's id, memory mode, attempt."""
+Case = tuple[str, str]
+"""A conversation's id and an answer."""
+
 
 class StateRecord(msgspec.Struct, frozen=True, kw_only=True):
     """`event`: what was told of it; `state`: as JSON."""
@@ -19,6 +28,9 @@ class StateRecord(msgspec.Struct, frozen=True, kw_only=True):
     turn: int
     state: dict[str, Any]
     event: StateUpdated
+
+    def key(self) -> StateKey:
+        return self.conversation_id, self.memory_mode, self.turn
 
     def restored(self) -> State:
         """The state."""
@@ -35,6 +47,9 @@ class AnswerRecord(msgspec.Struct, frozen=True, kw_only=True):
     answer: str
     cost: Spent
 
+    def key(self) -> AnswerKey:
+        return self.conversation_id, self.attempt, self.note
+
 
 class DetectionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Conflicts of the first answer with the state."""
@@ -46,6 +61,9 @@ class DetectionRecord(msgspec.Struct, frozen=True, kw_only=True):
     failure: str
     cost: Spent
 
+    def key(self) -> DetectionKey:
+        return self.conversation_id, self.memory_mode, self.attempt
+
 
 class VerdictRecord(msgspec.Struct, frozen=True, kw_only=True):
     """`passed` None: no verdict could be had, `reason` says why."""
@@ -55,3 +73,6 @@ class VerdictRecord(msgspec.Struct, frozen=True, kw_only=True):
     passed: bool | None
     reason: str
     cost: Spent
+
+    def key(self) -> Case:
+        return self.conversation_id, self.answer
