@@ -61,14 +61,22 @@ def test_of_two_at_once_the_failure_is_told_and_not_the_others_giving_up(
         list(map_side_by_side(ask, range(2), at_once=2))
 
 
-def test_nothing_is_asked_once_nobody_wants_the_rest() -> None:
-    asked: list[int] = []
-    found = map_side_by_side(asked.append, range(1000), at_once=1)
+def test_once_nobody_wants_the_rest_none_is_begun_and_those_under_way_are_ended() -> None:
+    begun: list[int] = []
+    ended: list[int] = []
+
+    def ask(item: int) -> None:
+        begun.append(item)
+        time.sleep(0.02)
+        ended.append(item)
+
+    found = map_side_by_side(ask, range(1000), at_once=2)
     next(found)
     found.close()
-    seen = len(asked)
+    assert sorted(ended) == sorted(begun) and len(begun) < 1000
+    seen = len(begun)
     time.sleep(0.1)
-    assert len(asked) == seen < 1000
+    assert len(begun) == seen
 
 
 # ---------------------------------------------------------------- each as it comes
