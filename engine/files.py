@@ -11,12 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from engine.errors import DataError, disk_errors
 
 _UNFINISHED = ".unfinished"
+_RESTORE = "restore the file, or remove it so that its stage writes it again"
 _AT_ONCE = 16
+
+Record = TypeVar("Record", bound=msgspec.Struct)
 
 
 def remove_unfinished(folder: Path) -> None:
@@ -97,11 +102,7 @@ def _parse_lines(path: Path, lines: list[bytes]) -> Iterable[dict[str, Any]]:
         except ValueError:
             record = None
         if not isinstance(record, dict):
-            raise DataError(
-                what="this line is not a JSON object",
-                where=f"{path}:{number}",
-                mend="restore the file, or remove it so that its stage writes it again",
-            )
+            raise DataError(what="this line is not a JSON object", where=f"{path}:{number}", mend=_RESTORE)
         yield record
 
 
@@ -118,3 +119,21 @@ def recover_jsonl(path: Path, keep: int | None = None) -> list[dict[str, Any]]:
             file.truncate(size)
             os.fsync(file.fileno())
     return records
+
+
+def recover_records(path: Path, kind: type[Record], mend: str = _RESTORE) -> list[Record]:
+    """`recover_jsonl` of records of one type. Raises DataError with file and line for a line that is none."""
+    records: list[Record] = []
+    for number, line in enumerate(recover_jsonl(path), 1):
+        try:
+            records.append(msgspec.convert(line, kind))
+        except msgspec.ValidationError as error:
+            what = f"this line is no {kind.__name__}: {error}"
+            raise DataError(what=what, where=f"{path}:{number}", mend=mend) from error
+    return records
+
+
+def recover_batches(path: Path, size: int, total: int) -> list[dict[str, Any]]:
+    """`recover_jsonl` of a file that grows to `total` lines by batches of `size`: also cuts a torn batch off."""
+    count = len(recover_jsonl(path))
+    return recover_jsonl(path, keep=count if count >= total else count // size * size)

@@ -14,7 +14,7 @@ from engine.esm.layout import EsmLayout
 from engine.esm.memory import EpisodicMemory
 from engine.esm.report import write_report
 from engine.events import DecisionTaken, ExampleEvaluated, MethodEvaluated
-from engine.files import append_jsonl, recover_jsonl, write_jsonl
+from engine.files import append_jsonl, recover_batches, write_jsonl
 from engine.run.stage import StageContext, StageResult
 from engine.tasks.example import TaskExample
 from engine.tasks.loaders import check_disjoint
@@ -88,10 +88,8 @@ class _Job:
     def recover(self) -> int:
         """Whole batches of an earlier attempt; how many examples they hold."""
         for method in self.names:
-            count = len(recover_jsonl(self.path(method)))
             size = self.batch_size(method)
-            keep = count if count >= len(self.examples) else count // size * size
-            self.lines[method] = recover_jsonl(self.path(method), keep=keep)
+            self.lines[method] = recover_batches(self.path(method), size, len(self.examples))
         return sum(map(len, self.lines.values()))
 
     def batches(self) -> Iterator[Batch]:

@@ -13,7 +13,7 @@ from engine.esm.examples import evaluation_examples, training_examples
 from engine.esm.layout import EsmLayout
 from engine.esm.mine_work import Batch, MinedExample, MinedPair, Mining, PairRecord
 from engine.esm.vectors import vector_bytes
-from engine.files import append_jsonl, recover_jsonl, write_all_atomic, write_jsonl
+from engine.files import append_jsonl, recover_batches, recover_jsonl, write_all_atomic, write_jsonl
 from engine.run.stage import StageContext, StageResult
 from engine.tasks.example import TaskExample
 from engine.tasks.loaders import check_disjoint
@@ -60,9 +60,9 @@ class _Job:
 
     def recover(self) -> int:
         """Whole batches that an earlier attempt finished; anything after them is cut off."""
-        lines = len(recover_jsonl(self.folder / "rollouts.jsonl"))
-        done = lines if lines >= len(self.examples) else lines // self.size * self.size
-        for line in recover_jsonl(self.folder / "rollouts.jsonl", keep=done):
+        lines = recover_batches(self.folder / "rollouts.jsonl", self.size, len(self.examples))
+        done = len(lines)
+        for line in lines:
             self._count(line)
         finished = {example.id for example in self.examples[:done]}
         self.pairs = [

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from engine.evolution.history import Usage
 from engine.evolution.score import Outcome
-from engine.files import append_jsonl, recover_jsonl
+from engine.files import append_jsonl, recover_jsonl, recover_records
+from engine.servers.spent import Spent
 
 MINIBATCH, VALIDATION, BASELINE = "minibatch", "validation", "baseline"
 TEST, TEST_PLAIN = "test", "test_plain"
@@ -28,7 +28,7 @@ class AnswerRecord(msgspec.Struct, frozen=True, kw_only=True):
     token_ids: list[int]
     correct: bool | None
     reasoning: str
-    usage: Usage = Usage()
+    usage: Spent = Spent()
 
     @property
     def outcome(self) -> Outcome:
@@ -41,7 +41,7 @@ Key = tuple[int, str]
 
 
 @dataclass
-class AnswerBook:
+class KeptAnswers:
     """The answers so far. `batch`: answers are given and kept so many at a time, so that a resumed run asks for
     the same batches as one that was never stopped."""
 
@@ -50,27 +50,27 @@ class AnswerBook:
     records: dict[Key, list[AnswerRecord]] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, path: Path, batch: int, sizes: dict[str, int]) -> AnswerBook:
+    def open(cls, path: Path, batch: int, sizes: dict[str, int]) -> KeptAnswers:
         """Read what is there; a batch that was torn in the middle is dropped and will be asked for again."""
-        book = cls(path, batch)
-        found = [msgspec.convert(line, AnswerRecord) for line in recover_jsonl(path)]
+        kept = cls(path, batch)
+        found = recover_records(path, AnswerRecord)
         for record in found:
-            book.records.setdefault((record.iteration, record.split), []).append(record)
+            kept.records.setdefault((record.iteration, record.split), []).append(record)
         if found:
             last = (found[-1].iteration, found[-1].split)
-            own = book.records[last]
+            own = kept.records[last]
             torn = 0 if len(own) == sizes.get(last[1]) else len(own) % batch
             if torn:
                 del own[-torn:]
                 recover_jsonl(path, keep=len(found) - torn)
-        return book
+        return kept
 
     def given(self, iteration: int, split: str) -> list[AnswerRecord]:
         """Answers there are already."""
         return self.records.setdefault((iteration, split), [])
 
     def take_unjudged(self, iteration: int, split: str) -> list[AnswerRecord]:
-        """Take a split, the last that was asked, out of the book if the judge failed on all of it: it is to be judged
+        """Take a split, the last that was asked, out of the file if the judge failed on all of it: it is to be judged
         anew. Empty where some were judged."""
         given = self.given(iteration, split)
         if not given or any(record.correct is not None for record in given):

@@ -10,19 +10,7 @@ from engine.errors import DataError
 from engine.evolution.deltas import Deltas
 from engine.evolution.score import Score
 from engine.files import write_atomic
-
-
-class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """What judge and reflector cost: calls, tokens, and money in the configured prices' unit."""
-
-    calls: int = 0
-    tokens: int = 0
-    cost: float = 0.0
-
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            calls=self.calls + other.calls, tokens=self.tokens + other.tokens, cost=self.cost + other.cost
-        )
+from engine.servers.spent import Spent
 
 
 class Iteration(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +32,7 @@ class Iteration(msgspec.Struct, frozen=True, kw_only=True):
     reflector: str = ""
     attempts: int = 0
     aborted: str = ""
-    usage: Usage = Usage()
+    usage: Spent = Spent()
     inherited: str = ""
 
 
@@ -77,12 +65,9 @@ class History(msgspec.Struct, kw_only=True):
         return "\n".join(told)
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> Spent:
         """Of all iterations."""
-        total = Usage()
-        for item in self.iterations:
-            total += item.usage
-        return total
+        return sum((item.usage for item in self.iterations), Spent())
 
     def next_deltas(self, initial: Deltas) -> Deltas:
         """Deltas of the iteration to come: the reflector's last, or those used before if it gave none."""

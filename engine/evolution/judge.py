@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from engine.errors import SteerError
-from engine.evolution.history import Usage
 from engine.evolution.quantities import quantities, same, stated
 from engine.evolution.words import agreement, words
+from engine.servers.spent import Spent
 
 
 @dataclass(frozen=True)
@@ -19,15 +19,15 @@ class Verdict:
 
     correct: bool
     reasoning: str
-    usage: Usage = field(default_factory=Usage)
+    usage: Spent = Spent()
 
 
 class JudgeFailed(SteerError):
     """No verdict could be had. This is no wrong answer. `usage`: it cost, too."""
 
-    def __init__(self, *, what: str, where: str = "", mend: str = "", usage: Usage | None = None) -> None:
+    def __init__(self, *, what: str, where: str = "", mend: str = "", usage: Spent = Spent()) -> None:
         super().__init__(what=what, where=where, mend=mend)
-        self.usage = usage or Usage()
+        self.usage = usage
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Unjudged:
     """Why there is no verdict after all attempts, and what they cost."""
 
     reason: str
-    usage: Usage
+    usage: Spent
 
 
 class Judge(Protocol):
@@ -57,7 +57,7 @@ def judge_retrying(
     checkpoint: Callable[[], None],
 ) -> Verdict | Unjudged:
     """A verdict, or after `attempts` failures why there is none; what failed before is charged to either."""
-    reason, usage = "", Usage()
+    reason, usage = "", Spent()
     for _ in range(attempts):
         checkpoint()
         try:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.evolution.history import Usage
 from engine.evolution.judge import JudgeFailed, Verdict
-from engine.evolution.openai_reflector import used
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply, Unusable, json_object
 from engine.servers.request_form import Message, Schema
@@ -51,8 +49,9 @@ class OpenAIJudge:
         try:
             reply = self._client.complete(self.messages(question, golds, answer), SCHEMA)
         except ServerFailed as error:
-            usage = Usage(calls=error.calls)
-            raise JudgeFailed(what=error.what, where=error.where, mend=error.mend, usage=usage) from None
+            raise JudgeFailed(
+                what=error.what, where=error.where, mend=error.mend, usage=error.spent
+            ) from None
         return _read(reply, self.name)
 
     def messages(self, question: str, golds: Sequence[str], answer: str) -> list[Message]:
@@ -69,12 +68,12 @@ def _read(reply: Reply, name: str) -> Verdict:
         found = json_object(reply)
         correct, reasoning = found.get("correct"), found.get("reasoning")
         if isinstance(correct, bool) and isinstance(reasoning, str):
-            return Verdict(correct, reasoning, used(reply.spent))
+            return Verdict(correct, reasoning, reply.spent)
     except Unusable as error:
         problem = str(error)
     raise JudgeFailed(
         what=f"no verdict: {problem}",
         where=f"evolution.judge: {name}",
         mend="the answer is judged again, and left out if that fails as often as evolution.judge.attempts",
-        usage=used(reply.spent),
+        usage=reply.spent,
     )

@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from engine.evolution.deltas import delta_problems
-from engine.evolution.history import Usage
 from engine.evolution.prompt import SYSTEM
 from engine.evolution.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
 from engine.servers.client import OpenAIClient, ServerFailed
-from engine.servers.completion import Reply, Spent, Unusable, json_object
+from engine.servers.completion import Reply, Unusable, json_object
 from engine.servers.request_form import Message, Schema
+from engine.servers.spent import Spent
 
 ATTEMPTS = 2
 """The second one is told what was wrong with the first."""
@@ -31,15 +31,15 @@ class OpenAIReflector:
             {"role": "system", "content": SYSTEM},
             {"role": "user", "content": message},
         ]
-        usage, problem = Usage(), ""
+        usage, problem = Spent(), ""
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 reply = self._client.complete(messages, reply_schema(names))
             except ServerFailed as error:
                 failed = ReflectorFailed(what=error.what, where=error.where, mend=error.mend)
-                failed.usage = usage + Usage(calls=error.calls)
+                failed.usage = usage + error.spent
                 raise failed from None
-            usage += used(reply.spent)
+            usage += reply.spent
             found = read_reply(reply, names)
             if not isinstance(found, str):
                 deltas = {name: float(found["deltas"][name]) for name in names}
@@ -92,8 +92,3 @@ def read_reply(reply: Reply, names: list[str]) -> dict[str, Any] | str:
     if not isinstance(found["summary"], str) or not found["summary"].strip():
         return "the summary is no text"
     return found
-
-
-def used(spent: Spent) -> Usage:
-    """As the history counts it."""
-    return Usage(calls=spent.calls, tokens=spent.tokens, cost=spent.cost)

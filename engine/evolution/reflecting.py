@@ -9,12 +9,13 @@ import msgspec
 from engine.events import ReflectorReplied
 from engine.evolution.answers import AnswerRecord
 from engine.evolution.deltas import Deltas, check_deltas
-from engine.evolution.history import History, Iteration, Usage
+from engine.evolution.history import History, Iteration
 from engine.evolution.prompt import SYSTEM, logged, user_message
 from engine.evolution.reflector import JudgedAnswer, ReflectorFailed, ReflectorInput
 from engine.evolution.score import Score
 from engine.evolution.setup import Setup
 from engine.files import write_atomic
+from engine.servers.spent import Spent
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +26,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int = 1
     raw: str = ""
     aborted: str = ""
-    usage: Usage = Usage()
+    usage: Spent = Spent()
 
 
 def reflect(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from engine.errors import SteerError
 from engine.evolution.deltas import Deltas
 from engine.evolution.descriptions import Descriptions
-from engine.evolution.history import History, Usage
+from engine.evolution.history import History
+from engine.servers.spent import Spent
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,13 @@ class ReflectorReply:
     summary: str
     attempts: int = 1
     raw: str = ""
-    usage: Usage = field(default_factory=Usage)
+    usage: Spent = Spent()
 
 
 class ReflectorFailed(SteerError):
     """No valid reply could be had: the iteration ends without new deltas, the run is kept. `usage`: it cost, too."""
 
-    usage = Usage()
+    usage = Spent()
 
 
 class Reflector(Protocol):

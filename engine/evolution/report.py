@@ -26,8 +26,8 @@ def write_report(setup: Setup, asking: Asking, reason: str) -> StageResult:
         asking.ask(*key)
         asking.scored(*key)
     rows = compare(
-        setup.book.given(*plain),
-        setup.book.given(*evolved),
+        setup.answers.given(*plain),
+        setup.answers.given(*evolved),
         asking.verdict_on_tokens,
         config.evolution.SHORTNESS_SCALE,
         config.run.seed,

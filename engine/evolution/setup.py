@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from engine.errors import DataError
-from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION, AnswerBook
+from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION, KeptAnswers
 from engine.evolution.cluster_map import ABOUT_FILE, IDS_FILE, ClusterMap, load_cluster_map
 from engine.evolution.deltas import Deltas, read_deltas, zero_deltas
 from engine.evolution.descriptions import Descriptions, read_descriptions
@@ -39,7 +39,7 @@ class Setup:
     questions: Questions
     initial: Deltas
     history: History
-    book: AnswerBook
+    answers: KeptAnswers
     judge: Judge
     reflector: Reflector
     server: ModelServer
@@ -89,7 +89,7 @@ class Setup:
             ),
             initial=initial,
             history=read_history(layout.history),
-            book=AnswerBook.open(layout.answers, section.batch_size, sizes),
+            answers=KeptAnswers.open(layout.answers, section.batch_size, sizes),
             judge=make_judge(context),
             reflector=make_reflector(context),
             server=make_server(context),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -12,7 +11,6 @@ from engine.errors import SteerError
 from engine.events import AnswerJudged, ServerChanged
 from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION, AnswerRecord
 from engine.evolution.deltas import Deltas
-from engine.evolution.history import Usage
 from engine.evolution.judge import Unjudged, Verdict, judge_retrying
 from engine.evolution.processor import generate_processor
 from engine.evolution.questions import ask
@@ -20,6 +18,8 @@ from engine.evolution.score import Score, score
 from engine.evolution.score_events import scored_event
 from engine.evolution.setup import Setup
 from engine.lm.model_server import Answer
+from engine.servers.side_by_side import map_side_by_side
+from engine.servers.spent import Spent
 from engine.tasks.example import TaskExample
 
 
@@ -29,7 +29,7 @@ class Asking:
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.context = setup.context
-        self.spent_on_caps = Usage()
+        self.spent_on_caps = Spent()
         questions = setup.questions
         self._examples = {e.id: e for e in (*questions.pool, *questions.validation, *questions.test)}
 
@@ -42,7 +42,7 @@ class Asking:
 
     def complete(self, iteration: int, split: str) -> bool:
         """Whether every answer is there."""
-        return len(self.setup.book.given(iteration, split)) == len(self.examples(iteration, split))
+        return len(self.setup.answers.given(iteration, split)) == len(self.examples(iteration, split))
 
     # ------------------------------------------------------------ the server
 
@@ -74,33 +74,33 @@ class Asking:
     def ask(self, iteration: int, split: str) -> list[AnswerRecord]:
         """All answers of the split; those there are already are told again, not asked for again. If none of them could
         be judged, which ended the stage, they are judged again."""
-        examples, book = self.examples(iteration, split), self.setup.book
+        examples, kept = self.examples(iteration, split), self.setup.answers
         if self.complete(iteration, split):
-            self._judge_again(book.take_unjudged(iteration, split))
-        given = book.given(iteration, split)
+            self._judge_again(kept.take_unjudged(iteration, split))
+        given = kept.given(iteration, split)
         for example, record in zip(examples, given, strict=False):
             self._announce(example, record)
-        for first in range(len(given), len(examples), book.batch):
+        for first in range(len(given), len(examples), kept.batch):
             self.context.checkpoint()
-            batch = examples[first : first + book.batch]
+            batch = examples[first : first + kept.batch]
             asks = [ask(example, self.context.config, iteration) for example in batch]
             answers = self.setup.server.answer(asks, self.context.checkpoint)
             records = self._judge(iteration, split, batch, answers)
-            book.add(records)
+            kept.add(records)
             for example, record in zip(batch, records, strict=True):
                 self._announce(example, record)
             self._progress(split, first + len(batch), len(examples), sum(len(a.tokens) for a in answers))
-        return book.given(iteration, split)
+        return kept.given(iteration, split)
 
     def _judge_again(self, records: Sequence[AnswerRecord]) -> None:
         """Verdicts on kept answers; what the judge has cost before is still theirs."""
-        for first in range(0, len(records), self.setup.book.batch):
+        for first in range(0, len(records), self.setup.answers.batch):
             self.context.checkpoint()
-            part = records[first : first + self.setup.book.batch]
+            part = records[first : first + self.setup.answers.batch]
             examples = [self._examples[record.example_id] for record in part]
             answers = [Answer(record.answer, record.token_ids) for record in part]
             judged = self._judge(part[0].iteration, part[0].split, examples, answers)
-            self.setup.book.add(
+            self.setup.answers.add(
                 [
                     msgspec.structs.replace(new, usage=old.usage + new.usage)
                     for old, new in zip(part, judged, strict=True)
@@ -127,8 +127,8 @@ class Asking:
                 usage=verdict.usage,
             )
 
-        with ThreadPoolExecutor(len(answers) or 1) as pool:
-            return list(pool.map(one, zip(examples, answers, strict=True)))
+        pairs = list(zip(examples, answers, strict=True))
+        return list(map_side_by_side(one, pairs, len(pairs)))
 
     def verdict(self, example: TaskExample, text: str) -> Verdict | Unjudged:
         """What the judge says of an answer; why it failed, if it did as often as it may."""
@@ -152,7 +152,7 @@ class Asking:
 
     def score(self, iteration: int, split: str) -> Score:
         """Of the answers that are there. Raises DataError when none could be judged."""
-        outcomes = [record.outcome for record in self.setup.book.given(iteration, split)]
+        outcomes = [record.outcome for record in self.setup.answers.given(iteration, split)]
         return score(outcomes, self.context.config.evolution.SHORTNESS_SCALE)
 
     def scored(self, iteration: int, split: str, best: bool = False) -> Score:
@@ -165,18 +165,14 @@ class Asking:
         self.context.emit(scored_event(iteration, split, found, best))
         return found
 
-    def usage(self, iteration: int) -> Usage:
+    def usage(self, iteration: int) -> Spent:
         """What judging this iteration cost."""
         splits = (MINIBATCH, VALIDATION) if iteration else (MINIBATCH, VALIDATION, BASELINE)
         return self.usage_of(*((iteration, split) for split in splits))
 
-    def usage_of(self, *keys: tuple[int, str]) -> Usage:
+    def usage_of(self, *keys: tuple[int, str]) -> Spent:
         """What judging these splits of these iterations cost."""
-        total = Usage()
-        for key in keys:
-            for record in self.setup.book.given(*key):
-                total += record.usage
-        return total
+        return sum((record.usage for key in keys for record in self.setup.answers.given(*key)), Spent())
 
     # ------------------------------------------------------------ telling
 

@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import DataError
 from engine.evolution.layout import EvolutionLayout
 from engine.evolution.questions import load_questions, prompt_of
-from engine.files import append_jsonl, read_jsonl, recover_jsonl
+from engine.files import append_jsonl, read_jsonl, recover_records
 from engine.lm.protocol import Request, Sampling
 from engine.lm.vocabulary import Vocabulary
 from engine.run.stage import StageContext
@@ -31,6 +32,13 @@ class TokenFrequency:
 
     counts: NDArray[np.int64]
     source: str
+
+
+class GeneratedAnswer(msgspec.Struct, frozen=True):
+    """A line of the file of generated answers: the question's id, and the answer's tokens."""
+
+    id: str
+    tokens: list[int]
 
 
 def count_tokens(context: StageContext, vocabulary: Vocabulary, done: int, total: int) -> TokenFrequency:
@@ -55,7 +63,7 @@ def _count_generated(context: StageContext, vocabulary: Vocabulary, done: int, t
     config = context.config
     examples = load_questions(config)[: config.clusters.frequency_texts]
     path = EvolutionLayout(context.run_dir).token_frequency
-    records = recover_jsonl(path)
+    records = recover_records(path, GeneratedAnswer)
     model = context.load_model(config.evolution_model)
     while len(records) < len(examples):
         context.checkpoint()
@@ -69,14 +77,14 @@ def _count_generated(context: StageContext, vocabulary: Vocabulary, done: int, t
             for example in batch
         ]
         completions = model.generate(requests, checkpoint=context.checkpoint)
-        new = [{"id": e.id, "tokens": c.tokens} for e, c in zip(batch, completions, strict=True)]
-        append_jsonl(path, new)
+        new = [GeneratedAnswer(e.id, c.tokens) for e, c in zip(batch, completions, strict=True)]
+        append_jsonl(path, map(msgspec.to_builtins, new))
         records += new
         tokens = sum(len(completion.tokens) for completion in completions)
         context.progress(done + len(records), total, tokens, "token frequencies")
     counts = np.zeros(len(vocabulary), dtype=np.int64)
     for record in records:
-        counts += np.bincount(record["tokens"], minlength=len(vocabulary))
+        counts += np.bincount(record.tokens, minlength=len(vocabulary))
     source = f"{len(records)} answers of {model.info.name} to questions of the pool"
     return TokenFrequency(counts, f"{source} at temperature {TEMPERATURE:g}")
 

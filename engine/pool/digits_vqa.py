@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from engine.pool.digits import QUESTIONS, SIDE, Asked, DigitsDataset, answer_of
 from engine.pool.vqa import VQAAsk, VQAReply
+from engine.servers.spent import Spent
 
 _SHARPNESS = 4
 """Power of the similarity: how much more the more similar demonstration counts."""
@@ -51,7 +52,7 @@ class DigitsVQA:
             checkpoint()
             part = asks[first : first + _AT_ONCE]
             most = self._votes(part).argmax(axis=1)
-            replies += [VQAReply(answer=self._answers[number], calls=1) for number in most]
+            replies += [VQAReply(answer=self._answers[number], spent=Spent(1)) for number in most]
         return replies
 
     def _votes(self, asks: Sequence[VQAAsk]) -> Floats:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from engine.errors import DataError
-from engine.files import append_jsonl, recover_jsonl
+from engine.files import append_jsonl, recover_records
 from engine.pool.vqa import VQAAsk, VQAModel, VQAReply, official_vqa_accuracy
 
 _WRITE_EVERY = 0.5
@@ -21,7 +21,7 @@ Pair = tuple[int, int]
 
 class EvaluatedPair(msgspec.Struct, frozen=True, kw_only=True):
     """A reply and its VQA accuracy; `score` is None where the model failed, and `error` says how. `model`: who was
-    asked. Cost as in `VQAReply`."""
+    asked. Cost as in `Spent`."""
 
     query_id: str
     pair: Pair
@@ -101,9 +101,9 @@ class PairAsker:
             answer=reply.answer,
             score=None if reply.answer is None else self._score(ask.query_id, reply.answer),
             error=reply.error,
-            calls=reply.calls,
-            tokens=reply.tokens,
-            cost=reply.cost,
+            calls=reply.spent.calls,
+            tokens=reply.spent.tokens,
+            cost=reply.spent.cost,
         )
 
     def _score(self, query_id: str, answer: str) -> float:
@@ -117,10 +117,14 @@ class PairEvaluator(PairAsker):
         """Raises DataError for a file that holds something else, or replies of another model."""
         super().__init__(model, annotations, self._append)
         self._path = path
-        self.remember(
-            _parsed(line, f"{path}:{number}", model.name)
-            for number, line in enumerate(recover_jsonl(path), 1)
-        )
+        for number, pair in enumerate(recover_records(path, EvaluatedPair), 1):
+            if pair.model != model.name:
+                raise DataError(
+                    what=f"this pair was answered by {pair.model!r}, this run asks {model.name!r}",
+                    where=f"{path}:{number}",
+                    mend="remove the file (its pairs are asked again), or start a new run",
+                )
+            self.remember([pair])
 
     def take_in(self, found: list[EvaluatedPair]) -> None:
         """Keep what was asked elsewhere."""
@@ -129,16 +133,3 @@ class PairEvaluator(PairAsker):
 
     def _append(self, found: list[EvaluatedPair]) -> None:
         append_jsonl(self._path, map(msgspec.to_builtins, found))
-
-
-def _parsed(line: dict[str, object], where: str, model: str) -> EvaluatedPair:
-    mend = "remove the file (its pairs are asked again), or start a new run"
-    try:
-        found = msgspec.convert(line, EvaluatedPair)
-    except msgspec.ValidationError as error:
-        raise DataError(what=f"no evaluated pair: {error}", where=where, mend=mend) from error
-    if found.model != model:
-        raise DataError(
-            what=f"this pair was answered by {found.model!r}, this run asks {model!r}", where=where, mend=mend
-        )
-    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 from engine.config.pool import VisionSection
@@ -14,6 +14,7 @@ from engine.pool.vqa import VQAAsk, VQAReply
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply
 from engine.servers.request_form import Message
+from engine.servers.side_by_side import map_side_by_side
 
 _DEAD_AFTER = 8
 """Asks in a row on which the server fails; these are no wrong answers, and are asked again when the run goes on."""
@@ -33,20 +34,16 @@ class OpenAIVQA:
         on all of several."""
         checkpoint()
         failures: list[ServerFailed] = []
-        with ThreadPoolExecutor(self._section.workers) as pool:
-            try:
-                for found in pool.map(self._one, asks):
-                    if isinstance(found, VQAReply):
-                        yield from map(_failed, failures)
-                        failures = []
-                        yield found
-                    else:
-                        failures.append(found)
-                    if len(failures) == _DEAD_AFTER:
-                        raise failures[0]
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        with closing(map_side_by_side(self._one, asks, self._section.workers)) as replies:
+            for found in replies:
+                if isinstance(found, VQAReply):
+                    yield from map(_failed, failures)
+                    failures = []
+                    yield found
+                else:
+                    failures.append(found)
+                if len(failures) == _DEAD_AFTER:
+                    raise failures[0]
         if len(failures) == len(asks) > 1:
             raise failures[0]
         yield from map(_failed, failures)
@@ -82,7 +79,7 @@ class OpenAIVQA:
 
 
 def _failed(error: ServerFailed) -> VQAReply:
-    return VQAReply(answer=None, error=str(error), calls=error.calls)
+    return VQAReply(answer=None, error=str(error), spent=error.spent)
 
 
 def _read(reply: Reply) -> VQAReply:
@@ -97,11 +94,4 @@ def _read(reply: Reply) -> VQAReply:
         problem = "the answer was held back by the server's content filter"
     elif not said:
         problem = "the answer is empty"
-    spent = reply.spent
-    return VQAReply(
-        answer=None if problem else said.rstrip("."),
-        error=problem,
-        calls=spent.calls,
-        tokens=spent.tokens,
-        cost=spent.cost,
-    )
+    return VQAReply(None if problem else said.rstrip("."), problem, reply.spent)

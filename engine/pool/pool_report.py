@@ -12,6 +12,7 @@ from engine.files import csv_text, write_atomic
 from engine.pool import layout
 from engine.pool.evaluated_pairs import EvaluatedPair
 from engine.pool.improve import COMMITTED, GIVEN
+from engine.pool.pool_work import DecisionLine
 from engine.pool.trajectory_quality_controller import is_positive
 from engine.run.stage import StageContext, StageResult
 from engine.wilson import wilson
@@ -24,14 +25,14 @@ _COLUMNS = (
 
 def write_report(
     context: StageContext,
-    lines: Sequence[dict[str, Any]],
+    lines: Sequence[DecisionLine],
     heldout: int,
     evaluated: Iterable[EvaluatedPair],
     model: str,
 ) -> StageResult:
     """From the lines of decisions.jsonl and all that was asked; also tells the totals."""
-    decisions = [line["decision"] for line in lines if "decision" in line]
-    left_out = Counter(line["left_out"] for line in lines if "left_out" in line)
+    decisions = [line.decision for line in lines if line.decision is not None]
+    left_out = Counter(line.left_out for line in lines if line.left_out)
     totals = _totals(decisions, dict(left_out), heldout, list(evaluated), model)
     run_dir = context.run_dir
     write_atomic(layout.oracle(run_dir), csv_text([_row(one) for one in decisions], _COLUMNS))

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from engine.errors import DataError
-from engine.files import append_jsonl, recover_jsonl
 from engine.pool import layout
 from engine.pool.dataset import HELDOUT, TRAIN, PoolDataset
 from engine.pool.evaluated_pairs import PairEvaluator
 from engine.pool.from_config import given_rl_data, make_dataset, make_vqa_model
 from engine.pool.neighbours import load_or_search
-from engine.pool.pool_report import without_envelope, write_report
-from engine.pool.pool_work import PoolMining, Query, Settled, make_controller, normalised, unusable
+from engine.pool.pool_report import write_report
+from engine.pool.pool_work import (
+    DecisionLine,
+    PoolMining,
+    Query,
+    Settled,
+    make_controller,
+    normalised,
+    unusable,
+)
 from engine.pool.records import POOL_SIZE, RLData, RLQueryData, parse_query, query_record, write_rl_data
 from engine.pool.thumbnails import Thumbnails
 from engine.pool.vqa import VQAModel
+from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext, StageResult
 
 
@@ -54,7 +61,7 @@ class PoolJob:
     def run(self) -> StageResult:
         """All of it, or what is left."""
         context, path = self.context, layout.decisions(self.context.run_dir)
-        lines = {line["query_id"]: line for line in recover_jsonl(path)}
+        lines = KeyedRecords(path, DecisionLine, lambda line: line.query_id)
         settled = context.over(
             PoolMining(context.config, made=(self.dataset, self.model)), self.evaluator.take_in
         )
@@ -62,8 +69,7 @@ class PoolJob:
         self._search()
         left = [query_id for query_id in self.training if query_id not in lines]
         for found in settled(self._queries(left)):
-            lines[found.query_id] = self._line(found)
-            append_jsonl(path, [lines[found.query_id]])
+            lines.add(self._line(found))
             context.progress(len(lines), len(self.training), note=found.query_id)
         return self._finish([lines[query_id] for query_id in self.training])
 
@@ -88,31 +94,29 @@ class PoolJob:
             asked = list(self.evaluator.known(name).values())
             yield Query(self.data[name], self.nearest.get(name), asked)
 
-    def _line(self, found: Settled) -> dict[str, Any]:
+    def _line(self, found: Settled) -> DecisionLine:
         """Its line in decisions.jsonl; tells what was decided."""
         if found.decision is None or found.query is None:
-            return {"query_id": found.query_id, "left_out": found.left_out}
+            return DecisionLine(query_id=found.query_id, left_out=found.left_out)
         event = found.decision
         # Before the line: a kill in between tells a query twice, never not at all.
         self.thumbnails.tell([*event.pool_before, *event.pool_after])
         self.context.emit(event)
-        return {
-            "query_id": found.query_id,
-            "decision": without_envelope(event),
-            "query": query_record(found.query),
-        }
+        return DecisionLine(
+            query_id=found.query_id, decision=without_envelope(event), query=query_record(found.query)
+        )
 
     # ------------------------------------------------------------ all together
 
-    def _finish(self, lines: Sequence[dict[str, Any]]) -> StageResult:
+    def _finish(self, lines: Sequence[DecisionLine]) -> StageResult:
         run_dir = self.context.run_dir
         queries = {
-            line["query_id"]: parse_query(line["query_id"], line["query"], str(layout.decisions(run_dir)))
+            line.query_id: parse_query(line.query_id, line.query, str(layout.decisions(run_dir)))
             for line in lines
-            if "query" in line
+            if line.query is not None
         }
         if not queries:
-            reasons = ", ".join(sorted({line["left_out"] for line in lines}))
+            reasons = ", ".join(sorted({line.left_out for line in lines}))
             raise DataError(
                 what=f"every query of the RL data was left out ({reasons})",
                 where="pool.rl_data",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -51,6 +53,15 @@ class Settled:
     left_out: str = ""
     decision: PoolQueryDone | None = None
     query: RLQueryData | None = None
+
+
+class DecisionLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of decisions.jsonl: the event's fields and the query, or why it is left out."""
+
+    query_id: str
+    left_out: str = ""
+    decision: dict[str, Any] | None = None
+    query: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from engine.pool.answer_words import normalise_answer
+from engine.servers.spent import Spent
 
 
 @dataclass(frozen=True)
@@ -20,13 +21,11 @@ class VQAAsk:
 
 @dataclass(frozen=True)
 class VQAReply:
-    """`answer`, or None and the `error`; what it cost: requests, tokens, and money in the prices' unit."""
+    """`answer`, or None and the `error`; what it cost."""
 
     answer: str | None
     error: str | None = None
-    calls: int = 0
-    tokens: int = 0
-    cost: float = 0.0
+    spent: Spent = Spent()
 
 
 class VQAModel(Protocol):

@@ -19,13 +19,14 @@ from typing import Any, Protocol
 from engine.errors import ConfigError, Problem, SteerError
 from engine.servers.address import address_secrets, is_address, is_local, shown_address
 from engine.servers.background import LOOK_EVERY, finish
-from engine.servers.completion import Reply, Spent, Unusable, read_completion, usable_json
+from engine.servers.completion import Reply, Unusable, read_completion, usable_json
 from engine.servers.key import NO_KEY, fits_header
 from engine.servers.known_servers import KnownServers
 from engine.servers.refusal import refusal_text
 from engine.servers.request_form import Asked, Message, RequestForm, Schema, other_form
 from engine.servers.request_rate import RequestRate
 from engine.servers.retry_after import LONGEST_WAIT, retry_after
+from engine.servers.spent import Spent
 from engine.servers.usage import Outcome, RequestRecord
 
 _OPENAI = "https://api.openai.com/v1"
@@ -39,9 +40,9 @@ _PASSING = {408: "the server waited too long for the request", 409: "the server 
 
 
 class ServerFailed(SteerError):
-    """No usable answer could be had, however often it was asked: `calls` times."""
+    """No usable answer could be had, however often it was asked. `spent`: requests alone."""
 
-    calls = 1
+    spent = Spent(1)
 
 
 class OpenAIConfig(Protocol):
@@ -156,22 +157,20 @@ class OpenAIClient:
         DiskError where requests cannot be counted, and whatever `checkpoint` raises.
         """
         asked = Asked(messages, self._config.max_tokens, self._config.temperature, schema, seed)
-        calls, tries, wait, waiting = 0, 0, _FIRST_WAIT, _Waiting()
-        tokens, cost = 0, 0.0
+        spent, tries, wait, waiting = Spent(), 0, _FIRST_WAIT, _Waiting()
         while True:
-            found = self._attempt(asked, calls + 1, tries, waiting)
-            calls += 1
-            tokens += (found.prompt_tokens or 0) + (found.completion_tokens or 0)
-            cost += self._cost(found) or 0.0
+            found = self._attempt(asked, spent.calls + 1, tries, waiting)
+            tokens = (found.prompt_tokens or 0) + (found.completion_tokens or 0)
+            spent += Spent(1, tokens, self._cost(found) or 0.0)
             if isinstance(found, Reply):
-                return replace(found, spent=Spent(calls, tokens, cost))
+                return replace(found, spent=spent)
             waiting = _Waiting()
             if found.adapted:
                 continue
             tries += 1
             if self._hopeless(found, tries):
                 attempts = "" if found.final else f" ({tries} attempts)"
-                raise self._failed(found.what + attempts, calls)
+                raise self._failed(found.what + attempts, spent.calls)
             pause = found.wait or wait  # at once, again and again, is how attempts are used up
             self._sleep(pause)
             waiting.before += pause
@@ -340,7 +339,7 @@ class OpenAIClient:
             where=f"{self._where}: {self._config.model} at {self._server}",
             mend=f"check that the server answers, the model's name{key}; `steer-tui --doctor --server` helps",
         )
-        failed.calls = calls
+        failed.spent = Spent(calls)
         return failed
 
 

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeGuard
+
+from engine.servers.spent import Spent
 
 # Where the prompt's template opens the thought already (DeepSeek-R1, QwQ), only its end is in the answer.
 _THOUGHT = re.compile(r"\A(?:\s*<think>.*?|(?:(?!<think>).)*?)</think>\s*", re.S)
 _FENCED = re.compile(r"\A\s*```(?:json)?[ \t]*\n(.*?)\n?\s*```\s*\Z", re.S | re.I)
-
-
-@dataclass(frozen=True)
-class Spent:
-    """Requests that were sent; tokens of prompts and completions; cost in the prices' unit."""
-
-    calls: int = 0
-    tokens: int = 0
-    cost: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -31,7 +24,7 @@ class Reply:
     refusal: str = ""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    spent: Spent = field(default_factory=Spent)
+    spent: Spent = Spent()
 
 
 class Unusable(ValueError):

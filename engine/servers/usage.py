@@ -16,12 +16,13 @@ from typing import IO, Literal
 
 import msgspec
 
-from engine.errors import DataError, SteerError, disk_errors
+from engine.errors import SteerError, disk_errors
 from engine.events import Event, ServerUsage, without_envelope
-from engine.files import recover_jsonl, write_atomic
+from engine.files import recover_records, write_atomic
 
 _TELL_EVERY = 1.0
 """Seconds between two events about a role."""
+_MEND = "restore the file, or remove it: what was spent before is then no longer counted"
 
 Outcome = Literal["answered", "refused form", "tried again", "failed", "stopped"]
 """`refused form`: sent again at once in another form; `stopped`: left while under way, which may cost all the same."""
@@ -68,8 +69,8 @@ class UsageBook:
             if self._folder is None or self._file is not None:
                 return
             path = self._folder / "usage.jsonl"
-            for number, line in enumerate(recover_jsonl(path), 1):
-                self._add(_parsed(line, f"{path}:{number}"))
+            for request in recover_records(path, RequestRecord, _MEND):
+                self._add(request)
             with disk_errors(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 self._file = path.open("ab", buffering=0)
@@ -138,11 +139,3 @@ def added(total: ServerUsage | None, request: RequestRecord) -> ServerUsage:
 def _row(total: ServerUsage) -> dict[str, object]:
     """Without what only an event has."""
     return {"stage": total.stage, **without_envelope(total)}
-
-
-def _parsed(line: dict[str, object], where: str) -> RequestRecord:
-    try:
-        return msgspec.convert(line, RequestRecord)
-    except msgspec.ValidationError as error:
-        mend = "restore the file, or remove it: what was spent before is then no longer counted"
-        raise DataError(what=f"this is no request: {error}", where=where, mend=mend) from error

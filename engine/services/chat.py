@@ -22,6 +22,7 @@ from engine.lm.load import load_model
 from engine.run.directory import RunDirectory
 from engine.run.stage import StageContext
 from engine.servers.known_servers import KnownServers
+from engine.servers.spent import Spent
 from engine.servers.usage import UsageBook
 from engine.services.line_service import Reply, error_line, main, serve_lines
 from engine.slsm import layout
@@ -31,7 +32,6 @@ from engine.slsm.following import gated, state_event
 from engine.slsm.from_config import make_chat_model, make_controller
 from engine.slsm.outcome import Detected, Given, answered, conflicts_of
 from engine.slsm.policy import decide, note_of
-from engine.slsm.records import Cost, cost_of
 from engine.slsm.state import MemoryMode, State, empty_state
 from engine.slsm.turns import Conversation, Turn
 
@@ -64,7 +64,7 @@ class Chat:
         self._model = make_chat_model(context)
         self._turns: list[Turn] = []
         self._known: dict[MemoryMode, list[tuple[State, StateUpdated]]] = {}
-        self._followed = Cost()
+        self._followed = Spent()
         """Of the controller in this request: a turn is read before its answer, and again with it."""
 
     def answer(self, wanted: Wanted) -> ChatReply:
@@ -73,7 +73,7 @@ class Chat:
             self._turns, self._known = [], {}
         if not wanted.say:
             return ChatReply(turns=self._told(), states=[], answered=None)
-        self._followed = Cost()
+        self._followed = Spent()
         turns = [*self._turns, Turn(wanted.say)]
         states: list[StateUpdated] = []
         state = empty_state(wanted.memory_mode)
@@ -99,7 +99,7 @@ class Chat:
 
     def _update(self, before: State, turns: list[Turn], mode: MemoryMode) -> tuple[State, StateUpdated]:
         update = self._controller.update(before, turns)
-        self._followed += cost_of(update.spent)
+        self._followed += update.spent
         if self._section.gate_facts_by_evidence:
             update = gated(before, update, turns[-1])
         return update.state, state_event("chat", mode, len(turns) - 1, before, update)
@@ -112,7 +112,7 @@ class Chat:
         first, second, detected = self._given(conversation, shown), None, None
         if wanted.mode == "on_detection":
             found = self._controller.detect(state, conversation.turns, first.text)
-            detected = Detected(conflicts_of(found), found.failure, cost_of(found.spent))
+            detected = Detected(conflicts_of(found), found.failure, found.spent)
             shown = note if found.conflicts else ""
             second = self._given(conversation, shown) if shown else None
         variant = (wanted.mode, NO_MEMORY if baseline else wanted.memory_mode)
@@ -124,7 +124,7 @@ class Chat:
     def _given(self, conversation: Conversation, note: str) -> Given:
         seed = self._context.seed("chat", len(conversation.turns))
         answer = next(self._model.answer([ChatAsk(tuple(conversation.messages(note)), seed)], lambda: None))
-        return Given(answer.text, cost_of(answer.spent))
+        return Given(answer.text, answer.spent)
 
 
 def open_chat(run_dir: Path) -> Chat:

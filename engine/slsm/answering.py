@@ -11,15 +11,23 @@ from dataclasses import dataclass
 import msgspec
 
 from engine.events import ConversationAnswered
+from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
-from engine.slsm.book import Book
+from engine.servers.side_by_side import for_each_side_by_side
+from engine.servers.spent import Spent
 from engine.slsm.chat_model import ChatAsk, ChatModel
 from engine.slsm.controller import Controller, Detection
 from engine.slsm.following import Following
 from engine.slsm.outcome import Detected, Given, answered, conflicts_of
-from engine.slsm.parallel import in_parallel
 from engine.slsm.policy import Decision, Mode, decide, note_of
-from engine.slsm.records import AnswerRecord, Cost, DetectionRecord, VerdictRecord, cost_of
+from engine.slsm.records import (
+    AnswerKey,
+    AnswerRecord,
+    Case,
+    DetectionKey,
+    DetectionRecord,
+    VerdictRecord,
+)
 from engine.slsm.state import MemoryMode
 from engine.slsm.turns import Conversation
 from engine.slsm.verdicts import Judging
@@ -31,12 +39,12 @@ Variant = tuple[Mode, str]
 
 
 @dataclass(frozen=True)
-class Books:
+class Kept:
     """What was answered, detected and judged."""
 
-    answers: Book[AnswerRecord]
-    detections: Book[DetectionRecord]
-    verdicts: Book[VerdictRecord]
+    answers: KeyedRecords[AnswerKey, AnswerRecord]
+    detections: KeyedRecords[DetectionKey, DetectionRecord]
+    verdicts: KeyedRecords[Case, VerdictRecord]
 
 
 class Answering:
@@ -49,7 +57,7 @@ class Answering:
         controller: Controller,
         model: ChatModel,
         judging: Judging | None,
-        books: Books,
+        kept: Kept,
     ) -> None:
         self.context = context
         self.section = context.config.slsm
@@ -57,7 +65,7 @@ class Answering:
         self.controller = controller
         self.model = model
         self.judging = judging
-        self.books = books
+        self.kept = kept
 
     def run(
         self, conversations: Sequence[Conversation], variants: Sequence[Variant]
@@ -78,7 +86,7 @@ class Answering:
         self._answer(
             (one, attempt, self._note(one, memory))
             for one, memory, attempt in watched
-            if self.books.detections[one.id, memory, attempt].conflicts
+            if self.kept.detections[one.id, memory, attempt].conflicts
         )
         found = [self._result(*case) for case in cases]
         if self.judging is not None:
@@ -106,7 +114,7 @@ class Answering:
         missing = {
             (one.id, attempt, note): one
             for one, attempt, note in wanted
-            if (one.id, attempt, note) not in self.books.answers
+            if (one.id, attempt, note) not in self.kept.answers
         }
         keys = list(missing)
         for first in range(0, len(keys), self.section.batch_size):
@@ -117,33 +125,33 @@ class Answering:
                 for key in part
             ]
             for key, answer in zip(part, self.model.answer(asks, self.context.checkpoint), strict=True):
-                self.books.answers.add(
+                self.kept.answers.add(
                     AnswerRecord(
                         conversation_id=key[0], attempt=key[1], note=key[2], answer=answer.text,
-                        cost=cost_of(answer.spent),
+                        cost=answer.spent,
                     )
                 )  # fmt: skip
 
     def _detect(self, wanted: Iterable[tuple[Conversation, str, int]]) -> None:
-        missing = [case for case in wanted if (case[0].id, case[1], case[2]) not in self.books.detections]
+        missing = [case for case in wanted if (case[0].id, case[1], case[2]) not in self.kept.detections]
 
         def look(case: tuple[Conversation, str, int]) -> Detection:
             conversation, memory, attempt = case
-            first = self.books.answers[conversation.id, attempt, ""]
+            first = self.kept.answers[conversation.id, attempt, ""]
             state = self.following.state(conversation, _mode(memory))
             return self.controller.detect(state, conversation.turns, first.answer)
 
         def keep(case: tuple[Conversation, str, int], found: Detection) -> None:
             conversation, memory, attempt = case
-            self.books.detections.add(
+            self.kept.detections.add(
                 DetectionRecord(
                     conversation_id=conversation.id, memory_mode=memory, attempt=attempt,
                     conflicts=conflicts_of(found),
-                    failure=found.failure, cost=cost_of(found.spent),
+                    failure=found.failure, cost=found.spent,
                 )
             )  # fmt: skip
 
-        in_parallel(missing, look, keep, self.section.concurrency, self.context.checkpoint)
+        for_each_side_by_side(look, missing, self.section.concurrency, keep, self.context.checkpoint)
 
     # ------------------------------------------------------------ what comes of it
 
@@ -153,22 +161,22 @@ class Answering:
         decision, note = self._decision(conversation, variant), self._first_note(conversation, variant)
         first, second, detected = self._given(conversation, attempt, note), None, None
         if mode == "on_detection":
-            found = self.books.detections[conversation.id, memory, attempt]
+            found = self.kept.detections[conversation.id, memory, attempt]
             detected = Detected(found.conflicts, found.failure, found.cost)
             note = self._note(conversation, memory) if found.conflicts else ""
             second = self._given(conversation, attempt, note) if note else None
-        controller = Cost() if memory == NO_MEMORY else self.following.cost(conversation, _mode(memory))
+        controller = Spent() if memory == NO_MEMORY else self.following.cost(conversation, _mode(memory))
         tokens = self.model.count_tokens(note) if note else 0
         return answered(
             conversation, variant, attempt, decision, note, tokens, first, controller, detected, second
         )
 
     def _given(self, conversation: Conversation, attempt: int, note: str) -> Given:
-        record = self.books.answers[conversation.id, attempt, note]
+        record = self.kept.answers[conversation.id, attempt, note]
         return Given(record.answer, record.cost)
 
     def _judged(self, event: ConversationAnswered) -> ConversationAnswered:
-        record = self.books.verdicts.get(event.conversation_id, event.answer)
+        record = self.kept.verdicts.get((event.conversation_id, event.answer))
         if record is None:
             return event
         return msgspec.structs.replace(event, passed=record.passed, verdict=record.reason)

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from engine.lm.protocol import LanguageModel, Request, Sampling
 from engine.servers.client import OpenAIClient
-from engine.servers.completion import Spent
-from engine.servers.in_order import in_order
+from engine.servers.side_by_side import map_side_by_side
+from engine.servers.spent import Spent
 from engine.slsm.turns import Message
 
 
@@ -73,7 +73,7 @@ class OpenAIChatModel:
         self._concurrency = concurrency
 
     def answer(self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None]) -> Iterator[ChatAnswer]:
-        return in_order(self._one, asks, self._concurrency)
+        return map_side_by_side(self._one, asks, self._concurrency)
 
     def _one(self, ask: ChatAsk) -> ChatAnswer:
         reply = self._client.complete(ask.messages, seed=ask.seed)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
-from engine.servers.completion import Spent
+from engine.servers.spent import Spent
 from engine.slsm.diff import StateDiff
 from engine.slsm.state import State
 from engine.slsm.turns import Turn
@@ -20,7 +20,7 @@ class Update:
     state: State
     diff: StateDiff | None = None
     failure: str = ""
-    spent: Spent = field(default_factory=lambda: Spent(1))
+    spent: Spent = Spent(1)
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Detection:
 
     conflicts: tuple[Conflict, ...] = ()
     failure: str = ""
-    spent: Spent = field(default_factory=lambda: Spent(1))
+    spent: Spent = Spent(1)
 
 
 class Controller(Protocol):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.events import ConversationOpened, StateChange, StateItem, StateUpdated
+from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
-from engine.slsm.book import Book
+from engine.servers.side_by_side import for_each_side_by_side
+from engine.servers.spent import Spent
 from engine.slsm.controller import Controller, Update
 from engine.slsm.diff import StateDiff, apply_diff, flat_changes, gate_facts_by_evidence
-from engine.slsm.parallel import in_parallel
-from engine.slsm.records import Cost, StateRecord, cost_of
+from engine.slsm.records import StateKey, StateRecord
 from engine.slsm.state import KINDS, FlatState, Item, MemoryMode, SemanticState, State, empty_state
 from engine.slsm.turns import Conversation, Turn
 
@@ -19,13 +20,15 @@ Job = tuple[Conversation, MemoryMode, int]
 
 
 class Following:
-    """States of conversations. A turn that is in the book is not analysed again."""
+    """States of conversations. A turn whose state is known is not analysed again."""
 
-    def __init__(self, context: StageContext, controller: Controller, book: Book[StateRecord]) -> None:
+    def __init__(
+        self, context: StageContext, controller: Controller, states: KeyedRecords[StateKey, StateRecord]
+    ) -> None:
         self.context = context
         self.section = context.config.slsm
         self.controller = controller
-        self.book = book
+        self.states = states
 
     def follow(self, conversations: Sequence[Conversation], modes: Sequence[MemoryMode]) -> None:
         """Analyse every turn of all of them; the first turns of all come before their second ones."""
@@ -41,29 +44,31 @@ class Following:
             jobs: list[Job] = []
             for conversation in conversations:
                 for mode in modes if number < len(conversation.turns) else ():
-                    known = self.book.get(conversation.id, mode, number)
+                    known = self.states.get((conversation.id, mode, number))
                     if known is None:
                         jobs.append((conversation, mode, number))
                     else:
                         self.context.emit(known.event)
-            in_parallel(jobs, self._update, self._record, self.section.concurrency, self.context.checkpoint)
+            for_each_side_by_side(
+                self._update, jobs, self.section.concurrency, self._record, self.context.checkpoint
+            )
 
     def state(self, conversation: Conversation, mode: MemoryMode, turn: int | None = None) -> State:
         """The state after `turn`; after the last one where none is given."""
         number = len(conversation.turns) - 1 if turn is None else turn
-        return empty_state(mode) if number < 0 else self.book[conversation.id, mode, number].restored()
+        return empty_state(mode) if number < 0 else self.states[conversation.id, mode, number].restored()
 
-    def cost(self, conversation: Conversation, mode: MemoryMode) -> Cost:
+    def cost(self, conversation: Conversation, mode: MemoryMode) -> Spent:
         """What following it cost; a turn counts as one call, however often a server was asked."""
-        total = Cost()
+        total = Spent()
         for number in range(len(conversation.turns)):
-            event = self.book[conversation.id, mode, number].event
-            total += Cost(1, event.tokens, event.cost)
+            event = self.states[conversation.id, mode, number].event
+            total += Spent(1, event.tokens, event.cost)
         return total
 
     def failures(self) -> int:
         """Turns at which the state before had to stand."""
-        return sum(bool(record.event.failure) for record in self.book.all())
+        return sum(bool(record.event.failure) for record in self.states.values())
 
     def _update(self, job: Job) -> Update:
         conversation, mode, number = job
@@ -77,7 +82,7 @@ class Following:
         conversation, mode, number = job
         event = state_event(conversation.id, mode, number, self.state(conversation, mode, number - 1), update)
         self.context.emit(event)
-        self.book.add(
+        self.states.add(
             StateRecord(
                 conversation_id=conversation.id,
                 memory_mode=mode,
@@ -98,7 +103,7 @@ def gated(before: State, update: Update, turn: Turn) -> Update:
 
 def state_event(key: str, mode: str, number: int, before: State, update: Update) -> StateUpdated:
     """What is told of an update."""
-    state, cost = update.state, cost_of(update.spent)
+    state, cost = update.state, update.spent
     diff = update.diff or StateDiff()
     new, gone = ([], [])
     if isinstance(state, FlatState) and isinstance(before, FlatState):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from engine.errors import SteerError
-from engine.servers.completion import Spent
+from engine.servers.spent import Spent
 from engine.slsm.measures import words_of
 from engine.slsm.multichallenge import Criterion
 
@@ -18,7 +18,7 @@ class Verdict:
 
     passed: bool
     reason: str
-    spent: Spent = field(default_factory=Spent)
+    spent: Spent = Spent()
 
 
 class JudgeFailed(SteerError):

@@ -12,8 +12,9 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engine.servers.client import OpenAIClient, ServerFailed
-from engine.servers.completion import Spent, Unusable, usable_json
+from engine.servers.completion import Unusable, usable_json
 from engine.servers.request_form import Message, Schema
+from engine.servers.spent import Spent
 from engine.slsm.checks import parse_check
 from engine.slsm.controller import Conflict, Detection, Update
 from engine.slsm.detection import exact_conflicts, flat_constraints
@@ -181,14 +182,14 @@ class OpenAIController:
         self, messages: list[Message], schema: Schema, read: Callable[[str], Found]
     ) -> tuple[Found | None, str, Spent]:
         """What `read` makes of the reply, or why there is none; and everything spent."""
-        spent, problem = Spent(0), ""
+        spent, problem = Spent(), ""
         for _ in range(2):
             asked = messages if not problem else _again(messages, problem)
             try:
                 reply = self._client.complete(asked, schema)
             except ServerFailed as error:
-                return None, error.what, _sum(spent, Spent(error.calls))
-            spent = _sum(spent, reply.spent)
+                return None, error.what, spent + error.spent
+            spent += reply.spent
             try:
                 return read(usable_json(reply)), "", spent
             except (ValidationError, DiffRefused, Unusable) as error:
@@ -201,10 +202,6 @@ def _again(messages: list[Message], problem: str) -> list[Message]:
     *before, last = messages
     told = f"Your last reply could not be used: {problem}\nReply again, with the JSON object alone."
     return [*before, {**last, "content": f"{last['content']}\n\n{told}"}]
-
-
-def _sum(a: Spent, b: Spent) -> Spent:
-    return Spent(a.calls + b.calls, a.tokens + b.tokens, a.cost + b.cost)
 
 
 def _told(error: Exception) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from engine.servers.client import OpenAIClient, ServerFailed
-from engine.servers.completion import Spent, Unusable, json_object
+from engine.servers.completion import Unusable, json_object
 from engine.servers.request_form import Message, Schema
+from engine.servers.spent import Spent
 from engine.slsm.judge import JudgeFailed, JudgeUnreachable, Verdict
 from engine.slsm.multichallenge import Criterion
 
@@ -43,7 +44,7 @@ class OpenAIJudge:
         try:
             reply = self._client.complete(messages, SCHEMA)
         except ServerFailed as error:
-            raise _failed(error.what, self.name, Spent(error.calls), JudgeUnreachable) from None
+            raise _failed(error.what, self.name, error.spent, JudgeUnreachable) from None
         try:
             found = json_object(reply)
         except Unusable as error:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.events import ConflictFound, ConversationAnswered
+from engine.servers.spent import Spent
 from engine.slsm.controller import Detection
 from engine.slsm.policy import Decision
-from engine.slsm.records import Cost
 from engine.slsm.turns import Conversation
 
 
@@ -16,7 +16,7 @@ class Given:
     """An answer of the model."""
 
     text: str
-    cost: Cost
+    cost: Spent
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Detected:
 
     conflicts: list[ConflictFound]
     failure: str
-    cost: Cost
+    cost: Spent
 
 
 def conflicts_of(found: Detection) -> list[ConflictFound]:
@@ -41,14 +41,14 @@ def answered(
     note: str,
     note_tokens: int,
     first: Given,
-    controller: Cost,
+    controller: Spent,
     detected: Detected | None = None,
     second: Given | None = None,
 ) -> ConversationAnswered:
     """Not judged yet. `note`: what stood behind the question of the answer that counts; `detected`: of on_detection,
     whose call is one in the cost table (spec SLSM) however often a server was asked."""
     last = second or first
-    detector = Cost() if detected is None else Cost(1, detected.cost.tokens, detected.cost.cost)
+    detector = Spent() if detected is None else Spent(1, detected.cost.tokens, detected.cost.cost)
     model = first.cost if second is None else first.cost + second.cost
     if detected is not None:
         reason = "the first answer goes against the memory" if detected.conflicts else "no conflict"

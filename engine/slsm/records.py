@@ -7,24 +7,17 @@ from typing import Any
 import msgspec
 
 from engine.events import ConflictFound, StateUpdated
-from engine.servers.completion import Spent
+from engine.servers.spent import Spent
 from engine.slsm.state import FlatState, SemanticState, State
 
-
-class Cost(msgspec.Struct, frozen=True):
-    """Calls, tokens of prompts and completions, and cost in the prices' unit."""
-
-    calls: int = 0
-    tokens: int = 0
-    cost: float = 0.0
-
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.calls + other.calls, self.tokens + other.tokens, self.cost + other.cost)
-
-
-def cost_of(spent: Spent) -> Cost:
-    """The same as a record."""
-    return Cost(spent.calls, spent.tokens, spent.cost)
+StateKey = tuple[str, str, int]
+"""A conversation's id, memory mode, turn."""
+AnswerKey = tuple[str, int, str]
+"""A conversation's id, attempt, note."""
+DetectionKey = tuple[str, str, int]
+"""A conversation's id, memory mode, attempt."""
+Case = tuple[str, str]
+"""A conversation's id and an answer."""
 
 
 class StateRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +28,9 @@ class StateRecord(msgspec.Struct, frozen=True, kw_only=True):
     turn: int
     state: dict[str, Any]
     event: StateUpdated
+
+    def key(self) -> StateKey:
+        return self.conversation_id, self.memory_mode, self.turn
 
     def restored(self) -> State:
         """The state."""
@@ -49,7 +45,10 @@ class AnswerRecord(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     note: str
     answer: str
-    cost: Cost
+    cost: Spent
+
+    def key(self) -> AnswerKey:
+        return self.conversation_id, self.attempt, self.note
 
 
 class DetectionRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +59,10 @@ class DetectionRecord(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     conflicts: list[ConflictFound]
     failure: str
-    cost: Cost
+    cost: Spent
+
+    def key(self) -> DetectionKey:
+        return self.conversation_id, self.memory_mode, self.attempt
 
 
 class VerdictRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,4 +72,7 @@ class VerdictRecord(msgspec.Struct, frozen=True, kw_only=True):
     answer: str
     passed: bool | None
     reason: str
-    cost: Cost
+    cost: Spent
+
+    def key(self) -> Case:
+        return self.conversation_id, self.answer

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from engine.config.slsm import SLSMSection
 from engine.events import ConversationAnswered, ModeScored, SLSMBegan, without_envelope
 from engine.files import csv_text, write_atomic
+from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext, StageResult
 from engine.seeds import derive_seed
 from engine.slsm import layout
-from engine.slsm.answering import NO_MEMORY, Answering, Books, Variant
-from engine.slsm.book import Book
+from engine.slsm.answering import NO_MEMORY, Answering, Kept, Variant
 from engine.slsm.following import Following
 from engine.slsm.from_config import make_chat_model, make_controller, make_dialogues, make_judge
 from engine.slsm.policy import Mode
@@ -21,6 +21,9 @@ from engine.slsm.scoring import score_mode
 from engine.slsm.state import MemoryMode
 from engine.slsm.turns import Conversation
 from engine.slsm.verdicts import Judging
+
+ResultKey = tuple[str, str, str, int]
+"""A conversation's id, mode, memory mode, attempt."""
 
 
 def variants_of(section: SLSMSection) -> list[Variant]:
@@ -62,26 +65,18 @@ class _Run:
         self.judge = make_judge(context) if self.dialogues.criteria else None
         self.controller = make_controller(context)
         self.model = make_chat_model(context)
-        self.following = Following(
-            context, self.controller,
-            Book(layout.states(run_dir), StateRecord, lambda one: (one.conversation_id, one.memory_mode, one.turn)),
-        )  # fmt: skip
-        self.books = Books(
-            Book(layout.answers(run_dir), AnswerRecord, lambda one: (one.conversation_id, one.attempt, one.note)),
-            Book(
-                layout.detections(run_dir), DetectionRecord,
-                lambda one: (one.conversation_id, one.memory_mode, one.attempt),
-            ),
-            Book(layout.verdicts(run_dir), VerdictRecord, lambda one: (one.conversation_id, one.answer)),
-        )  # fmt: skip
-        self.results = Book(
-            layout.results(run_dir), ConversationAnswered,
-            lambda one: (one.conversation_id, one.mode, one.memory_mode, one.attempt),
-        )  # fmt: skip
+        states = KeyedRecords(layout.states(run_dir), StateRecord, StateRecord.key)
+        self.following = Following(context, self.controller, states)
+        self.kept = Kept(
+            KeyedRecords(layout.answers(run_dir), AnswerRecord, AnswerRecord.key),
+            KeyedRecords(layout.detections(run_dir), DetectionRecord, DetectionRecord.key),
+            KeyedRecords(layout.verdicts(run_dir), VerdictRecord, VerdictRecord.key),
+        )
+        self.results = KeyedRecords(layout.results(run_dir), ConversationAnswered, _result_key)
         judging = None
         if self.judge is not None:
-            judging = Judging(context, self.judge, self.dialogues.criteria, self.books.verdicts)
-        self.answering = Answering(context, self.following, self.controller, self.model, judging, self.books)
+            judging = Judging(context, self.judge, self.dialogues.criteria, self.kept.verdicts)
+        self.answering = Answering(context, self.following, self.controller, self.model, judging, self.kept)
 
     def run(self) -> StageResult:
         conversations, size = self.dialogues.conversations, self.section.batch_size
@@ -113,7 +108,7 @@ class _Run:
             )
         )
 
-    def _keys(self, conversation: Conversation) -> list[tuple[str | int, ...]]:
+    def _keys(self, conversation: Conversation) -> list[ResultKey]:
         return [
             (conversation.id, *variant, attempt)
             for variant in self.variants
@@ -126,7 +121,7 @@ class _Run:
     def _do(self, conversations: Sequence[Conversation]) -> None:
         self.following.follow(conversations, self.memories)
         for event in self.answering.run(conversations, self.variants):
-            if not self.results.has(event):
+            if _result_key(event) not in self.results:
                 self.context.emit(event)
                 self.results.add(event)
 
@@ -153,15 +148,15 @@ class _Run:
     def _failures(self, variant: Variant) -> int:
         """Of the controller: turns whose update was lost, and detections."""
         mode, memory = variant
-        turns = [record for record in self.following.book.all() if record.memory_mode == memory]
-        looks = [record for record in self.books.detections.all() if record.memory_mode == memory]
+        turns = [record for record in self.following.states.values() if record.memory_mode == memory]
+        looks = [record for record in self.kept.detections.values() if record.memory_mode == memory]
         lost = sum(bool(record.event.failure) for record in turns)
         return lost + (sum(bool(record.failure) for record in looks) if mode == "on_detection" else 0)
 
     def _result(self, scored: Sequence[ModeScored]) -> StageResult:
         run_dir = self.context.run_dir
         write_atomic(layout.modes(run_dir), csv_text([_row(item) for item in scored]))
-        unjudged = sum(record.passed is None for record in self.books.verdicts.all())
+        unjudged = sum(record.passed is None for record in self.kept.verdicts.values())
         about = {
             "dataset": self.dialogues.name,
             "dataset_hash": self.dialogues.digest,
@@ -170,7 +165,7 @@ class _Run:
             "model": self.model.name,
             "judge": "none" if self.judge is None else self.judge.name,
             "controller_failures": self.following.failures()
-            + sum(bool(record.failure) for record in self.books.detections.all()),
+            + sum(bool(record.failure) for record in self.kept.detections.values()),
             "unjudged": unjudged,
         }
         scores = {} if self.judge is None else {
@@ -180,6 +175,10 @@ class _Run:
         files = [layout.results, layout.states, layout.modes, layout.summary]
         told = {"controller_failures": about["controller_failures"], "unjudged": unjudged, **scores}
         return StageResult(told, [str(path(run_dir).relative_to(run_dir)) for path in files])
+
+
+def _result_key(result: ConversationAnswered) -> ResultKey:
+    return result.conversation_id, result.mode, result.memory_mode, result.attempt
 
 
 def _row(item: ModeScored) -> dict[str, object]:

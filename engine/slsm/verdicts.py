@@ -10,18 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from engine.config.slsm import SLSMSection
+from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
-from engine.slsm.book import Book
+from engine.servers.side_by_side import for_each_side_by_side
+from engine.servers.spent import Spent
 from engine.slsm.judge import Judge, JudgeFailed, JudgeUnreachable
 from engine.slsm.multichallenge import Criterion
-from engine.slsm.parallel import in_parallel
-from engine.slsm.records import Cost, VerdictRecord, cost_of
+from engine.slsm.records import Case, VerdictRecord
 
 _DEAD_AFTER = 8
 """Answers in a row on which the judge's server fails."""
-
-Case = tuple[str, str]
-"""A conversation's id and an answer."""
 
 
 class Judging:
@@ -32,34 +30,36 @@ class Judging:
         context: StageContext,
         judge: Judge,
         criteria: Mapping[str, Criterion],
-        book: Book[VerdictRecord],
+        verdicts: KeyedRecords[Case, VerdictRecord],
     ) -> None:
         self.context = context
         self.section: SLSMSection = context.config.slsm
         self.judge = judge
         self.criteria = criteria
-        self.book = book
+        self.verdicts = verdicts
 
     def run(self, wanted: Iterable[Case]) -> None:
         """Raises JudgeUnreachable where the server fails on several answers in a row, or on all of several."""
         missing = [
-            case for case in dict.fromkeys(wanted) if case[0] in self.criteria and case not in self.book
+            case for case in dict.fromkeys(wanted) if case[0] in self.criteria and case not in self.verdicts
         ]
-        failures = _Failures(self.book)
-        in_parallel(missing, self._verdict, failures.take, self.section.concurrency, self.context.checkpoint)
+        failures = _Failures(self.verdicts)
+        for_each_side_by_side(
+            self._verdict, missing, self.section.concurrency, failures.take, self.context.checkpoint
+        )
         failures.end(len(missing))
 
     def _verdict(self, case: Case) -> _Judged:
         conversation, answer = case
         failed: JudgeFailed | None = None
-        spent = Cost()
+        spent = Spent()
         for _ in range(self.section.judge.attempts):
             try:
                 verdict = self.judge.judge(self.criteria[conversation], answer)
             except JudgeFailed as error:
-                failed, spent = error, spent + cost_of(error.spent)
+                failed, spent = error, spent + error.spent
             else:
-                spent += cost_of(verdict.spent)
+                spent += verdict.spent
                 return _Judged(_record(case, verdict.passed, verdict.reason, spent))
         unreachable = failed if isinstance(failed, JudgeUnreachable) else None
         return _Judged(_record(case, None, str(failed), spent), unreachable)
@@ -77,14 +77,14 @@ class _Judged:
 class _Failures:
     """`held`: the last answers on which the server failed; written once it is known not to be dead."""
 
-    book: Book[VerdictRecord]
+    verdicts: KeyedRecords[Case, VerdictRecord]
     held: list[tuple[VerdictRecord, JudgeUnreachable]] = field(default_factory=list)
 
     def take(self, _: Case, found: _Judged) -> None:
         if found.failure is None:
             if len(self.held) < _DEAD_AFTER:
                 self._write()
-            self.book.add(found.record)
+            self.verdicts.add(found.record)
             return
         self.held.append((found.record, found.failure))
         if len(self.held) == _DEAD_AFTER:
@@ -97,9 +97,9 @@ class _Failures:
 
     def _write(self) -> None:
         for record, _ in self.held:
-            self.book.add(record)
+            self.verdicts.add(record)
         self.held = []
 
 
-def _record(case: Case, passed: bool | None, reason: str, spent: Cost) -> VerdictRecord:
+def _record(case: Case, passed: bool | None, reason: str, spent: Spent) -> VerdictRecord:
     return VerdictRecord(conversation_id=case[0], answer=case[1], passed=passed, reason=reason, cost=spent)

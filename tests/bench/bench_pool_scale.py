@@ -29,6 +29,7 @@ from engine.pool.pool_stage import PoolJob
 from engine.pool.records import RLData, RLQueryData, TrajectoryData
 from engine.pool.vqa import VQAAsk, VQAReply
 from engine.run.stage import StageContext
+from engine.servers.spent import Spent
 
 RESULTS = Path(__file__).parent / "results" / "pool_scale.csv"
 ROWS, WIDTH, QUERIES = 1_000_000, 512, 1_000
@@ -79,7 +80,7 @@ class LastAnswer:
     name = "last answer"
 
     def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> list[VQAReply]:
-        return [VQAReply(answer=str(ask.demonstrations[1] % 10), calls=1) for ask in asks]
+        return [VQAReply(answer=str(ask.demonstrations[1] % 10), spent=Spent(1)) for ask in asks]
 
 
 def rl_data(rows: int, queries: int) -> RLData:

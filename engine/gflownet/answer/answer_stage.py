@@ -17,7 +17,7 @@ from engine.events import (
     logged_without_envelope,
     without_envelope,
 )
-from engine.files import append_jsonl, csv_text, read_jsonl, recover_jsonl, write_atomic
+from engine.files import csv_text, read_jsonl, write_atomic
 from engine.gflownet import layout
 from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
 from engine.gflownet.answer.readers import make_reader
@@ -26,6 +26,7 @@ from engine.gflownet.evaluation.paths import GraphNames, top_triples
 from engine.gflownet.graphs.tables import EmbeddingTables, Texts
 from engine.gflownet.sampler.graph_batch import from_pyg
 from engine.lm.embedding.sentence_embedder import SentenceEmbedder, load_embedder
+from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext, StageResult
 from engine.seeds import derive_seed
 from engine.statistics import mcnemar, paired_bootstrap
@@ -51,6 +52,12 @@ class _Run:
         self.section = context.config.answer
         run_dir = context.run_dir
         self.file = layout.answers(run_dir)
+        self.answers = KeyedRecords(
+            self.file,
+            EvidenceAnswered,
+            lambda answer: (answer.sample_id, answer.method),
+            logged_without_envelope,
+        )
         self.tables, self.texts = EmbeddingTables.load(run_dir), Texts.load(run_dir)
         self.graphs = GAgentPyGDataset(layout.agent_graphs(run_dir, "test"))
         self.questions = read_jsonl(layout.sampled_paths(run_dir))[: self.section.questions]
@@ -61,33 +68,31 @@ class _Run:
         return load_embedder(graphs.embedder, graphs.device, graphs.batch_size, "graphs")
 
     def run(self) -> StageResult:
-        done = recover_jsonl(self.file)
-        known = {(line["sample_id"], line["method"]) for line in done}
         wanted = [
             (number, method)
             for number, line in enumerate(self.questions)
             for method in METHODS
-            if (line["sample_id"], method) not in known
+            if (line["sample_id"], method) not in self.answers
         ]
         total = len(self.questions) * len(METHODS)
-        self.context.start(total, len(known), unit="answers")
+        self.context.start(total, len(self.answers), unit="answers")
         self.context.notice(f"answered by {self.reader.name}")
         for first in range(0, len(wanted), AT_ONCE):
             self.context.checkpoint()
-            done += self._answer(wanted[first : first + AT_ONCE])
-            self.context.progress(len(done), total)
-        return self._result(done)
+            self._answer(wanted[first : first + AT_ONCE])
+            self.context.progress(len(self.answers), total)
+        return self._result()
 
-    def _answer(self, part: Sequence[tuple[int, str]]) -> list[dict[str, Any]]:
+    def _answer(self, part: Sequence[tuple[int, str]]) -> None:
         prompts = [self._prompt(number, method) for number, method in part]
-        answers = self.reader.read(prompts, self.context.checkpoint)
-        lines = []
-        for (number, method), prompt, answer in zip(part, prompts, answers, strict=True):
-            event = _judged(self.questions[number], method, prompt, answer)
-            self.context.emit(event)
-            lines.append(logged_without_envelope(event))
-        append_jsonl(self.file, lines)
-        return lines
+        texts = self.reader.read(prompts, self.context.checkpoint)
+        answers = [
+            _judged(self.questions[number], method, prompt, text)
+            for (number, method), prompt, text in zip(part, prompts, texts, strict=True)
+        ]
+        for answer in answers:
+            self.context.emit(answer)
+        self.answers.add(*answers)
 
     def _prompt(self, number: int, method: str) -> EvidencePrompt:
         question = self.questions[number]
@@ -103,13 +108,9 @@ class _Run:
             question["question"], triples, self.section.token_budget, self.reader.count_tokens
         )
 
-    def _result(self, lines: Sequence[dict[str, Any]]) -> StageResult:
-        by_method = {
-            method: sorted(
-                (line for line in lines if line["method"] == method), key=lambda line: line["sample_id"]
-            )
-            for method in METHODS
-        }
+    def _result(self) -> StageResult:
+        answers = sorted(self.answers.values(), key=lambda answer: answer.sample_id)
+        by_method = {method: [answer for answer in answers if answer.method == method] for method in METHODS}
         rows = [self._row(method, own, by_method["triples"]) for method, own in by_method.items()]
         for row in rows:
             self.context.emit(row)
@@ -120,7 +121,7 @@ class _Run:
         return StageResult({"reader": self.reader.name, **summary}, files)
 
     def _row(
-        self, method: str, own: Sequence[dict[str, Any]], baseline: Sequence[dict[str, Any]]
+        self, method: str, own: Sequence[EvidenceAnswered], baseline: Sequence[EvidenceAnswered]
     ) -> EvidenceCompared:
         row = EvidenceCompared(
             method=method,
@@ -133,7 +134,7 @@ class _Run:
         )
         if own is baseline or not own:
             return row
-        here, there = ([bool(line["hit"]) for line in lines] for lines in (own, baseline))
+        here, there = ([answer.hit for answer in answers] for answers in (own, baseline))
         seed = derive_seed(self.context.config.run.seed, "answer", "bootstrap")
         found = paired_bootstrap(here, there, seed)
         return msgspec.structs.replace(
@@ -141,8 +142,8 @@ class _Run:
         )
 
 
-def _mean(lines: Sequence[dict[str, Any]], name: str) -> float:
-    return sum(float(line[name]) for line in lines) / len(lines) if lines else 0.0
+def _mean(answers: Sequence[EvidenceAnswered], name: str) -> float:
+    return sum(float(getattr(answer, name)) for answer in answers) / len(answers) if answers else 0.0
 
 
 def _judged(question: dict[str, Any], method: str, prompt: EvidencePrompt, answer: str) -> EvidenceAnswered:

@@ -13,7 +13,7 @@ from engine.lm.embedding.sentence_embedder import SentenceEmbedder
 from engine.lm.protocol import LanguageModel, Request, Sampling
 from engine.run.stage import StageContext
 from engine.servers.client import OpenAIClient
-from engine.servers.in_order import in_order
+from engine.servers.side_by_side import map_side_by_side
 
 SYSTEM = (
     "Answer the question from the triplets (head, relation, tail). List every answer on a line of its own, and nothing "
@@ -126,7 +126,7 @@ class OpenAIReader:
 
     def read(self, prompts: Sequence[EvidencePrompt], checkpoint: Callable[[], None]) -> list[str]:
         checkpoint()
-        return list(in_order(self._one, prompts, AT_ONCE))
+        return list(map_side_by_side(self._one, prompts, AT_ONCE))
 
     def _one(self, prompt: EvidencePrompt) -> str:
         messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt.text}]

@@ -10,9 +10,7 @@ import os
 import shlex
 import socket
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,7 @@ from engine.lm.protocol import Tokenizer
 from engine.lm.sglang.command import HOST, PLACE, draws_by_seed, network_addresses, server_command
 from engine.lm.sglang.generate import Broken, GenerateClient, Refused
 from engine.processes.server_process import ServerProcess
+from engine.servers.side_by_side import for_each_side_by_side
 
 _LOOK_EVERY = 0.1
 """Seconds between two looks at whether to go on."""
@@ -151,29 +150,39 @@ class SGLangServer:
     def _ask(self, asks: Sequence[Ask], given: dict[int, Answer], checkpoint: Callable[[], None]) -> str:
         """Ask what is not in `given` yet, a few at once; returns what broke, empty if nothing did. While the
         checkpoint blocks, no further question is asked; what is being answered is kept."""
-        left = deque(number for number in range(len(asks)) if number not in given)
-        waiting: dict[Future[Any], int] = {}
-        broken = ""
-        pool = ThreadPoolExecutor(self._section.concurrency)
-        try:
-            while waiting or (left and not broken):
+        broken: list[str] = []
+        questions = (
+            (number, self._client.body(one, self._processor))
+            for number, one in enumerate(asks)
+            if number not in given and not broken
+        )
+
+        def send(question: tuple[int, dict[str, Any]]) -> Any:
+            try:
+                return self._client.send(question[1])
+            except Broken as error:
+                return error
+
+        def take(question: tuple[int, dict[str, Any]], reply: Any) -> None:
+            try:
+                if isinstance(reply, Broken):
+                    raise reply
+                given[question[0]] = self._client.read(reply)
+            except Broken as error:
+                broken.append(str(error))
+
+        def checkpoint_or_end() -> None:
+            try:
                 checkpoint()
-                while left and not broken and len(waiting) < self._section.concurrency:
-                    number = left.popleft()
-                    body = self._client.body(asks[number], self._processor)
-                    waiting[pool.submit(self._client.send, body)] = number
-                done, _ = wait(waiting, timeout=_LOOK_EVERY, return_when=FIRST_COMPLETED)
-                for future in done:
-                    number = waiting.pop(future)
-                    try:
-                        given[number] = self._client.read(future.result())
-                    except Broken as error:
-                        broken = str(error)
+            except BaseException:
+                self._process.stop()  # whoever stops does not wait for answers: now they break off
+                raise
+
+        try:
+            for_each_side_by_side(send, questions, self._section.concurrency, take, checkpoint_or_end)
         except Refused as error:
             raise self._failed(f"the server refused a question: {error}") from None
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-        return broken
+        return broken[-1] if broken else ""
 
     # ------------------------------------------------------------ errors
 

@@ -30,7 +30,7 @@ from engine.evolution.cluster_map import load_cluster_map
 from engine.evolution.clusters_stage import BuildClusters
 from engine.evolution.deltas import read_deltas
 from engine.evolution.evolve_stage import Evolve
-from engine.evolution.history import Usage, read_history
+from engine.evolution.history import read_history
 from engine.evolution.judge import JudgeFailed, Verdict
 from engine.evolution.layout import EvolutionLayout
 from engine.evolution.processor import expected_row
@@ -42,6 +42,7 @@ from engine.lm.load import load_model
 from engine.lm.protocol import LanguageModel
 from engine.run.gate import StopRequested
 from engine.run.stage import StageContext, StageResult
+from engine.servers.spent import Spent
 from tests.engine.lm.sglang.test_server import section as stand_in_for_sglang
 from tests.run_stage import run_stage
 
@@ -319,7 +320,7 @@ class Priced:
 
     def judge(self, question: str, golds: Sequence[str], answer: str) -> Verdict:
         self.asked += 1
-        usage = Usage(calls=1, tokens=10, cost=0.5)
+        usage = Spent(calls=1, tokens=10, cost=0.5)
         if self.asked in self.fails:
             raise JudgeFailed(what="no verdict", where="the judge", mend="ask another", usage=usage)
         return Verdict(True, "fine", usage)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.evolution.history import Usage
 from engine.evolution.judge import JudgeFailed, NumericJudge, Unjudged, Verdict, judge_retrying
 from engine.evolution.quantities import quantities
 from engine.evolution.words import token_f1
+from engine.servers.spent import Spent
 
 
 @pytest.mark.parametrize(
@@ -160,8 +160,8 @@ def test_failures_are_retried_then_told() -> None:
                 raise JudgeFailed(what="no verdict", where="here", mend="try again", usage=once)
             return Verdict(True, "fine", once)
 
-    once = Usage(calls=1, tokens=7)
-    thrice = Usage(calls=3, tokens=21)
+    once = Spent(calls=1, tokens=7)
+    thrice = Spent(calls=3, tokens=21)
     assert judge_retrying(Flaky(2), "?", ["1"], "1", 3, lambda: None) == Verdict(True, "fine", thrice)
     failed = judge_retrying(Flaky(3), "?", ["1"], "1", 3, lambda: None)
     assert isinstance(failed, Unjudged) and "no verdict" in failed.reason and failed.usage == thrice

@@ -146,5 +146,5 @@ def test_replies_of_another_model_are_named(tmp_path: Path):
     with pytest.raises(DataError, match="answered by 'one', this run asks 'other'"):
         evaluator(tmp_path, TableModel(lambda query_id, pair: "right", "other"))
     (tmp_path / "evaluated.jsonl").write_text('{"pair": [1]}\n')
-    with pytest.raises(DataError, match="no evaluated pair"):
+    with pytest.raises(DataError, match="no EvaluatedPair"):
         evaluator(tmp_path, TableModel(lambda query_id, pair: "right"))

@@ -23,6 +23,7 @@ from engine.pool.openai_vqa import OpenAIVQA
 from engine.pool.vqa import VQAAsk, VQAReply
 from engine.run.gate import StopRequested
 from engine.servers.client import OpenAIClient, ServerFailed
+from engine.servers.spent import Spent
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 
 KEY = "sk-very-secret-0123456789"
@@ -80,8 +81,8 @@ def test_pictures_questions_and_answers_arrive(dataset: DigitsDataset) -> None:
         query = dataset.query_image(ask.query_id).astype(float)
         distances = [np.square(dataset.image(row) - query).sum() for row in ask.demonstrations]
         expected = dataset.demonstration(ask.demonstrations[int(np.argmin(distances))])[1]
-        assert reply == VQAReply(answer=expected, calls=1, tokens=120, cost=reply.cost)
-        assert reply.cost == pytest.approx((100 * 2 + 20 * 10) / 1e6)
+        assert reply == VQAReply(expected, spent=Spent(1, 120, reply.spent.cost))
+        assert reply.spent.cost == pytest.approx((100 * 2 + 20 * 10) / 1e6)
     assert len({reply.answer for reply in replies}) > 2
 
 
@@ -141,7 +142,7 @@ def test_what_fails_for_one_ask_is_its_error(
         if fault == "401":
             texts.pop(0)
         first, *others = model(dataset, server, workers=1).answer(asks, go_on)
-    assert first.answer is None and first.calls == 1 and re.search(error, str(first.error))
+    assert first.answer is None and first.spent.calls == 1 and re.search(error, str(first.error))
     assert [reply.answer for reply in others] == ["yes", "yes"]
     assert KEY not in str(first)
 
@@ -201,7 +202,7 @@ def test_passing_faults_are_asked_again(dataset: DigitsDataset) -> None:
     asks = [VQAAsk(name, (0, 1)) for name in dataset.splits["train"][:3]]
     with misbehaving_server(nearest_neighbour, ["429 with Retry-After", "", "torn body"]) as server:
         found = list(model(dataset, server, waits, workers=1).answer(asks, go_on))
-    assert [reply.calls for reply in found] == [2, 2, 1]
+    assert [reply.spent.calls for reply in found] == [2, 2, 1]
     assert all(reply.answer for reply in found) and waits == [0.05, 1.0]
 
 
@@ -246,7 +247,9 @@ def test_an_image_that_cannot_be_read_is_its_asks_error() -> None:
         found = list(model(dataset, server).answer([VQAAsk(name, (0, 2)), VQAAsk(name, (1, 2))], go_on))
         assert len(server.requests) == 1
         without = server.requests[0]["messages"][1]["content"]
-    assert found[0].answer is None and "/nowhere/else.jpg" in str(found[0].error) and found[0].calls == 0
+    assert (
+        found[0].answer is None and "/nowhere/else.jpg" in str(found[0].error) and found[0].spent.calls == 0
+    )
     assert found[1].answer == "yes" and [part["type"] for part in without] == ["text"]
 
 

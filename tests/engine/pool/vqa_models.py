@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from engine.pool.vqa import VQAAsk, VQAReply
+from engine.servers.spent import Spent
 
 ANNOTATIONS = ["right"] * 8 + ["nearly"] * 2
 """`right` scores 1, `nearly` 0.6, anything else 0."""
@@ -32,4 +33,4 @@ class TableModel:
     def _reply(self, ask: VQAAsk) -> VQAReply:
         answer = self._answer_of(ask.query_id, ask.demonstrations)
         error = "no answer" if answer is None else None
-        return VQAReply(answer=answer, error=error, calls=1, tokens=10, cost=0.5)
+        return VQAReply(answer=answer, error=error, spent=Spent(1, 10, 0.5))

@@ -224,7 +224,7 @@ def test_a_server_that_refuses_both_forms_is_given_up() -> None:
     with misbehaving_server(reply, ["400 max_tokens"] * 9) as server:
         with pytest.raises(ServerFailed, match="refused the request") as caught:
             OpenAIClient(section(server.url, timeout=10.0), "here").complete(HI)
-        assert len(server.requests) == caught.value.calls == 2
+        assert len(server.requests) == caught.value.spent.calls == 2
 
 
 # ---------------------------------------------------------------- what is never said
@@ -331,7 +331,7 @@ def test_nobody_is_asked_but_the_server(monkeypatch: pytest.MonkeyPatch) -> None
                 ServerFailed, match=r"requests on to http://127.*completions \(307\)"
             ) as caught:
                 OpenAIClient(section(server.url), "here").complete(HI)
-            assert len(server.requests) == caught.value.calls == 1
+            assert len(server.requests) == caught.value.spent.calls == 1
             assert "s3cret" not in str(caught.value)
         assert not other.requests
         monkeypatch.setenv("OPENAI_BASE_URL", other.url)

@@ -7,9 +7,9 @@ from typing import Any
 
 from engine.config.config import Config
 from engine.events import Event
+from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
 from engine.slsm import layout
-from engine.slsm.book import Book
 from engine.slsm.controller import Controller
 from engine.slsm.following import Following
 from engine.slsm.records import StateRecord
@@ -28,13 +28,9 @@ def small_context(folder: Path, events: list[Event], **slsm: Any) -> StageContex
 
 
 def following(context: StageContext, controller: Controller) -> Following:
-    """Its book is the run's."""
-    path = layout.states(context.run_dir)
-    return Following(
-        context,
-        controller,
-        Book(path, StateRecord, lambda one: (one.conversation_id, one.memory_mode, one.turn)),
-    )
+    """Its states are the run's."""
+    states = KeyedRecords(layout.states(context.run_dir), StateRecord, StateRecord.key)
+    return Following(context, controller, states)
 
 
 def conversation(key: str, *said: str, axis: str = "") -> Conversation:

@@ -230,6 +230,21 @@ def test_a_stop_leaves_no_server(make: Callable[..., SGLangServer], when: str):
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 
 
+def test_a_stop_does_not_wait_for_answers_under_way(make: Callable[..., SGLangServer], tmp_path: Path):
+    """The server is silent for good after two answers."""
+    server = make(f"hang-once={tmp_path / 'hung'}", request_timeout=60.0)
+    server.start(None, nothing)
+
+    def stop() -> None:
+        if (tmp_path / "hung").exists():
+            raise StopRequested
+
+    began = time.monotonic()
+    with pytest.raises(StopRequested):
+        server.answer(QUESTIONS, stop)
+    assert time.monotonic() - began < 30
+
+
 def test_the_server_is_not_given_the_keys(
     make: Callable[..., SGLangServer], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):

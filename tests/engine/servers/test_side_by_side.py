@@ -1,0 +1,180 @@
+import time
+from collections.abc import Iterator
+from threading import Barrier, Event, Thread
+
+import pytest
+
+from engine.servers.side_by_side import for_each_side_by_side, map_side_by_side
+
+
+def test_answers_come_in_order_whichever_is_ready_first() -> None:
+    both = Barrier(2, timeout=10)
+
+    def ask(item: int) -> int:
+        if item < 2:
+            both.wait()  # two are really asked at once
+        time.sleep(0.02 * (3 - item))
+        return item * item
+
+    assert list(map_side_by_side(ask, range(4), at_once=2)) == [0, 1, 4, 9]
+
+
+def test_nothing_is_asked_after_a_failure_however_late_it_is_looked_at() -> None:
+    asked: list[int] = []
+
+    def ask(item: int) -> int:
+        asked.append(item)
+        if item == 2:
+            raise ValueError("two")
+        return item
+
+    found: Iterator[int] = map_side_by_side(ask, range(100), at_once=1)
+    got = [next(found)]
+    time.sleep(0.2)
+    with pytest.raises(ValueError, match="two"):
+        got.extend(found)
+    assert got == [0, 1]
+    assert asked == [0, 1, 2]
+
+
+def test_of_two_at_once_the_failure_is_told_and_not_the_others_giving_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first one is taken, but looks only when the second has failed."""
+
+    class SeenLate(Event):
+        looks = 0
+
+        def is_set(self) -> bool:
+            self.looks += 1
+            if self.looks == 1:
+                self.wait(10)
+            return super().is_set()
+
+    def ask(item: int) -> int:
+        if item == 1:
+            raise ValueError("one")
+        return item
+
+    monkeypatch.setattr("engine.servers.side_by_side.Event", SeenLate)
+    with pytest.raises(ValueError, match="one"):
+        list(map_side_by_side(ask, range(2), at_once=2))
+
+
+def test_once_nobody_wants_the_rest_none_is_begun_and_those_under_way_are_ended() -> None:
+    begun: list[int] = []
+    ended: list[int] = []
+
+    def ask(item: int) -> None:
+        begun.append(item)
+        time.sleep(0.02)
+        ended.append(item)
+
+    found = map_side_by_side(ask, range(1000), at_once=2)
+    next(found)
+    found.close()
+    assert sorted(ended) == sorted(begun) and len(begun) < 1000
+    seen = len(begun)
+    time.sleep(0.1)
+    assert len(begun) == seen
+
+
+# ---------------------------------------------------------------- each as it comes
+
+
+class Stop(Exception):
+    """What a checkpoint raises."""
+
+
+def go_on() -> None:
+    """A checkpoint that lets pass."""
+
+
+def test_each_is_handed_over_as_soon_as_it_is_there() -> None:
+    """The first waits until the second has been handed over, though it was asked before."""
+    second, handed = Event(), list[tuple[int, int]]()
+
+    def ask(item: int) -> int:
+        return item * item if item else int(second.wait(10))
+
+    def done(item: int, found: int) -> None:
+        handed.append((item, found))
+        second.set()
+
+    for_each_side_by_side(ask, range(5), 2, done, go_on)
+    assert handed[0] == (1, 1) and sorted(handed) == [(0, 1), (1, 1), (2, 4), (3, 9), (4, 16)]
+
+
+def test_an_item_is_taken_when_its_turn_comes() -> None:
+    taken: list[int] = []
+    handed: list[int] = []
+
+    def items() -> Iterator[int]:
+        for item in range(6):
+            taken.append(item)
+            yield item
+
+    def done(item: int, _: object) -> None:
+        handed.append(item)
+        assert len(taken) <= len(handed) + 1
+
+    for_each_side_by_side(lambda item: None, items(), 2, done, go_on)
+    assert taken == sorted(handed) == list(range(6))
+
+
+def test_while_the_checkpoint_blocks_nothing_is_begun() -> None:
+    asked: list[int] = []
+    looks: list[int] = []
+    paused, resumed = Event(), Event()
+
+    def checkpoint() -> None:
+        looks.append(0)
+        if len(looks) == 2:
+            paused.set()
+            resumed.wait(10)
+
+    work = (asked.append, range(6), 2, lambda item, found: None, checkpoint)
+    thread = Thread(target=for_each_side_by_side, args=work)
+    thread.start()
+    assert paused.wait(10)
+    time.sleep(0.1)
+    assert asked == [0, 1]
+    resumed.set()
+    thread.join(10)
+    assert sorted(asked) == list(range(6))
+
+
+@pytest.mark.parametrize("who", ("checkpoint", "ask", "done"))
+def test_after_a_stop_what_was_begun_is_ended_and_handed_over(who: str) -> None:
+    """The second and the third are under way when the first goes wrong."""
+    asked: list[int] = []
+    handed: list[int] = []
+    failed = Event()
+
+    def fail(name: str) -> None:
+        if who == name:
+            failed.set()
+            raise Stop
+
+    def ask(item: int) -> None:
+        asked.append(item)
+        if item:
+            failed.wait(10)
+            time.sleep(0.05)
+        else:
+            fail("ask")
+
+    def done(item: int, _: object) -> None:
+        if not item:
+            fail("done")
+        handed.append(item)
+
+    def checkpoint() -> None:
+        if asked:
+            fail("checkpoint")
+
+    with pytest.raises(Stop):
+        for_each_side_by_side(ask, range(9), 3, done, checkpoint)
+    if who == "checkpoint":
+        assert sorted(handed) == sorted(asked)
+    assert set(handed) >= {1, 2} and len(asked) == 3
