@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from engine.errors import DataError
+from engine.events import without_envelope
 from engine.pool import layout
 from engine.pool.dataset import HELDOUT, TRAIN, PoolDataset
 from engine.pool.evaluated_pairs import PairEvaluator
