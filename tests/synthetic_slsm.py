@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import msgspec
 
 from engine import events as ev
-from engine.slsm.following import state_event
+from engine.slsm.controllers.rule_controller import RuleController
+from engine.slsm.controllers.state_tracking import state_event
 from engine.slsm.policy import MODES, note_of
-from engine.slsm.rule_controller import RuleController
 from engine.slsm.state import empty_state
 from engine.slsm.turns import Conversation, Turn
 

@@ -125,8 +125,8 @@ def _pool(findings: Findings, config: Config) -> None:
 
 def _pool_files(findings: Findings, config: Config) -> None:
     """All are here: do they belong together?"""
-    from engine.pool.files_dataset import FilesDataset
-    from engine.pool.records import read_rl_data
+    from engine.pool.data.files_dataset import FilesDataset
+    from engine.pool.data.records import read_rl_data
 
     with findings.at("pool.files"):
         dataset = FilesDataset(config.pool.files, config.run.seed)
@@ -142,7 +142,7 @@ def _pool_files(findings: Findings, config: Config) -> None:
 
 
 def _question_files(findings: Findings, files: QuestionFiles, where: str) -> bool:
-    from engine.pool.vqa_files import vqa_file
+    from engine.pool.data.vqa_files import vqa_file
 
     named = {
         "questions": str(vqa_file(Path(files.questions).expanduser())),

@@ -141,7 +141,7 @@ class EvolutionSections(MethodSections):
     """What evolution adds to a configuration."""
 
     stage_entries: ClassVar = (
-        StageEntry("clusters", "engine.evolution.clusters_stage:BuildClusters"),
+        StageEntry("clusters", "engine.evolution.clusters.clusters_stage:BuildClusters"),
         StageEntry("evolve", "engine.evolution.evolve_stage:Evolve", needs=("clusters",)),
     )
 

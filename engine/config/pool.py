@@ -182,7 +182,7 @@ class PoolSections(MethodSections):
 
     stage_entries: ClassVar = (
         StageEntry("pool", "engine.pool.pool_stage:BuildPools"),
-        StageEntry("selector", "engine.pool.selector_stage:TrainSelector", needs=("pool",)),
+        StageEntry("selector", "engine.pool.selector.selector_stage:TrainSelector", needs=("pool",)),
     )
 
     pool: PoolSection = PoolSection()

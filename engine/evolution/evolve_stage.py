@@ -9,7 +9,7 @@ from engine.evolution.deltas import Deltas, write_deltas
 from engine.evolution.history import Iteration, write_history
 from engine.evolution.plot import draw
 from engine.evolution.processor import processor_source
-from engine.evolution.reflecting import reflect
+from engine.evolution.reflectors.reflection import reflect
 from engine.evolution.report import write_report
 from engine.evolution.score import Score
 from engine.evolution.setup import Setup

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from engine.events import ServerChanged
-from engine.evolution.judge import Judge, NumericJudge
+from engine.evolution.judges.judge import Judge, NumericJudge
 from engine.evolution.layout import EvolutionLayout
 from engine.evolution.processor import load_logits_processor, sglang_processor_string
-from engine.evolution.reflector import Reflector
-from engine.evolution.statistical_reflector import StatisticalReflector
+from engine.evolution.reflectors.reflector import Reflector
+from engine.evolution.reflectors.statistical_reflector import StatisticalReflector
 from engine.lm.load import model_path
 from engine.lm.model_server import InProcessServer, ModelServer
 from engine.lm.sglang.server import SGLangServer
@@ -24,7 +24,7 @@ def make_judge(context: StageContext) -> Judge:
     """Raises ConfigError for a key that is not there."""
     section = context.config.evolution.judge
     if section.kind == "openai":
-        from engine.evolution.openai_judge import OpenAIJudge
+        from engine.evolution.judges.openai_judge import OpenAIJudge
 
         client = context.client(section.openai, "judge", "evolution.judge.openai")
         return OpenAIJudge(client, section.openai.model, section.tolerance)
@@ -35,7 +35,7 @@ def make_reflector(context: StageContext) -> Reflector:
     """Raises ConfigError for a key that is not there."""
     section = context.config.evolution.reflector
     if section.kind == "openai":
-        from engine.evolution.openai_reflector import OpenAIReflector
+        from engine.evolution.reflectors.openai_reflector import OpenAIReflector
 
         client = context.client(section.openai, "reflector", "evolution.reflector.openai")
         return OpenAIReflector(client, section.openai.model)

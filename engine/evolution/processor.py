@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import DataError, SteerError
-from engine.evolution.cluster_map import NO_CLUSTER, ClusterMap, load_cluster_map
+from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap, load_cluster_map
 from engine.evolution.deltas import Deltas, check_deltas, read_deltas
 from engine.evolution.processor_check import check_processor
 from engine.files import write_atomic

@@ -10,16 +10,16 @@ import msgspec
 
 from engine.errors import DataError
 from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION, KeptAnswers
-from engine.evolution.cluster_map import ABOUT_FILE, IDS_FILE, ClusterMap, load_cluster_map
+from engine.evolution.clusters.cluster_map import ABOUT_FILE, IDS_FILE, ClusterMap, load_cluster_map
+from engine.evolution.clusters.descriptions import Descriptions, read_descriptions
 from engine.evolution.deltas import Deltas, read_deltas, zero_deltas
-from engine.evolution.descriptions import Descriptions, read_descriptions
 from engine.evolution.from_config import make_judge, make_reflector, make_server
 from engine.evolution.history import History, read_history, write_history
-from engine.evolution.judge import Judge
+from engine.evolution.judges.judge import Judge
 from engine.evolution.layout import EvolutionLayout
 from engine.evolution.minibatch import Questions, split_questions
 from engine.evolution.questions import load_questions
-from engine.evolution.reflector import Reflector
+from engine.evolution.reflectors.reflector import Reflector
 from engine.evolution.score_events import inherited_events
 from engine.files import append_jsonl, read_jsonl
 from engine.lm.model_server import ModelServer

@@ -11,7 +11,7 @@ from engine.errors import SteerError
 from engine.events import AnswerJudged, ServerChanged
 from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION, AnswerRecord
 from engine.evolution.deltas import Deltas
-from engine.evolution.judge import Unjudged, Verdict, judge_retrying
+from engine.evolution.judges.judge import Unjudged, Verdict, judge_retrying
 from engine.evolution.processor import generate_processor
 from engine.evolution.questions import ask
 from engine.evolution.score import Score, score

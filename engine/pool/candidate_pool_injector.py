@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from numpy.typing import NDArray
 
-from engine.pool.records import RLQueryData, TrajectoryData, global_to_local
+from engine.pool.data.records import RLQueryData, TrajectoryData, global_to_local
 from engine.pool.top_k import similarities
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from engine.config.config import Config
 from engine.errors import ConfigError, Problem
 from engine.pool import layout
-from engine.pool.dataset import PoolDataset
-from engine.pool.digits import DigitsDataset
-from engine.pool.digits_rl_data import initial_rl_data
-from engine.pool.digits_vqa import DigitsVQA
-from engine.pool.evaluated_pairs import PairEvaluator
-from engine.pool.records import RLData, read_rl_data, write_rl_data
-from engine.pool.vqa import VQAModel
+from engine.pool.data.dataset import PoolDataset
+from engine.pool.data.digits import DigitsDataset
+from engine.pool.data.digits_rl_data import initial_rl_data
+from engine.pool.data.records import RLData, read_rl_data, write_rl_data
+from engine.pool.vqa.digits_vqa import DigitsVQA
+from engine.pool.vqa.evaluated_pairs import PairEvaluator
+from engine.pool.vqa.vqa import VQAModel
 from engine.run.stage import StageContext
 from engine.scale.work import Place
 
@@ -23,7 +23,7 @@ def make_dataset(config: Config) -> PoolDataset:
     section = config.pool
     if section.dataset == "digits":
         return DigitsDataset(config.run.seed, train=section.train_queries, heldout=section.heldout_queries)
-    from engine.pool.files_dataset import FilesDataset
+    from engine.pool.data.files_dataset import FilesDataset
 
     return FilesDataset(section.files, config.run.seed)
 
@@ -32,7 +32,7 @@ def make_vqa_model(config: Config, place: Place, dataset: PoolDataset) -> VQAMod
     """Raises ConfigError for a key that is not there."""
     section = config.pool.vqa
     if section.kind == "openai":
-        from engine.pool.openai_vqa import OpenAIVQA
+        from engine.pool.vqa.openai_vqa import OpenAIVQA
 
         openai = section.openai
         client = place.client(openai, "vision", "pool.vqa.openai", openai.requests_per_minute)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.pool.evaluated_pairs import EvaluatedPair, Pair, PairAsker
 from engine.pool.top_k import similarities
 from engine.pool.trajectory_quality_controller import is_positive
-from engine.pool.vqa import VQAAsk
+from engine.pool.vqa.evaluated_pairs import EvaluatedPair, Pair, PairAsker
+from engine.pool.vqa.vqa import VQAAsk
 
 
 class GlobalPositiveMiner:

@@ -11,8 +11,7 @@ import msgspec
 from numpy.typing import NDArray
 
 from engine.pool.candidate_pool_injector import CandidatePoolInjector, Injection, pointing
-from engine.pool.evaluated_pairs import EvaluatedPair, Pair
-from engine.pool.records import RLQueryData, TrajectoryData
+from engine.pool.data.records import RLQueryData, TrajectoryData
 from engine.pool.trajectory_quality_controller import (
     COMMITS,
     NEVER_SCORED,
@@ -20,6 +19,7 @@ from engine.pool.trajectory_quality_controller import (
     is_partial,
     is_positive,
 )
+from engine.pool.vqa.evaluated_pairs import EvaluatedPair, Pair
 
 TRANSFER = "global_positive_transfer"
 """`gen_method` of what was mined."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engine.errors import DataError
 from engine.pool.candidate_pool_injector import remapped
-from engine.pool.records import POOL_SIZE, RLQueryData, TrajectoryData
+from engine.pool.data.records import POOL_SIZE, RLQueryData, TrajectoryData
 from engine.pool.top_k import similarities, usable_rows
 
 Ranking = Callable[[Sequence[TrajectoryData]], Sequence[TrajectoryData]]

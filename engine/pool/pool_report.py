@@ -10,10 +10,10 @@ from typing import Any
 from engine.events import OracleTotal, PoolTotals, without_envelope
 from engine.files import csv_text, write_atomic
 from engine.pool import layout
-from engine.pool.evaluated_pairs import EvaluatedPair
 from engine.pool.improve import COMMITTED, GIVEN
 from engine.pool.pool_work import DecisionLine
 from engine.pool.trajectory_quality_controller import is_positive
+from engine.pool.vqa.evaluated_pairs import EvaluatedPair
 from engine.run.stage import StageContext, StageResult
 from engine.wilson import wilson
 

@@ -7,8 +7,16 @@ from collections.abc import Iterator, Sequence
 from engine.errors import DataError
 from engine.events import without_envelope
 from engine.pool import layout
-from engine.pool.dataset import HELDOUT, TRAIN, PoolDataset
-from engine.pool.evaluated_pairs import PairEvaluator
+from engine.pool.data.dataset import HELDOUT, TRAIN, PoolDataset
+from engine.pool.data.records import (
+    POOL_SIZE,
+    RLData,
+    RLQueryData,
+    parse_query,
+    query_record,
+    write_rl_data,
+)
+from engine.pool.data.thumbnails import Thumbnails
 from engine.pool.from_config import given_rl_data, make_dataset, make_vqa_model
 from engine.pool.neighbours import load_or_search
 from engine.pool.pool_report import write_report
@@ -21,9 +29,8 @@ from engine.pool.pool_work import (
     normalised,
     unusable,
 )
-from engine.pool.records import POOL_SIZE, RLData, RLQueryData, parse_query, query_record, write_rl_data
-from engine.pool.thumbnails import Thumbnails
-from engine.pool.vqa import VQAModel
+from engine.pool.vqa.evaluated_pairs import PairEvaluator
+from engine.pool.vqa.vqa import VQAModel
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext, StageResult
 

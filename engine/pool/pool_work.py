@@ -15,17 +15,17 @@ from engine.config.config import Config
 from engine.config.pool import PoolSection
 from engine.events import PoolQueryDone, PoolTrajectory
 from engine.pool.candidate_pool_injector import CandidatePoolInjector
-from engine.pool.dataset import PoolDataset
-from engine.pool.evaluated_pairs import EvaluatedPair, PairAsker
+from engine.pool.data.dataset import PoolDataset
+from engine.pool.data.records import RLQueryData
+from engine.pool.data.thumbnails import as_text
 from engine.pool.from_config import make_dataset, make_vqa_model
 from engine.pool.global_positive_miner import GlobalPositiveMiner
 from engine.pool.improve import Improved, improve
 from engine.pool.normalise import Normalised, normalise
-from engine.pool.records import RLQueryData
-from engine.pool.thumbnails import as_text
 from engine.pool.top_k import similarities
 from engine.pool.trajectory_quality_controller import TrajectoryQualityController, is_positive
-from engine.pool.vqa import VQAModel
+from engine.pool.vqa.evaluated_pairs import EvaluatedPair, PairAsker
+from engine.pool.vqa.vqa import VQAModel
 from engine.scale.work import Place
 
 UNKNOWN, NOT_FINITE, NOTHING = (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from engine.pool.records import TrajectoryData
+from engine.pool.data.records import TrajectoryData
 
 HIGHER_MAXIMUM, NEW_SCORE = "higher maximum", "new score"
 NO_IMPROVEMENT, NEVER_SCORED = "no improvement", "never scored"

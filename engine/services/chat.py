@@ -28,7 +28,7 @@ from engine.services.line_service import Reply, error_line, main, serve_lines
 from engine.slsm import layout
 from engine.slsm.answering import NO_MEMORY
 from engine.slsm.chat_model import ChatAsk
-from engine.slsm.following import gated, state_event
+from engine.slsm.controllers.state_tracking import gated, state_event
 from engine.slsm.from_config import make_chat_model, make_controller
 from engine.slsm.outcome import Detected, Given, answered, conflicts_of
 from engine.slsm.policy import decide, note_of

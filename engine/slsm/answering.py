@@ -16,8 +16,9 @@ from engine.run.stage import StageContext
 from engine.servers.side_by_side import for_each_side_by_side
 from engine.servers.spent import Spent
 from engine.slsm.chat_model import ChatAsk, ChatModel
-from engine.slsm.controller import Controller, Detection
-from engine.slsm.following import Following
+from engine.slsm.controllers.controller import Controller, Detection
+from engine.slsm.controllers.state_tracking import Following
+from engine.slsm.judges.verdicts import Judging
 from engine.slsm.outcome import Detected, Given, answered, conflicts_of
 from engine.slsm.policy import Decision, Mode, decide, note_of
 from engine.slsm.records import (
@@ -30,7 +31,6 @@ from engine.slsm.records import (
 )
 from engine.slsm.state import MemoryMode
 from engine.slsm.turns import Conversation
-from engine.slsm.verdicts import Judging
 
 NO_MEMORY = "none"
 """The memory mode of `baseline`, which has none."""

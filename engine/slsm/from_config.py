@@ -6,12 +6,12 @@ from engine.files import write_atomic
 from engine.run.stage import StageContext
 from engine.slsm import layout
 from engine.slsm.chat_model import ChatModel, LocalChatModel, OpenAIChatModel
-from engine.slsm.controller import Controller
-from engine.slsm.judge import ExactJudge, Judge
+from engine.slsm.controllers.controller import Controller
+from engine.slsm.controllers.openai_controller import OpenAIController
+from engine.slsm.controllers.rule_controller import RuleController
+from engine.slsm.judges.judge import ExactJudge, Judge
+from engine.slsm.judges.openai_judge import OpenAIJudge
 from engine.slsm.multichallenge import Dialogues, dialogues_file, parse_dialogues, read_dialogues
-from engine.slsm.openai_controller import OpenAIController
-from engine.slsm.openai_judge import OpenAIJudge
-from engine.slsm.rule_controller import RuleController
 from engine.tasks.generated.dialogues.records import multichallenge_jsonl
 
 

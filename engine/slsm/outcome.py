@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engine.events import ConflictFound, ConversationAnswered
 from engine.servers.spent import Spent
-from engine.slsm.controller import Detection
+from engine.slsm.controllers.controller import Detection
 from engine.slsm.policy import Decision
 from engine.slsm.turns import Conversation
 

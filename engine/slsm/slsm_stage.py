@@ -13,14 +13,14 @@ from engine.run.stage import StageContext, StageResult
 from engine.seeds import derive_seed
 from engine.slsm import layout
 from engine.slsm.answering import NO_MEMORY, Answering, Kept, Variant
-from engine.slsm.following import Following
+from engine.slsm.controllers.state_tracking import Following
 from engine.slsm.from_config import make_chat_model, make_controller, make_dialogues, make_judge
+from engine.slsm.judges.scoring import score_mode
+from engine.slsm.judges.verdicts import Judging
 from engine.slsm.policy import Mode
 from engine.slsm.records import AnswerRecord, DetectionRecord, StateRecord, VerdictRecord
-from engine.slsm.scoring import score_mode
 from engine.slsm.state import MemoryMode
 from engine.slsm.turns import Conversation
-from engine.slsm.verdicts import Judging
 
 ResultKey = tuple[str, str, str, int]
 """A conversation's id, mode, memory mode, attempt."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from engine.config.file import load_config
 from engine.events import MethodCompared, without_envelope
-from engine.evolution.clusters_stage import BuildClusters
+from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.evolve_stage import Evolve
 from engine.lm.load import load_model
 from tests.kill_and_resume import DEMO

@@ -18,7 +18,7 @@ from typing import Any
 
 from engine.config.config import Config
 from engine.config.file import load_config
-from engine.evolution.clusters_stage import BuildClusters
+from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.evolve_stage import Evolve
 from engine.evolution.history import read_history
 from engine.evolution.layout import EvolutionLayout

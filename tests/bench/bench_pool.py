@@ -23,8 +23,8 @@ import msgspec
 from engine.config.config import Config
 from engine.events import Event, PoolTotals, SelectorPicked
 from engine.files import csv_text, write_atomic
-from engine.pool.evaluated_pairs import EvaluatedPair
-from engine.pool.selector_comparison import Scored, compare
+from engine.pool.selector.comparison import Scored, compare
+from engine.pool.vqa.evaluated_pairs import EvaluatedPair
 from engine.run.registry import resolve_stage
 from engine.wilson import wilson
 from tests.run_stage import run_stage

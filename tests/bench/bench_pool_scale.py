@@ -24,10 +24,10 @@ from engine.config.config import Config
 from engine.events import Event, StageProgress
 from engine.files import csv_text, write_atomic
 from engine.pool import layout
-from engine.pool.dataset import Image
+from engine.pool.data.dataset import Image
+from engine.pool.data.records import RLData, RLQueryData, TrajectoryData
 from engine.pool.pool_stage import PoolJob
-from engine.pool.records import RLData, RLQueryData, TrajectoryData
-from engine.pool.vqa import VQAAsk, VQAReply
+from engine.pool.vqa.vqa import VQAAsk, VQAReply
 from engine.run.stage import StageContext
 from engine.servers.spent import Spent
 

@@ -26,16 +26,16 @@ from engine.events import (
 )
 from engine.evolution import from_config as parts
 from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION
-from engine.evolution.cluster_map import load_cluster_map
-from engine.evolution.clusters_stage import BuildClusters
+from engine.evolution.clusters.cluster_map import load_cluster_map
+from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.deltas import read_deltas
 from engine.evolution.evolve_stage import Evolve
 from engine.evolution.history import read_history
-from engine.evolution.judge import JudgeFailed, Verdict
+from engine.evolution.judges.judge import JudgeFailed, Verdict
 from engine.evolution.layout import EvolutionLayout
 from engine.evolution.processor import expected_row
 from engine.evolution.processor_check import check_processor
-from engine.evolution.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
+from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
 from engine.evolution.score import Outcome, score
 from engine.files import read_jsonl
 from engine.lm.load import load_model

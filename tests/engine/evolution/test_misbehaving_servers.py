@@ -11,7 +11,7 @@ import pytest
 
 from engine.config.file import load_config
 from engine.events import encode
-from engine.evolution.clusters_stage import BuildClusters
+from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.evolve_stage import Evolve
 from engine.evolution.history import read_history
 from engine.evolution.layout import EvolutionLayout

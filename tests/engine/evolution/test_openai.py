@@ -12,10 +12,10 @@ import pytest
 from engine.config.openai import OpenAISection
 from engine.errors import ConfigError
 from engine.evolution.history import History
-from engine.evolution.judge import JudgeFailed
-from engine.evolution.openai_judge import OpenAIJudge
-from engine.evolution.openai_reflector import OpenAIReflector
-from engine.evolution.reflector import ReflectorFailed, ReflectorInput
+from engine.evolution.judges.judge import JudgeFailed
+from engine.evolution.judges.openai_judge import OpenAIJudge
+from engine.evolution.reflectors.openai_reflector import OpenAIReflector
+from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput
 from engine.servers.client import OpenAIClient, ServerFailed
 from tests.misbehaving_server import FAULTS, PASSING, misbehaving_server
 

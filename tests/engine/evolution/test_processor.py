@@ -17,7 +17,7 @@ import torch
 
 from engine.config.model import ModelSection
 from engine.errors import DataError
-from engine.evolution.cluster_map import NO_CLUSTER, ClusterMap, save_cluster_map
+from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap, save_cluster_map
 from engine.evolution.deltas import Deltas, write_deltas
 from engine.evolution.processor import (
     expected_row,

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from engine.pool.records import RLQueryData, TrajectoryData
+from engine.pool.data.records import RLQueryData, TrajectoryData
 
 ROWS = 40
 SCORES = (0.0, 0.3, 0.6, 0.9, 1.0)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.pool.candidate_pool_injector import CandidatePoolInjector
-from engine.pool.records import POOL_SIZE, RLQueryData, TrajectoryData
+from engine.pool.data.records import POOL_SIZE, RLQueryData, TrajectoryData
 from engine.pool.top_k import similarities
 
 ROWS = 300

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.pool.candidate_pool_injector import CandidatePoolInjector
-from engine.pool.evaluated_pairs import EvaluatedPair
+from engine.pool.data.records import POOL_SIZE, RLQueryData, TrajectoryData
 from engine.pool.improve import (
     COMMITTED,
     GIVEN,
@@ -22,7 +22,6 @@ from engine.pool.improve import (
     improve,
 )
 from engine.pool.normalise import normalise
-from engine.pool.records import POOL_SIZE, RLQueryData, TrajectoryData
 from engine.pool.top_k import similarities, top_k
 from engine.pool.trajectory_quality_controller import (
     HIGHER_MAXIMUM,
@@ -31,6 +30,7 @@ from engine.pool.trajectory_quality_controller import (
     NO_IMPROVEMENT,
     TrajectoryQualityController,
 )
+from engine.pool.vqa.evaluated_pairs import EvaluatedPair
 from tests.engine.pool.rl_data import SCORES, queries
 
 ROWS = 200

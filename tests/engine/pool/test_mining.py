@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import DataError
-from engine.pool.evaluated_pairs import PairEvaluator
 from engine.pool.global_positive_miner import GlobalPositiveMiner, ranked_pairs
-from engine.pool.vqa import VQAAsk
+from engine.pool.vqa.evaluated_pairs import PairEvaluator
+from engine.pool.vqa.vqa import VQAAsk
 from engine.run.gate import StopRequested
 from tests.engine.pool.vqa_models import ANNOTATIONS, TableModel
 

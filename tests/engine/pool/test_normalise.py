@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import DataError
+from engine.pool.data.records import POOL_SIZE, RLQueryData, TrajectoryData
 from engine.pool.normalise import Normalised, normalise
-from engine.pool.records import POOL_SIZE, RLQueryData, TrajectoryData
 from engine.pool.top_k import similarities, top_k
 from engine.pool.trajectory_quality_controller import TrajectoryQualityController
 from tests.engine.pool.rl_data import queries

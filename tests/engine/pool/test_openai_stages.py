@@ -13,10 +13,10 @@ from engine.errors import ConfigError
 from engine.events import Notice, PoolTotals, SelectorCompared, encode
 from engine.pool import layout
 from engine.pool.pool_stage import BuildPools
-from engine.pool.selector_stage import TrainSelector
+from engine.pool.selector.selector_stage import TrainSelector
 from engine.run.gate import StopRequested
 from engine.run.stage import Stage, StageContext
-from tests.engine.pool.test_openai_vqa import KEY, nearest_neighbour
+from tests.engine.pool.vqa.test_openai_vqa import KEY, nearest_neighbour
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 from tests.run_stage import run_stage
 

@@ -16,10 +16,10 @@ import pytest
 from engine.errors import DataError
 from engine.events import Event, Notice, PoolQueryDone, PoolThumbnails, PoolTotals
 from engine.pool import layout
-from engine.pool.digits import DigitsDataset
+from engine.pool.data.digits import DigitsDataset
+from engine.pool.data.records import POOL_SIZE, read_rl_data
+from engine.pool.data.thumbnails import as_text
 from engine.pool.pool_stage import BuildPools
-from engine.pool.records import POOL_SIZE, read_rl_data
-from engine.pool.thumbnails import as_text
 from engine.run.gate import StopRequested
 from tests.engine.pool.small_run import SMALL, context_of, run_pool
 from tests.kill_and_resume import SMALL_POOL, artefacts, prepared, run_killed, run_whole

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.pool.records import TrajectoryData
+from engine.pool.data.records import TrajectoryData
 from engine.pool.trajectory_quality_controller import (
     HIGHER_MAXIMUM,
     NEVER_SCORED,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from engine.pool.vqa import VQAAsk, VQAReply
+from engine.pool.vqa.vqa import VQAAsk, VQAReply
 from engine.servers.spent import Spent
 
 ANNOTATIONS = ["right"] * 8 + ["nearly"] * 2

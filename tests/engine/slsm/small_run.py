@@ -10,8 +10,8 @@ from engine.events import Event
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
 from engine.slsm import layout
-from engine.slsm.controller import Controller
-from engine.slsm.following import Following
+from engine.slsm.controllers.controller import Controller
+from engine.slsm.controllers.state_tracking import Following
 from engine.slsm.records import StateRecord
 from engine.slsm.turns import Conversation, Turn
 

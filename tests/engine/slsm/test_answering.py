@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from engine.events import ConversationAnswered, Event, ModeScored, StateUpdated
 from engine.slsm import layout
-from engine.slsm.scoring import score_mode
+from engine.slsm.judges.scoring import score_mode
 from engine.tasks.generated.dialogues.records import generate_dialogues
 from tests.engine.slsm.note_following_model import NoteFollowingModel
 from tests.engine.slsm.stage_run import ALL, DIALOGUES, note_following_model, run_slsm

@@ -17,9 +17,9 @@ from engine.events import ConversationAnswered, Event, ModeScored, SLSMBegan
 from engine.run.stage import StageContext
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.slsm import layout
-from engine.slsm.judge import ExactJudge, JudgeFailed
+from engine.slsm.judges.judge import ExactJudge, JudgeFailed
+from engine.slsm.judges.openai_judge import OpenAIJudge
 from engine.slsm.multichallenge import Criterion, parse_dialogues, read_dialogues
-from engine.slsm.openai_judge import OpenAIJudge
 from engine.slsm.slsm_stage import RunSLSM
 from engine.slsm.turns import Turn
 from tests.engine.slsm.small_run import small_config

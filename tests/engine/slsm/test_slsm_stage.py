@@ -26,8 +26,8 @@ from engine.events import (
 from engine.run.gate import StopRequested
 from engine.run.stage import StageContext
 from engine.slsm import layout, slsm_stage
-from engine.slsm.controller import Detection, Update
-from engine.slsm.rule_controller import RuleController
+from engine.slsm.controllers.controller import Detection, Update
+from engine.slsm.controllers.rule_controller import RuleController
 from engine.slsm.slsm_stage import RunSLSM, variants_of
 from engine.slsm.state import State
 from engine.slsm.turns import Turn

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from engine.embedded.training.dialogue_notes import draw_note
-from engine.slsm.judge import ExactJudge
+from engine.slsm.judges.judge import ExactJudge
 from engine.slsm.multichallenge import Criterion, parse_dialogues
 from engine.slsm.note import HEADER
 from engine.tasks.generated.dialogues.dialogue import FORGETS, MOST_BETWEEN, Dialogue, forgets

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from engine.errors import ModelError
-from engine.evolution.cluster_map import NO_CLUSTER, ClusterMap
+from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap
 from engine.evolution.deltas import zero_deltas
 from engine.evolution.processor import generate_processor, sglang_processor_string
 from engine.lm.load import embedded_folder

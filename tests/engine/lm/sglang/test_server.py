@@ -18,7 +18,7 @@ import pytest
 from engine.config.config import Config
 from engine.config.sglang import ServerSection
 from engine.errors import ConfigError, ModelError
-from engine.evolution.cluster_map import NO_CLUSTER, ClusterMap
+from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap
 from engine.evolution.deltas import zero_deltas
 from engine.evolution.processor import generate_processor, load_logits_processor, sglang_processor_string
 from engine.lm.load import embedded_folder, load_model

@@ -10,7 +10,7 @@ import pytest
 from torch import Tensor
 
 from engine.config.model import ModelSection
-from engine.evolution.cluster_map import ClusterMap
+from engine.evolution.clusters.cluster_map import ClusterMap
 from engine.evolution.deltas import zero_deltas
 from engine.evolution.processor import generate_processor, load_logits_processor
 from engine.lm.load import embedded_folder

@@ -1,0 +1,1 @@
+"""The clusters of the vocabulary, and stage `clusters`."""

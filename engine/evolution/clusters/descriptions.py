@@ -1,0 +1,146 @@
+"""`cluster_descriptions.json`: what each cluster holds, for the reflector and for readers (spec Evolution 1, 4.1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import DataError
+from engine.evolution.clusters.cluster_map import EOS_CLUSTER, NUMBER_CLUSTER, ClusterMap
+from engine.evolution.clusters.token_frequency import TokenFrequency
+from engine.files import write_atomic
+from engine.lm.vocabulary import Vocabulary
+
+_SPECIAL = {
+    EOS_CLUSTER: "EOS/EOT: the tokens that end a text or a turn",
+    NUMBER_CLUSTER: "numbers and arithmetic symbols (digits, + - * / $ % = . ,)",
+}
+_NAMED = 5
+"""Tokens of each kind that a description in words names."""
+
+
+@dataclass(frozen=True)
+class ClusterDescription:
+    """`share`: how much of all counted tokens fell into the cluster (0 when nothing was counted).
+    `central_tokens`: nearest to the cluster's mean first; `frequent_tokens`: most counted first."""
+
+    description: str
+    size: int
+    share: float
+    central_tokens: list[str]
+    frequent_tokens: list[str]
+
+
+Descriptions = dict[str, ClusterDescription]
+"""Cluster id -> description."""
+
+
+def describe(
+    clusters: ClusterMap,
+    vocabulary: Vocabulary,
+    points: NDArray[np.float32] | None,
+    frequency: TokenFrequency,
+    listed: int,
+    given: dict[str, str] | None = None,
+) -> Descriptions:
+    """Describe every cluster. `points`: (vocab_size, components) in the PCA's space, None if there is none;
+    `listed`: tokens named at most; `given`: descriptions made elsewhere, which keep their words."""
+    total = int(frequency.counts[clusters.ids < clusters.count].sum())
+    found: Descriptions = {}
+    for cluster, name in enumerate(clusters.names):
+        members = np.flatnonzero(clusters.ids == cluster)
+        counts = frequency.counts[members]
+        central = [] if points is None else members[_by_distance(points[members])].tolist()
+        frequent = members[np.argsort(-counts, kind="stable")][: int((counts > 0).sum())].tolist()
+        central_tokens = _distinct(vocabulary.texts, central, listed)
+        frequent_tokens = _distinct(vocabulary.texts, frequent, listed)
+        words = (given or {}).get(name) or _SPECIAL.get(cluster)
+        found[name] = ClusterDescription(
+            description=words or _words(central_tokens, frequent_tokens, counted=total > 0),
+            size=len(members),
+            share=round(int(counts.sum()) / total, 6) if total else 0.0,
+            central_tokens=central_tokens,
+            frequent_tokens=frequent_tokens,
+        )
+    return found
+
+
+def write_descriptions(path: Path, descriptions: Descriptions) -> None:
+    """Write atomically, one entry a cluster."""
+    content = {name: asdict(description) for name, description in descriptions.items()}
+    write_atomic(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_descriptions(path: Path, clusters: Sequence[str]) -> Descriptions:
+    """Read what `write_descriptions` wrote. Raises DataError."""
+    content = _content(path, clusters)
+    try:
+        return {name: msgspec.convert(content[name], ClusterDescription) for name in clusters}
+    except msgspec.ValidationError as error:
+        raise _unreadable(path, str(error)) from error
+
+
+def read_given_descriptions(path: Path, clusters: Sequence[str]) -> dict[str, str]:
+    """Descriptions made elsewhere, in words: a string each, or an object (its `description`, else all of it)."""
+    return {name: _in_words(entry) for name, entry in _content(path, clusters).items()}
+
+
+def _in_words(entry: object) -> str:
+    if isinstance(entry, dict) and isinstance(entry.get("description"), str):
+        return entry["description"]
+    return entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False)
+
+
+def _content(path: Path, clusters: Sequence[str]) -> dict[str, object]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, str(error)) from error
+    if not isinstance(content, dict) or set(content) != set(clusters):
+        keys = ", ".join(content) if isinstance(content, dict) else type(content).__name__
+        raise _unreadable(path, f"it describes {keys}; the clusters are {clusters[0]} to {clusters[-1]}")
+    return content
+
+
+def _unreadable(path: Path, why: str) -> DataError:
+    return DataError(
+        what=f"these are no cluster descriptions: {why}",
+        where=str(path),
+        mend="give a JSON object with one entry for each cluster id",
+    )
+
+
+def _by_distance(points: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Members by their distance from their mean, nearest first."""
+    if not len(points):
+        return np.zeros(0, dtype=np.int64)
+    return np.argsort(np.linalg.norm(points - points.mean(axis=0), axis=1), kind="stable")
+
+
+def _distinct(texts: Sequence[str], tokens: Sequence[int], most: int) -> list[str]:
+    """Texts of tokens, white space around them left out, each once; parts of characters and control codes are
+    no text."""
+    found: dict[str, None] = {}
+    for token in tokens:
+        core = texts[token].strip()
+        if texts[token] and core.isprintable() and "\ufffd" not in core:
+            found.setdefault(core or texts[token])
+        if len(found) == most:
+            break
+    return list(found)
+
+
+def _words(central: Sequence[str], frequent: Sequence[str], counted: bool) -> str:
+    def named(tokens: Sequence[str]) -> str:
+        return " ".join(json.dumps(token, ensure_ascii=False) for token in tokens[:_NAMED])
+
+    parts = [f"tokens such as {named(central)}" if central else "parts of characters"]
+    if counted:
+        parts.append(f"most used: {named(frequent)}" if frequent else "not used")
+    return "; ".join(parts)

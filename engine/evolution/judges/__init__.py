@@ -1,0 +1,1 @@
+"""Who decides whether an answer is correct."""

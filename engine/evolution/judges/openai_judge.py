@@ -1,0 +1,79 @@
+"""A language model as judge: a verdict with its reasoning, against every gold answer (spec Evolution 1, step 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.evolution.judges.judge import JudgeFailed, Verdict
+from engine.servers.client import OpenAIClient, ServerFailed
+from engine.servers.completion import Reply, Unusable, json_object
+from engine.servers.request_form import Message, Schema
+
+_SYSTEM = """\
+You judge whether an answer to a question about a financial document is right. It is right if it agrees with any of \
+the given gold answers. Numbers agree if they differ by at most {tolerance:.4g} of the gold number ({percent:.4g}%), \
+whatever their unit or rounding is called (2.5 billion is 2500 million). Length, style and additional remarks do not \
+matter; a contradiction does. Reply with a JSON object: "reasoning", one or two sentences on what you compared, and \
+"correct"."""
+
+_USER = """\
+Question: {question}
+
+Gold answers:
+{golds}
+
+Answer to judge:
+{answer}"""
+
+SCHEMA: Schema = {
+    "name": "verdict",
+    "schema": {
+        "type": "object",
+        "properties": {"reasoning": {"type": "string"}, "correct": {"type": "boolean"}},
+        "required": ["reasoning", "correct"],
+        "additionalProperties": False,
+    },
+}
+
+
+class OpenAIJudge:
+    """Asks once; retrying is its caller's."""
+
+    def __init__(self, client: OpenAIClient, model: str, tolerance: float) -> None:
+        self.name = model
+        self._client = client
+        self._tolerance = tolerance
+
+    def judge(self, question: str, golds: Sequence[str], answer: str) -> Verdict:
+        """Raises JudgeFailed."""
+        try:
+            reply = self._client.complete(self.messages(question, golds, answer), SCHEMA)
+        except ServerFailed as error:
+            raise JudgeFailed(
+                what=error.what, where=error.where, mend=error.mend, usage=error.spent
+            ) from None
+        return _read(reply, self.name)
+
+    def messages(self, question: str, golds: Sequence[str], answer: str) -> list[Message]:
+        """What is sent."""
+        system = _SYSTEM.format(tolerance=self._tolerance, percent=100 * self._tolerance)
+        told = "\n".join(f"- {gold}" for gold in golds)
+        user = _USER.format(question=question, golds=told, answer=answer)
+        return [{"role": "system", "content": system}, {"role": "user", "content": user}]
+
+
+def _read(reply: Reply, name: str) -> Verdict:
+    problem = "it is not an object with `reasoning` and `correct`"
+    try:
+        found = json_object(reply)
+        correct, reasoning = found.get("correct"), found.get("reasoning")
+        if isinstance(correct, bool) and isinstance(reasoning, str):
+            return Verdict(correct, reasoning, reply.spent)
+    except Unusable as error:
+        problem = str(error)
+    raise JudgeFailed(
+        what=f"no verdict: {problem}",
+        where=f"evolution.judge: {name}",
+        mend="the answer is judged again, and left out if that fails as often as evolution.judge.attempts",
+        usage=reply.spent,
+    )

@@ -1,0 +1,1 @@
+"""Who proposes new deltas, and what it is asked."""

@@ -1,0 +1,64 @@
+"""What a reflector is given and gives back (spec Evolution 4.1, 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.errors import SteerError
+from engine.evolution.clusters.descriptions import Descriptions
+from engine.evolution.deltas import Deltas
+from engine.evolution.history import History
+from engine.servers.spent import Spent
+
+
+@dataclass(frozen=True)
+class JudgedAnswer:
+    """One answer of the minibatch. `clusters`: the cluster of each of its tokens, the one that ended it not
+    counted; `correct` None: the judge failed."""
+
+    example: str
+    text: str
+    tokens: int
+    correct: bool | None
+    reasoning: str
+    clusters: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class ReflectorInput:
+    """Everything a reflector may know: never example deltas (spec Evolution 4.1)."""
+
+    iteration: int
+    deltas: Deltas
+    descriptions: Descriptions
+    answers: Sequence[JudgedAnswer]
+    history: History
+
+
+@dataclass(frozen=True)
+class ReflectorReply:
+    """New deltas for exactly the known clusters, and what was learnt, in two to four sentences."""
+
+    deltas: Deltas
+    summary: str
+    attempts: int = 1
+    raw: str = ""
+    usage: Spent = Spent()
+
+
+class ReflectorFailed(SteerError):
+    """No valid reply could be had: the iteration ends without new deltas, the run is kept. `usage`: it cost, too."""
+
+    usage = Spent()
+
+
+class Reflector(Protocol):
+    """Proposes deltas."""
+
+    name: str
+
+    def reflect(self, given: ReflectorInput, message: str) -> ReflectorReply:
+        """`message`: system and user message as they are logged and sent. Raises ReflectorFailed."""
+        ...

@@ -1,0 +1,1 @@
+"""The demonstrations, their embeddings, and RL data."""

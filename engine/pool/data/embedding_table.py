@@ -1,0 +1,177 @@
+"""Precomputed embeddings, with ids or without: .npy, memory-mapped, .npz, or tensors of .pt and .safetensors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import DataError
+from engine.pool.data.vqa_files import VQAQuestion
+
+_Named = Mapping[str, Any]
+"""Arrays, and lists of ids, by the names they have in a file."""
+
+
+def read_embeddings(path: Path, questions: Sequence[VQAQuestion]) -> NDArray[Any]:
+    """[len(questions), d] floats: row i is question i's.
+
+    A file without ids must hold exactly these rows in this order. With ids (in the file, or beside a .npy in
+    `<name>.ids.json` or `<name>.ids.npy`), of questions or of images, the rows are picked by them. A .npy is mapped,
+    not read, unless rows have to be picked. No file is opened as pickled code. Raises DataError for anything else.
+    """
+    table, ids = _read(path)
+    if table.ndim != 2 or table.dtype.kind != "f" or not table.shape[1]:
+        raise DataError(
+            what=f"expected a table of floats, found {table.dtype} of shape {list(table.shape)}",
+            where=str(path),
+            mend="give [n, d]: a row for each question",
+        )
+    if ids is not None:
+        return _picked(table, _keys(ids, len(table), path), questions, path)
+    if len(table) != len(questions):
+        raise DataError(
+            what=f"{len(table)} rows of embeddings for {len(questions)} questions",
+            where=str(path),
+            mend="give the embeddings of these questions, in the order of their file, or ids with them",
+        )
+    return table
+
+
+def _picked(
+    table: NDArray[Any], keys: list[str], questions: Sequence[VQAQuestion], path: Path
+) -> NDArray[Any]:
+    place = {key: row for row, key in enumerate(keys)}
+    if len(place) < len(keys):
+        twice = next(key for row, key in enumerate(keys) if place[key] != row)
+        raise DataError(
+            what=f"the id {twice} is there twice", where=str(path), mend="give every row its own id"
+        )
+    by_question = [place.get(one.question_id) for one in questions]
+    by_image = [place.get(str(one.image_id)) for one in questions]
+    rows = min(by_question, by_image, key=lambda found: found.count(None))
+    if None in rows:
+        lost = questions[rows.index(None)]
+        raise DataError(
+            what=f"{rows.count(None)} of {len(rows)} questions have no embedding: neither question {lost.question_id} "
+            f"nor its image {lost.image_id} is among the ids",
+            where=str(path),
+            mend="embed these questions, or their images, too",
+        )
+    return table if rows == list(range(len(table))) else table[np.array(rows, dtype=np.int64)]
+
+
+def _keys(ids: Any, rows: int, path: Path) -> list[str]:
+    found = ids.tolist() if isinstance(ids, np.ndarray) else ids
+    good = isinstance(found, list) and all(isinstance(one, int | str) for one in found)
+    if not good or len(found) != rows:
+        told = f"{len(found)} ids" if good else "ids that are neither numbers nor texts"
+        raise DataError(what=f"{told} for {rows} rows", where=str(path), mend="give one id for each row")
+    return [str(one) for one in found]
+
+
+# ---------------------------------------------------------------- formats
+
+
+def _read(path: Path) -> tuple[NDArray[Any], Any]:
+    """The table, and what ids there are."""
+    if path.suffix in (".pt", ".pth"):
+        return _one_table(_torch(path), path)
+    if path.suffix == ".safetensors":
+        return _one_table(_safetensors(path), path)
+    found = _numpy(path)
+    if isinstance(found, np.ndarray):
+        return found, _ids_beside(path)
+    with found:
+        return _one_table(_arrays(found, path), path)
+
+
+def _one_table(named: _Named, path: Path) -> tuple[NDArray[Any], Any]:
+    """The only two-dimensional array, and the only list of ids, whatever they are called."""
+    tables = {
+        name: value for name, value in named.items() if isinstance(value, np.ndarray) and value.ndim > 1
+    }
+    ids = {name: value for name, value in named.items() if name not in tables and np.ndim(value) == 1}
+    if len(tables) != 1 or len(ids) > 1:
+        raise DataError(
+            what=f"holds {', '.join(named) or 'nothing'}: not one table and its ids",
+            where=str(path),
+            mend="save the embeddings [n, d] and, if their order is another, the ids [n]",
+        )
+    return next(iter(tables.values())), next(iter(ids.values()), None)
+
+
+def _numpy(path: Path) -> Any:
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(what=f"no array: {error}", where=str(path), mend="save it with numpy.save") from error
+
+
+def _arrays(archive: Any, path: Path) -> _Named:
+    try:
+        return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(
+            what=f"no array: {error}", where=str(path), mend="save it with numpy.savez"
+        ) from error
+
+
+def _ids_beside(path: Path) -> Any:
+    if (file := path.with_suffix(".ids.npy")).is_file():
+        return _numpy(file)
+    if not (file := path.with_suffix(".ids.json")).is_file():
+        return None
+    try:
+        return json.loads(file.read_bytes())
+    except ValueError as error:
+        raise DataError(what=f"no JSON: {error}", where=str(file), mend="give a list of ids") from error
+
+
+def _torch(path: Path) -> _Named:
+    import torch
+
+    try:
+        # Mapped: a table of gigabytes need not be in memory twice.
+        found = torch.load(path, weights_only=True, map_location="cpu", mmap=True)
+    except (
+        Exception
+    ) as error:  # for bytes that are no pickle, torch's unpickler raises KeyError, struct.error and more
+        text = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        raise DataError(
+            what=f"no tensor: {text}", where=str(path), mend="save tensors with torch.save"
+        ) from error
+    if isinstance(found, torch.Tensor):
+        found = {"embeddings": found}
+    if not isinstance(found, dict):
+        raise DataError(
+            what=f"holds {type(found).__name__}, not a tensor",
+            where=str(path),
+            mend="save one with torch.save",
+        )
+    return {str(name): _array(value) for name, value in found.items()}
+
+
+def _safetensors(path: Path) -> _Named:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return {name: _array(value) for name, value in load_file(path).items()}
+    except (SafetensorError, OSError) as error:
+        raise DataError(
+            what=f"no safetensors file: {error}", where=str(path), mend="copy it again"
+        ) from error
+
+
+def _array(value: Any) -> Any:
+    """A tensor as an array, which knows no bfloat16; anything else as it is."""
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        return value
+    return (value.float() if value.dtype == torch.bfloat16 else value).detach().numpy()

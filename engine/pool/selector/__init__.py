@@ -1,0 +1,1 @@
+"""The pointer network that picks demonstrations, and stage `selector`."""

@@ -1,0 +1,144 @@
+"""RLBeamDatasetWithEmbedding: normalised RL data as a selector trains on it (spec Pool, component 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from engine.errors import DataError
+from engine.pool.data.records import POOL_SIZE, RLQueryData
+
+_MEND = "run the stage pool again: it makes every pool the same size and its pointers fit"
+
+
+class Queries(Protocol):
+    """What is asked of a data set here."""
+
+    def query_embedding(self, query_id: str) -> NDArray[Any]:
+        """[d]."""
+        ...
+
+
+@dataclass(frozen=True)
+class BeamBatch:
+    """Queries side by side, K candidates and up to T trajectories each.
+
+    `query_emb` [B, d]; `cand_emb` [B, K, d]; `beam_labels` [B, T, 2] local places; `beam_scores` [B, T]; `beam_mask`
+    [B, T] is false where a query has fewer trajectories, whose labels are 0 there; `pools` [B, K]: rows of the table.
+    """
+
+    query_ids: list[str]
+    pools: Tensor
+    query_emb: Tensor
+    cand_emb: Tensor
+    beam_labels: Tensor
+    beam_scores: Tensor
+    beam_mask: Tensor
+
+
+class RLBeamDatasetWithEmbedding(Dataset[dict[str, Any]]):
+    """Items in the order of `rl_data`: `query_id`, `query_emb` [d], `cand_emb` [K, d], `candidate_pool_indices` [K],
+    `beam_labels` [T, 2] and `beam_scores` [T]. Trajectories that were never scored are left out."""
+
+    def __init__(
+        self,
+        rl_data: Mapping[str, RLQueryData],
+        img_emb_data: NDArray[Any] | Tensor,
+        queries: Queries,
+        expected_pool_size: int = POOL_SIZE,
+    ) -> None:
+        """`img_emb_data`: [N, d], may be memory-mapped; rows are read when they are asked for. Raises DataError for a
+        pool of another size, a pointer that leaves it, or a row that the table does not have."""
+        self._table = img_emb_data
+        self._queries = queries
+        self._data = list(rl_data.values())
+        for query in self._data:
+            _check(query, len(img_emb_data), expected_pool_size)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    @property
+    def width(self) -> int:
+        """d."""
+        return int(self._table.shape[1])
+
+    @property
+    def query_ids(self) -> list[str]:
+        """In order."""
+        return [query.query_id for query in self._data]
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        query = self._data[index]
+        pool = query.candidate_pool_indices
+        scored = [one for one in query.pointer_candidates if not one.failed]
+        return {
+            "query_id": query.query_id,
+            "query_emb": _floats(
+                self._queries.query_embedding(query.query_id), query.query_id, "its embedding"
+            ),
+            "cand_emb": _floats(self._table[pool], query.query_id, "a candidate's embedding"),
+            "candidate_pool_indices": torch.tensor(pool),
+            "beam_labels": torch.tensor([one.pointer for one in scored], dtype=torch.long).reshape(-1, 2),
+            "beam_scores": torch.tensor([one.vqa_acc_score for one in scored], dtype=torch.float32),
+        }
+
+    def batch(self, indices: Iterable[int]) -> BeamBatch:
+        """These items side by side."""
+        return collate([self[index] for index in indices])
+
+
+def collate(items: Sequence[dict[str, Any]]) -> BeamBatch:
+    """For a torch DataLoader, too."""
+    counts = torch.tensor([len(item["beam_scores"]) for item in items])
+    mask = torch.arange(int(counts.max())) < counts[:, None]
+    labels, scores = torch.zeros(*mask.shape, 2, dtype=torch.long), torch.zeros(mask.shape)
+    labels[mask] = torch.cat([item["beam_labels"] for item in items])
+    scores[mask] = torch.cat([item["beam_scores"] for item in items])
+    return BeamBatch(
+        query_ids=[item["query_id"] for item in items],
+        pools=torch.stack([item["candidate_pool_indices"] for item in items]),
+        query_emb=torch.stack([item["query_emb"] for item in items]),
+        cand_emb=torch.stack([item["cand_emb"] for item in items]),
+        beam_labels=labels,
+        beam_scores=scores,
+        beam_mask=mask,
+    )
+
+
+def _check(query: RLQueryData, table_size: int, expected_pool_size: int) -> None:
+    where, pool = f"query {query.query_id}", query.candidate_pool_indices
+    if len(pool) != expected_pool_size:
+        what = f"its pool has {len(pool)} candidates, not {expected_pool_size}"
+        raise DataError(what=what, where=where, mend=_MEND)
+    for place, row in enumerate(pool):
+        if not 0 <= row < table_size:
+            raise DataError(
+                what=f"candidate {place} is row {row}, the embedding table has {table_size}",
+                where=where,
+                mend="give the embeddings the RL data was made with",
+            )
+    for number, trajectory in enumerate(query.pointer_candidates):
+        for place in trajectory.pointer:
+            if not 0 <= place < len(pool):
+                raise DataError(
+                    what=f"pointer {trajectory.pointer} leaves the pool of {len(pool)}",
+                    where=f"{where}, trajectory {number} ({trajectory.gen_method})",
+                    mend=_MEND,
+                )
+
+
+def _floats(values: NDArray[Any] | Tensor, query_id: str, what: str) -> Tensor:
+    found = torch.as_tensor(np.asarray(values)).float()
+    if not bool(torch.isfinite(found).all()):
+        raise DataError(
+            what=f"{what} is not finite", where=f"query {query_id}", mend="correct the embedding table"
+        )
+    return found

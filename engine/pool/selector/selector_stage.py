@@ -1,0 +1,212 @@
+"""The stage `selector`: train the pointer network on the pools' trajectories, compare it on held-out queries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+
+from engine.errors import DataError
+from engine.events import (
+    SelectorCompared,
+    SelectorPick,
+    SelectorPicked,
+    SelectorStep,
+    logged_without_envelope,
+    own_fields,
+)
+from engine.files import append_jsonl, csv_text, recover_jsonl, write_atomic, write_jsonl
+from engine.pool import layout
+from engine.pool.data.records import RLData, read_rl_data
+from engine.pool.data.thumbnails import Thumbnails, as_text
+from engine.pool.from_config import make_dataset, make_vqa_model
+from engine.pool.selector import layout as selector_layout
+from engine.pool.selector.comparison import Scored, compare
+from engine.pool.selector.heldout import SELECTOR, HeldOut, Picked
+from engine.pool.selector.rl_beam_dataset import RLBeamDatasetWithEmbedding
+from engine.pool.selector.selector import Selector
+from engine.pool.selector.training import SelectorTraining
+from engine.pool.trajectory_quality_controller import is_positive
+from engine.pool.vqa.evaluated_pairs import EvaluatedPair, PairEvaluator
+from engine.run.stage import StageContext, StageResult
+from engine.torch_file import torch_threads
+
+
+class TrainSelector:
+    """A checkpoint every so often, and at every stop. Held-out queries decide nothing: the last weights count."""
+
+    name = "selector"
+
+    def run(self, context: StageContext) -> StageResult:
+        """Goes on from the last checkpoint of this run, if there is one."""
+        with torch_threads(1):
+            return _Run(context).run()
+
+
+class _Run:
+    def __init__(self, context: StageContext) -> None:
+        self.context = context
+        self.section = context.config.selector
+        run_dir, seed = context.run_dir, context.config.run.seed
+        training_data, heldout_data = _read(layout.rl_data(run_dir)), _read(layout.heldout(run_dir))
+        self.dataset = make_dataset(context.config)
+        self.model = make_vqa_model(context.config, context.here(), self.dataset)
+        self.evaluator = PairEvaluator(layout.evaluated(run_dir), self.model, self.dataset.annotations)
+        self.heldout = HeldOut(heldout_data, self.dataset, self.evaluator, seed, context.checkpoint)
+        data = RLBeamDatasetWithEmbedding(training_data, self.dataset.embeddings, self.dataset)
+        torch.manual_seed(context.seed("weights"))
+        self.selector = Selector(data.width, self.section.hidden, self.section.inner)
+        self.training = SelectorTraining(
+            self.selector, data, self.section, seed, selector_layout.checkpoint(run_dir), self._ask
+        )
+        self.log = selector_layout.training_log(run_dir)
+
+    def _ask(self, asks: Sequence[Any]) -> list[EvaluatedPair]:
+        return self.evaluator.evaluate(asks, self.context.checkpoint)
+
+    def run(self) -> StageResult:
+        self.training.restore()
+        self.context.start(self.training.steps, self.training.step, unit="steps")
+        most = self.section.policy_steps * self.section.batch_size * self.section.rollouts
+        self.context.notice(f"training may ask {self.model.name} with up to {most} pairs")
+        baselines = self._baselines()
+        for row in compare({name: scored for name, (_, scored) in baselines.items()}, self._seed):
+            self.context.emit(row)
+        self._train()
+        return self._measure()
+
+    @property
+    def _seed(self) -> int:
+        return self.context.config.run.seed
+
+    # ------------------------------------------------------------ training
+
+    def _train(self) -> None:
+        training, section = self.training, self.section
+        recover_jsonl(self.log, keep=sum(map(self._is_logged, range(1, training.step + 1))))
+        while training.step < training.steps:
+            report = training.update()
+            if self._is_logged(training.step):
+                self._report(report)
+            if training.step == training.steps or training.step % section.checkpoint_every == 0:
+                training.save()
+            try:
+                self.context.checkpoint()
+            except BaseException:
+                training.save()
+                raise
+
+    def _is_logged(self, step: int) -> bool:
+        return step % self.section.log_every == 0 or self._looks_at_heldout(step)
+
+    def _looks_at_heldout(self, step: int) -> bool:
+        return step % self.section.eval_every == 0 or step == self.training.steps
+
+    def _report(self, report: SelectorStep) -> None:
+        if self._looks_at_heldout(report.step):
+            found = self.heldout.scored(self.heldout.selector(self.selector))
+            scores = [one.score for pairs in found.values() for one in pairs if one.score is not None]
+            report = msgspec.structs.replace(
+                report,
+                heldout_accuracy=sum(scores) / len(scores) if scores else None,
+                heldout_positive=sum(map(is_positive, scores)) / len(scores) if scores else None,
+            )
+        append_jsonl(self.log, [logged_without_envelope(report)])
+        self.context.emit(report)
+        note = f"{report.phase.replace('_', ' ')}: expected score {report.expected_score:.3f}"
+        self.context.progress(report.step, report.steps, note=note)
+
+    # ------------------------------------------------------------ comparing
+
+    def _baselines(self) -> dict[str, tuple[Picked, Scored]]:
+        """Random, RICES and oracle, as far as it is known."""
+        first = (self.heldout.random(self.section.random_pairs), self.heldout.rices())
+        found: dict[str, tuple[Picked, Scored]] = {
+            one.method: (one, self.heldout.scored(one)) for one in first
+        }
+        oracle = self.heldout.oracle(self.section.oracle_pairs)
+        return {**found, oracle.method: (oracle, self.heldout.scored(oracle))}
+
+    def _measure(self) -> StageResult:
+        picked = self.heldout.selector(self.selector)
+        scored = self.heldout.scored(picked)
+        found = {**self._baselines(), picked.method: (picked, scored)}
+        rows = compare({name: one for name, (_, one) in found.items()}, self._seed)
+        for row in rows:
+            self.context.emit(row)
+        self._tell_picks(found)
+        run_dir = self.context.run_dir
+        table = csv_text([logged_without_envelope(row) for row in rows], own_fields(SelectorCompared))
+        write_atomic(selector_layout.comparison(run_dir), table)
+        paths = (
+            selector_layout.checkpoint(run_dir), self.log, selector_layout.picks(run_dir),
+            selector_layout.comparison(run_dir),
+        )  # fmt: skip
+        return StageResult(self._summary(rows), [str(path.relative_to(run_dir)) for path in paths])
+
+    def _tell_picks(self, found: Mapping[str, tuple[Picked, Scored]]) -> None:
+        """Every held-out query's picks, as the figures are made of."""
+        thumbnails = Thumbnails(self.dataset, self.context.emit)
+        lines = []
+        for name, query in self.heldout.queries.items():
+            self.context.checkpoint()
+            pool = query.candidate_pool_indices
+            picks = [
+                _pick(method, one, pool, picked.probability.get(name))
+                for method, (picked, scored) in found.items()
+                for one in scored.get(name, ())
+            ]
+            event = SelectorPicked(
+                query_id=name,
+                question=self.dataset.question(name),
+                answers=dict(Counter(self.dataset.annotations(name)).most_common()),
+                pool=pool,
+                picks=picks,
+                picture=as_text(self.dataset.query_image(name)),
+            )
+            thumbnails.tell(pool)
+            self.context.emit(event)
+            lines.append(logged_without_envelope(event))
+        write_jsonl(selector_layout.picks(self.context.run_dir), lines)
+
+    def _summary(self, rows: Sequence[SelectorCompared]) -> dict[str, float | int | str]:
+        by_method = {row.method: row for row in rows}
+        summary: dict[str, float | int | str] = {
+            name: round(row.accuracy, 4) for name, row in by_method.items()
+        }
+        own = by_method[SELECTOR]
+        if own.difference is not None and own.difference_low is not None and own.difference_high is not None:
+            summary["selector_minus_rices"] = round(own.difference, 4)
+            summary["low"], summary["high"] = round(own.difference_low, 4), round(own.difference_high, 4)
+        summary["heldout"] = own.n
+        summary["cost"] = round(sum(one.cost for one in self.evaluator.all()), 4)
+        return summary
+
+
+def _pick(method: str, one: EvaluatedPair, pool: list[int], probability: float | None) -> SelectorPick:
+    return SelectorPick(
+        method=method,
+        pointer=[pool.index(row) for row in one.pair],
+        pair=list(one.pair),
+        answer=one.answer or "",
+        score=one.score,
+        probability=probability,
+    )
+
+
+def _read(path: Path) -> RLData:
+    """Raises DataError where there are no queries."""
+    if not path.is_file():
+        raise DataError(what="there are no pools", where=str(path), mend="run the stage pool first")
+    data = read_rl_data(path)
+    if not data:
+        raise DataError(
+            what="there is no query",
+            where=str(path),
+            mend="give held-out queries and training queries, then run pool",
+        )
+    return data

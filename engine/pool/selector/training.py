@@ -1,0 +1,210 @@
+"""The training of the selector, a step at a time: killed and gone on with, it draws the same curve.
+
+Supervised steps raise the recorded trajectories that scored; policy-gradient steps weigh them, and pairs that the
+selector draws itself, against each other. Neither data nor draws have a position to be saved: both follow from (run
+seed, query, step).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.config.pool import SelectorSection
+from engine.errors import DataError
+from engine.events import SelectorStep
+from engine.pool.selector.rl_beam_dataset import BeamBatch, RLBeamDatasetWithEmbedding
+from engine.pool.selector.selector import Selector, pairs_log_probability
+from engine.pool.vqa.evaluated_pairs import EvaluatedPair
+from engine.pool.vqa.vqa import VQAAsk
+from engine.seeds import generator
+from engine.training_state import TrainingState
+
+STAGE = "selector"
+SUPERVISED, POLICY_GRADIENT = "supervised", "policy_gradient"
+_IMPOSSIBLE = -1e9
+"""Log-probability of what is no trajectory; not infinite, so that its gradient is 0 and not NaN."""
+
+Ask = Callable[[Sequence[VQAAsk]], Sequence[EvaluatedPair]]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Trajectories of each query of a batch: `log_probability`, `score` and `mask`, all [B, T]; the last `drawn` a
+    query are the selector's own."""
+
+    log_probability: Tensor
+    score: Tensor
+    mask: Tensor
+    drawn: int = 0
+
+    def among(self) -> Tensor:
+        """[B, T]: log-probability of each, given that one of the group is picked."""
+        return self.log_probability.masked_fill(~self.mask, _IMPOSSIBLE).log_softmax(-1)
+
+    def expected_score(self) -> Tensor:
+        """[B]: mean score of a pick from the group; 0 of an empty one."""
+        return (self.among().exp() * self.score * self.mask).sum(-1)
+
+
+def supervised_loss(group: Group) -> Tensor:
+    """Minus the log of the expected score of a pick from the whole pool, all that was not recorded counting 0; mean
+    over the queries with any score. Nothing to learn from: 0."""
+    useful = group.mask & (group.score > 0)
+    weighted = group.log_probability + group.score.clamp(min=1e-6).log()
+    weighted = weighted.masked_fill(~useful, _IMPOSSIBLE)
+    return -weighted.logsumexp(-1)[useful.any(-1)].sum() / max(1, int(useful.any(-1).sum()))
+
+
+def policy_gradient_loss(group: Group) -> Tensor:
+    """Its gradient is minus that of the expected score within each group: log-probabilities weighted by score minus
+    the baseline, which is the group's expected score (minimum risk training, Shen et al. 2016, eq. 13)."""
+    with torch.no_grad():
+        baseline = group.expected_score()[:, None]
+        weight = group.among().exp() * (group.score - baseline) * group.mask
+    return -(weight * group.log_probability.masked_fill(~group.mask, 0)).sum(-1).mean()
+
+
+class SelectorTraining:
+    """Selector, optimiser and position, and their file."""
+
+    def __init__(
+        self,
+        selector: Selector,
+        data: RLBeamDatasetWithEmbedding,
+        section: SelectorSection,
+        run_seed: int,
+        path: Path,
+        ask: Ask,
+    ) -> None:
+        """`ask` scores pairs that the selector draws."""
+        self.selector = selector
+        self.section = section
+        self.step = 0
+        self.steps = section.supervised_steps + section.policy_steps
+        self._data = data
+        self._run_seed = run_seed
+        self._ask = ask
+        watching = {"random_pairs", "oracle_pairs", "log_every", "eval_every", "checkpoint_every"}
+        self.optimizer = torch.optim.AdamW(
+            selector.parameters(), lr=section.learning_rate, weight_decay=section.weight_decay
+        )
+        self._state = TrainingState(
+            path,
+            "the selector's checkpoint",
+            shape={
+                "embedding_width": selector.width,
+                "queries": len(data),
+                **section.model_dump(exclude=watching),
+            },
+            parts={"selector": selector, "optimizer": self.optimizer},
+            mend="go on with the settings and data it was begun with, or start a new run",
+        )
+
+    def restore(self) -> None:
+        """Take over the saved state, if there is one. Raises DataError for one of another shape."""
+        self.step = self._state.restore({"step": self.step})["step"]
+
+    def save(self) -> None:
+        """Everything the rest of the training depends on."""
+        self._state.save({"step": self.step})
+
+    # ------------------------------------------------------------ a step
+
+    def update(self) -> SelectorStep:
+        """One step; says what it saw. Whatever `ask` raises comes before anything has changed. Raises DataError where
+        the loss grows beyond bounds."""
+        supervised = self.step < self.section.supervised_steps
+        batch = self._data.batch(self._numbers())
+        log_probabilities = self.selector(batch.query_emb, batch.cand_emb)
+        group = recorded(batch, log_probabilities)
+        if not supervised and self.section.rollouts:
+            group = self._with_rollouts(batch, log_probabilities, group)
+        loss = supervised_loss(group) if supervised else policy_gradient_loss(group)
+        rate = self.section.learning_rate if supervised else self.section.policy_learning_rate
+        for parameters in self.optimizer.param_groups:
+            parameters["lr"] = rate
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(self.selector.parameters(), self.section.grad_clip)
+        if not bool(torch.isfinite(loss) & torch.isfinite(norm)):
+            raise DataError(
+                what="the selector's training grew beyond bounds", where="selector.learning_rate",
+                mend="lower it, and start a new run",
+            )  # fmt: skip
+        self.optimizer.step()
+        self.step += 1
+        taught = group.mask.any(-1)
+        return SelectorStep(
+            step=self.step,
+            steps=self.steps,
+            phase=SUPERVISED if supervised else POLICY_GRADIENT,
+            loss=float(loss.detach()),
+            expected_score=float(group.expected_score().detach()[taught].mean()) if taught.any() else 0.0,
+            gradient_norm=float(norm),
+            pairs=int(group.mask.sum()),
+            drawn=group.drawn * len(batch.query_ids),
+        )
+
+    def _numbers(self) -> list[int]:
+        """Every query once an epoch, in an order drawn for the epoch."""
+        count = len(self._data)
+        size = min(self.section.batch_size, count)
+        places = [divmod(place, count) for place in range(self.step * size, (self.step + 1) * size)]
+        orders = {
+            epoch: generator(self._run_seed, STAGE, "order", epoch).permutation(count)
+            for epoch in {epoch for epoch, _ in places}
+        }
+        return [int(orders[epoch][offset]) for epoch, offset in places]
+
+    def _with_rollouts(self, batch: BeamBatch, log_probabilities: Tensor, group: Group) -> Group:
+        """The group and pairs drawn from the policy, none of them twice, asked now."""
+        drawn = self._draw(batch, log_probabilities.detach(), group.mask)
+        asks = [
+            VQAAsk(query_id, (int(pool[first]), int(pool[last])))
+            for query_id, pool, pairs in zip(batch.query_ids, batch.pools, drawn.tolist(), strict=True)
+            for first, last in pairs
+        ]
+        scores = [one.score for one in self._ask(asks)]
+        shape = drawn.shape[:2]
+        mask = torch.tensor([score is not None for score in scores]).reshape(shape)
+        return Group(
+            torch.cat([group.log_probability, pairs_log_probability(log_probabilities, drawn)], 1),
+            torch.cat([group.score, torch.tensor([score or 0.0 for score in scores]).reshape(shape)], 1),
+            torch.cat([group.mask, mask], 1),
+            drawn=shape[1],
+        )
+
+    def _draw(self, batch: BeamBatch, log_probabilities: Tensor, mask: Tensor) -> Tensor:
+        """Pairs [B, rollouts, 2] that are not recorded: the largest of log-probability plus Gumbel noise, which is a
+        draw without replacement (Kool et al. 2019)."""
+        size = log_probabilities.shape[-1]
+        noise = np.stack(
+            [
+                generator(self._run_seed, STAGE, f"rollouts {name}", self.step).gumbel(size=(size, size))
+                for name in batch.query_ids
+            ]
+        )
+        keys = log_probabilities.double() + torch.from_numpy(noise)
+        query, place = mask.nonzero(as_tuple=True)
+        first, last = batch.beam_labels[query, place].unbind(-1)
+        keys[query, first, last] = float("-inf")
+        best = keys.flatten(1).topk(self.section.rollouts).indices
+        return torch.stack([best // size, best % size], dim=-1)
+
+
+def recorded(batch: BeamBatch, log_probabilities: Tensor) -> Group:
+    """The trajectories of the data, each once, without those that point to one candidate twice: none of these can be
+    picked."""
+    labels = batch.beam_labels
+    code = labels[..., 0] * log_probabilities.shape[-1] + labels[..., 1]
+    same = (code[:, :, None] == code[:, None, :]) & batch.beam_mask[:, None, :]
+    again = same.tril(-1).any(-1)
+    mask = batch.beam_mask & (labels[..., 0] != labels[..., 1]) & ~again
+    found = pairs_log_probability(log_probabilities, labels).masked_fill(~mask, _IMPOSSIBLE)
+    return Group(found, batch.beam_scores, mask)

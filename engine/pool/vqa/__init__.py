@@ -1,0 +1,1 @@
+"""The model that answers questions about images, and how its answers are scored."""

@@ -1,0 +1,149 @@
+"""Follows conversations turn by turn: the state after each, for each memory mode (spec SLSM, the controller)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.events import ConversationOpened, StateChange, StateItem, StateUpdated
+from engine.run.keyed_records import KeyedRecords
+from engine.run.stage import StageContext
+from engine.servers.side_by_side import for_each_side_by_side
+from engine.servers.spent import Spent
+from engine.slsm.controllers.controller import Controller, Update
+from engine.slsm.controllers.diff import StateDiff, apply_diff, flat_changes, gate_facts_by_evidence
+from engine.slsm.records import StateKey, StateRecord
+from engine.slsm.state import KINDS, FlatState, Item, MemoryMode, SemanticState, State, empty_state
+from engine.slsm.turns import Conversation, Turn
+
+Job = tuple[Conversation, MemoryMode, int]
+"""Conversation, memory mode, turn."""
+
+
+class Following:
+    """States of conversations. A turn whose state is known is not analysed again."""
+
+    def __init__(
+        self, context: StageContext, controller: Controller, states: KeyedRecords[StateKey, StateRecord]
+    ) -> None:
+        self.context = context
+        self.section = context.config.slsm
+        self.controller = controller
+        self.states = states
+
+    def follow(self, conversations: Sequence[Conversation], modes: Sequence[MemoryMode]) -> None:
+        """Analyse every turn of all of them; the first turns of all come before their second ones."""
+        for conversation in conversations:
+            turns = [
+                [turn.user] + ([] if turn.assistant is None else [turn.assistant])
+                for turn in conversation.turns
+            ]
+            self.context.emit(
+                ConversationOpened(conversation_id=conversation.id, axis=conversation.axis, turns=turns)
+            )
+        for number in range(max((len(conversation.turns) for conversation in conversations), default=0)):
+            jobs: list[Job] = []
+            for conversation in conversations:
+                for mode in modes if number < len(conversation.turns) else ():
+                    known = self.states.get((conversation.id, mode, number))
+                    if known is None:
+                        jobs.append((conversation, mode, number))
+                    else:
+                        self.context.emit(known.event)
+            for_each_side_by_side(
+                self._update, jobs, self.section.concurrency, self._record, self.context.checkpoint
+            )
+
+    def state(self, conversation: Conversation, mode: MemoryMode, turn: int | None = None) -> State:
+        """The state after `turn`; after the last one where none is given."""
+        number = len(conversation.turns) - 1 if turn is None else turn
+        return empty_state(mode) if number < 0 else self.states[conversation.id, mode, number].restored()
+
+    def cost(self, conversation: Conversation, mode: MemoryMode) -> Spent:
+        """What following it cost; a turn counts as one call, however often a server was asked."""
+        total = Spent()
+        for number in range(len(conversation.turns)):
+            event = self.states[conversation.id, mode, number].event
+            total += Spent(1, event.tokens, event.cost)
+        return total
+
+    def failures(self) -> int:
+        """Turns at which the state before had to stand."""
+        return sum(bool(record.event.failure) for record in self.states.values())
+
+    def _update(self, job: Job) -> Update:
+        conversation, mode, number = job
+        before = self.state(conversation, mode, number - 1)
+        found = self.controller.update(before, conversation.turns[: number + 1])
+        if self.section.gate_facts_by_evidence:
+            return gated(before, found, conversation.turns[number])
+        return found
+
+    def _record(self, job: Job, update: Update) -> None:
+        conversation, mode, number = job
+        event = state_event(conversation.id, mode, number, self.state(conversation, mode, number - 1), update)
+        self.context.emit(event)
+        self.states.add(
+            StateRecord(
+                conversation_id=conversation.id,
+                memory_mode=mode,
+                turn=number,
+                state=update.state.model_dump(mode="json"),
+                event=event,
+            )
+        )
+
+
+def gated(before: State, update: Update, turn: Turn) -> Update:
+    """The update without what its turn does not say."""
+    if update.diff is None or not isinstance(before, SemanticState):
+        return update
+    diff = gate_facts_by_evidence(update.diff, turn.text)
+    return Update(apply_diff(before, diff), diff, update.failure, update.spent)
+
+
+def state_event(key: str, mode: str, number: int, before: State, update: Update) -> StateUpdated:
+    """What is told of an update."""
+    state, cost = update.state, update.spent
+    diff = update.diff or StateDiff()
+    new, gone = ([], [])
+    if isinstance(state, FlatState) and isinstance(before, FlatState):
+        new, gone = flat_changes(before, state)
+    return StateUpdated(
+        conversation_id=key,
+        memory_mode=mode,
+        turn=number,
+        plan_mode=state.plan.mode,
+        reasons=list(state.plan.reasons),
+        items=_items(state),
+        changes=[
+            StateChange(
+                operation=change.operation,
+                item=_item(change.kind, change.item),
+                before=change.before.text if change.before is not None else "",
+                before_status=getattr(change.before, "status", ""),
+                why=change.why,
+            )
+            for change in diff.changes
+        ],
+        gated=[_item("", item) for item in diff.gated],
+        memory_text=state.memory_text if isinstance(state, FlatState) else "",
+        new_text=new,
+        gone_text=gone,
+        mismatch=isinstance(state, FlatState) and state.mismatch,
+        failure=update.failure,
+        calls=cost.calls,
+        tokens=cost.tokens,
+        cost=cost.cost,
+    )
+
+
+def _items(state: State) -> list[StateItem]:
+    if not isinstance(state, SemanticState):
+        return []
+    return [_item(kind, item) for kind in KINDS for item in state.items(kind)]
+
+
+def _item(kind: str, item: Item) -> StateItem:
+    return StateItem(
+        kind=kind, id=item.id, text=item.text, status=getattr(item, "status", ""), evidence=item.evidence
+    )

@@ -1,0 +1,63 @@
+"""A language model as judge of an answer, asked MultiChallenge's target question."""
+
+from __future__ import annotations
+
+from engine.servers.client import OpenAIClient, ServerFailed
+from engine.servers.completion import Unusable, json_object
+from engine.servers.request_form import Message, Schema
+from engine.servers.spent import Spent
+from engine.slsm.judges.judge import JudgeFailed, JudgeUnreachable, Verdict
+from engine.slsm.multichallenge import Criterion
+
+_SYSTEM = """\
+You are given the last answer of an assistant in a conversation, and a question about this answer. Answer the question \
+from the answer's text alone. Reply with a JSON object: "reasoning", one or two sentences, and "verdict", YES or NO."""
+
+_USER = """\
+The assistant's answer:
+{answer}
+
+The question:
+{question}"""
+
+SCHEMA: Schema = {
+    "name": "verdict",
+    "schema": {
+        "type": "object",
+        "properties": {"reasoning": {"type": "string"}, "verdict": {"type": "string", "enum": ["YES", "NO"]}},
+        "required": ["reasoning", "verdict"],
+        "additionalProperties": False,
+    },
+}
+
+
+class OpenAIJudge:
+    """Asks once; retrying is its caller's."""
+
+    def __init__(self, client: OpenAIClient, model: str) -> None:
+        self.name = model
+        self._client = client
+
+    def judge(self, criterion: Criterion, answer: str) -> Verdict:
+        user = _USER.format(answer=answer, question=criterion.target_question)
+        messages: list[Message] = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": user}]
+        try:
+            reply = self._client.complete(messages, SCHEMA)
+        except ServerFailed as error:
+            raise _failed(error.what, self.name, error.spent, JudgeUnreachable) from None
+        try:
+            found = json_object(reply)
+        except Unusable as error:
+            raise _failed(f"no verdict: {error}", self.name, reply.spent) from None
+        verdict, reasoning = str(found.get("verdict")).strip().upper(), found.get("reasoning")
+        if verdict not in ("YES", "NO") or not isinstance(reasoning, str):
+            raise _failed("the verdict is no object with `reasoning` and `verdict`", self.name, reply.spent)
+        return Verdict(verdict == criterion.pass_criteria, f"{verdict}: {reasoning}", reply.spent)
+
+
+def _failed(what: str, name: str, spent: Spent, kind: type[JudgeFailed] = JudgeFailed) -> JudgeFailed:
+    error = kind(
+        what=what, where=f"slsm.judge: {name}", mend="check the judge's server and model, then resume"
+    )
+    error.spent = spent
+    return error

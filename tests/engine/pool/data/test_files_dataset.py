@@ -1,0 +1,297 @@
+"""Files of one's own: VQAv2 JSON, .npy and .pt embeddings, and the whole stage on them behind a real server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from engine.config.config import Config
+from engine.config.file import load_config
+from engine.config.pool import PoolFilesSection
+from engine.errors import ConfigError, DataError
+from engine.events import Event, PoolQueryDone, PoolTotals
+from engine.pool import layout
+from engine.pool.data.embedding_table import read_embeddings
+from engine.pool.data.files_dataset import FilesDataset
+from engine.pool.data.records import POOL_SIZE, read_rl_data
+from engine.pool.data.vqa_files import VQAQuestion, read_vqa
+from engine.pool.from_config import make_dataset
+from engine.pool.pool_stage import BuildPools
+from engine.run.gate import StopRequested
+from engine.run.stage import StageContext
+from tests.engine.pool.vqa_folder import answer_of, write_folder, write_questions, write_rl
+from tests.misbehaving_server import misbehaving_server
+
+CONFIGS = Path(__file__).resolve().parents[4] / "configs"
+
+
+def dataset(files: dict[str, Any], **changes: Any) -> FilesDataset:
+    return FilesDataset(PoolFilesSection.model_validate(files | changes), seed=0)
+
+
+def test_everything_about_queries_and_demonstrations(tmp_path: Path):
+    found = dataset(write_folder(tmp_path))
+    assert found.splits == {"train": ["0", "1", "2", "3", "4", "5"], "heldout": ["500", "501"]}
+    assert found.query_ids == [*found.splits["train"], *found.splits["heldout"]]
+    assert isinstance(found.embeddings, np.memmap) and found.embeddings.shape == (120, 6)
+    assert found.question("2") == "What colour is thing 2?"
+    assert found.annotations("2") == [answer_of(2)] * 8 + ["grey"] * 2
+    assert found.demonstration(4) == ("What colour is thing 1004?", answer_of(1004))
+    assert list(found.own_rows("0")) == [2] and list(found.own_rows("1")) == []
+    assert found.image(4) is None and found.query_image("0") is None
+
+
+def test_images_follow_the_pattern(tmp_path: Path):
+    files = write_folder(tmp_path)
+    files["demonstrations"]["images"] = f"{tmp_path}/COCO_train2014_{{image_id:012d}}.jpg"
+    assert dataset(files).image(4) == tmp_path / "COCO_train2014_000000001004.jpg"
+    files["demonstrations"]["images"] = "{image}.jpg"
+    with pytest.raises(ConfigError, match=r"pool\.files\.demonstrations\.images.*\{image\}"):
+        dataset(files)
+
+
+def test_queries_that_are_the_demonstrations_themselves(tmp_path: Path):
+    """Every row is its own query's, and the share held out does not depend on the other queries."""
+    files = {"demonstrations": write_folder(tmp_path)["demonstrations"]}
+    found = dataset(files)
+    assert sorted(map(int, found.query_ids)) == list(range(1000, 1120))
+    assert 10 < len(found.splits["heldout"]) < 40
+    assert list(found.own_rows("1007")) == [7]
+    fewer = dataset({"demonstrations": write_questions(tmp_path, "few", list(range(1000, 1050)), [1] * 50)})
+    assert fewer.splits["heldout"] == [name for name in found.splits["heldout"] if int(name) < 1050]
+    assert list(fewer.own_rows("1007")) == list(range(50)), "all show one image"
+    by_row = dataset(files, query_id="row")
+    assert by_row.question("7") == "What colour is thing 1007?"
+
+
+def test_the_same_query_on_both_sides_is_named(tmp_path: Path):
+    files = write_folder(tmp_path)
+    with pytest.raises(DataError, match="query 0 is both trained on and held out"):
+        dataset(files, heldout=files["queries"])
+
+
+def test_embeddings_of_another_width_are_named(tmp_path: Path):
+    files = write_folder(tmp_path)
+    np.save(tmp_path / "queries.npy", np.zeros((6, 5), np.float32))
+    with pytest.raises(DataError, match="5 and of 6 dimensions"):
+        dataset(files)
+
+
+# ---------------------------------------------------------------- single files
+
+
+def asked(count: int, first: int = 0, images: int = 900) -> list[VQAQuestion]:
+    """Questions `first`, ... about images `images`, ..."""
+    return [VQAQuestion(str(first + n), images + n, "?", ()) for n in range(count)]
+
+
+def test_a_tensor_file_is_read_without_running_code(tmp_path: Path):
+    tensor = torch.arange(12, dtype=torch.bfloat16).reshape(4, 3)
+    torch.save(tensor, tmp_path / "table.pt")
+    assert read_embeddings(tmp_path / "table.pt", asked(4)).tolist() == tensor.tolist()
+    torch.save([tensor], tmp_path / "table.pt")
+    with pytest.raises(DataError, match="holds list, not a tensor"):
+        read_embeddings(tmp_path / "table.pt", asked(4))
+    torch.save({"path": Path("x")}, tmp_path / "table.pt")
+    with pytest.raises(DataError, match="no tensor"):
+        read_embeddings(tmp_path / "table.pt", asked(4))
+    np.save(tmp_path / "table.npy", np.array([Path("x")], dtype=object))
+    with pytest.raises(DataError, match="no array"):
+        read_embeddings(tmp_path / "table.npy", asked(1))
+
+
+def save_with_ids(path: Path, table: np.ndarray, ids: list[int]) -> None:
+    """As people write them, under names of their own."""
+    if path.suffix == ".pt":
+        torch.save({"clip": torch.from_numpy(table), "image_ids": ids}, path)
+    elif path.suffix == ".safetensors":
+        save_file({"features": torch.from_numpy(table).half(), "ids": torch.tensor(ids)}, path)
+    elif path.suffix == ".npz":
+        np.savez(path, embeddings=table, question_id=np.array(ids))
+    else:
+        np.save(path, table)
+        path.with_suffix(".ids.json").write_text(json.dumps([str(one) for one in ids]))
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".pt", ".safetensors"])
+@pytest.mark.parametrize("named", ["questions", "images"])
+def test_rows_are_picked_by_id(tmp_path: Path, suffix: str, named: str):
+    """In any order, more than are wanted; ids of questions, or of images that several questions share."""
+    questions = asked(3, first=10) if named == "questions" else [*asked(2), *asked(1, first=2, images=901)]
+    ids = [12, 99, 10, 11] if named == "questions" else [901, 7, 900]
+    table = np.arange(len(ids) * 2, dtype=np.float32).reshape(-1, 2)
+    save_with_ids(tmp_path / f"t{suffix}", table, ids)
+    rows = [2, 3, 0] if named == "questions" else [2, 0, 0]
+    assert read_embeddings(tmp_path / f"t{suffix}", questions).tolist() == table[rows].tolist()
+
+
+def test_ids_that_do_not_fit_are_told(tmp_path: Path):
+    path, table = tmp_path / "t.npy", np.zeros((3, 2), np.float32)
+    for ids, told in (
+        ([10, 11, 99], "1 of 3 questions have no embedding: neither question 12 nor its image 902"),
+        ([10, 11, 11], "the id 11 is there twice"),
+        ([10, 11], "2 ids for 3 rows"),
+        ([10, 11, None], "neither numbers nor texts"),
+    ):
+        np.save(path, table)
+        (tmp_path / "t.ids.json").write_text(json.dumps(ids))
+        with pytest.raises(DataError, match=told):
+            read_embeddings(path, asked(3, first=10))
+    (tmp_path / "t.ids.json").write_text("[10")
+    with pytest.raises(DataError, match=r"no JSON.*t\.ids\.json"):
+        read_embeddings(path, asked(3, first=10))
+
+
+def test_files_without_one_table_are_told(tmp_path: Path):
+    table = torch.zeros(3, 2)
+    save_file({"image": table, "text": table.clone()}, tmp_path / "two.safetensors")
+    with pytest.raises(DataError, match="holds image, text: not one table"):
+        read_embeddings(tmp_path / "two.safetensors", asked(3))
+    (tmp_path / "two.safetensors").write_bytes(b"garbage")
+    with pytest.raises(DataError, match="no safetensors file"):
+        read_embeddings(tmp_path / "two.safetensors", asked(3))
+    torch.save({}, tmp_path / "none.pt")
+    with pytest.raises(DataError, match="holds nothing"):
+        read_embeddings(tmp_path / "none.pt", asked(3))
+
+
+def test_archives_are_read_as_they_come(tmp_path: Path):
+    """OK-VQA's hold a file of the same name, VQAv2's one of another; a Mac adds files of its own."""
+    files = write_questions(tmp_path, "some", list(range(4)), list(range(4)))
+    questions, annotations = Path(files["questions"]), Path(files["annotations"])
+    whole = read_vqa(questions, annotations)
+    for path in (questions, annotations):
+        with ZipFile(f"{path}.zip", "w") as archive:
+            archive.write(path, f"v2_{path.name}")
+            archive.writestr(f"__MACOSX/._{path.name}", "x")
+        path.unlink()
+    assert read_vqa(questions, annotations) == whole
+    assert read_vqa(Path(f"{questions}.zip"), Path(f"{annotations}.zip")) == whole
+    Path(f"{questions}.zip").write_bytes(b"PK and no more")
+    with pytest.raises(DataError, match="cannot be unpacked"):
+        read_vqa(questions, annotations)
+    with ZipFile(f"{questions}.zip", "w") as archive:
+        archive.writestr("read.me", "x")
+    with pytest.raises(DataError, match="0 JSON files"):
+        read_vqa(questions, annotations)
+
+
+@pytest.mark.parametrize(
+    ("array", "named"),
+    [
+        (np.zeros((4, 3), np.int64), "int64 of shape"),
+        (np.zeros(4, np.float32), "float32 of shape .4."),
+        (np.zeros((5, 3), np.float32), "5 rows of embeddings for 4 questions"),
+        (None, "no array"),
+    ],
+)
+def test_tables_that_are_none_are_named(tmp_path: Path, array: np.ndarray | None, named: str):
+    path = tmp_path / "table.npy"
+    if array is None:
+        path.write_bytes(b"\x93NUMPY torn")
+    else:
+        np.save(path, array)
+    with pytest.raises(DataError, match=named):
+        read_embeddings(path, asked(4))
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda q, a: q["questions"].append(q["questions"][0]), "question_id 0 stands there twice"),
+        (lambda q, a: a["annotations"].append(a["annotations"][0]), "question 0 is annotated twice"),
+        (lambda q, a: a["annotations"].pop(), "question 3 has 0 answers"),
+        (lambda q, a: a["annotations"][1]["answers"].clear(), "question 1 has 0 answers"),
+        (lambda q, a: q["questions"][2].pop("image_id"), r"image_id.*questions\[2\]"),
+        (
+            lambda q, a: a["annotations"][1]["answers"].append({"answer": 5}),
+            r"annotations\[1\]\.answers\[10\]",
+        ),
+        (lambda q, a: q["questions"].clear(), "no questions"),
+    ],
+)
+def test_question_files_that_are_none_are_named(tmp_path: Path, change: Any, named: str):
+    files = write_questions(tmp_path, "some", list(range(4)), list(range(4)))
+    paths = Path(files["questions"]), Path(files["annotations"])
+    questions, annotations = (json.loads(path.read_text()) for path in paths)
+    change(questions, annotations)
+    for path, content in zip(paths, (questions, annotations), strict=True):
+        path.write_text(json.dumps(content))
+    with pytest.raises(DataError, match=named):
+        read_vqa(*paths)
+
+
+# ---------------------------------------------------------------- the whole stage
+
+
+def copied(body: dict[str, Any]) -> str:
+    """A model that repeats what the last demonstration answered."""
+    return [message["content"] for message in body["messages"] if message["role"] == "assistant"][-1]
+
+
+def config(folder: Path, url: str) -> Config:
+    pool = {
+        "dataset": "files",
+        "files": write_folder(folder),
+        "rl_data": write_rl(folder),
+        "vqa": {"kind": "openai", "openai": {"base_url": url, "api_key_env": "none", "price_prompt": 1.0}},
+        "max_eval_pairs": 12,
+        "batch_size": 4,
+        "enough_positives": 3,
+    }
+    return Config.model_validate({"pool": pool})
+
+
+def test_the_stage_on_files_behind_a_server(tmp_path: Path):
+    """Stopped twice on the way; only replies that were under way are asked for again."""
+    events: list[Event] = []
+    stops = 0
+    with misbehaving_server(copied) as server:
+        settings = config(tmp_path, server.url)
+        for allowed in (7, 15, 1000):
+
+            def checkpoint(allowed: int = allowed) -> None:
+                if len(server.requests) >= allowed:
+                    raise StopRequested
+
+            context = StageContext("pool", settings, tmp_path, events.append, checkpoint, None)  # type: ignore[arg-type]
+            try:
+                BuildPools().run(context)
+            except StopRequested:
+                stops += 1
+        requests = [json.dumps(request["messages"]) for request in server.requests]
+    lines = [json.loads(line) for line in layout.evaluated(tmp_path).read_text().splitlines()]
+    assert stops == 2
+    assert len({(line["query_id"], *line["pair"]) for line in lines}) == len(lines)
+    assert len(requests) - len(set(requests)) <= 2 * settings.pool.batch_size
+    final, (found,) = read_rl_data(layout.rl_data(tmp_path)), [e for e in events if isinstance(e, PoolTotals)]
+    assert list(final) == ["0", "1", "2", "3", "4"]
+    assert found.left_out == {"embedding not finite": 1} and found.heldout == 2
+    assert found.before.positive == 0 and found.after.positive == 5
+    assert found.calls == len(lines) and found.model == settings.pool.vqa.openai.model
+    for query in final.values():
+        assert len(set(query.candidate_pool_indices)) == POOL_SIZE and 9 not in query.candidate_pool_indices
+        assert len(query.pointer_candidates) == 12
+    assert 2 not in final["0"].candidate_pool_indices, "the query's own image"
+    assert not any(line["query_id"] == "0" and 2 in line["pair"] for line in lines)
+    done = {event.query_id: event for event in events if isinstance(event, PoolQueryDone)}
+    for event in done.values():
+        for one in event.trajectories:
+            if one.answer:
+                assert one.answer == answer_of(1000 + one.pair[1])
+                assert (one.score == 1) == (one.answer == answer_of(int(event.query_id)))
+
+
+def test_the_configuration_for_ok_vqa_is_valid_and_names_the_first_missing_file():
+    found = load_config(CONFIGS / "pool_okvqa.yaml")
+    files = found.pool.files
+    assert files.demonstrations is not None and files.queries is None and files.heldout is not None
+    with pytest.raises(DataError, match=r"OpenEnded_mscoco_train2014_questions\.json"):
+        make_dataset(found)

@@ -1,0 +1,155 @@
+"""RL data files: what is read comes back, and what cannot be meant is named."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engine.errors import DataError
+from engine.pool.data.records import (
+    RLData,
+    RLQueryData,
+    global_to_local,
+    local_to_global,
+    read_rl_data,
+    write_rl_data,
+)
+from tests.engine.pool.rl_data import ROWS, queries
+
+
+def trajectory(**changes: Any) -> dict[str, Any]:
+    usual = {
+        "pointer": [1, 2], "pointer_global": [12, 13], "vqa_correct": 1, "vqa_acc_score": 0.6, "gen_method": "beam",
+        "beam_score": -0.25, "logprob_score": -3.5, "eval_failed": False,
+    }  # fmt: skip
+    return usual | changes
+
+
+def query(**changes: Any) -> dict[str, Any]:
+    usual = {
+        "query_id": 123,
+        "candidate_pool_indices": [11, 12, 13],
+        "pointer_candidates": [trajectory()],
+        "question": "what is it?",
+    }
+    return usual | changes
+
+
+def read(folder: Path, content: Any, table_size: int | None = None) -> RLData:
+    path = folder / "rl_data.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return read_rl_data(path, table_size)
+
+
+def test_a_file_comes_back_with_every_field_it_had(tmp_path: Path):
+    content = {"_meta": {"made": "by hand"}, "123": query()}
+    data = read(tmp_path, content)
+    write_rl_data(tmp_path / "again.json", data)
+    assert json.loads((tmp_path / "again.json").read_text()) == {
+        "_meta": {"made": "by hand"},
+        "123": query(query_id="123"),
+    }
+    assert list(data) == ["123"] and data.notes == {"_meta": {"made": "by hand"}}
+
+
+def test_candidate_pool_ids_is_another_name(tmp_path: Path):
+    record = query()
+    record["candidate_pool_ids"] = record.pop("candidate_pool_indices")
+    assert read(tmp_path, {"123": record})["123"].candidate_pool_indices == [11, 12, 13]
+    with pytest.raises(DataError, match="not the same"):
+        read(tmp_path, {"123": query(candidate_pool_ids=[1, 2, 3])})
+
+
+def test_a_list_of_queries_is_read_too(tmp_path: Path):
+    assert list(read(tmp_path, [query(), query(query_id="b")])) == ["123", "b"]
+    with pytest.raises(DataError, match=r"this id stands there twice.*query 123"):
+        read(tmp_path, [query(), query()])
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"candidate_pool_indices": [11, -2, 13]}, r"query 123.*candidate_pool_indices\[1\] is -2"),
+        ({"candidate_pool_indices": [11, 12, 999]}, r"query 123.*\[2\] is 999.*100 rows"),
+        ({"candidate_pool_indices": [11, 1.5, 13]}, r"query 123.*is 1.5"),
+        ({"candidate_pool_indices": "all"}, "query 123.*'all'"),
+        ({"query_id": 5}, "query_id is 5, its key is '123'"),
+        ({"pointer_candidates": None}, "query 123.*pointer_candidates is None"),
+        ({"pointer_candidates": [trajectory(), trajectory(pointer=[0, 3])]}, r"trajectory 1.*\[0, 3\].*pool of 3"),
+        ({"pointer_candidates": [trajectory(pointer=[-1, 0])]}, r"trajectory 0.*\[-1, 0\] leaves"),
+        ({"pointer_candidates": [trajectory(pointer=[1, 2, 0])]}, r"trajectory 0.*\[1, 2, 0\].*2 whole"),
+        ({"pointer_candidates": [trajectory(pointer=[True, 2])]}, "trajectory 0.*True"),
+        ({"pointer_candidates": [trajectory(pointer_global=[12, 11])]}, r"rows \[12, 13\].*\[12, 11\]"),
+        ({"pointer_candidates": [trajectory(vqa_acc_score=1.2)]}, "trajectory 0.*vqa_acc_score is 1.2"),
+        ({"pointer_candidates": [trajectory(vqa_acc_score=float("nan"))]}, "vqa_acc_score is nan"),
+        ({"pointer_candidates": [trajectory(vqa_correct=2)]}, "vqa_correct is 2"),
+        ({"pointer_candidates": [trajectory(gen_method=None)]}, "gen_method is None"),
+        ({"pointer_candidates": ["beam"]}, "trajectory 0.*'beam'"),
+    ],
+)  # fmt: skip
+def test_errors_name_query_trajectory_and_value(tmp_path: Path, changes: dict[str, Any], named: str):
+    with pytest.raises(DataError) as caught:
+        read(tmp_path, {"123": query(**changes)}, table_size=100)
+    assert str(tmp_path / "rl_data.json") in str(caught.value)
+    assert re.search(named, f"{caught.value.where}: {caught.value.what}"), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        ("{", "no JSON"),
+        ('"text"', "found 'text', expected an object"),
+        ("[" * 100_000, "no JSON"),
+        ('{"1": {}, "1": {}}', "'1' stands twice"),
+        ({"1": {"pointer_candidates": []}}, "candidate_pool_ids"),
+        ({"1": 5}, "query 1"),
+        ([{"candidate_pool_indices": []}], "query_id is None"),
+    ],
+)
+def test_files_that_are_none_are_named(tmp_path: Path, content: Any, named: str):
+    with pytest.raises(DataError, match=named):
+        read(tmp_path, content)
+
+
+def test_a_missing_file_is_named(tmp_path: Path):
+    with pytest.raises(DataError, match=r"nowhere\.json"):
+        read_rl_data(tmp_path / "nowhere.json")
+
+
+def test_what_was_never_scored_needs_no_score(tmp_path: Path):
+    failed = trajectory(eval_failed=True, vqa_acc_score=None, vqa_correct=None)
+    (found,) = read(tmp_path, {"123": query(pointer_candidates=[failed])})["123"].pointer_candidates
+    assert found.failed and found.vqa_acc_score == 0.0
+
+
+def test_pythons_nan_in_unknown_fields_becomes_null(tmp_path: Path):
+    content = {"123": query(pointer_candidates=[trajectory(beam_score=float("-inf"))])}
+    write_rl_data(tmp_path / "again.json", read(tmp_path, content))
+    again = json.loads((tmp_path / "again.json").read_text(), parse_constant=lambda name: pytest.fail(name))
+    assert again["123"]["pointer_candidates"][0]["beam_score"] is None
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(first=queries("1"), second=queries("2", sizes=(1, 6)))
+def test_any_data_is_read_as_it_was_written(tmp_path: Path, first: RLQueryData, second: RLQueryData):
+    data = RLData({"1": first, "2": second}, {"_note": [1]})
+    write_rl_data(tmp_path / "data.json", data)
+    again = read_rl_data(tmp_path / "data.json", table_size=ROWS)
+    assert again == data and again.notes == data.notes
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1, unique=True))
+def test_local_and_global_are_inverse(pool: list[int]):
+    for place, row in enumerate(pool):
+        assert global_to_local(local_to_global(place, pool), pool) == place
+        assert local_to_global(global_to_local(row, pool), pool) == row
+    with pytest.raises(DataError, match="not in a pool"):
+        local_to_global(len(pool), pool)
+    with pytest.raises(DataError, match="not in the pool"):
+        global_to_local(-1, pool)

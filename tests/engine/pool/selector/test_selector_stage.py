@@ -1,0 +1,225 @@
+"""The stages pool and selector together: files, events, stops, kills, bad input."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+
+from engine.config.config import Config
+from engine.config.stages import STAGES
+from engine.errors import DataError
+from engine.events import (
+    Event,
+    PoolThumbnails,
+    SelectorCompared,
+    SelectorPicked,
+    SelectorStep,
+    StageFinished,
+    StageStarted,
+    decode,
+    encode,
+)
+from engine.pool import layout
+from engine.pool.data.digits import DigitsDataset
+from engine.pool.pool_stage import BuildPools
+from engine.pool.selector import layout as selector_layout
+from engine.pool.selector.selector_stage import TrainSelector
+from engine.run.gate import StopRequested
+from engine.run.registry import resolve_stage
+from engine.run.stage import StageContext
+from tests.kill_and_resume import SMALL_SELECTOR, artefacts, prepared, run_killed, run_whole
+from tests.run_stage import run_stage
+
+SMALL = {name: yaml.safe_load(value) for name, value in (line.split("=", 1) for line in SMALL_SELECTOR[1:])}
+STEPS = 48
+
+
+def small_config(**changes: Any) -> Config:
+    return Config.model_validate(SMALL | {"selector": SMALL["selector"] | changes})
+
+
+@pytest.fixture(scope="module")
+def pools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pools")
+    run_stage(BuildPools(), small_config(), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(pools: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event]]:
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    shutil.copytree(pools, folder)
+    return folder, run_stage(TrainSelector(), small_config(), folder)
+
+
+@pytest.fixture
+def folder(pools: Path, tmp_path: Path) -> Path:
+    """A run directory of its own with the same pools."""
+    shutil.copytree(pools, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def of_type(events: list[Event], kind: type[Any]) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_the_stage_is_known_by_its_name() -> None:
+    assert isinstance(resolve_stage("selector"), TrainSelector) and STAGES["selector"].needs == ("pool",)
+
+
+def test_the_curve_is_told_and_kept(whole: tuple[Path, list[Event]]) -> None:
+    folder, events = whole
+    steps: list[SelectorStep] = of_type(events, SelectorStep)
+    log = lines(selector_layout.training_log(folder))
+    assert (
+        [step.step for step in steps]
+        == [line["step"] for line in log]
+        == [5, 10, 12, 15, 20, 24, 25, 30, 35, 36, 40, 45, 48]
+    )
+    assert [step.loss for step in steps] == [line["loss"] for line in log]
+    looked = [step.step for step in steps if step.heldout_accuracy is not None]
+    assert looked == [12, 24, 36, 48]
+    assert of_type(events, StageStarted)[0] == StageStarted(total=STEPS, done=0, unit="steps")
+
+
+def test_figures_are_those_of_the_picks(whole: tuple[Path, list[Event]]) -> None:
+    """Table, events and picks tell the same, and the last look at the held-out queries is the selector's row."""
+    folder, events = whole
+    rows = {row.method: row for row in of_type(events, SelectorCompared)}
+    assert list(rows) == ["random", "rices", "oracle", "selector"]
+    table = {
+        row["method"]: row
+        for row in csv.DictReader(io.StringIO(selector_layout.comparison(folder).read_text()))
+    }
+    picked: list[SelectorPicked] = of_type(events, SelectorPicked)
+    assert len(picked) == 8 == len(lines(selector_layout.picks(folder)))
+    for method, row in rows.items():
+        assert float(table[method]["accuracy"]) == row.accuracy and int(table[method]["n"]) == row.n == 8
+        by_query = [[pick.score for pick in one.picks if pick.method == method] for one in picked]
+        assert {len(scores) for scores in by_query} == {4 if method == "random" else 1}
+        means = [sum(score or 0 for score in scores) / len(scores) for scores in by_query]
+        assert row.accuracy == pytest.approx(sum(means) / 8)
+        assert row.low <= row.accuracy <= row.high <= 1
+    assert all(rows["oracle"].accuracy >= row.accuracy for row in rows.values())
+    assert rows["rices"].difference is None and rows["selector"].p is not None
+    assert of_type(events, SelectorStep)[-1].heldout_accuracy == pytest.approx(rows["selector"].accuracy)
+
+
+def test_picks_point_into_their_pools_and_can_be_drawn(whole: tuple[Path, list[Event]]) -> None:
+    _, events = whole
+    dataset = DigitsDataset(0, train=1, heldout=8)
+    told = {row for event in of_type(events, PoolThumbnails) for row in event.pixels}
+    for one in of_type(events, SelectorPicked):
+        assert len(one.pool) == 64 and sum(one.answers.values()) == 10 and len(one.picture) == 64
+        assert one.question == dataset.question(one.query_id)
+        assert told.issuperset(map(str, one.pool))
+        for pick in one.picks:
+            assert [one.pool[place] for place in pick.pointer] == pick.pair
+            assert (pick.probability is not None) == (pick.method == "selector")
+        assert decode(encode(one)) == one
+
+
+def test_baselines_are_known_before_training(whole: tuple[Path, list[Event]]) -> None:
+    kinds = [type(event) for event in whole[1]]
+    assert kinds.index(SelectorCompared) < kinds.index(SelectorStep)
+    first = of_type(whole[1], SelectorCompared)[:3]
+    assert [row.method for row in first] == ["random", "rices", "oracle"]
+
+
+def test_it_learns(folder: Path) -> None:
+    """On the queries it was taught, the share of probability on fully right trajectories grows."""
+    events = run_stage(TrainSelector(), small_config(supervised_steps=80, policy_steps=80), folder)
+    steps: list[SelectorStep] = of_type(events, SelectorStep)
+    taught = [step.expected_score for step in steps if step.phase == "supervised"]
+    assert sum(taught[-4:]) / 4 > sum(taught[:4]) / 4 + 0.1
+
+
+def test_stopped_anywhere_it_ends_the_same(whole: tuple[Path, list[Event]], folder: Path) -> None:
+    stops, draws = 0, random.Random(1)
+    for _ in range(60):
+        left = [draws.randrange(1, 25)]
+
+        def checkpoint(left: list[int] = left) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise StopRequested
+
+        context = StageContext("selector", small_config(), folder, lambda event: None, checkpoint, None)  # type: ignore[arg-type]
+        try:
+            TrainSelector().run(context)
+        except StopRequested:
+            stops += 1
+        else:
+            break
+    assert 3 <= stops < 59
+    for path in (
+        selector_layout.training_log,
+        selector_layout.picks,
+        selector_layout.comparison,
+        layout.evaluated,
+    ):
+        assert path(folder).read_bytes() == path(whole[0]).read_bytes()
+    one, other = (
+        torch.load(selector_layout.checkpoint(run), weights_only=True) for run in (folder, whole[0])
+    )
+    assert one["step"] == other["step"] == STEPS
+    assert all(torch.equal(one["selector"][name], other["selector"][name]) for name in one["selector"])
+
+
+def test_killed_run_equals_whole_run(tmp_path: Path) -> None:
+    whole = prepared(tmp_path, "whole", SMALL_SELECTOR)
+    seconds = run_whole(whole)
+    killed = prepared(tmp_path, "killed", SMALL_SELECTOR)
+    assert run_killed(killed, seconds, random.Random(8)) > 0
+    assert artefacts(killed) == artefacts(whole)
+    assert "selector/comparison.csv" in artefacts(whole)
+    asked = [(line["query_id"], tuple(line["pair"])) for line in lines(layout.evaluated(killed.path))]
+    assert len(asked) == len(set(asked))
+    events = [decode(line) for line in (killed.path / "events.jsonl").read_bytes().splitlines()]
+    (finished,) = [
+        event for event in events if isinstance(event, StageFinished) and event.stage == "selector"
+    ]
+    assert {"selector", "rices", "random", "oracle", "selector_minus_rices"} <= set(finished.summary)
+    assert all((killed.path / name).is_file() for name in finished.files)
+
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize("path", [layout.rl_data, layout.heldout])
+def test_without_pools_there_is_one_clear_error(folder: Path, path: Any) -> None:
+    path(folder).unlink()
+    with pytest.raises(DataError, match="run the stage pool first"):
+        run_stage(TrainSelector(), small_config(), folder)
+
+
+def test_pools_of_another_size_are_named(folder: Path) -> None:
+    data = json.loads(layout.rl_data(folder).read_text())
+    data["train-0003"]["candidate_pool_indices"].append(1)
+    layout.rl_data(folder).write_text(json.dumps(data))
+    with pytest.raises(DataError, match=r"65 candidates, not 64 \(query train-0003\)"):
+        run_stage(TrainSelector(), small_config(), folder)
+
+
+def test_no_heldout_query_is_named(folder: Path) -> None:
+    layout.heldout(folder).write_text("{}")
+    with pytest.raises(DataError, match=r"there is no query .*heldout\.json"):
+        run_stage(TrainSelector(), small_config(), folder)
+
+
+def test_settings_that_train_nothing_are_refused() -> None:
+    with pytest.raises(ValueError, match="nothing is trained"):
+        small_config(supervised_steps=0, policy_steps=0)

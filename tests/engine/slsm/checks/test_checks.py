@@ -1,0 +1,217 @@
+"""Instructions that can be checked: which are read, as what, and whether an answer keeps them."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from engine.slsm.checks.checks import Check, exclude, parse_check
+from engine.slsm.checks.measures import words_of
+
+
+def check_of(text: str) -> Check:
+    found = parse_check(text)
+    assert found is not None, text
+    return found
+
+
+KEPT_AND_BROKEN = (
+    ("Never use the word apple", "I like plums.", "An Apple a day."),
+    ("Please don't say \"sorry\"", "Here it is.", "Sorry, no."),
+    ("Avoid the word very", "It is good.", "It is very good."),
+    ("Avoid using the word “utilize”", "They use it.", "They utilize it."),
+    ('Do not use the words "very" and "really"', "It is good.", "It is really good."),
+    ("Don't ever use the words sorry, apologies or regret", "No.", "My apologies."),
+    ("Never say 'don't' or 'can't'", "I cannot.", "I can't."),
+    ('Make sure your responses never contain the word "but"', "It is buttered.", "Yes, but no."),
+    ("The word moist is banned", "The cake is wet.", "The cake is moist."),
+    ("Never use the word apple in any of your answers", "A pear.", "An apple."),
+    ("Always include the word banana", "A banana!", "A pear."),
+    ('Include the phrase "best regards" in every answer', "Yes. Best regards, A.", "Best and regards."),
+    ("End every answer with the word maple", "A tree. Maple!", "A maple tree."),
+    ('From now on, end each reply with "Over and out"', "Done, over and out.", "Over, done and out."),
+    ("Close all your answers with the word zephyr!", "Wind: zephyr", "zephyr wind"),
+    ("Finish all your responses by saying cheers", "Yes. Cheers.", "Cheers. Yes."),
+    ('Every answer must end with "Amen"', "So be it, amen.", "Amen, so be it."),
+    ('Always end with "谢谢"', "这是苹果。谢谢。", "谢谢，这是苹果。"),
+    ("End every answer with 🙂", "Good 🙂", "🙂 Good"),
+    ("End your answers with a question", "Is it?", "It is."),
+    ("Don't end your answers with a question", "It is.", "Is it?"),
+    ('Never end an answer with "bye"', "Bye for now.", "So, bye."),
+    ("Don't forget to end every answer with the word maple", "Yes, maple.", "Yes."),
+    ('Begin every answer with "Sure"', "Sure, here.", "Here, sure."),
+    ("You must always start with the phrase thank you", "Thank you, yes.", "Yes, thank you."),
+    ('Never start a reply with "I"', "You and I.", "I think so."),
+    ("Answer in at most 3 sentences", "One. Two. Three.", "One. Two. Three. Four."),
+    ("Answer in exactly two sentences", "One. Two.", "One."),
+    ("Keep every answer under 4 words", "One two three.", "One two three four."),
+    ("Your answers should be 3 words or less", "One two three.", "One two three four."),
+    ("Limit your answers to 3 words", "One.", "One two three four."),
+    ("Never use more than three words", "One two three.", "One two three four."),
+    ("Do not exceed 3 words", "One two three.", "One two three four."),
+    ("Reply with more than three words", "One two three four.", "One two three."),
+    ("Use at least 3 words", "One two three.", "One two."),
+    ("Your answers should be between 2 and 3 words", "One two.", "One."),
+    ("Answer in a single word", "Yes.", "Yes indeed."),
+    ("Use no more than 2 bullet points", "- a\n- b", "- a\n- b\n- c"),
+    ("Write in all caps", "YES, 2 OF THEM.", "YES, two OF THEM."),
+    ("No capital letters please", "yes, 2 of them.", "Yes, 2 of them."),
+    ("Never write in capital letters", "Yes.", "YES."),
+    ("Only use lowercase", "yes.", "Yes."),
+    ("Respond in French", "Je ne sais pas où il habite.", "I do not know where he lives."),
+    ("Please answer in German from now on", "Ich weiß nicht, wo er wohnt.", "Je ne sais pas où il habite."),
+    ("Do not answer in French", "I do not know where he lives.", "Je ne sais pas où il habite."),
+    ("Answer in Chinese", "我不知道他住在哪里。", "Ich weiß nicht, wo er wohnt."),
+    ("Reply in JSON", '{"a": 1}', 'Here: {"a": 1}'),
+    ("Give your answers as bullet points", "- a\n- b", "a and b"),
+    ("Do not use bullet points", "a - b", "- a\n- b"),
+    ("Use a numbered list", "1. a\n2. b", "- a\n- b"),
+    ("Keep it on a single line", "a b", "a\nb"),
+    ("No emojis", "Good!", "Good 🎉"),
+    ("Please don't use any exclamation marks", "Good.", "Good!"),
+    ("Avoid commas in your answers", "One two.", "One, two."),
+    ("Do not use em dashes", "One - two.", "One — two."),
+    ("Write without parentheses", "One.", "One (1)."),
+    ("Never use digits", "One.", "1."),
+    ("Never use any emoji", "Good :)", "Good ☺"),
+    ("Put an emoji in every answer", "Good 🎉", "Good!"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "kept", "broken"), KEPT_AND_BROKEN)
+def test_an_instruction_tells_a_kept_answer_from_a_broken_one(text: str, kept: str, broken: str) -> None:
+    check = check_of(text)
+    assert check.holds(kept)
+    assert not check.holds(broken)
+    assert check.fault
+
+
+@pytest.mark.parametrize(
+    "text",
+    (
+        "Use simple words",
+        "Be brief",
+        "Keep your answers short",
+        "Answer in detail",
+        "Begin your answer with a greeting",
+        "Start the meeting with a joke",
+        "End every answer with a summary",
+        "Never use jargon",
+        "Never mention my ex",
+        "Write a haiku",
+        "use the metric system",
+        "use three items from the list",
+        "Reply in French or German",
+        "Without using the letter e",
+        # what is told
+        "I have two sentences to write",
+        "My name is in capital letters on the door",
+        "I want to talk in French tomorrow with my teacher",
+        "I live in all the capitals of Europe",
+        "The sign is in capital letters",
+        "She writes in capital letters",
+        "My list is milk, eggs and bread",
+        "Remember that my dog is called Rex",
+        # what is asked
+        "What is the word for apple in French?",
+        "Do you always answer in English?",
+        "Can you end a letter with the word love?",
+        # what is let go
+        "You no longer need to answer in French",
+        "You can stop using capital letters",
+        "",
+        "!!!",
+    ),
+)
+def test_what_cannot_be_checked_or_is_no_instruction_is_no_check(text: str) -> None:
+    assert parse_check(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    (
+        ("Answer in French", "Reply in German"),
+        ("Answer in French", "Do not answer in French"),
+        ("Write in capital letters", "Use only lowercase"),
+        ("No emojis", "Put an emoji in every answer"),
+        ("Never use the word tea", "Always use the word tea"),
+        ("Answer in two sentences", "Answer in at least 5 sentences"),
+        ('End every answer with "a"', 'End every answer with "b"'),
+    ),
+)
+def test_two_that_cannot_both_be_kept_exclude_each_other(text: str, other: str) -> None:
+    one, two = check_of(text), check_of(other)
+    assert exclude(one, two) and exclude(two, one)
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    (
+        ("Do not answer in French", "Do not answer in German"),
+        ("Do not answer in French", "Answer in English"),
+        ("Never use the word tea", "Never use the word milk"),
+        ('End every answer with "a"', 'Begin every answer with "a"'),
+        ("Use bullet points", "Do not reply in JSON"),
+    ),
+)
+def test_two_that_can_both_be_kept_do_not(text: str, other: str) -> None:
+    assert not exclude(check_of(text), check_of(other))
+
+
+WORD = st.text(string.ascii_lowercase, min_size=1, max_size=8)
+WORDS = st.lists(WORD, min_size=1, max_size=12)
+
+
+@given(WORD, WORDS)
+def test_answers_built_to_end_begin_use_or_avoid_a_word(word: str, others: list[str]) -> None:
+    assume(word not in others)
+    text = " ".join(others)
+    for told, kept, broken in (
+        (f"End every answer with the word {word}", f"{text}. {word.title()}!", f"{word}, {text}."),
+        (f'Begin every reply with "{word}"', f"{word.title()}: {text}.", f"{text} {word}"),
+        (f"Always use the word {word}", f"{text}, {word} {text}", text),
+        (f"Never use the word {word} in your answers", text, f"{text} {word.upper()}."),
+    ):
+        check = check_of(told)
+        assert check.holds(kept), told
+        assert not check.holds(broken), told
+
+
+@given(st.integers(1, 40), WORDS)
+def test_answers_built_to_a_length(number: int, words: list[str]) -> None:
+    has = len(words)
+    text = " ".join(words)
+    assert check_of(f"Answer in at most {number} words").holds(text) == (has <= number)
+    assert check_of(f"Use at least {number} words").holds(text) == (has >= number)
+    assert check_of(f"Answer in exactly {number} words").holds(text) == (has == number)
+    assert check_of(f"Keep every answer under {number} words").holds(text) == (has < number)
+    assert check_of(f"Never use more than {number} words").holds(text) == (has <= number)
+    lines = "\n".join(f"- {word}" for word in words)
+    assert check_of(f"Use exactly {number} bullet points").holds(lines) == (has == number)
+
+
+@given(st.text(max_size=60))
+def test_case_follows_from_the_letters(text: str) -> None:
+    assert check_of("Write in capital letters").holds(text.upper())
+    assert check_of("Write in lowercase").holds(text.lower())
+    assert check_of("Never write in capital letters").holds(text) != check_of("Write in capitals").holds(text)
+
+
+@given(st.text(max_size=200))
+def test_any_text_can_be_read_and_answered(text: str) -> None:
+    """Whatever a user types or a model says."""
+    check = parse_check(text)
+    if check is not None:
+        assert isinstance(check.holds(text), bool)
+    for told, *_ in KEPT_AND_BROKEN:
+        if "French" not in told:
+            assert isinstance(check_of(told).holds(text), bool)
+    assert words_of(text) == [word.casefold() for word in words_of(text)]
+
+
+@pytest.mark.parametrize("short", ("Oui.", "OK", "42"))
+def test_a_language_is_not_guessed_from_a_word_or_two(short: str) -> None:
+    assert check_of("Answer in English").holds(short)
