@@ -31,7 +31,7 @@ TABS = [
 class EsmScreen(TabbedScreen):
     """The ESM screen of one run."""
 
-    CSS_PATH = ["tabbed_screen.tcss", "esm.tcss"]
+    CSS_PATH = ["../tabbed_screen.tcss", "screen.tcss"]
     TITLE_WORD = "ESM"
     TABS = TABS
     STAGE_TABS = {"mine": 1, "select": 2, "eval": 0}

@@ -38,7 +38,7 @@ COMMANDS = (
 class EvolutionScreen(TabbedScreen):
     """The evolution screen of one run."""
 
-    CSS_PATH = ["tabbed_screen.tcss", "evolution.tcss"]
+    CSS_PATH = ["../tabbed_screen.tcss", "screen.tcss"]
     TITLE_WORD = "Evolution"
     TABS = TABS
     STAGE_TABS = {"evolve": 0}

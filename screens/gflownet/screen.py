@@ -39,7 +39,7 @@ COMMANDS = (
 class GFlowNetScreen(TabbedScreen):
     """The GFlowNet screen of one run."""
 
-    CSS_PATH = ["tabbed_screen.tcss", "gflownet.tcss"]
+    CSS_PATH = ["../tabbed_screen.tcss", "screen.tcss"]
     TITLE_WORD = "GFlowNet"
     TABS = TABS
     STAGE_TABS = {"graphs": 0, "retriever": 0, "agent-graphs": 0, "gflownet": 1, "answer": 4}

@@ -29,7 +29,7 @@ TABS = [
 class PoolScreen(TabbedScreen):
     """The pool screen of one run."""
 
-    CSS_PATH = ["tabbed_screen.tcss", "pool.tcss"]
+    CSS_PATH = ["../tabbed_screen.tcss", "screen.tcss"]
     TITLE_WORD = "Pool"
     TABS = TABS
     STAGE_TABS = {"pool": 0, "selector": 2}

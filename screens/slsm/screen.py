@@ -35,7 +35,7 @@ COMMANDS = (
 class SLSMScreen(TabbedScreen):
     """The SLSM screen of one run."""
 
-    CSS_PATH = ["tabbed_screen.tcss", "slsm.tcss"]
+    CSS_PATH = ["../tabbed_screen.tcss", "screen.tcss"]
     TITLE_WORD = "SLSM"
     TABS = TABS
     STAGE_TABS = {"slsm": 0}
