@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from app.state.run import RunState
-from app.table.decision_rows import DECISION_FIELDS, DecisionRows
+from app.table.decision_fields import DECISION_FIELDS
+from app.table.decision_rows import DecisionRows
 from app.table.decision_view import DecisionView
 from app.table.filter import predicate
 from app.table.filter_parser import parse

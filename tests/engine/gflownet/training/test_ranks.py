@@ -17,8 +17,8 @@ import pytest
 from torch._C._distributed_c10d import Store
 
 from app.runs.client import prepare_resume, send, start_worker
-from engine.config.config import Config
 from engine.__main__ import main
+from engine.config.config import Config
 from engine.config.file import dump_config
 from engine.errors import SteerError
 from engine.events import Event, Notice
