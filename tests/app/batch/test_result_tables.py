@@ -69,7 +69,7 @@ def test_the_rows_of_a_method(events: Callable[[], Iterable[Event]], rows: list[
     lines = [" ".join(line.split()) for line in printed(events()).splitlines()]
     for row in rows:
         assert lines.count(row) == 1, "\n".join(lines)
-    assert "no_probing" not in lines and lines[-1] == "all files: outputs/demo/1"
+    assert "no_probing" not in "".join(lines) and lines[-1] == "all files: outputs/demo/1"
 
 
 @pytest.mark.parametrize("begun", [evolution_events, gflownet_events, slsm_events, pool_events])
