@@ -1,4 +1,4 @@
-"""`python -m engine run RUN_DIR`: the worker process."""
+"""`python -m engine COMMAND RUN`: the worker process, and the other processes that work for a run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import gc
 import logging
 import os
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from engine.errors import DiskError, SteerError
@@ -16,20 +17,58 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 """Python's 700 make importing the libraries a third slower."""
 
 
+def _run(run_dir: Path) -> int:
+    """Run the stages of a run folder that are not finished."""
+    from engine.run.worker import run_worker
+
+    return run_worker(run_dir)
+
+
+def _join(run_dir: Path) -> int:
+    """Take part in a training of several processes; torchrun starts this."""
+    from engine.services.join import join
+
+    return join(run_dir)
+
+
+def _chat(run_dir: Path) -> int:
+    """Hold a conversation with the run's model, a line of JSON a turn."""
+    from engine.services.chat import serve
+    from engine.services.line_service import serve_console
+
+    serve_console(serve, run_dir)
+    return 0
+
+
+def _sample_again(run_dir: Path) -> int:
+    """Sample paths from the run's trained sampler, a line of JSON a question."""
+    from engine.services.line_service import serve_console
+    from engine.services.sample_again import serve
+
+    serve_console(serve, run_dir)
+    return 0
+
+
+COMMANDS: Mapping[str, Callable[[Path], int]] = {
+    "run": _run,
+    "join": _join,
+    "chat": _chat,
+    "sample-again": _sample_again,
+}
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Run the worker; its exit code."""
+    """Do what the command line says; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m engine", description="Works on a prepared run.")
-    commands = parser.add_subparsers(required=True)
-    run = commands.add_parser("run", help="run the stages of a run folder that are not finished")
-    run.add_argument("run_dir", type=Path)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, command in COMMANDS.items():
+        commands.add_parser(name, help=command.__doc__).add_argument("run_dir", type=Path, metavar="RUN")
     options = parser.parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     try:
-        from engine.run.worker import run_worker
-
-        return run_worker(options.run_dir)
+        return COMMANDS[options.command](options.run_dir)
     except SteerError as error:
         logging.getLogger("engine").error("%s", error)
         return FAILED if isinstance(error, DiskError) else BAD_INPUT

@@ -13,7 +13,6 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from app.commands import DIALOG, PANEL, bindings
-from app.runs.session import RunSession
 from app.state.scale import LOST, READY, ReplicaRow, ScaleState
 from engine.run.stage_state import StageState
 from screens.run_session import Session
@@ -70,8 +69,7 @@ class ReplicasPanel(ModalScreen[None]):
     def poll(self) -> None:
         """Draw if there is something else to be seen."""
         session = self._session
-        if isinstance(session, RunSession):
-            session.update()
+        session.update()
         if session.revision == self._drawn:
             return
         self._drawn = session.revision

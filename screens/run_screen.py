@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from app.commands import RUN, TIMELINE, bindings
-from app.runs.session import RunSession
 from screens.console_screen import ConsoleScreen
 from screens.error_panel import ErrorPanel, Fault
 from screens.messages import DetachWanted, StartWanted, SystemWanted
@@ -76,8 +75,7 @@ class RunScreen(ConsoleScreen[None]):
         if not self.is_current:
             return
         session = self.session
-        if isinstance(session, RunSession):
-            session.update()
+        session.update()
         self._tell()
         now = (session.revision, session.frozen, session.behind, session.cursor)
         if now != self._drawn or self.busy:
@@ -87,7 +85,7 @@ class RunScreen(ConsoleScreen[None]):
 
     def _tell(self) -> None:
         """What the session has to say, and a failure that happens while somebody watches."""
-        for said in self.session.said() if isinstance(self.session, RunSession) else []:
+        for said in self.session.said():
             self.notify(said.text, severity=said.severity, markup=False)
         failure = self.session.state.failure
         if failure is None:
@@ -111,8 +109,8 @@ class RunScreen(ConsoleScreen[None]):
     @property
     def engine_state(self) -> str:
         """What the engine does now, whatever moment is looked at: running, paused, hung, or nobody is there."""
-        status = getattr(self.session, "status", None)
-        return self.session.state.status if status is None else str(status.state)
+        status = self.session.status
+        return self.session.state.status if status is None else status.state
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer what can be done now."""
@@ -219,5 +217,6 @@ class RunScreen(ConsoleScreen[None]):
         failure = self.session.state.failure
         if failure is not None:
             return Fault.of_failure(failure)
-        left = status.failure if (status := getattr(self.session, "status", None)) is not None else ""
+        status = self.session.status
+        left = "" if status is None else status.failure
         return Fault("The run failed", left, str(self.session.run_dir), "r goes on with it") if left else None

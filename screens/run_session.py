@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+from app.runs.session import Said
+from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.events import Event
+from engine.run.directory import RunStatus
 
 
 class Session(Protocol):
@@ -21,6 +24,16 @@ class Session(Protocol):
     @property
     def state(self) -> RunState:
         """The run at the moment looked at."""
+        ...
+
+    @property
+    def status(self) -> RunStatus | None:
+        """What its folder tells of its worker; None while nobody has looked."""
+        ...
+
+    @property
+    def index(self) -> EventIndex:
+        """What stands where in the log."""
         ...
 
     @property
@@ -46,6 +59,14 @@ class Session(Protocol):
     @property
     def frozen(self) -> bool:
         """Whether the view stands still while the engine may go on."""
+        ...
+
+    def update(self) -> bool:
+        """Show what there is to be shown by now; whether it is another than before."""
+        ...
+
+    def said(self) -> list[Said]:
+        """What there is to tell the user since the last call."""
         ...
 
     def seek(self, seq: int | None) -> None:

@@ -55,9 +55,9 @@ def _stage(row: RunRow) -> Cell:
     if row.state == "finished":
         return Cell("all stages", "dim")
     progress = row.progress
-    if not progress.stage:
+    if not progress.name:
         return Cell("·", "dim")
-    return Cell(f"{progress.stage} {progress.done:,}/{progress.total:,}", "" if row.working else "dim")
+    return Cell(f"{progress.name} {progress.done:,}/{progress.total:,}", "" if row.working else "dim")
 
 
 def _progress(row: RunRow) -> Cell:
@@ -130,7 +130,7 @@ class RunSource(ListSource[RunRow]):
 
 _ORDERS = {
     "state": lambda r: list(SIGNS).index(r.state) if r.state in SIGNS else len(SIGNS),
-    "stage": lambda r: r.progress.stage,
+    "stage": lambda r: r.progress.name,
     "progress": lambda r: r.fraction,
     "eta": lambda r: r.progress.eta if r.progress.eta is not None else float("inf"),
 }
@@ -345,7 +345,7 @@ def about_run(row: RunRow) -> Text:
     """Two lines: the stages, and the folder or what went wrong."""
     text = Text(no_wrap=True, overflow="ellipsis")
     for name, stage in row.status.record.stages.items():
-        at_work = name == row.progress.stage and row.working and stage.status != "finished"
+        at_work = name == row.progress.name and row.working and stage.status != "finished"
         sign = {"finished": "✓", "failed": "✗", "stopped": "■"}.get(stage.status, "▶" if at_work else "○")
         text.append(f"{sign} {name}", "bold" if at_work else "")
         text.append(f" {duration(stage.seconds)}   " if stage.seconds else "   ", "dim")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from app.runs.session import Said
 from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.events import Event
+from engine.run.directory import RunStatus
 
 Entries = Sequence[tuple[Event, int, int]]
 
@@ -19,6 +21,7 @@ class RecordedSession:
         self.run_dir = run_dir
         self.cursor: int | None = None
         self.frozen = False
+        self.status: RunStatus | None = None
         self.sent: list[str] = []
         self.index = EventIndex()
         self._entries = entries
@@ -47,6 +50,12 @@ class RecordedSession:
     @property
     def behind(self) -> int:
         return self._live.revision - self.state.revision
+
+    def update(self) -> bool:
+        return False
+
+    def said(self) -> list[Said]:
+        return []
 
     def seek(self, seq: int | None) -> None:
         self._changes += 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from rich.console import Console
@@ -26,13 +25,14 @@ from engine.events import (
     StageStarted,
     StageStopped,
 )
+from engine.run.stage_state import Stages, StageState
 
 
 class Display(Protocol):
     """Where batch's words go."""
 
-    def show(self, event: Event) -> None:
-        """Show an event as it comes."""
+    def show(self, event: Event, stages: Stages) -> None:
+        """Show an event as it comes, and how far that brings the stages."""
         ...
 
     def say(self, text: str, style: str = "") -> None:
@@ -44,49 +44,14 @@ class Display(Protocol):
         ...
 
 
-@dataclass
-class Pace:
-    """How fast a stage goes, from its own events."""
-
-    begun_at: int = 0
-    done: int = 0
-    total: int = 0
-    unit: str = "items"
-    tokens: int = 0
-    elapsed: float = 0.0
-
-    @classmethod
-    def begin(cls, event: StageStarted) -> Pace:
-        """Nothing done by this attempt yet."""
-        return cls(begun_at=event.done, done=event.done, total=event.total, unit=event.unit)
-
-    def update(self, event: StageProgress) -> None:
-        """Take a report in."""
-        self.done, self.total, self.tokens, self.elapsed = (
-            event.done,
-            event.total,
-            event.tokens,
-            event.elapsed,
-        )
-
-    @property
-    def tokens_per_second(self) -> float | None:
-        """None before anything was generated."""
-        return self.tokens / self.elapsed if self.tokens and self.elapsed > 0 else None
-
-    @property
-    def left(self) -> float | None:
-        """Seconds to go at the pace so far; None before the first item of this attempt."""
-        new = self.done - self.begun_at
-        return self.elapsed * (self.total - self.done) / new if new > 0 else None
-
-    def __str__(self) -> str:
-        parts = [f"{self.done} of {self.total} {self.unit}"]
-        if self.tokens_per_second is not None:
-            parts.append(f"{self.tokens_per_second:,.0f} tokens/s")
-        if self.left is not None and self.done < self.total:
-            parts.append(f"{duration(self.left)} left")
-        return ", ".join(parts)
+def pace(stage: StageState) -> str:
+    """`50 of 100 items, 120 tokens/s, 0:25 left`"""
+    parts = [f"{stage.done} of {stage.total} {stage.unit}"]
+    if stage.tokens_per_second is not None:
+        parts.append(f"{stage.tokens_per_second:,.0f} tokens/s")
+    if stage.eta is not None:
+        parts.append(f"{duration(stage.eta)} left")
+    return ", ".join(parts)
 
 
 def sentence(event: Event) -> str | None:
@@ -127,19 +92,16 @@ class PlainDisplay:
         self._console = console
         self._every = every
         self._clock = clock
-        self._pace = Pace()
         self._reported = 0.0
 
-    def show(self, event: Event) -> None:
+    def show(self, event: Event, stages: Stages) -> None:
         if isinstance(event, StageStarted):
-            self._pace = Pace.begin(event)
             self._reported = self._clock()
-            self._line(event.stage, f"started, {self._pace}")
+            self._line(event.stage, f"started, {pace(stages[event.stage])}")
         elif isinstance(event, StageProgress):
-            self._pace.update(event)
             if self._clock() - self._reported >= self._every:
                 self._reported = self._clock()
-                self._line(event.stage, str(self._pace))
+                self._line(event.stage, pace(stages[event.stage]))
         elif text := sentence(event):
             self._line(event.stage, text)
 
@@ -158,7 +120,6 @@ class BarDisplay:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._paces: dict[str, Pace] = {}
         self._bars: dict[str, TaskID] = {}
         self._progress = Progress(
             TextColumn("{task.description}"),
@@ -169,13 +130,9 @@ class BarDisplay:
         )
         self._progress.start()
 
-    def show(self, event: Event) -> None:
-        if isinstance(event, StageStarted):
-            self._paces[event.stage] = Pace.begin(event)
-            self._bar(event.stage)
-        elif isinstance(event, StageProgress):
-            self._paces.setdefault(event.stage, Pace()).update(event)
-            self._bar(event.stage)
+    def show(self, event: Event, stages: Stages) -> None:
+        if isinstance(event, StageStarted | StageProgress):
+            self._bar(stages[event.stage])
         elif text := sentence(event):
             self.say(f"{event.stage}: {text}" if event.stage else text, _style(event))
 
@@ -185,11 +142,11 @@ class BarDisplay:
     def close(self) -> None:
         self._progress.stop()
 
-    def _bar(self, stage: str) -> None:
-        pace = self._paces[stage]
-        if stage not in self._bars:
-            self._bars[stage] = self._progress.add_task(stage, total=pace.total, pace="")
-        self._progress.update(self._bars[stage], completed=pace.done, total=pace.total, pace=str(pace))
+    def _bar(self, stage: StageState) -> None:
+        if stage.name not in self._bars:
+            self._bars[stage.name] = self._progress.add_task(stage.name, total=stage.total, pace="")
+        bar = self._bars[stage.name]
+        self._progress.update(bar, completed=stage.done, total=stage.total, pace=pace(stage))
 
 
 class _PaceColumn(ProgressColumn):

@@ -12,12 +12,14 @@ from rich.console import Console
 from rich.text import Text
 
 from app.batch.display import Display, make_display
-from app.batch.result_tables import Results
+from app.batch.result_tables import print_results
 from app.runs.client import LogTail, request_stop, start_worker
+from app.state.run import RunState
 from app.text import error_line, error_lines, resume_command
 from engine.errors import DataError, RunError
-from engine.events import Event, StageFailed, WorkerStopped
+from engine.events import StageFailed, WorkerStopped
 from engine.run.directory import RunDirectory, inspect
+from engine.run.event_log import LogEntry
 from engine.run.lock import HUNG_AFTER
 
 FINISHED, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -56,14 +58,14 @@ def run_batch(directory: RunDirectory, console: Console, errors: Console) -> int
     """Work on a prepared run until it ends, in whatever way; the exit code says in which."""
     interrupts = Interrupts()
     with interrupts.handled():
-        results, tail = Results(), LogTail(directory)
+        state, tail = RunState(), LogTail(directory)
         while history := _poll(tail, errors):
-            for event in history:
-                results.take(event)
+            for entry in history:
+                state.apply(*entry)
         process = start_worker(directory)
         display = make_display(console)
         display.say(f"run: {directory.path}")
-        batch = _Batch(directory, tail, process, display, results, errors, interrupts)
+        batch = _Batch(directory, tail, process, display, state, errors, interrupts)
         try:
             code = batch.follow()
         except KeyboardInterrupt:
@@ -75,9 +77,8 @@ def run_batch(directory: RunDirectory, console: Console, errors: Console) -> int
             raise
         finally:
             display.close()
+        print_results(state, console, directory)
         batch.report(code)
-        if code == FINISHED:
-            results.print(console, directory)
         return code
 
 
@@ -90,7 +91,7 @@ class _Batch:
         tail: LogTail,
         process: subprocess.Popen[bytes],
         display: Display,
-        results: Results,
+        state: RunState,
         errors: Console,
         interrupts: Interrupts,
     ) -> None:
@@ -98,7 +99,7 @@ class _Batch:
         self._tail = tail
         self._process = process
         self._display = display
-        self._results = results
+        self._state = state
         self._errors = errors
         self._interrupts = interrupts
         self._failure: StageFailed | None = None
@@ -110,18 +111,18 @@ class _Batch:
         """Show the run until its worker is gone or has said its last word."""
         while True:
             gone = self._process.poll() is not None
-            events = _poll(self._tail, self._errors)
-            for event in events:
-                self._take(event)
+            entries = _poll(self._tail, self._errors)
+            for entry in entries:
+                self._take(entry)
             if self._last_word is not None:
                 return self._code_of_last_word()
-            if gone and not events:
+            if gone and not entries:
                 return INTERRUPTED if self._asked_at is not None else self._code_without_last_word()
             if self._interrupts.count and self._asked_at is None:
                 self._ask_to_stop()
             if self._asked_at is not None and time.monotonic() - self._asked_at > PATIENCE:
                 return INTERRUPTED
-            if events:
+            if entries:
                 self._heard_at = time.monotonic()
             else:
                 self._notice_silence()
@@ -149,14 +150,15 @@ class _Batch:
         line = f"{text}kept in {path}; to go on: {resume_command(path)}"
         self._errors.print(Text(line), soft_wrap=True)
 
-    def _take(self, event: Event) -> None:
-        self._results.take(event)
+    def _take(self, entry: LogEntry) -> None:
+        self._state.apply(*entry)
+        event = entry.event
         if isinstance(event, StageFailed):
             self._failure = event
         elif isinstance(event, WorkerStopped):
             self._last_word = event
         else:
-            self._display.show(event)
+            self._display.show(event, self._state.stages)
 
     def _notice_silence(self) -> None:
         """Say now and then that a worker is there but shows no sign of life."""
@@ -204,9 +206,9 @@ class _Batch:
         self._errors.print(Text(text, style="red"), soft_wrap=True)
 
 
-def _poll(tail: LogTail, errors: Console) -> list[Event]:
+def _poll(tail: LogTail, errors: Console) -> list[LogEntry]:
     try:
-        return [entry.event for entry in tail.poll()]
+        return tail.poll()
     except DataError as error:
         for line in error_lines(error):
             errors.print(Text(line, style="red"), soft_wrap=True)

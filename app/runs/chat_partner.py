@@ -11,7 +11,7 @@ from engine.events import ConversationAnswered, StateUpdated
 
 
 class ChatTurn(msgspec.Struct, kw_only=True, frozen=True):
-    """A reply, as `engine.services.chat` writes it."""
+    """A reply, as `python -m engine chat` writes it."""
 
     turns: list[list[str]]
     states: list[StateUpdated]
@@ -22,7 +22,7 @@ class ChatPartner:
     """Remembers the conversation; ends with the screen."""
 
     def __init__(self, run_dir: Path) -> None:
-        self._process = LineProcess("engine.services.chat", run_dir)
+        self._process = LineProcess("chat", run_dir)
 
     async def say(self, text: str, mode: str, memory_mode: str) -> ChatTurn:
         """What comes of a turn. Raises SteerError."""

@@ -10,16 +10,15 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from sysconfig import get_path
 from typing import Any
 
 from engine.errors import RunError, disk_errors
+from engine.processes.own_process import engine_command, engine_environment
 from engine.run.control_address import reachable_address
 from engine.run.directory import RunDirectory, StageRecord, create_run, inspect
 from engine.run.event_log import LogEntry, LogReader
@@ -101,19 +100,15 @@ def prepare_resume(directory: RunDirectory, stages: Sequence[str] | None = None)
 
 
 def start_worker(directory: RunDirectory) -> subprocess.Popen[bytes]:
-    """Start a worker in a session of its own: it outlives this process and its terminal.
-
-    The working folder is not searched for modules (`-P`): a folder named `engine` in it is none of ours.
-    """
-    command = [sys.executable, "-P", "-m", "engine", "run", str(directory.path.absolute())]
+    """Start a worker in a session of its own: it outlives this process and its terminal."""
     with disk_errors(directory.worker_log), directory.worker_log.open("ab") as log:
         return subprocess.Popen(
-            command,
+            engine_command("run", str(directory.path.absolute())),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
-            env=os.environ | {"PYTHONPATH": _module_path(), "PYTHONUNBUFFERED": "1"},
+            env=engine_environment(),
         )
 
 
@@ -185,13 +180,6 @@ class LogTail:
     def unknown(self) -> Counter[str]:
         """Events of unknown types, skipped, by type."""
         return self._reader.unknown
-
-
-def _module_path() -> str:
-    """This very copy of the program first, unless it is where Python looks anyway."""
-    root = str(Path(__file__).resolve().parents[2])
-    own = [] if root in (get_path("purelib"), get_path("platlib")) else [root]
-    return os.pathsep.join([*own, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def _exchange(address: str, command: str, timeout: float) -> dict[str, Any]:

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import PIPE, Process
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from app.runs.error_output import ErrorOutput
 from engine.errors import SteerError
+from engine.processes.own_process import engine_command, engine_environment
 
 _LONGEST_REPLY = 1 << 24
+_PATIENCE = 2.0
 
 
 class LineProcess:
-    """`python -m module RUN`, started at the first question, and asked one thing at a time."""
+    """`python -m engine COMMAND RUN`, started at the first question, and asked one thing at a time."""
 
-    def __init__(self, module: str, run_dir: Path) -> None:
-        self._module = module
+    def __init__(self, command: str, run_dir: Path) -> None:
+        self._command = command
         self._run_dir = run_dir
         self._process: Process | None = None
+        self._errors: ErrorOutput | None = None
         self._turn = asyncio.Lock()
 
     async def ask(self, wanted: dict[str, Any]) -> bytes:
-        """The line that answers. Raises SteerError with what the process said, or that it is gone."""
+        """The line that answers. Raises SteerError with what the process said, or why it ended."""
         async with self._turn:
             process = await self._running()
             assert process.stdin is not None and process.stdout is not None
@@ -34,12 +37,8 @@ class LineProcess:
                 process.stdin.write(json.dumps(wanted).encode() + b"\n")
                 await process.stdin.drain()
                 line = await process.stdout.readline()
-        if not line:
-            raise SteerError(
-                what="the process that answers has ended",
-                where=f"python -m {self._module} {self._run_dir}",
-                mend="run this command by hand to see why",
-            )
+            if not line:
+                raise await self._ended(process)
         reply = json.loads(line)
         if "error" in reply:
             raise SteerError(what=reply["error"])
@@ -53,8 +52,22 @@ class LineProcess:
 
     async def _running(self) -> Process:
         if self._process is None or self._process.returncode is not None:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", self._module, str(self._run_dir),
-                stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=_LONGEST_REPLY,
+            process = await asyncio.create_subprocess_exec(
+                *engine_command(self._command, str(self._run_dir.absolute())),
+                stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=_LONGEST_REPLY, env=engine_environment(),
             )  # fmt: skip
+            assert process.stderr is not None
+            self._process, self._errors = process, ErrorOutput(process.stderr, self._run_dir)
         return self._process
+
+    async def _ended(self, process: Process) -> SteerError:
+        """What is known of a process that answers no more."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), _PATIENCE)
+        said = "" if self._errors is None else await self._errors.last_lines()
+        return SteerError(
+            what=f"the process that answers has ended (exit code {process.returncode})"
+            + (f": {said}" if said else ""),
+            where=f"python -m engine {self._command} {self._run_dir}",
+            mend="ask again to start another",
+        )

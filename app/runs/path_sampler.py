@@ -24,7 +24,7 @@ class PathSampler:
     """Starts the process at the first question, and asks it one thing at a time."""
 
     def __init__(self, run_dir: Path) -> None:
-        self._process = LineProcess("engine.services.sample_again", run_dir)
+        self._process = LineProcess("sample-again", run_dir)
 
     async def ask(self, wanted: SampleAgain) -> QuestionSampled:
         """The new samples. Raises SteerError with what the process said, or that it is gone."""

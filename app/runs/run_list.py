@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -17,6 +17,7 @@ import msgspec
 from engine.errors import RunError
 from engine.events import StageFinished, StageProgress, StageStarted
 from engine.run.directory import RunDirectory, RunStatus, inspect
+from engine.run.stage_state import RUNNING, Stages, StageState, fold_stages
 
 WORKING = ("running", "paused", "hung")
 _TAIL = 1 << 16
@@ -25,27 +26,11 @@ Signature = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far the stage at work is; `eta` in seconds, None while there is no pace."""
-
-    stage: str = ""
-    done: int = 0
-    total: int = 0
-    unit: str = "items"
-    eta: float | None = None
-
-    @property
-    def fraction(self) -> float:
-        """Between 0 and 1."""
-        return min(1.0, self.done / self.total) if self.total > 0 else 0.0
-
-
-@dataclass(frozen=True)
 class RunRow:
-    """A run as the list shows it. `state` is `RunStatus.state`."""
+    """A run as the list shows it. `state` is `RunStatus.state`; `progress`: of the stage that its log told of last."""
 
     status: RunStatus
-    progress: Progress
+    progress: StageState
     size: int
 
     @property
@@ -75,7 +60,7 @@ class RunRow:
         if not stages:
             return 0.0
         finished = sum(stage.status == "finished" for stage in stages.values())
-        active = stages.get(self.progress.stage)
+        active = stages.get(self.progress.name)
         part = self.progress.fraction if active is not None and active.status != "finished" else 0.0
         return min(1.0, (finished + part) / len(stages))
 
@@ -131,38 +116,26 @@ class RunList:
         return folder_size(path), now
 
 
-def read_progress(directory: RunDirectory) -> Progress:
-    """How far the stage at work is, from the last events of the log."""
-    last: StageProgress | None = None
-    first: StageProgress | None = None
-    unit = "items"
+def read_progress(directory: RunDirectory) -> StageState:
+    """The stage that the log told of last, folded from the end of the log alone; one without a name if none did."""
+    stages: Stages = {}
+    name, first = "", None
     for event in _last_stage_events(directory.events):
+        name = event.stage
         if isinstance(event, StageStarted):
-            if last is None:
-                return Progress(event.stage, event.done, event.total, event.unit)
-            if event.stage == last.stage:
-                unit, first = event.unit, StageProgress(done=event.done, total=event.total, elapsed=0.0)
-            break
-        if isinstance(event, StageFinished):
-            if last is None:
-                return Progress(event.stage, 1, 1)
-            break
-        last, first = last or event, event
-    if last is None:
-        return Progress()
-    return Progress(last.stage, last.done, last.total, unit, _eta(first, last))
-
-
-def _eta(first: StageProgress | None, last: StageProgress) -> float | None:
-    if first is None or first is last:
-        done, elapsed = last.done, last.elapsed
-    else:
-        done, elapsed = last.done - first.done, last.elapsed - first.elapsed
-    return elapsed / done * (last.total - last.done) if done > 0 and elapsed > 0 else None
+            first = None
+        elif isinstance(event, StageProgress) and name not in stages:
+            stages[name], first = StageState(name, RUNNING), event
+        fold_stages(stages, event)
+    stage = stages.get(name, StageState(""))
+    if first is None or first.stage != name or stage.done <= first.done:
+        return stage
+    # It started further up than was read: its pace is that since the first report at hand.
+    return replace(stage, begun_at=first.done, elapsed=stage.elapsed - first.elapsed)
 
 
 def _last_stage_events(path: Path) -> Iterator[StageStarted | StageProgress | StageFinished]:
-    """What the end of a log says about stages, last word first."""
+    """What the end of a log says about stages, in its order."""
     try:
         with open(path, "rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
@@ -170,8 +143,7 @@ def _last_stage_events(path: Path) -> Iterator[StageStarted | StageProgress | St
             data = os.pread(file.fileno(), size - start, start)
     except OSError:
         return
-    lines = data[: data.rfind(b"\n") + 1].split(b"\n")[(1 if start else 0) : -1]
-    for line in reversed(lines):
+    for line in data[: data.rfind(b"\n") + 1].split(b"\n")[(1 if start else 0) : -1]:
         if line.startswith(_HEADS):
             try:
                 yield _decoder.decode(line)

@@ -12,8 +12,9 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 from app.state.esm import ESMState
-from app.table.decision_rows import DECISION_FIELDS, DecisionRows
-from app.table.filter import Expression, Predicate, fields, predicate
+from app.table.decision_fields import DECISION_FIELDS
+from app.table.decision_rows import DecisionRows
+from app.table.filter import Expression, Field, Predicate, fields, predicate
 
 _CHUNK = 2_000
 
@@ -101,7 +102,7 @@ class DecisionView:
     @property
     def _late(self) -> bool:
         """Whether what is shown depends on outcomes, which come after the rows."""
-        used = dict(fields(self.expression))
+        used: dict[str, Field] = dict(fields(self.expression))
         if self.sort_field is not None:
             used[self.sort_field] = DECISION_FIELDS[self.sort_field]
         words = self.expression is not None and not fields(self.expression)

@@ -64,8 +64,8 @@ class EventLog:
         if self._next == 0:
             self.emit(header)
 
-    def emit(self, event: Event, stage: str = "") -> None:
-        """Append `event`, stamped with number, time and stage.
+    def emit(self, event: Event, stage: str = "") -> Event:
+        """Append `event`, stamped with number, time and stage, as which it is returned.
 
         Raises DiskError (the log stays whole), and ValueError for an event that no reader could read back.
         """
@@ -79,6 +79,7 @@ class EventLog:
             self._next += 1
         if isinstance(event, _BOUNDARIES):
             self.sync()
+        return stamped
 
     def sync(self) -> None:
         """Put on the disk what is in the file. A failure is raised here and by every later `emit`."""

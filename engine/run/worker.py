@@ -26,9 +26,7 @@ from engine.events import (
     Notice,
     StageFailed,
     StageFinished,
-    StageProgress,
     StageSkipped,
-    StageStarted,
     StageStopped,
     WorkerStarted,
     WorkerStopped,
@@ -42,6 +40,7 @@ from engine.run.gate import Gate, StopRequested
 from engine.run.lock import RunLock
 from engine.run.registry import resolve_stage
 from engine.run.stage import Stage, StageContext
+from engine.run.stage_state import Stages, fold_stages
 from engine.run.stop_signals import stop_signals
 from engine.scale.spread import spreading
 from engine.scale.work import Spread
@@ -81,7 +80,7 @@ class Worker:
         self._gate = Gate(self._emit, self._note_status)
         self._servers = KnownServers(UsageBook(directory.path, self._emit))
         self._stage = ""
-        self._progress: dict[str, Any] = {}
+        self._stages: Stages = {}
 
     def run(self) -> int:
         """Run what is left of the run. Never raises for what goes wrong in it."""
@@ -118,7 +117,7 @@ class Worker:
         self, name: str, stage: Stage | None, config: Config, models: SharedModels, spread: Spread
     ) -> None:
         """Run one stage (None: it is finished). Raises whatever it raises."""
-        self._stage, self._progress = name, {}
+        self._stage = name
         if stage is None:
             self._emit(StageSkipped())
             return
@@ -241,17 +240,16 @@ class Worker:
 
     def _status(self) -> dict[str, Any]:
         state = {"pid": os.getpid(), "state": self._gate.state, "stage": self._stage}
-        return state | {"attempt": self._record.attempts} | self._progress
+        stage, progress = self._stages.get(self._stage), {}
+        if stage is not None and stage.started:
+            progress = {"done": stage.done, "total": stage.total, "unit": stage.unit}
+        return state | {"attempt": self._record.attempts} | progress
 
     # ------------------------------------------------------------ log and record
 
     def _emit(self, event: Event) -> None:
-        if isinstance(event, StageStarted):
-            self._progress = {"done": event.done, "total": event.total, "unit": event.unit}
-        elif isinstance(event, StageProgress):
-            self._progress = self._progress | {"done": event.done, "total": event.total}
         if self._log is not None:
-            self._log.emit(event, self._stage)
+            fold_stages(self._stages, self._log.emit(event, self._stage))
 
     def _emit_of_run(self, event: Event) -> None:
         self._stage = ""

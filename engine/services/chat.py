@@ -1,13 +1,12 @@
 """A free conversation with the model of a run: every turn is followed, and the note is given as the mode says.
 
-`python -m engine.services.chat RUN` reads requests from standard input, one JSON object a line (`{"say": "...", "mode":
+`python -m engine chat RUN` reads requests from standard input, one JSON object a line (`{"say": "...", "mode":
 "always", "memory_mode": "structured"}`; `{"forget": true}` begins anew), and answers each by one line: a `ChatReply`,
 or `{"error": "..."}`. Replies are also appended to `RUN/slsm/chat.jsonl`.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import IO, Literal
 
@@ -24,7 +23,7 @@ from engine.run.stage import StageContext
 from engine.servers.known_servers import KnownServers
 from engine.servers.spent import Spent
 from engine.servers.usage import UsageBook
-from engine.services.line_service import Reply, error_line, main, serve_lines
+from engine.services.line_service import Reply, error_line, serve_lines
 from engine.slsm import layout
 from engine.slsm.answering import NO_MEMORY
 from engine.slsm.chat_model import ChatAsk
@@ -163,7 +162,3 @@ def serve(run_dir: Path, requests: IO[str], replies: IO[bytes]) -> None:
         return reply
 
     serve_lines(begin, requests, replies)
-
-
-if __name__ == "__main__":
-    sys.exit(main("engine.services.chat", serve))

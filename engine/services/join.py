@@ -1,8 +1,8 @@
-"""`python -m engine.services.join RUN_DIR`: a process of a training of several (rank and address in the environment).
+"""`python -m engine join RUN`: a process of a training of several (rank and address in the environment).
 
 On one machine the run's worker starts these itself. On several:
 
-    torchrun --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-endpoint HOST:PORT -m engine.services.join RUN_DIR
+    torchrun --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-endpoint HOST:PORT -m engine join RUN
 
 on each of them, with the run folder on a file system that all see. Rank 0 becomes the run's worker and goes through
 its stages; the others wait for the training, take part in it, and end with it.
@@ -10,16 +10,14 @@ its stages; the others wait for the training, take part in it, and end with it.
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import signal
-import sys
 from contextlib import suppress
 from pathlib import Path
 
 from engine.config.file import load_config
-from engine.errors import SteerError
+from engine.errors import RunError, SteerError
 from engine.gflownet.evaluation.questions import load_questions
 from engine.gflownet.graphs.tables import EmbeddingTables
 from engine.gflownet.sampler.module import GFlowNetModule
@@ -30,8 +28,7 @@ from engine.gflownet.training.step_parts import StepParts
 from engine.run.directory import RunDirectory
 from engine.torch_file import torch_threads
 
-BAD_INPUT = 2
-_log = logging.getLogger("engine.services.join")
+_log = logging.getLogger(__name__)
 
 
 def lead(run_dir: Path) -> int:
@@ -70,28 +67,15 @@ def follow(run_dir: Path) -> None:
         ranks.close()
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """The exit code: 0 the training is over or was stopped, 2 it cannot go on; rank 0's is else the worker's."""
-    parser = argparse.ArgumentParser(prog="engine.services.join", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("run_dir", type=Path)
-    run_dir: Path = parser.parse_args(arguments).run_dir
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
+def join(run_dir: Path) -> int:
+    """The exit code: 0 the training is over or was stopped; rank 0's is else the worker's. Raises RanksFailed when the
+    training cannot go on, RunError outside of a training."""
     if "RANK" not in os.environ:
-        parser.error("no RANK in the environment: torchrun starts this")
-    if under_torchrun() and os.environ["RANK"] != "0":
+        raise RunError(what="no RANK in the environment", where=str(run_dir), mend="torchrun starts this")
+    if os.environ["RANK"] == "0":
+        return lead(run_dir)
+    if under_torchrun():
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(
-                number, signal.SIG_IGN
-            )  # torchrun asks everybody; the leader stops in order and says so
-    try:
-        if os.environ["RANK"] == "0":
-            return lead(run_dir)
-        follow(run_dir)
-    except SteerError as error:
-        _log.error("%s", error)
-        return BAD_INPUT
+            signal.signal(number, signal.SIG_IGN)  # it asks everybody; the leader stops in order and says so
+    follow(run_dir)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -34,11 +33,7 @@ def serve_lines(begin: Callable[[], Reply], requests: IO[str], replies: IO[bytes
         replies.flush()
 
 
-def main(module: str, serve: Callable[[Path, IO[str], IO[bytes]], None]) -> str | None:
-    """Serve standard input for the run that is named; what is wrong with the command line, if anything."""
-    if len(sys.argv) != 2:
-        return f"usage: python -m {module} RUN"
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+def serve_console(serve: Callable[[Path, IO[str], IO[bytes]], None], run_dir: Path) -> None:
+    """Serve standard input for this run."""
     with torch_threads(1):
-        serve(Path(sys.argv[1]).absolute(), sys.stdin, sys.stdout.buffer)
-    return None
+        serve(run_dir.absolute(), sys.stdin, sys.stdout.buffer)

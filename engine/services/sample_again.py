@@ -1,6 +1,6 @@
 """Sample questions of a trained run again, with another temperature, prior or draw.
 
-`python -m engine.services.sample_again RUN` reads requests from standard input, one JSON object a line
+`python -m engine sample-again RUN` reads requests from standard input, one JSON object a line
 (`{"sample_id": "...", "temperature": 1.0, "prior_alpha": 0.5, "samples": 20, "draw": 1}`), and answers each by one
 line: a `QuestionSampled` event, which it also appends to `RUN/gflownet/sampled_again.jsonl`, or `{"error": "..."}`.
 The run's own log is not touched: its figures stay those of its own samples.
@@ -8,7 +8,6 @@ The run's own log is not touched: its figures stay those of its own samples.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import IO, Annotated
 
@@ -25,7 +24,7 @@ from engine.gflownet.evaluation.questions import Questions
 from engine.gflownet.graphs.tables import EmbeddingTables, Texts
 from engine.gflownet.sampler.module import GFlowNetModule, prior_alpha
 from engine.run.directory import RunDirectory
-from engine.services.line_service import error_line, main, serve_lines
+from engine.services.line_service import error_line, serve_lines
 from engine.torch_file import load_torch
 
 
@@ -88,7 +87,3 @@ class Again:
 def serve(run_dir: Path, requests: IO[str], replies: IO[bytes]) -> None:
     """Answer until the requests end."""
     serve_lines(lambda: Again(run_dir).answer, requests, replies)
-
-
-if __name__ == "__main__":
-    sys.exit(main("engine.services.sample_again", serve))

@@ -2,34 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
 
-from app.state.decisions import NULL
 from app.state.esm import ESMState
-from app.table.decision_rows import DECISION_FIELDS
+from app.table.decision_fields import DECISION_FIELDS, sign_against_greedy
 from app.table.decision_view import DecisionView
 from app.table.filter import Expression, Predicate, predicate, words
 from screens.widgets.figures import against_greedy, fixed, outcome, signed
 from screens.widgets.rows import Cell, Column, RowSource, Tone
 
-COLUMNS = (
-    Column("method", "method", 10, priority=5, flex=True, help="greedy, esm or an ablation of it"),
-    Column("example", "example", 9, priority=1, flex=True, name=True, help="the example's id"),
-    Column("m", "m", 2, "right", 1, help="segment decided, from 1"),
-    Column("memory", "mem", 4, "right", 13, help="entries searched"),
-    Column("sim", "sim", 6, "right", 9, help="similarity of the nearest entry"),
-    Column("best", "best Â", 6, "right", 10, help="best similarity × quality of an injectable entry"),
-    Column("null", "null Â", 6, "right", 11, help="the same of the nearest right entry: it speaks for null"),
-    Column("chosen", "chosen", 10, priority=2, flex=True, name=True, help="entry injected, or null"),
-    Column("gate", "gate", 13, priority=6, help="the rule that settled it"),
-    Column("dlogprob", "Δlogp", 6, "right", 8, help="probe's mean log-probability minus null's"),
-    Column("score", "Score", 6, "right", 4, help="β Â + ρ Δlogp of the chosen entry"),
-    Column("alpha", "α", 6, "right", 3, help="injected scale: k_scale × Score"),
-    Column("committed", "tok", 3, "right", 7, help="tokens of the committed segment"),
-    Column("probe", "prb", 3, "right", 12, help="tokens spent on probes"),
-    Column("correct", "✓", 1, help="✓ the example came out right, ✗ wrong, · not known yet"),
-    Column("differs", "≠", 1, help="▲ right where greedy is wrong, ▼ wrong where greedy is right"),
+COLUMNS = tuple(
+    Column(field.name, help=field.help, **asdict(field.heading))
+    for field in DECISION_FIELDS.values()
+    if field.heading is not None
 )
+
+
+class _Look(NamedTuple):
+    """What the look of a decision's cells depends on, whatever they show. `sign`: its example against greedy."""
+
+    steered: bool
+    sign: int | None
+
+    @property
+    def tone(self) -> Tone:
+        """Of what matters only where something was injected."""
+        return "" if self.steered else "dim"
+
+
+def _plain(value: Any, look: _Look) -> Cell:
+    return Cell(fixed(value) if isinstance(value, float) else str(value))
+
+
+def _dim(value: Any, look: _Look) -> Cell:
+    return Cell(str(value), "dim")
+
+
+_DRAW: Mapping[str, Callable[[Any, _Look], Cell]] = {
+    "memory": _dim,
+    "probe": _dim,
+    "chosen": lambda name, look: Cell(name, "accent" if look.steered else "dim"),
+    "gate": lambda name, look: Cell(name, look.tone),
+    "dlogprob": lambda value, look: Cell(signed(value), look.tone),
+    "score": lambda value, look: Cell(fixed(value), look.tone),
+    "alpha": lambda value, look: Cell(fixed(value), "strong") if look.steered else Cell(fixed(None), "dim"),
+    "correct": lambda right, look: Cell(
+        outcome(right), "dim" if right is None else "good" if right else "bad"
+    ),
+    "differs": lambda _, look: Cell(against_greedy(look.sign), "good" if look.sign == 1 else "bad"),
+}
+"""How a field is drawn, where it is not `_plain`."""
+_DRAWN = tuple(_DRAW.get(column.key, _plain) for column in COLUMNS)
 
 
 class DecisionSource(RowSource):
@@ -43,6 +68,7 @@ class DecisionSource(RowSource):
         self._find: Expression | None = None
         self._match: Predicate | None = None
         self._words: tuple[str, ...] = ()
+        self._begin()
 
     @property
     def state(self) -> ESMState:
@@ -54,7 +80,7 @@ class DecisionSource(RowSource):
         before = self.view.rows
         changed = self.view.update(state)
         if self.view.rows is not before:
-            self._rematch()
+            self._begin()
         return changed
 
     def filter(self, expression: Expression | None) -> None:
@@ -68,6 +94,13 @@ class DecisionSource(RowSource):
         self._find = expression
         self._rematch()
 
+    def _begin(self) -> None:
+        """Look at the rows of another state."""
+        rows = self.view.rows
+        self._getters = [rows.getter(column.key) for column in COLUMNS]
+        self._steered, self._sign = rows.getter("steered"), sign_against_greedy(rows.state)
+        self._rematch()
+
     def _rematch(self) -> None:
         self._match = None if self._find is None else predicate(self._find, self.view.rows)
         self._words = tuple(words(self._find) + words(self.view.expression))
@@ -79,34 +112,12 @@ class DecisionSource(RowSource):
 
     def cells(self, row: int) -> tuple[Cell, ...]:
         decision = self.view.decision(row)
-        state = self.state
-        d = state.decisions
-        steered = d.column("chosen")[decision] != NULL
-        shown: Tone = "" if steered else "dim"
-        correct, sign = self.view.rows.outcome(decision), self.view.rows.against_greedy(decision)
-        alpha = d.column("alpha")[decision]
-        return (
-            Cell(d.text("method", decision)),
-            Cell(d.text("example", decision)),
-            Cell(str(d.column("m")[decision])),
-            Cell(str(d.column("memory_size")[decision]), "dim"),
-            Cell(fixed(d.column("top_similarity")[decision])),
-            Cell(fixed(d.column("best_ahat")[decision])),
-            Cell(fixed(d.column("null_ahat")[decision])),
-            Cell(d.text("chosen", decision), "accent" if steered else "dim"),
-            Cell(d.text("gate", decision), shown),
-            Cell(signed(d.column("delta_logprob")[decision]), shown),
-            Cell(fixed(d.column("score")[decision]), shown),
-            Cell(fixed(alpha) if steered else fixed(None), "strong" if steered else "dim"),
-            Cell(str(d.column("committed_tokens")[decision])),
-            Cell(str(d.column("probe_tokens")[decision]), "dim"),
-            Cell(outcome(correct), "dim" if correct is None else "good" if correct else "bad"),
-            Cell(against_greedy(sign), "good" if sign == 1 else "bad"),
-        )
+        look = _Look(bool(self._steered(decision)), self._sign(decision))
+        return tuple(draw(get(decision), look) for draw, get in zip(_DRAWN, self._getters, strict=True))
 
     def values(self, row: int) -> Sequence[object]:
         decision = self.view.decision(row)
-        return [self.view.rows.getter(column.key)(decision) for column in COLUMNS]
+        return [get(decision) for get in self._getters]
 
     def offset(self, row: int) -> int | None:
         return self.state.decisions.place(self.view.decision(row)).offset
@@ -130,7 +141,7 @@ class DecisionSource(RowSource):
 
     def disagrees(self, row: int) -> bool:
         """Whether the row's example came out otherwise than under greedy."""
-        return bool(self.view.rows.against_greedy(self.view.decision(row)))
+        return bool(self._sign(self.view.decision(row)))
 
     @property
     def words(self) -> Sequence[str]:

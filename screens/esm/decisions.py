@@ -15,7 +15,7 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from app.state.esm import ESMState
-from app.table.decision_rows import DECISION_FIELDS
+from app.table.decision_fields import DECISION_FIELDS
 from app.table.filter import Expression
 from engine.errors import SteerError
 from engine.events import DecisionTaken, Event, ExampleEvaluated

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.getters import query_one
 
 from app.commands import bindings
-from app.table.decision_rows import DECISION_FIELDS
+from app.table.decision_fields import DECISION_FIELDS
 from screens.esm.decisions import DecisionsPane
 from screens.esm.lists import LibraryPane, PairsPane
 from screens.esm.results import ResultsPane

@@ -62,9 +62,9 @@ class RunHeader(Widget):
 
     def _status(self) -> str:
         """What the run does at the moment looked at; at the live end that a worker vanished counts, too."""
-        status, told = getattr(self._session, "status", None), self._session.state.status
+        status, told = self._session.status, self._session.state.status
         at_end = self._session.cursor is None and not self._session.frozen
-        return str(status.state) if at_end and status is not None and told in ("running", "paused") else told
+        return status.state if at_end and status is not None and told in ("running", "paused") else told
 
     def _moment(self) -> Text:
         session, text = self._session, Text(no_wrap=True)

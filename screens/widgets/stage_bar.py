@@ -98,7 +98,7 @@ class StageBar(Widget):
     def _stages(self) -> list[StageState]:
         """As the log tells them; at its end a stage whose worker vanished has no pace any more."""
         found = list(self._session.state.stages.values())
-        status = getattr(self._session, "status", None)
+        status = self._session.status
         vanished = status is not None and status.state == "interrupted"
         if not vanished or self._session.cursor is not None or self._session.frozen:
             return found
@@ -176,12 +176,12 @@ class StageBar(Widget):
 
     @property
     def _worker_is_well(self) -> bool:
-        status = getattr(self._session, "status", None)
+        status = self._session.status
         return status is not None and status.state in ("running", "paused", "prepared")
 
     def _worker(self) -> Text:
         """Whether anybody is at work, seen from outside the log."""
-        status = getattr(self._session, "status", None)
+        status = self._session.status
         if status is None:
             return Text()
         age = status.heartbeat_age

@@ -15,7 +15,7 @@ from textual import events
 from textual.timer import Timer
 from textual.widget import Widget
 
-from app.state.event_index import EventIndex, Mark
+from app.state.event_index import Mark
 from app.text import duration
 from screens.run_session import Session
 from screens.widgets.tones import tone
@@ -61,8 +61,7 @@ The log from its first event to its last, spaced by events. Names stand where st
     def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._session = session
-        index = getattr(session, "index", None)
-        self._index: EventIndex = EventIndex() if index is None else index
+        self._index = session.index
         self._speed = 0
         self._replay: Timer | None = None
         self._clock = 0.0
@@ -235,7 +234,7 @@ The log from its first event to its last, spaced by events. Names stand where st
         elif session.cursor is not None:
             text.append(f" HALTED {speed} ", self._style("alert"))
         else:
-            status = getattr(session, "status", None)
+            status = session.status
             live = session.state.status in ("running", "paused", "new") if status is None else status.alive
             text.append("● LIVE" if live else "■ END", self._style("live" if live else "dim"))
         return text

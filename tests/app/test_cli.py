@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from app.batch.display import Pace, sentence
-from app.batch.result_tables import Results
+from app.batch.display import pace, sentence
 from app.cli import main
 from app.doctor import machine as doctor
 from app.text import duration, error_line, resume_command
-from engine.events import MethodEvaluated, StageFinished, StageProgress, StageStarted
+from engine.events import StageFinished, StageProgress, StageStarted
 from engine.run.directory import RunDirectory
-from tests.synthetic_pool import pool_events
+from engine.run.stage_state import Stages, fold_stages
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,65 +87,17 @@ def test_console_without_terminal_is_refused() -> None:
 
 
 def test_pace_counts_this_attempt_only() -> None:
-    pace = Pace.begin(StageStarted(total=100, done=40))
-    assert pace.left is None and pace.tokens_per_second is None
-    pace.update(StageProgress(done=50, total=100, tokens=500, elapsed=5.0))
-    assert (pace.left, pace.tokens_per_second) == (25.0, 100.0)
-    assert str(pace) == "50 of 100 items, 100 tokens/s, 0:25 left"
+    stages: Stages = {}
+    fold_stages(stages, StageStarted(stage="eval", total=100, done=40))
+    assert pace(stages["eval"]) == "40 of 100 items"
+    fold_stages(stages, StageProgress(stage="eval", done=50, total=100, tokens=500, elapsed=5.0))
+    assert pace(stages["eval"]) == "50 of 100 items, 100 tokens/s, 0:25 left"
 
 
 def test_sentences_of_events() -> None:
     event = StageFinished(seconds=61, summary={"pairs": 12, "rate": 0.123456})
     assert sentence(event) == "finished in 1:01 (pairs 12, rate 0.1235)"
     assert sentence(StageProgress(done=1, total=2)) is None
-
-
-def test_table_has_the_methods_figures(capsys: pytest.CaptureFixture[str]) -> None:
-    from app.text_console import make_console
-
-    results = Results()
-    running = {"method": "esm", "n": 1, "accuracy": 0.0, "mean_tokens": 1.0, "final": False}
-    results.take(MethodEvaluated(**running))
-    results.take(
-        MethodEvaluated(
-            method="esm",
-            n=200,
-            accuracy=0.985,
-            mean_tokens=68.25,
-            mean_probe_tokens=20.5,
-            difference=0.365,
-            low=0.3,
-            high=0.43,
-            p=1e-9,
-        )
-    )
-    results.take(StageFinished(stage="eval", seconds=3, files=["eval/summary.jsonl"]))
-    results.print(make_console(), RunDirectory(Path("outputs/demo/1")))
-    out = capsys.readouterr().out
-    for figure in (
-        "200",
-        "0.985",
-        "+0.365",
-        "[+0.300, +0.430]",
-        "1e-09",
-        "68.2",
-        "20.5",
-        "eval/summary.jsonl",
-    ):
-        assert figure in out
-
-
-def test_tables_of_pool_and_selector(capsys: pytest.CaptureFixture[str]) -> None:
-    from app.text_console import make_console
-
-    results = Results()
-    for event in pool_events():
-        results.take(event)
-    results.print(make_console(), RunDirectory(Path("outputs/demo/1")))
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["after", "injection", "0.867", "2", "0.667", "[0.208,", "0.939]"] in lines
-    assert ["rices", "2", "0.810", "[0.710,", "0.910]"] in lines
-    assert ["selector", "2", "0.900", "[0.800,", "1.000]", "+0.090", "[+0.040,", "+0.140]", "0.012"] in lines
 
 
 def test_words() -> None:

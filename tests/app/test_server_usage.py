@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 from textual.app import App
 
-from app.batch.result_tables import Results
 from app.state.run import RunState
 from app.usage_text import total_cost, usage_cells
 from engine.events import ServerUsage
-from engine.run.directory import RunDirectory
 from screens.slsm.screen import SLSMScreen
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import write_log
@@ -41,20 +37,6 @@ def test_a_row_says_what_was_counted_and_nothing_else() -> None:
     )  # fmt: skip
     assert usage_cells(mixed)[6:] == ["20 + 9 letters", "2 + 8 letters", "0:00", "> 0.5000"]
     assert total_cost([MODEL]) is None and total_cost([JUDGE, MODEL, mixed]) == pytest.approx(1.75)
-
-
-def test_the_end_of_batch_has_a_table_of_servers(tmp_path: Path) -> None:
-    results, console = Results(), Console(file=io.StringIO(), width=140)
-    for event in (ServerUsage(stage="slsm", role="judge", server="s", model="m", requests=1), JUDGE, MODEL):
-        results.take(event)
-    results.print(console, RunDirectory(tmp_path))
-    assert isinstance(console.file, io.StringIO)
-    text = console.file.getvalue()
-    assert "Servers, 1.2500 in all" in text
-    assert text.count("judge ") == 1 and "1,234" in text and "4,000 letters" in text
-    empty = Results()
-    empty.print(quiet := Console(file=io.StringIO(), width=140), RunDirectory(tmp_path))
-    assert isinstance(quiet.file, io.StringIO) and "Servers" not in quiet.file.getvalue()
 
 
 def test_a_copy_of_the_state_keeps_what_was_spent_then() -> None:

@@ -115,3 +115,17 @@ async def test_a_run_in_one_process_has_no_such_panel(tmp_path: Path) -> None:
         await pilot.pause()
         await text_of(pilot, "R")
         assert isinstance(pilot.app.screen, PoolScreen)
+
+
+async def test_the_open_panel_goes_with_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The screen below it does not look while it is covered: the panel asks the session itself."""
+    recorded = session(tmp_path, scale_events(""))
+    async with RunApp(recorded).run_test(size=WIDE) as pilot:
+        await pilot.pause()
+        await pilot.press("R")
+        panel = pilot.app.screen
+        assert isinstance(panel, ReplicasPanel)
+        asked: list[bool] = []
+        monkeypatch.setattr(recorded, "update", lambda: asked.append(True) or False)
+        panel.poll()
+        assert asked

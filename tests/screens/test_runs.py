@@ -12,7 +12,7 @@ from textual.app import App
 from textual.message import Message
 
 from app.runs.run_list import RunList, read_progress
-from engine.events import Header, StageProgress, StageStarted, encode
+from engine.events import Header, Notice, StageFinished, StageProgress, StageStarted, encode
 from engine.run.directory import RunDirectory, StageRecord, create_run
 from engine.run.lock import RunLock
 from screens.console_screen import TooNarrow
@@ -222,7 +222,7 @@ def test_progress_comes_from_the_end_of_the_log(make: Make) -> None:
     entries = write_log(run.events, SyntheticRun(examples=300).events(finish=False))
     last = next(e for e, _, _ in reversed(entries) if isinstance(e, StageProgress))
     progress = read_progress(run)
-    assert (progress.stage, progress.done, progress.total) == ("eval", last.done, last.total)
+    assert (progress.name, progress.done, progress.total) == ("eval", last.done, last.total)
 
 
 def test_eta_is_of_this_attempt(make: Make) -> None:
@@ -236,6 +236,25 @@ def test_eta_is_of_this_attempt(make: Make) -> None:
     )
     progress = read_progress(run)
     assert (progress.done, progress.unit, progress.eta) == (20, "answers", 40.0)
+
+
+def test_eta_where_the_start_is_further_up_than_is_read(make: Make) -> None:
+    """Ten in four seconds since the first report that was read, whatever was there when the attempt began."""
+    run = make("a", "running")
+    start = encode(StageStarted(stage="eval", total=200, done=100)) + encode(Notice(text="." * 70_000))
+    reports = [StageProgress(stage="eval", done=110 + k, total=200, elapsed=8.0 + 0.4 * k) for k in range(11)]
+    run.events.write_bytes(start + b"".join(map(encode, reports)))
+    assert read_progress(run).eta == pytest.approx(32.0)
+    again = (
+        StageStarted(stage="eval", total=200, done=120),
+        StageProgress(stage="eval", done=130, total=200, elapsed=1.0),
+    )
+    with run.events.open("ab") as log:
+        log.writelines(map(encode, again))
+    assert read_progress(run).eta == pytest.approx(7.0)
+    with run.events.open("ab") as log:
+        log.write(encode(StageFinished(stage="eval", seconds=9.0)))
+    assert read_progress(run).fraction == 1.0
 
 
 def test_last_words_in_the_about_line(make: Make, tmp_path: Path) -> None:

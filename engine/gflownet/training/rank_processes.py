@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from engine.gflownet.training.ranks import RanksFailed, lost
+from engine.processes.own_process import engine_command, engine_environment
 from engine.processes.server_process import ServerProcess
 
 _GRACE = 5.0
 _NOTICED_WITHIN = 2.0
-_PACKAGES = Path(__file__).resolve().parents[3]
 
 
 class RankProcesses:
@@ -26,15 +24,12 @@ class RankProcesses:
 
     def start(self, port: int) -> None:
         """Start them all; they come to 127.0.0.1:`port`. Raises DiskError where a log cannot be written."""
-        path = os.pathsep.join(filter(None, [str(_PACKAGES), os.environ.get("PYTHONPATH")]))
-        command = [sys.executable, "-P", "-m", "engine.services.join", str(self._run_dir.absolute())]
         for rank in range(1, self._size):
             place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": self._size, "MASTER_PORT": port}
-            env = os.environ | {name: str(value) for name, value in place.items()}
+            env = engine_environment() | {name: str(value) for name, value in place.items()}
             self._ranks[rank] = ServerProcess(self.log(rank), _GRACE)
-            self._ranks[rank].start(
-                command, env | {"MASTER_ADDR": "127.0.0.1", "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
-            )
+            command = engine_command("join", str(self._run_dir.absolute()))
+            self._ranks[rank].start(command, env | {"MASTER_ADDR": "127.0.0.1"})
 
     def log(self, rank: int) -> Path:
         """What that rank wrote."""

@@ -60,6 +60,19 @@ def test_failed_stage_is_one_line_and_exit_code_1(make_config: Make) -> None:
     assert "--batch --resume" in second
 
 
+def test_results_of_before_a_failure_are_printed_before_it(make_config: Make) -> None:
+    command = [*BATCH, "--config", str(make_config("Count", "Bug"))]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=90)
+    assert done.returncode == 1
+    assert (
+        0
+        < done.stdout.index("count/items.jsonl")
+        < done.stdout.index("example_stages:Bug: ZeroDivisionError")
+    )
+    alone = batch("--config", make_config("Bug"))
+    assert "all files" not in alone.stdout and "Stages" not in alone.stdout
+
+
 def test_error_a_user_can_mend_is_exit_code_2(make_config: Make) -> None:
     done = batch("--config", make_config("BadData"))
     assert done.returncode == 2

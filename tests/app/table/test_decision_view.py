@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from app.state.run import RunState
-from app.table.decision_rows import DECISION_FIELDS, DecisionRows
+from app.table.decision_fields import DECISION_FIELDS, sign_against_greedy
+from app.table.decision_rows import DecisionRows
 from app.table.decision_view import DecisionView
 from app.table.filter import predicate
 from app.table.filter_parser import parse
@@ -127,3 +128,11 @@ def test_find_is_the_inverse_of_decision() -> None:
             assert view.find(decision) == position
     hidden = set(range(len(state.esm.decisions))) - set(shown(view))
     assert hidden and all(view.find(decision) is None for decision in hidden)
+
+
+def test_what_differs_from_greedy_is_fixed_or_broken() -> None:
+    state = folded(len(EVENTS))
+    sets = [set(expected(state, text)) for text in ("fixed", "broken", "differs")]
+    assert sets[0] and sets[1] and not sets[0] & sets[1] and sets[0] | sets[1] == sets[2]
+    sign = sign_against_greedy(state.esm)
+    assert {sign(row) for row in sets[0]} == {1} and {sign(row) for row in sets[1]} == {-1}

@@ -17,6 +17,7 @@ import pytest
 from torch._C._distributed_c10d import Store
 
 from app.runs.client import prepare_resume, send, start_worker
+from engine.__main__ import main
 from engine.config.config import Config
 from engine.config.file import dump_config
 from engine.errors import SteerError
@@ -236,10 +237,18 @@ def test_two_machines_by_torchrun_equal_one_process(whole: RunDirectory, tmp_pat
     assert any("2 processes on cpu train on 3 parts" in line for line in notices)
 
 
+def test_join_outside_of_a_training_says_who_starts_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("RANK", raising=False)
+    assert main(["join", str(tmp_path)]) == 2
+    assert "torchrun starts this" in caplog.text
+
+
 def torchrun(run: RunDirectory, port: int) -> subprocess.Popen[bytes]:
     rendezvous = ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "test"]
     here = ["--nnodes", "2", "--nproc-per-node", "1", "--local-addr", "127.0.0.1"]
-    join = ["-m", "engine.services.join", str(run.path)]
+    join = ["-m", "engine", "join", str(run.path)]
     command = [sys.executable, "-m", "torch.distributed.run", *here, *rendezvous, *join]
     env = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
     return subprocess.Popen(command, env=env)
@@ -265,7 +274,7 @@ def ranks_of(run: RunDirectory) -> list[int]:
             environment = (folder / "environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        own = arguments[1:4] == [b"-P", b"-m", b"engine.services.join"]
+        own = arguments[1:5] == [b"-P", b"-m", b"engine", b"join"]
         if own and os.fsencode(run.path.absolute()) in arguments:
             rank = next(entry for entry in environment if entry.startswith(b"RANK="))
             found[int(rank[5:])] = int(folder.name)

@@ -1,0 +1,40 @@
+"""The evidence paths: the sampler beside its baselines, and the answers from its paths beside those from triples."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from app.batch.tables.layout import difference, differences, probability, result_tables, share, shares
+from app.state.run import RunState
+from engine.events import SamplerEvaluated
+
+_INTERVAL = "95% interval"
+_SAMPLED = ("n", "paths", "success@1", _INTERVAL, "success@K", _INTERVAL, "recall@K", _INTERVAL, "path F1")
+_ANSWERED = ("n", "hit", "recall", "triples", "tokens", "difference", _INTERVAL, "p")
+
+
+def tables(state: RunState) -> list[Table]:
+    """Both comparisons on the held-out questions."""
+    answers = [
+        (
+            row.method, row.reader, str(row.n), share(row.hit), share(row.recall), f"{row.triples:.1f}",
+            f"{row.prompt_tokens:.1f}", difference(row.difference), differences(row.low, row.high),
+            probability(row.p),
+        )
+        for row in state.gflownet.compared.values()
+    ]  # fmt: skip
+    return [
+        *result_tables(
+            "Evidence paths, on held-out questions", ["method"], _SAMPLED, map(_row, state.gflownet.test)
+        ),
+        *result_tables(
+            "Answers, against triples", ["evidence", "reader"], _ANSWERED, answers, folded="reader"
+        ),
+    ]
+
+
+def _row(sampler: SamplerEvaluated) -> list[str]:
+    cells = [sampler.method, str(sampler.n), str(sampler.k)]
+    for name in ("success@1", f"success@{sampler.k}", f"answer_recall_union@{sampler.k}"):
+        cells += [share(sampler.metrics.get(name)), shares(*sampler.intervals.get(name, (None, None)))]
+    return [*cells, share(sampler.metrics.get("path_hit_f1"))]

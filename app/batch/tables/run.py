@@ -1,0 +1,29 @@
+"""What every run has: what its servers were asked, and its stages with the files that hold all figures."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from app.batch.tables.layout import result_tables
+from app.state.run import RunState
+from app.text import duration
+from app.usage_text import HEADINGS, total_cost, usage_cells
+from engine.run.stage_state import FINISHED
+
+
+def servers(state: RunState) -> list[Table]:
+    """Requests, tokens and cost by stage and role."""
+    cost = total_cost(state.usage.values())
+    title = "Servers" + ("" if cost is None else f", {cost:,.4f} in all")
+    rows = map(usage_cells, state.usage.values())
+    return result_tables(title, HEADINGS[:3], HEADINGS[3:], rows, folded="model")
+
+
+def stages(state: RunState) -> list[Table]:
+    """The finished ones."""
+    rows = [
+        (stage.name, duration(stage.seconds), "\n".join(stage.files))
+        for stage in state.stages.values()
+        if stage.status == FINISHED
+    ]
+    return result_tables("Stages", ["stage", "time", "files"], [], rows, folded="files")

@@ -1,0 +1,23 @@
+"""SLSM: the modes of giving memory notes."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from app.batch.tables.layout import difference, differences, result_tables, share
+from app.state.run import RunState
+
+_FIGURES = ("n", "score", "difference", "95% interval", "notes", "fixed", "wasted", "broke")
+
+
+def tables(state: RunState) -> list[Table]:
+    """Scores of the modes, and what their notes did."""
+    rows = [
+        (
+            row.mode, row.memory_mode, str(row.n), share(row.score) if row.judged else "", difference(row.difference),
+            differences(row.difference_low, row.difference_high),
+            *map(str, (row.injections, row.fixed, row.wasted, row.broke)),
+        )
+        for row in state.slsm.modes.values()
+    ]  # fmt: skip
+    return result_tables("Memory notes, against baseline", ["mode", "memory"], _FIGURES, rows)

@@ -1,0 +1,52 @@
+"""What a process wrote to its error output last: enough to see why it ended, and nothing secret."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from pathlib import Path
+
+from engine.run.directory import RunDirectory
+
+_KEPT = 8_192
+_LINES = 3
+_LONGEST = 400
+_SHORTEST_SECRET = 6
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
+_NAMED_IN_CONFIG = re.compile(r"api_key_env['\"]?\s*:\s*['\"]?(\w+)")
+_USER_IN_ADDRESS = re.compile(r"(?<=://)[^/\s@]+(?=@)")
+
+
+class ErrorOutput:
+    """Reads a process's error output to its end and keeps the last of it."""
+
+    def __init__(self, stream: asyncio.StreamReader, run_dir: Path) -> None:
+        self._run_dir = run_dir
+        self._last = b""
+        self._reading = asyncio.create_task(self._read(stream))
+
+    async def last_lines(self, patience: float = 2.0) -> str:
+        """The last lines of a process that has ended, as one; what it left behind may still hold its output."""
+        await asyncio.wait([self._reading], timeout=patience)
+        text = without_secrets(self._last.decode(errors="replace"), self._run_dir)
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        return " / ".join(lines[-_LINES:])[-_LONGEST:]
+
+    async def _read(self, stream: asyncio.StreamReader) -> None:
+        while chunk := await stream.read(_KEPT):
+            self._last = (self._last + chunk)[-_KEPT:]
+
+
+def without_secrets(text: str, run_dir: Path) -> str:
+    """`***` for the values of variables that hold keys, by their names or by the run's configuration, and for users
+    and passwords in addresses."""
+    try:
+        named = _NAMED_IN_CONFIG.findall(RunDirectory(run_dir).config.read_text(errors="replace"))
+    except OSError:
+        named = []
+    values = {value for name, value in os.environ.items() if name in named or _SECRET_NAME.search(name)}
+    for value in sorted(values, key=len, reverse=True):
+        if len(value) >= _SHORTEST_SECRET:
+            text = text.replace(value, "***")
+    return _USER_IN_ADDRESS.sub("***", text)

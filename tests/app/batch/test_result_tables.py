@@ -1,0 +1,78 @@
+"""What batch ends with: the tables of every method that has results, and of no other."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from app.batch.result_tables import print_results
+from app.state.run import RunState
+from engine.events import Event, MethodEvaluated, ServerUsage, StageFinished
+from engine.run.directory import RunDirectory
+from tests.synthetic_evolution import evolution_events
+from tests.synthetic_gflownet import gflownet_events
+from tests.synthetic_pool import pool_events
+from tests.synthetic_slsm import slsm_events
+
+ESM = [
+    MethodEvaluated(method="esm", n=1, accuracy=0.0, mean_tokens=1.0, final=False),
+    MethodEvaluated(
+        method="esm", n=200, accuracy=0.985, mean_tokens=68.25, mean_probe_tokens=20.5, difference=0.365, low=0.3,
+        high=0.43, p=1e-9,
+    ),
+    MethodEvaluated(method="no_probing", n=7, accuracy=0.5, mean_tokens=1.0, final=False),
+]  # fmt: skip
+USAGE = [
+    ServerUsage(stage="slsm", role="judge", server="s", model="m", requests=1),
+    ServerUsage(stage="slsm", role="judge", server="s", model="m", requests=1234, cost=1.25),
+    ServerUsage(
+        stage="slsm", role="model", server="t", model="own", answered=2, unreported=2, characters_sent=4000
+    ),
+]
+
+
+def printed(events: Iterable[Event]) -> str:
+    """What stands on the terminal after these."""
+    state, out = RunState(), io.StringIO()
+    for offset, event in enumerate(events):
+        state.apply(event, offset, 1)
+    print_results(state, Console(file=out, width=140), RunDirectory(Path("outputs/demo/1")))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("events", "rows"),
+    [
+        (lambda: ESM, ["Methods, against greedy", "esm 200 0.985 +0.365 [+0.300, +0.430] 1e-09 68.2 20.5"]),
+        (evolution_events, ["no_processor 6 0.900 [0.800, 0.950] 40.0 0.740",
+                            "best 6 0.900 [0.800, 0.950] +0.000 20.0 0.810"]),
+        (gflownet_events, ["gflownet 100 20 0.870 [0.800, 0.940] 0.950 0.900 0.720",
+                           "greedy 100 1 0.800 [0.730, 0.870] 0.800 [0.730, 0.870] 0.650",
+                           "gflownet path reader (offline) 3 1.000 0.800 5.0 58.0 +1.000 [+0.400, +1.000] 0.25"]),
+        (slsm_events, ["baseline none 2 0.000 [+0.000, +1.000] 0 0 0 0",
+                       "always structured 2 1.000 +1.000 [+0.000, +1.000] 2 2 0 0"]),
+        (pool_events, ["after injection 0.867 2 0.667 [0.208, 0.939]", "rices 2 0.810 [0.710, 0.910]",
+                       "selector 2 0.900 [0.800, 1.000] +0.090 [+0.040, +0.140] 0.012"]),
+        (lambda: USAGE, ["Servers, 1.2500 in all", "slsm judge m at s 1,234 0 0 0 0 0:00 1.2500",
+                         "slsm model own at t 0 0 0 4,000 letters 0 letters 0:00"]),
+        (lambda: [StageFinished(stage="eval", seconds=63, files=["a.json", "b.json"])],
+         ["eval 1:03 a.json", "b.json"]),
+    ],
+    ids=["esm", "evolution", "gflownet", "slsm", "pool", "servers", "stages"],
+)  # fmt: skip
+def test_the_rows_of_a_method(events: Callable[[], Iterable[Event]], rows: list[str]) -> None:
+    """A later result takes the place of an earlier one; running figures are no results."""
+    lines = [" ".join(line.split()) for line in printed(events()).splitlines()]
+    for row in rows:
+        assert lines.count(row) == 1, "\n".join(lines)
+    assert "no_probing" not in "".join(lines) and lines[-1] == "all files: outputs/demo/1"
+
+
+@pytest.mark.parametrize("begun", [evolution_events, gflownet_events, slsm_events, pool_events])
+def test_what_is_not_through_prints_nothing(begun: Callable[..., Iterable[Event]]) -> None:
+    unfinished = (event for event in begun(finish=False) if not isinstance(event, StageFinished))
+    assert printed(unfinished) == ""

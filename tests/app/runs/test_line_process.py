@@ -1,0 +1,53 @@
+"""The processes that answer the screens: started from this copy whatever lies about, and heard when they die."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.runs import line_process
+from app.runs.line_process import LineProcess
+from engine.errors import SteerError
+
+KEY = "sk-very-secret-12345"
+DYING = f"""\
+import sys
+sys.stdin.readline()
+sys.stderr.write("." * 100_000 + "\\nfirst\\n\\nhttp://me:hunter2@host said {KEY} and {KEY[::-1]}\\n")
+sys.exit("no such thing: " + "x" * 100)
+"""
+
+
+@pytest.mark.parametrize("command", ["chat", "sample-again"])
+async def test_a_package_named_engine_in_the_working_folder_is_none_of_ours(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "engine").mkdir()
+    for name in ("__init__.py", "__main__.py"):
+        (tmp_path / "engine" / name).write_text("raise SystemExit('this is another engine')\n")
+    monkeypatch.chdir(tmp_path)
+    process = LineProcess(command, tmp_path / "no-run")
+    with pytest.raises(SteerError) as failure:
+        await process.ask({})
+    assert "config.yaml" in str(failure.value) and "another engine" not in str(failure.value)
+    await process.close()
+
+
+async def test_the_last_words_of_a_process_are_told_without_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.yaml").write_text("slsm:\n  controller: {api_key_env: MINE}\n")
+    monkeypatch.setenv("MINE", KEY)
+    monkeypatch.setenv("OTHER_TOKEN", KEY[::-1])
+    monkeypatch.setattr(line_process, "engine_command", lambda *_: [sys.executable, "-c", DYING])
+    process = LineProcess("chat", tmp_path)
+    for _ in range(2):  # the second time in a process of its own
+        with pytest.raises(SteerError) as failure:
+            await asyncio.wait_for(process.ask({}), 20)
+        text = str(failure.value)
+        assert "(exit code 1): first / http://***@host said *** and *** / no such thing: xxx" in text
+        assert len(text) < 1_000
+    await process.close()
