@@ -16,8 +16,8 @@ from engine.errors import SteerError
 @cache
 def outside(group: str) -> dict[str, Any]:
     """What installed packages register in the group `steer_tui.<group>`, by name. Raises SteerError."""
-    found = sorted(entry_points(group=f"steer_tui.{group}"), key=lambda point: point.name)
-    return {point.name: _load(point) for point in found}
+    points = sorted(entry_points(group=f"steer_tui.{group}"), key=lambda point: point.name)
+    return {point.name: _load(point) for point in points}
 
 
 def _load(point: EntryPoint) -> Any:

@@ -158,7 +158,7 @@ def json_schema(probe: ChatProbe) -> Capability:
     """Whether a schema is enforced against a prompt that argues for something else."""
     said = probe.ask(_ARGUES, 96, schema=_SCHEMA)
     if said.reply is None:
-        told = "the schema is told in the prompt; answers are checked here and asked for again"
+        told = "the schema is put into the prompt; answers are checked here and asked for again"
         return Capability("json_schema", "no", said.answer.why(), told)
     told = "answers are checked here, and asked for again with what was wrong"
     try:

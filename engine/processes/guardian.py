@@ -49,7 +49,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _watch(child: subprocess.Popen[bytes], grace: float, deadline: list[float]) -> None:
-    """Wait for the end of standard input, then end the command. `deadline` is told when all has to be gone."""
+    """Wait for the end of standard input, then end the command. `deadline` is given the time by which all has to
+    be gone."""
     while os.read(0, 4096):
         pass
     deadline.append(time.monotonic() + grace)
@@ -83,12 +84,12 @@ def _end_what_is_left(deadline: float = 0.0) -> None:
 
 
 def _children() -> list[int]:
-    found: list[int] = []
+    pids: list[int] = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it may end while it is looked at
             if int(stat.read_text(errors="replace").rpartition(")")[2].split()[1]) == os.getpid():
-                found.append(int(stat.parent.name))
-    return found
+                pids.append(int(stat.parent.name))
+    return pids
 
 
 def _die_with_guardian() -> None:

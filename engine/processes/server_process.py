@@ -80,7 +80,7 @@ class ServerProcess:
         try:
             with self._log.open("rb") as file:
                 file.seek(max(self._begins, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
-                found = file.read().decode(errors="replace").splitlines()[-lines:]
+                tail = file.read().decode(errors="replace").splitlines()[-lines:]
         except OSError:
             return []
-        return [line[:_LONGEST_LINE] for line in found]
+        return [line[:_LONGEST_LINE] for line in tail]

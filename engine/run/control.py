@@ -1,7 +1,8 @@
 """`control.sock`: the commands a worker takes while it runs, one JSON object a line, one reply each.
 
-`{"command": "pause" | "resume" | "stop" | "stop_after" | "status"}` is answered by `{"ok": true, "status": {...}}`
-or by `{"ok": false, "error": "..."}`. Whatever arrives, the worker goes on.
+`{"command": "pause" | "continue" | "stop" | "stop_after" | "status"}` is answered by `{"ok": true, "status": {...}}`
+or by `{"ok": false, "error": "..."}`. Whatever arrives, the worker keeps running. `resume` is an older word for
+`continue`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ from typing import Any, cast
 from engine.run.control_address import fits
 from engine.run.gate import Gate
 
-COMMANDS = ("pause", "resume", "stop", "stop_after", "status")
+COMMANDS = ("pause", "continue", "stop", "stop_after", "status")
+_GATE = {
+    "pause": Gate.pause,
+    "continue": Gate.unpause,
+    "resume": Gate.unpause,
+    "stop": Gate.stop,
+    "stop_after": Gate.stop_after,
+}
 Status = Callable[[], Mapping[str, Any]]
 
 _LONGEST_LINE = 1 << 16
@@ -36,10 +44,10 @@ def answer(line: bytes, gate: Gate, status: Status) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {"ok": False, "error": "this line is not JSON"}
     command = message.get("command") if isinstance(message, dict) else None
-    if not isinstance(command, str) or command not in COMMANDS:
+    if not isinstance(command, str) or command not in (*COMMANDS, *_GATE):
         return {"ok": False, "error": f"expected {{'command': one of {', '.join(COMMANDS)}}}"}
-    if command != "status":
-        getattr(gate, command)()
+    if command in _GATE:
+        _GATE[command](gate)
     return {"ok": True, "status": dict(status())}
 
 

@@ -86,7 +86,7 @@ class RunDirectory:
     def read(self) -> RunRecord:
         """The record. Raises RunError if this is no run, or one of a newer program."""
         try:
-            found = msgspec.json.decode(self.record.read_bytes(), type=RunRecord)
+            record = msgspec.json.decode(self.record.read_bytes(), type=RunRecord)
         except OSError as error:
             what = f"this is not a run: {error.strerror}"
             mend = "name a run's folder, `<outputs>/<name>/<run id>`"
@@ -95,10 +95,10 @@ class RunDirectory:
             what = f"this is not a run's record: {error}"
             mend = "restore the file, or start a new run"
             raise RunError(what=what, where=str(self.record), mend=mend) from error
-        if found.record_version > RECORD_VERSION:
-            what = f"record version {found.record_version}, this program knows {RECORD_VERSION}"
+        if record.record_version > RECORD_VERSION:
+            what = f"record version {record.record_version}, this program knows {RECORD_VERSION}"
             raise RunError(what=what, where=str(self.record), mend="update steer-tui")
-        return found
+        return record
 
     def write(self, record: RunRecord) -> None:
         """Replace the record, atomically."""
@@ -189,14 +189,14 @@ def new_run_id(now: float) -> str:
 
 def discover(outputs: Path) -> list[RunStatus]:
     """All runs below `outputs`, newest first. Whatever is not a run is passed over."""
-    found: list[RunStatus] = []
+    runs: list[RunStatus] = []
     for path in _folders(outputs):
         for candidate in _folders(path):
             try:
-                found.append(inspect(candidate))
+                runs.append(inspect(candidate))
             except RunError:
                 continue
-    return sorted(found, key=lambda run: (run.record.created, run.record.run_id), reverse=True)
+    return sorted(runs, key=lambda run: (run.record.created, run.record.run_id), reverse=True)
 
 
 def find_run(text: str, outputs: Path) -> RunDirectory:

@@ -1,4 +1,4 @@
-"""`events.jsonl`: append-only, one event a line, written by one worker and followed by any number of readers.
+"""`events.jsonl`: append-only, one event a line, written by a single worker and followed by any number of readers.
 
 A kill can tear only the last line, because every event is one `write` and nothing is ever rewritten: a reader
 leaves a line without newline alone until it is whole, a writer that takes the log up again cuts it off. An
@@ -134,9 +134,9 @@ class EventLog:
         """Offset of the last newline before `end`, or -1."""
         while end > 0:
             start = max(0, end - _CHUNK)
-            found = os.pread(self._file, end - start, start).rfind(b"\n")
-            if found >= 0:
-                return start + found
+            newline = os.pread(self._file, end - start, start).rfind(b"\n")
+            if newline >= 0:
+                return start + newline
             end = start
         return -1
 

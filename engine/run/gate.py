@@ -19,26 +19,26 @@ class Gate:
     """Requests may come from any thread and from signal handlers; checkpoints are passed by all threads that work.
 
     The waiting side polls plain flags: a lock or condition could be held by the very code that a signal
-    handler interrupts. The only lock is between those who wait: one of them tells of it.
+    handler interrupts. The only lock is between waiting threads, of which one logs the pause.
     """
 
     def __init__(self, emit: Callable[[Event], None], changed: Callable[[str], None] | None = None) -> None:
-        """`emit` logs an event of the current stage; `changed` is told `paused` and `running`."""
+        """`emit` logs an event of the current stage; `changed` is called with `paused` and `running`."""
         self._emit = emit
         self._changed = changed or (lambda state: None)
         self._pause = False
         self._stop = False
         self._stop_after = False
         self._waiting = False
-        self._one_tells = threading.Lock()
+        self._logging = threading.Lock()
         self._paused_seconds = 0.0
 
     def pause(self) -> None:
         """Block at the next checkpoint."""
         self._pause = True
 
-    def resume(self) -> None:
-        """Go on."""
+    def unpause(self) -> None:
+        """Let what waits at a checkpoint continue."""
         self._pause = False
 
     def stop(self) -> None:
@@ -83,11 +83,11 @@ class Gate:
         return time.monotonic() - self._paused_seconds
 
     def _wait(self) -> None:
-        with self._one_tells:
+        with self._logging:
             if self._pause and not self._stop:
-                self._tell_and_wait()
+                self._log_and_wait()
 
-    def _tell_and_wait(self) -> None:
+    def _log_and_wait(self) -> None:
         began = time.monotonic()
         self._changed("paused")  # before the event: who reads it looks at the record
         self._emit(StagePaused())

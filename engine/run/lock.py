@@ -27,7 +27,7 @@ _SIZE = 4096
 
 
 class _Holder(msgspec.Struct, kw_only=True):
-    """Who holds the lock. `started` tells a process from a later one with the same number."""
+    """Who holds the lock. `started`: when that process began, as a later process may have the same number."""
 
     pid: int
     host: str
@@ -91,7 +91,7 @@ class RunLock:
 
 
 def read_lock(path: Path) -> LockInfo | None:
-    """Who holds, or last held, the lock; None if nobody does or the file is not readable as one."""
+    """Who holds, or last held, the lock; None if nobody does or the file is no lock file."""
     try:
         data = path.read_bytes()
         age = time.time() - path.stat().st_mtime

@@ -39,10 +39,10 @@ def address_secrets(url: str) -> list[str]:
         return [url]
     user = parts.netloc.rpartition("@")[0]
     password = user.partition(":")[2]
-    found = {parts.query, user, password, unquote(user), unquote(password)}
-    found |= {base64.b64encode(unquote(user).encode()).decode()} if user else set()
-    found |= {value for _, value in parse_qsl(parts.query)}
-    return sorted((text for text in found if len(text) >= _SHORTEST_SECRET), key=len, reverse=True)
+    secrets = {parts.query, user, password, unquote(user), unquote(password)}
+    secrets |= {base64.b64encode(unquote(user).encode()).decode()} if user else set()
+    secrets |= {value for _, value in parse_qsl(parts.query)}
+    return sorted((text for text in secrets if len(text) >= _SHORTEST_SECRET), key=len, reverse=True)
 
 
 def is_local(url: str) -> bool:

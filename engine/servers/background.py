@@ -31,7 +31,7 @@ def finish(coroutine: Coroutine[Any, Any, Found], look: Callable[[], None]) -> F
 
 
 def _loop() -> asyncio.AbstractEventLoop:
-    """The one loop, begun when it is first needed."""
+    """The event loop that all requests share; started at the first request."""
     with _guard:
         if not _loops:
             loop = asyncio.new_event_loop()

@@ -159,25 +159,25 @@ class OpenAIClient:
         asked = Asked(messages, self._config.max_tokens, self._config.temperature, schema, seed)
         spent, tries, wait, waiting = Spent(), 0, _FIRST_WAIT, _Waiting()
         while True:
-            found = self._attempt(asked, spent.calls + 1, tries, waiting)
-            tokens = (found.prompt_tokens or 0) + (found.completion_tokens or 0)
-            spent += Spent(1, tokens, self._cost(found) or 0.0)
-            if isinstance(found, Reply):
-                return replace(found, spent=spent)
+            result = self._attempt(asked, spent.calls + 1, tries, waiting)
+            tokens = (result.prompt_tokens or 0) + (result.completion_tokens or 0)
+            spent += Spent(1, tokens, self._cost(result) or 0.0)
+            if isinstance(result, Reply):
+                return replace(result, spent=spent)
             waiting = _Waiting()
-            if found.adapted:
+            if result.adapted:
                 continue
             tries += 1
-            if self._hopeless(found, tries):
-                attempts = "" if found.final else f" ({tries} attempts)"
-                raise self._failed(found.what + attempts, spent.calls)
-            pause = found.wait or wait  # at once, again and again, is how attempts are used up
+            if self._hopeless(result, tries):
+                attempts = "" if result.final else f" ({tries} attempts)"
+                raise self._failed(result.what + attempts, spent.calls)
+            pause = result.wait or wait  # at once, again and again, is how attempts are used up
             self._sleep(pause)
             waiting.before += pause
             wait = min(2 * wait, LONGEST_WAIT)
 
-    def _hopeless(self, found: _Failure, tries: int) -> bool:
-        return found.final or tries > self._config.retries
+    def _hopeless(self, failure: _Failure, tries: int) -> bool:
+        return failure.final or tries > self._config.retries
 
     # ------------------------------------------------------------ waiting
 
@@ -194,27 +194,27 @@ class OpenAIClient:
     # ------------------------------------------------------------ one request
 
     def _attempt(self, asked: Asked, attempt: int, tries: int, waiting: _Waiting) -> Reply | _Failure:
-        """One request in its turn, and written down. `tries` failed before it."""
+        """Send a request when its turn comes, and write it down. `tries` failed before it."""
         self._look()
         turn = time.monotonic()
         if ahead := self._rate.next_wait(turn):
             self._sleep(ahead)
-        with self._places.one(self._config.concurrency, self._look):
+        with self._places.slot(self._config.concurrency, self._look):
             waiting.began = time.monotonic()
             waiting.before += waiting.began - turn
             try:
-                found = self._once(asked)
+                result = self._once(asked)
             except BaseException:
                 self._count(asked, _Failure("left while under way"), "stopped", attempt, waiting)
                 raise
-        if isinstance(found, Reply):
+        if isinstance(result, Reply):
             outcome: Outcome = "answered"
-        elif found.adapted:
+        elif result.adapted:
             outcome = "refused form"
         else:
-            outcome = "failed" if self._hopeless(found, tries + 1) else "tried again"
-        self._count(asked, found, outcome, attempt, waiting)
-        return found
+            outcome = "failed" if self._hopeless(result, tries + 1) else "tried again"
+        self._count(asked, result, outcome, attempt, waiting)
+        return result
 
     def _once(self, asked: Asked) -> Reply | _Failure:
         """A reply, or what went wrong."""
@@ -282,8 +282,8 @@ class OpenAIClient:
             refusal=self.scrub(reply.refusal, _SHORTEST_KEY),
         )
         if asked.schema is not None and not form.schema_in_prompt and not _is_json(reply):
-            told = "does not always reply in JSON: the schema is told in the prompt, too"
-            self._learn(form, replace(form, tell_schema=True), told)
+            reason = "does not always reply in JSON: the schema is now in the prompt, too"
+            self._learn(form, replace(form, tell_schema=True), reason)
         return reply
 
     def _cost(self, reply: Reply | _Failure) -> float | None:
@@ -296,10 +296,10 @@ class OpenAIClient:
     # ------------------------------------------------------------ telling
 
     def _count(
-        self, asked: Asked, found: Reply | _Failure, outcome: Outcome, attempt: int, waiting: _Waiting
+        self, asked: Asked, result: Reply | _Failure, outcome: Outcome, attempt: int, waiting: _Waiting
     ) -> None:
         """Write the request down for its stage and role."""
-        reply = found if isinstance(found, Reply) else None
+        reply = result if isinstance(result, Reply) else None
         uncounted = reply is not None and reply.prompt_tokens is None
         if uncounted and not self._told_uncounted:
             self._told_uncounted = True
@@ -310,13 +310,13 @@ class OpenAIClient:
             RequestRecord(
                 time=round(time.time(), 3), stage=self._stage, role=self._role,
                 server=self._server, model=self._config.model, outcome=outcome, attempt=attempt,
-                why=found.what if isinstance(found, _Failure) else "",
-                prompt_tokens=found.prompt_tokens,
-                completion_tokens=found.completion_tokens,
+                why=result.what if isinstance(result, _Failure) else "",
+                prompt_tokens=result.prompt_tokens,
+                completion_tokens=result.completion_tokens,
                 characters_sent=_characters(asked.messages) if uncounted else 0,
                 characters_received=len(reply.text) if reply and uncounted else 0,
                 seconds=round(time.monotonic() - waiting.began, 3), waited=round(waiting.before, 3),
-                cost=self._cost(found),
+                cost=self._cost(result),
             )
         )  # fmt: skip
 

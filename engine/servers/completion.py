@@ -28,7 +28,7 @@ class Reply:
 
 
 class Unusable(ValueError):
-    """The reply is not what was asked for; the text says why, in words that a model can be told. Tokens as in `Reply`,
+    """The reply is not what was asked for; the text says why, in words for the model. Tokens as in `Reply`,
     where there is none."""
 
     def __init__(
@@ -44,11 +44,11 @@ def read_completion(body: str) -> Reply:
 
     Raises ValueError or RecursionError where `body` is no JSON, and Unusable where it is no completion.
     """
-    found = json.loads(body)
-    prompt, completion = _tokens(found.get("usage") if isinstance(found, dict) else None)
+    parsed = json.loads(body)
+    prompt, completion = _tokens(parsed.get("usage") if isinstance(parsed, dict) else None)
     none = Unusable("the answer is no chat completion", prompt, completion)
     try:
-        choice = found["choices"][0]
+        choice = parsed["choices"][0]
         message = choice["message"]
         text, refusal = message.get("content") or "", message.get("refusal") or ""
     except (KeyError, IndexError, TypeError, AttributeError):
@@ -56,7 +56,7 @@ def read_completion(body: str) -> Reply:
     if not isinstance(text, str) or not isinstance(refusal, str):
         raise none
     # JSON may hold halves of letters, which no file can.
-    text, refusal = (told.encode(errors="replace").decode() for told in (text, refusal))
+    text, refusal = (words.encode(errors="replace").decode() for words in (text, refusal))
     return Reply(_THOUGHT.sub("", text), str(choice.get("finish_reason")), refusal, prompt, completion)
 
 
@@ -92,9 +92,9 @@ def json_object(reply: Reply) -> dict[str, Any]:
     """The object of a structured reply. Raises Unusable."""
     text = usable_json(reply)
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Unusable(f"it is not JSON ({error})") from None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise Unusable("it is not a JSON object")
-    return found
+    return parsed

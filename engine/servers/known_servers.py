@@ -35,7 +35,7 @@ class Places:
         self._taken = 0
 
     @contextmanager
-    def one(self, most: int, look: Callable[[], None]) -> Iterator[None]:
+    def slot(self, most: int, look: Callable[[], None]) -> Iterator[None]:
         """Hold a place while inside; 0: there are as many as are wanted. `look` is called while none is free."""
         while not self._take(most):
             look()

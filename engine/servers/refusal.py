@@ -13,12 +13,12 @@ def refusal_text(body: str) -> str:
     own and TGI's; `{"detail": …}` FastAPI's, where `detail` may be a list of `loc` and `msg`.
     """
     try:
-        found = json.loads(body)
+        parsed = json.loads(body)
     except (ValueError, RecursionError):
         return body
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         return body
-    error = found.get("error", found)
+    error = parsed.get("error", parsed)
     if isinstance(error, dict):
         error = error.get("message") or error.get("detail")
     if isinstance(error, list):
@@ -31,5 +31,5 @@ def _one(detail: Any) -> str:
     if not isinstance(detail, dict):
         return str(detail)
     place = detail.get("loc")
-    told = ".".join(map(str, place)) if isinstance(place, list) else ""
-    return f"{told}: {detail.get('msg', '')}"
+    field = ".".join(map(str, place)) if isinstance(place, list) else ""
+    return f"{field}: {detail.get('msg', '')}"

@@ -1,4 +1,4 @@
-"""The form a server takes requests in. Products differ; what one refuses is left out or said otherwise from then on."""
+"""The form in which a server takes requests. What it refuses is left out, or put another way, from then on."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def other_form(form: RequestForm, asked: Asked, status: int, text: str) -> tuple
         return replace(form, seed=False), "takes no seed: answers cannot be had again"
     if asked.schema is not None and form.schema != "none" and _blames_schema(said):
         if form.schema == "json_schema":
-            return replace(form, schema="json_object"), "takes no JSON schema: it is told in the prompt"
+            return replace(form, schema="json_object"), "takes no JSON schema: it is put into the prompt"
         return replace(form, schema="none"), "takes no response format: JSON is asked for in the prompt alone"
     has_system = any(message["role"] == "system" for message in asked.messages)
     if form.system and has_system and "system" in said and ("role" in said or "message" in said):
@@ -100,22 +100,22 @@ def _blames_schema(said: str) -> bool:
 
 def _with_schema(messages: list[Message], schema: Schema) -> list[Message]:
     *before, last = messages
-    told = f"\n\nReply with one JSON object alone. It has to meet this JSON schema:\n{json.dumps(schema['schema'])}"
+    rule = f"\n\nReply with one JSON object alone. It has to meet this JSON schema:\n{json.dumps(schema['schema'])}"
     content = last["content"]
-    more = content + told if isinstance(content, str) else [*content, {"type": "text", "text": told.strip()}]
+    more = content + rule if isinstance(content, str) else [*content, {"type": "text", "text": rule.strip()}]
     return [*before, {**last, "content": more}]
 
 
 def _without_system(messages: list[Message]) -> list[Message]:
-    told = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
+    system = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
     others = [message for message in messages if message["role"] != "system"]
     for place, message in enumerate(others):
-        if told and message["role"] == "user":
+        if system and message["role"] == "user":
             content = message["content"]
             text = (
-                f"{told}\n\n{content}"
+                f"{system}\n\n{content}"
                 if isinstance(content, str)
-                else [{"type": "text", "text": told}, *content]
+                else [{"type": "text", "text": system}, *content]
             )
             others[place] = {**message, "content": text}
             break

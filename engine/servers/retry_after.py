@@ -16,20 +16,20 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
     `Retry-After` is a number of seconds or a date; OpenAI's `retry-after-ms` is finer and counts more.
     """
-    found = _number(headers.get("retry-after-ms"))
-    if found is not None:
-        return _within(found / 1000)
+    number = _number(headers.get("retry-after-ms"))
+    if number is not None:
+        return _within(number / 1000)
     said = headers.get("retry-after")
-    found = _number(said)
-    return _until(said, now) if found is None else _within(found)
+    number = _number(said)
+    return _until(said, now) if number is None else _within(number)
 
 
 def _number(text: str | None) -> float | None:
     try:
-        found = float(text or "")
+        number = float(text or "")
     except ValueError:
         return None
-    return found if math.isfinite(found) else None
+    return number if math.isfinite(number) else None
 
 
 def _until(text: str | None, now: float) -> float | None:

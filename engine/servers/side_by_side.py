@@ -18,13 +18,13 @@ _LOOK_EVERY = 0.1
 def map_side_by_side(
     ask: Callable[[Item], Found], items: Sequence[Item], at_once: int
 ) -> Generator[Found, None, None]:
-    """`ask` of each item. After one that raises none is begun; those before it are handed over first. Whoever does not
-    want the rest closes it: then none is begun, and those under way are waited for."""
+    """Yield `ask(item)` for each item, in the items' order. After a call that raises no further one starts; results of
+    earlier items are yielded first. Closing the generator starts no further call and waits for those under way."""
     failed = Event()
     first: list[int] = []
 
     def unless_failed(place: int, item: Item) -> Found:
-        # One that was taken before another failed, but looks only now, is asked: no earlier one would tell why.
+        # An earlier item is still asked: its own failure, if any, is the one to raise.
         if failed.is_set() and place > min(first):
             raise CancelledError
         try:
@@ -48,9 +48,10 @@ def for_each_side_by_side(
     done: Callable[[Item, Found], None],
     checkpoint: Callable[[], None],
 ) -> None:
-    """`ask` of each item, which is taken when its turn comes; `done` with each result, in this thread, as soon as it is
-    there. `checkpoint` may block, then nothing new is begun. Where it raises, `ask` or `done` does, what has been begun
-    is still ended and handed over."""
+    """Call `ask(item)` in threads, and `done(item, result)` in this thread as soon as each result is there.
+
+    Items are taken when their turn comes. While `checkpoint` blocks, no call starts. If `checkpoint`, `ask` or `done`
+    raises, calls under way still finish and their results are handed over."""
     waiting: dict[Future[Found], Item] = {}
     left = iter(items)
     with ThreadPoolExecutor(at_once) as pool:

@@ -80,7 +80,7 @@ class Chat:
             known = self._follow(wanted.memory_mode)
             before = known[-1][0] if known else state
             state, event = self._update(before, turns, wanted.memory_mode)
-            states = [told for _, told in known] + [event]
+            states = [earlier for _, earlier in known] + [event]
         answered = self._ask(wanted, Conversation("chat", tuple(turns)), state)
         self._turns.append(Turn(wanted.say, answered.answer))
         return ChatReply(turns=self._told(), states=states, answered=answered)
@@ -110,9 +110,9 @@ class Chat:
         shown = note if decision.inject else ""
         first, second, detected = self._given(conversation, shown), None, None
         if wanted.mode == "on_detection":
-            found = self._controller.detect(state, conversation.turns, first.text)
-            detected = Detected(conflicts_of(found), found.failure, found.spent)
-            shown = note if found.conflicts else ""
+            detection = self._controller.detect(state, conversation.turns, first.text)
+            detected = Detected(conflicts_of(detection), detection.failure, detection.spent)
+            shown = note if detection.conflicts else ""
             second = self._given(conversation, shown) if shown else None
         variant = (wanted.mode, NO_MEMORY if baseline else wanted.memory_mode)
         tokens = self._model.count_tokens(shown) if shown else 0

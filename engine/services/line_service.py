@@ -12,7 +12,7 @@ from engine.errors import SteerError
 from engine.torch_file import torch_threads
 
 Reply = Callable[[str], bytes]
-"""One line to one line; raises SteerError for what a user can mend."""
+"""From a request line to a reply line; raises SteerError for what a user can correct."""
 
 
 def error_line(text: str) -> bytes:

@@ -49,7 +49,7 @@ def talk(path: Path, data: bytes) -> list[dict[str, object]]:
 def test_commands_reach_the_gate(run: RunDirectory, gate: Gate) -> None:
     assert send(run, "status").status == {"state": "running"}
     assert send(run, "pause").status == {"state": "pausing"}
-    assert send(run, "resume").status == {"state": "running"}
+    assert send(run, "continue").status == {"state": "running"}
     assert send(run, "stop").status == {"state": "stopping"} and gate.stopping
     assert not send(run, "explode").ok
 
@@ -130,7 +130,7 @@ def test_gate_waits_between_items_and_says_so(wait_until: Callable[..., None]) -
     thread.start()
     wait_until(lambda: gate.state == "paused", "the pause")
     assert not passed.is_set()
-    gate.resume()
+    gate.unpause()
     thread.join(10)
     assert passed.is_set() and states == ["paused", "running"]
     assert [type(event) for event in events] == [StagePaused, StageResumed]

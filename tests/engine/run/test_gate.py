@@ -24,7 +24,7 @@ def test_one_of_several_threads_tells_of_a_pause(wait_until: Wait) -> None:
         thread.start()
     wait_until(lambda: gate.state == "paused", "the pause")
     time.sleep(0.2)
-    gate.resume()
+    gate.unpause()
     for thread in threads:
         thread.join(timeout=10)
     assert not any(thread.is_alive() for thread in threads)
@@ -62,7 +62,7 @@ def test_a_pause_is_no_part_of_the_time_that_work_took(tmp_path: Path, wait_unti
     )
     context.start(2)
     gate.pause()
-    threading.Timer(1.0, gate.resume).start()
+    threading.Timer(1.0, gate.unpause).start()
     gate.checkpoint()
     context.progress(1, 2)
     (progress,) = (event for event in events if isinstance(event, StageProgress))

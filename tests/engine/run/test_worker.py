@@ -113,7 +113,7 @@ def test_pause_resume_and_stop_over_the_socket(
     status = send(run, "status").status
     assert status["stage"] == "example_stages:Count" and status["done"] == held and status["total"] == 400
     assert items(run) == held
-    assert send(run, "resume").ok
+    assert send(run, "continue").ok
     wait_until(lambda: items(run) > held, "more items")
     assert send(run, "stop").ok
     assert process.wait(30) == 130

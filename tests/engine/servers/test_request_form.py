@@ -150,4 +150,4 @@ def test_a_schema_that_is_ignored_is_told_in_the_prompt_from_then_on() -> None:
     told = ["JSON schema" in body["messages"][-1]["content"] for body in server.requests]
     assert told == [False, False, True, False]
     assert all("response_format" in body for body in server.requests[1:3])
-    assert len(notices) == 1 and "told in the prompt" in notices[0]
+    assert len(notices) == 1 and "now in the prompt" in notices[0]
