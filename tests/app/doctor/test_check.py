@@ -179,7 +179,7 @@ scale: {engine: ray}
     assert found["scale.engine"].where and found["evolution.model.backend"].where
     found = findings(tmp_path, text % "python -m sglang.launch_server --host 0.0.0.0")
     assert found["evolution.server.command"].kind == "wrong"
-    assert "this machine alone" in found["evolution.server.command"].what
+    assert "only this machine may reach" in found["evolution.server.command"].what
 
 
 # ---------------------------------------------------------------- data

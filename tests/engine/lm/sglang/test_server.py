@@ -381,7 +381,7 @@ def test_nothing_outlives_the_worker(tmp_path: Path, how: str, leaves: str):
     ],
 )
 def test_a_server_that_others_could_reach_is_refused(command: str):
-    with pytest.raises(ConfigError, match="for this machine alone") as refused:
+    with pytest.raises(ConfigError, match="only this machine may reach") as refused:
         server_command(ServerSection(command=command), "model")
     assert "sk-secret" not in str(refused.value)
 
