@@ -83,7 +83,7 @@ def test_a_field_that_is_accepted_and_ignored_is_no_capability() -> None:
     assert end.usable
     assert {name for name in GOOD if found[name].state == "ok"} == {"system messages"}
     assert "not enforced" in found["json_schema"].text and "checked here" in found["json_schema"].meaning
-    assert found["seed"].text == "one seed gave 4 answers"
+    assert found["seed"].text == "the same seed gave 4 answers"
     assert found["token limit"].state == "unknown", "no limit is obeyed, nor are tokens counted"
 
 
