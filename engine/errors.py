@@ -1,4 +1,4 @@
-"""Errors a user can cause or mend: every one says what is wrong, where, and how to mend it."""
+"""Errors that a user can cause or correct: each says what is wrong, where, and how to correct it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class SteerError(Exception):
         self.mend = mend
 
     def __reduce__(self) -> tuple[object, ...]:
-        """For those that cross processes: made again without `__init__`, which differs from class to class."""
-        return _made_again, (type(self), self.args, self.__dict__)
+        """For pickling between processes: restored without `__init__`, whose arguments differ from class to class."""
+        return _restored, (type(self), self.args, self.__dict__)
 
     def __str__(self) -> str:
         where = f" ({self.where})" if self.where else ""
@@ -28,7 +28,7 @@ class SteerError(Exception):
         return f"{self.what}{where}{mend}"
 
 
-def _made_again(kind: type[SteerError], args: tuple[object, ...], state: dict[str, object]) -> SteerError:
+def _restored(kind: type[SteerError], args: tuple[object, ...], state: dict[str, object]) -> SteerError:
     error = kind.__new__(kind, *args)
     error.__dict__.update(state)
     return error
@@ -36,7 +36,7 @@ def _made_again(kind: type[SteerError], args: tuple[object, ...], state: dict[st
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong with a configuration: where it stands, what stands there, what is allowed instead."""
+    """A problem of a configuration: the field, its value, and the allowed values."""
 
     where: str
     value: str
@@ -48,7 +48,7 @@ class Problem:
 
 
 class ConfigError(SteerError):
-    """A configuration with `problems`: all of them, not the first."""
+    """Raised for a configuration, with all its `problems`."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = list(problems)
@@ -61,19 +61,19 @@ class ConfigError(SteerError):
 
 
 class DataError(SteerError):
-    """A file holds what it should not."""
+    """A file that is missing, damaged, or holds wrong values."""
 
 
 class RunError(SteerError):
-    """A run folder that is none, or that another worker is at work on."""
+    """A run that cannot go on: its folder is invalid or used by another worker, or a part of it failed."""
 
 
 class ModelError(SteerError):
-    """A model that cannot be loaded, or not with what is asked of it."""
+    """A model that cannot be loaded, or lacks a requested capability."""
 
 
 class DiskError(SteerError):
-    """A file cannot be written. Nothing that was finished is lost."""
+    """A file that cannot be written; finished work is on disk."""
 
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -83,7 +83,7 @@ _IN_THE_WAY = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Turn what the operating system says while writing `path` into a DiskError."""
+    """Turn the operating system's errors while writing `path` into a DiskError."""
     try:
         yield
     except OSError as error:
@@ -95,7 +95,7 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def full_disk_errors(path: Path) -> Iterator[None]:
-    """Turn a full disk, and only that, into a DiskError: for code that also reads files of its own."""
+    """Turn only the error of a full disk into a DiskError: for code that also reads files of its own."""
     try:
         yield
     except OSError as error:

@@ -25,13 +25,13 @@ Record = TypeVar("Record", bound=msgspec.Struct)
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what a killed `write_atomic` left below `folder`. Only for who knows that nobody writes there."""
+    """Remove temporary files of a killed `write_atomic` below `folder`, where no other process may be writing."""
     for path in folder.rglob(f".*{_UNFINISHED}"):
         path.unlink(missing_ok=True)
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:
-    """Write to a temporary name beside `path`, fsync, rename. A reader sees the old file or the new one."""
+    """Write to a temporary name beside `path`, fsync, rename. A reader sees either the old or the new file."""
     payload = data.encode() if isinstance(data, str) else data
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ def write_atomic(path: Path, data: bytes | str) -> None:
 
 
 def write_all_atomic(files: Sequence[tuple[Path, bytes]]) -> None:
-    """`write_atomic` for each, some at a time: disks settle many waiting files together."""
+    """`write_atomic` for each file, several at a time: disks flush many waiting files together."""
     if files:
         with ThreadPoolExecutor(min(_AT_ONCE, len(files))) as pool:
             for _ in pool.map(lambda file: write_atomic(*file), files):
@@ -58,12 +58,12 @@ def write_all_atomic(files: Sequence[tuple[Path, bytes]]) -> None:
 
 
 def json_line(record: dict[str, Any]) -> str:
-    """One compact line, newline included. NaN and infinity are refused: they are not JSON."""
+    """A record as a compact line of JSON, newline included. Raises ValueError for NaN and infinity."""
     return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(", ", ": ")) + "\n"
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]], names: Sequence[str] | None = None) -> str:
-    """A table with `names` as its columns, or those of the first row; without rows and names, nothing."""
+    """CSV with `names` as its columns, else those of the first row; "" without rows and names."""
     if names is None and not rows:
         return ""
     text = io.StringIO(newline="")
@@ -75,7 +75,7 @@ def csv_text(rows: Sequence[Mapping[str, Any]], names: Sequence[str] | None = No
 
 
 def write_jsonl(path: Path, records: Iterable[dict[str, Any]]) -> None:
-    """A whole JSON-lines file, atomically."""
+    """Write a whole JSON-lines file atomically."""
     write_atomic(path, "".join(map(json_line, records)))
 
 
@@ -90,8 +90,8 @@ def append_jsonl(path: Path, records: Iterable[dict[str, Any]]) -> None:
 
 
 def read_jsonl(path: Path) -> list[dict[str, Any]]:
-    """All whole lines. A last line without newline is a torn write and is left out; any earlier line that
-    is not a JSON object is an error with file and line number."""
+    """The records of all complete lines. A last line without newline is a torn write and is left out. Raises
+    DataError with file and line number for an earlier line that is not a JSON object."""
     return list(_parse_lines(path, path.read_bytes().split(b"\n")[:-1]))
 
 
@@ -108,7 +108,7 @@ def _parse_lines(path: Path, lines: list[bytes]) -> Iterable[dict[str, Any]]:
 
 def recover_jsonl(path: Path, keep: int | None = None) -> list[dict[str, Any]]:
     """Read an append-only file before appending to it again: cut a torn tail (and everything past the first
-    `keep` records, if given) off the file itself. A file that is not there holds nothing."""
+    `keep` records, if given) off the file itself. A missing file holds no records."""
     if not path.exists():
         return []
     lines = path.read_bytes().split(b"\n")[:-1][:keep]

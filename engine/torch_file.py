@@ -1,4 +1,4 @@
-"""Training states: tensors and plain values in one file, whole or not there at all. No pickles of code."""
+"""Training states: tensors and plain values in a single file, written atomically, without pickled code."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def load_torch(path: Path, mend: str) -> dict[str, Any]:
     try:
         state = torch.load(path, weights_only=True, map_location="cpu")
     except Exception as error:
-        # Whatever it is: for bytes that are no pickle, torch's unpickler raises KeyError, struct.error and more.
+        # Any error: for bytes that are not a pickle, torch's unpickler raises KeyError, struct.error and more.
         raise DataError(
-            what=f"cannot be read as tensors and plain values: {_first_line(error)}",
+            what=f"the file cannot be read as tensors and plain values: {_first_line(error)}",
             where=str(path),
             mend=mend,
         ) from error
     if not isinstance(state, dict):
-        raise DataError(what="holds no dictionary", where=str(path), mend=mend)
+        raise DataError(what="the file holds no dictionary", where=str(path), mend=mend)
     return state
 
 
@@ -43,7 +43,7 @@ def _first_line(error: Exception) -> str:
 
 @contextmanager
 def torch_threads(count: int) -> Iterator[None]:
-    """Compute with `count` CPU threads: small networks lose more by waiting for each other than they gain."""
+    """Compute with `count` CPU threads: for small networks, waiting for other threads costs more than they gain."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:

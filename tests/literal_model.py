@@ -179,10 +179,10 @@ class LiteralPrefixes:
     def _branch(self, branch: Branch) -> Completion:
         prefix = self._rows[branch.row]
         injections = list(prefix.injections)
-        if branch.begun is not None:
+        if branch.continue_from is not None:
             # Made anew in full: it must come out as it was begun.
-            assert isinstance(branch.begun.kept, list)
-            injections = branch.begun.kept
+            assert isinstance(branch.continue_from.kept, list)
+            injections = branch.continue_from.kept
         elif branch.steer is not None:
             injections.append((len(prefix.tokens) - 1, branch.steer))
         completion = self._model.go_on(prefix.tokens, injections, branch.sampling, branch.seed)

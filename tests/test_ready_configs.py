@@ -15,8 +15,8 @@ from engine.tasks.sources import HUB
 from tests.conftest import ROOT
 
 READY = sorted((ROOT / "configs").glob("*.yaml"))
-README = (ROOT / "README.md").read_text()
-TABLE = README[README.index("## Data sets") : README.index("## Screens")]
+README = (ROOT / "engine" / "tasks" / "README.md").read_text()
+TABLE = README[README.index("## Ready configurations") : README.index("## Your own files")]
 DATA_SETS = (
     "gsm8k", "math500", "arc-c", "aime", "financebench", "multichallenge", "rog-webqsp", "rog-cwq",
     "subgraphrag", "okvqa", "vqav2",

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from app.text_console import make_console
 from engine.doctor.capabilities import Capability
-from engine.doctor.server import Looked, look
+from engine.doctor.server import ServerReport, examine
 from engine.servers.address import is_bare, is_local, shown_address
 from engine.servers.key import NO_KEY, is_variable
 
@@ -39,8 +39,8 @@ def run_server_doctor(
         _say(console, f"looking at {shown_address(server)} with the key in {key_env}")
     else:
         _say(console, f"looking at {shown_address(server)} without a key")
-    for found in look(server, key, key_env, model):
-        if isinstance(found, Looked):
+    for found in examine(server, key, key_env, model):
+        if isinstance(found, ServerReport):
             _verdict(console, found, key_env if key or not is_local(server) else NO_KEY)
             if found.usable and not is_bare(server):
                 _say(console, "a configuration takes no user, password or query: the key alone has to do")
@@ -56,7 +56,7 @@ def _line(found: Capability) -> Text:
     return line + Text(f" - {found.meaning}", style="") if found.meaning else line
 
 
-def _verdict(console: Console, found: Looked, key_env: str) -> None:
+def _verdict(console: Console, found: ServerReport, key_env: str) -> None:
     if not found.usable:
         console.print(Text("no role can use this server yet: see what is missing", style="bold"))
         return

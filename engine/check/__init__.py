@@ -1,4 +1,4 @@
-"""What a configuration needs, looked at without running anything: what is here, what is not here yet, what is wrong."""
+"""Check what a configuration needs, without running anything: what is here, what is not here yet, what is wrong."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 from engine.check.data import check_data
 from engine.check.finding import Finding
-from engine.check.requirements import check_parts
+from engine.check.requirements import check_requirements
 from engine.config.config import Config
 from engine.config.stages import STAGES
 
 
 def check_config(config: Config) -> Iterator[Finding]:
-    """Everything that the stages of `config` use, one finding each; nothing is fetched, loaded or asked of a server.
+    """A finding for each thing that the stages of `config` use; nothing is fetched or loaded, and no server is asked.
 
-    Fields are valid already (`load_config` raises for the others).
+    All fields are valid (`load_config` raises for others).
     """
     yield from _stages(config)
-    yield from check_parts(config)
+    yield from check_requirements(config)
     yield from check_data(config)
 
 
@@ -29,7 +29,7 @@ def _stages(config: Config) -> Iterator[Finding]:
         for need in lacking:
             yield Finding(
                 "absent",
-                f"`{name}` reads what `{need}` writes, which is not among the stages",
+                f"`{name}` reads files that `{need}` writes, which is not among the stages",
                 "run.stages",
                 f"put `{need}` before it, or run it in a run that has it: --batch --resume RUN --stages {name}",
             )

@@ -1,11 +1,11 @@
-"""Data files that a configuration names: those that are here are read by the stages' own readers."""
+"""Check the data files that a configuration names: files that are here are read by the stages' own readers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from engine.check.finding import Finding, Findings, gathered
+from engine.check.finding import Finding, Findings, run_checks
 from engine.config.config import Config
 from engine.config.pool import QuestionFiles
 from engine.errors import DataError
@@ -16,10 +16,10 @@ _FETCHED = "it is fetched when a stage needs it; without a network, copy its fil
 
 
 def check_data(config: Config) -> Iterator[Finding]:
-    """One finding each."""
+    """A finding for each data file."""
     stages = set(config.run.stages)
     chosen = [check for names, check in _CHECKS if stages & set(names)]
-    return gathered(*((lambda findings, check=check: check(findings, config)) for check in chosen))
+    return run_checks(*((lambda findings, check=check: check(findings, config)) for check in chosen))
 
 
 def _task(findings: Findings, config: Config) -> None:
@@ -69,7 +69,7 @@ def _evolution(findings: Findings, config: Config) -> None:
     _file(findings, section.initial_deltas, "evolution.initial_deltas")
     _file(findings, section.branch_of, "evolution.branch_of")
     if section.financebench is not None and not _file(
-        findings, section.financebench, place, HUB_FILE, said=False
+        findings, section.financebench, place, HUB_FILE, report=False
     ):
         return
     with findings.at(place):
@@ -88,7 +88,7 @@ def _graphs(findings: Findings, config: Config) -> None:
     from engine.gflownet.graphs.rog import HUB_FILES, RogSource
     from engine.gflownet.layout import SPLITS
 
-    if section.path is None or _file(findings, section.path, "graphs.path", HUB_FILES, said=False):
+    if section.path is None or _file(findings, section.path, "graphs.path", HUB_FILES, report=False):
         with findings.at("graphs.path"):
             source = RogSource(section)
             sizes = ", ".join(f"{source.size(split)} of `{split}`" for split in SPLITS)
@@ -105,10 +105,10 @@ def _dialogues(findings: Findings, config: Config) -> None:
     data = config.slsm.data
     if data.path is None:
         findings.here("generated", SETTING)
-    elif _file(findings, data.path, SETTING, HUB_FILES, said=False):
+    elif _file(findings, data.path, SETTING, HUB_FILES, report=False):
         with findings.at(SETTING):
-            found = read_dialogues(dialogues_file(data.path), data.conversations)
-            findings.here(f"{data.path}: {len(found.conversations)} conversations", SETTING)
+            dialogues = read_dialogues(dialogues_file(data.path), data.conversations)
+            findings.here(f"{data.path}: {len(dialogues.conversations)} conversations", SETTING)
 
 
 def _pool(findings: Findings, config: Config) -> None:
@@ -124,7 +124,7 @@ def _pool(findings: Findings, config: Config) -> None:
 
 
 def _pool_files(findings: Findings, config: Config) -> None:
-    """All are here: do they belong together?"""
+    """Check that files which are all here belong together."""
     from engine.pool.data.files_dataset import FilesDataset
     from engine.pool.data.records import read_rl_data
 
@@ -154,22 +154,22 @@ def _question_files(findings: Findings, files: QuestionFiles, where: str) -> boo
 
 
 def _file(
-    findings: Findings, path: str | None, where: str, hub_files: str | None = None, said: bool = True
+    findings: Findings, path: str | None, where: str, hub_files: str | None = None, report: bool = True
 ) -> bool:
-    """Whether a file or folder that is named is here; `hub_files` are what is fetched of a hub name. `said`: also say
-    where it is."""
+    """Whether the file or folder `path` is here; `hub_files`: the pattern fetched for a hub name. `report`: also add a
+    finding if it is here."""
     if path is None:
         return True
     try:
         name = hub_name(path) if hub_files else None
     except DataError as error:
-        findings.found.append(Finding("wrong", f"{error.what}: {path}", where, error.mend))
+        findings.all.append(Finding("wrong", f"{error.what}: {path}", where, error.mend))
         return False
     if name is not None and hub_files is not None:
         here = cached_files(name, [hub_files]) is not None
     else:
         here = Path(path).expanduser().exists()
-    if here and said:
+    if here and report:
         findings.here(path, where)
     if not here:
         mend = _FETCHED if name else "put it there, or correct the path"
@@ -186,4 +186,4 @@ _CHECKS: tuple[tuple[tuple[str, ...], _Check], ...] = (
     (("slsm",), _dialogues),
     (("pool", "selector"), _pool),
 )
-"""By stages that use the data."""
+"""Each check with the stages that use its data."""

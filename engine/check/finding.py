@@ -1,4 +1,4 @@
-"""One thing that a check looked at."""
+"""The result of checking a single thing, and a collector of results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Kind = Literal["here", "absent", "wrong"]
 class Finding:
     """`kind`: `here`, not here yet (`absent`: the configuration is right, the machine is not ready), or `wrong`.
 
-    `where`: the field that asks for it; `mend`: what to do.
+    `where`: the field that needs it; `mend`: how to correct it.
     """
 
     kind: Kind
@@ -27,34 +27,35 @@ class Finding:
 
 @dataclass
 class Findings:
-    """Gathers findings of calls that may raise SteerErrors: each becomes what is wrong at a field."""
+    """Collects findings, and turns SteerErrors of calls into findings of kind `wrong`."""
 
-    found: list[Finding] = field(default_factory=list)
+    all: list[Finding] = field(default_factory=list)
 
     @contextmanager
     def at(self, where: str) -> Iterator[None]:
-        """What is raised in the block is wrong at `where`."""
+        """Turn an error raised in the block into a finding of kind `wrong` at `where`."""
         try:
             yield
         except ConfigError as error:
-            self.found += [
-                Finding("wrong", f"{one.value}, expected {one.allowed}", one.where) for one in error.problems
+            self.all += [
+                Finding("wrong", f"{problem.value}, expected {problem.allowed}", problem.where)
+                for problem in error.problems
             ]
         except SteerError as error:
-            self.found.append(Finding("wrong", f"{error.what} ({error.where})", where, error.mend))
+            self.all.append(Finding("wrong", f"{error.what} ({error.where})", where, error.mend))
 
     def here(self, what: str, where: str) -> None:
-        """Something is as it should be."""
-        self.found.append(Finding("here", what, where))
+        """Add a finding for something that is right and here."""
+        self.all.append(Finding("here", what, where))
 
     def absent(self, what: str, where: str, mend: str) -> None:
-        """Something is not here yet."""
-        self.found.append(Finding("absent", what, where, mend))
+        """Add a finding for something that is not here yet."""
+        self.all.append(Finding("absent", what, where, mend))
 
 
-def gathered(*checks: Callable[[Findings], None]) -> Iterator[Finding]:
+def run_checks(*checks: Callable[[Findings], None]) -> Iterator[Finding]:
     """The findings of each check in turn."""
     for check in checks:
         findings = Findings()
         check(findings)
-        yield from findings.found
+        yield from findings.all

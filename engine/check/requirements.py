@@ -1,4 +1,4 @@
-"""Models, embedders, servers, keys and packages that a configuration's stages use."""
+"""Check the models, embedders, servers, keys and packages that a configuration's stages use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from engine.check.finding import Finding, Findings, gathered
+from engine.check.finding import Finding, Findings, run_checks
 from engine.config.config import Config
 from engine.config.model import ModelSection
 from engine.config.openai import OpenAISection
@@ -26,11 +26,11 @@ _MINILM = "all-MiniLM-L6-v2"
 _SECTIONS = {
     "evolve": ("evolution",), "answer": ("answer",), "slsm": ("slsm",), "pool": ("pool",), "selector": ("pool",),
 }  # fmt: skip
-"""By stage: sections in which it may name servers."""
+"""The sections in which each stage may name servers."""
 
 
-def check_parts(config: Config) -> Iterator[Finding]:
-    """One finding each."""
+def check_requirements(config: Config) -> Iterator[Finding]:
+    """A finding for each model, embedder, key and package."""
 
     def models(findings: Findings) -> None:
         for where, section in models_of(config).items():
@@ -55,26 +55,26 @@ def check_parts(config: Config) -> Iterator[Finding]:
         if config.scale.engine == "ray":
             _package(findings, "ray", "scale.engine", "pip install 'steer-tui[ray]'")
 
-    return gathered(models, embedders, servers, scale)
+    return run_checks(models, embedders, servers, scale)
 
 
 def models_of(config: Config) -> dict[str, ModelSection]:
-    """Language models that the stages load, by the section that names them."""
+    """The language models that the stages load, by the section that names them."""
     stages = set(config.run.stages)
-    found: dict[str, ModelSection] = {}
+    models: dict[str, ModelSection] = {}
     if stages & set(_ESM):
-        found["model"] = config.model
+        models["model"] = config.model
     if stages & {"clusters", "evolve"}:
-        found["evolution.model" if config.evolution.model else "model"] = config.evolution_model
+        models["evolution.model" if config.evolution.model else "model"] = config.evolution_model
     if "slsm" in stages and config.slsm.answers.kind == "local":
-        found["slsm.model" if config.slsm.model else "model"] = config.slsm_model
+        models["slsm.model" if config.slsm.model else "model"] = config.slsm_model
     if "answer" in stages and config.answer.reader == "model":
-        found["answer.model" if config.answer.model else "model"] = config.answer.model or config.model
-    return found
+        models["answer.model" if config.answer.model else "model"] = config.answer.model or config.model
+    return models
 
 
 def servers_of(config: Config) -> dict[str, OpenAISection]:
-    """Models behind servers that the stages ask, by the section that describes them."""
+    """The servers that the stages ask, by the section that describes them."""
     names = dict.fromkeys(name for stage in config.run.stages for name in _SECTIONS.get(stage, ()))
     return {
         where: section
@@ -85,7 +85,7 @@ def servers_of(config: Config) -> dict[str, OpenAISection]:
 
 
 def _chosen_servers(section: BaseModel, where: str) -> Iterator[tuple[str, OpenAISection]]:
-    """Those whose `kind` (if they have one beside them) is `openai`."""
+    """The OpenAI sections below `section` whose `kind`, if there is one beside them, is `openai`."""
     for name in type(section).model_fields:
         value = getattr(section, name)
         if isinstance(value, OpenAISection):
@@ -109,7 +109,7 @@ def _model(findings: Findings, where: str, section: ModelSection) -> None:
     if folder.is_dir():
         lacking = _lacking(folder)
         if lacking:
-            findings.found.append(
+            findings.all.append(
                 Finding(
                     "wrong",
                     f"{folder} has no {' and no '.join(lacking)}",
@@ -121,7 +121,7 @@ def _model(findings: Findings, where: str, section: ModelSection) -> None:
             findings.here(f"{section.backend}: {folder}", f"{where}.path")
     elif _looks_local(path):
         findings.absent(
-            f"there is no folder {folder}", f"{where}.path", "put the model there, or correct the path"
+            f"the folder {folder} does not exist", f"{where}.path", "put the model there, or correct the path"
         )
     elif _cached_model(path):
         findings.here(f"{section.backend}: {path}, in the hub's cache", f"{where}.path")
@@ -134,7 +134,7 @@ def _model(findings: Findings, where: str, section: ModelSection) -> None:
 
 
 def _lacking(folder: Path) -> list[str]:
-    """What a folder needs to be a model."""
+    """The files of a model that `folder` lacks."""
     lacking = [] if (folder / "config.json").is_file() else ["config.json"]
     if (
         not any(folder.glob("tokenizer*"))
@@ -146,7 +146,7 @@ def _lacking(folder: Path) -> list[str]:
 
 
 def _lacking_weights(folder: Path) -> list[str]:
-    """`weights`, or what an interrupted download left out of those that an index names. One whole set is enough."""
+    """`weights`, or a file that an index names and an interrupted download left out; none if a set is complete."""
     if any((folder / index.removesuffix(".index.json")).is_file() for index in _INDICES):
         return []
     incomplete: list[str] = []
@@ -200,14 +200,14 @@ def _embedder(findings: Findings, where: str, name: str) -> None:
 
 
 def _key(findings: Findings, where: str, section: OpenAISection) -> None:
-    """Whether the variable is set: its value is nobody's business."""
+    """Check that the variable of the key is set; its value is never shown."""
     name, place = section.api_key_env, f"{where}.api_key_env"
     key = os.environ.get(name, "").strip()
     if name == NO_KEY:
-        findings.here("no key is wanted", place)
+        findings.here("the server needs no key", place)
     elif not fits_header(key):
-        what = f"{name} holds spaces, line ends or signs beyond ASCII"
-        findings.found.append(Finding("wrong", what, place, "copy the key again"))
+        what = f"{name} holds spaces, line ends or characters beyond ASCII"
+        findings.all.append(Finding("wrong", what, place, "copy the key again"))
     elif key:
         findings.here(f"{name} is set", place)
     elif section.base_url is not None and is_local(section.base_url):
@@ -228,7 +228,11 @@ def _sglang(findings: Findings, config: Config) -> None:
     elif shutil.which(program):
         findings.here(program, place)
     else:
-        findings.absent(f"there is no program {program}", place, "install SGLang, and name its python here")
+        findings.absent(
+            f"the program {program} is not installed",
+            place,
+            "install SGLang, and name its python here",
+        )
 
 
 def _package(findings: Findings, name: str, where: str, mend: str) -> None:

@@ -1,7 +1,7 @@
-"""The configuration of a run: pydantic models with the specs' field names, one class of sections a method.
+"""The configuration of a run: pydantic models with the specs' field names, and a class of sections for each method.
 
 Every field has a description and a range; unknown keys are errors. `engine.config.file.load_config` reports all
-errors of a file at once, each with the path of the field, the value that stands there and what is allowed.
+errors of a file at once, each with the path of the field, its value and the allowed values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Config(
     ESMSections,
     RunSections,
 ):
-    """One run. The methods stand in the order opposite to the one in which their sections are written out."""
+    """The configuration of a run. Sections are written in the reverse order of these base classes."""
 
     @property
     def evolution_model(self) -> ModelSection:
@@ -38,10 +38,10 @@ class Config(
 
     @property
     def slsm_model(self) -> ModelSection:
-        """The model that answers the conversations, where it is a local one."""
+        """The model that answers the conversations, where `slsm.answers.kind` is `local`."""
         return self.slsm.model or self.model
 
 
 if not TYPE_CHECKING and (_OTHERS := tuple(outside("sections").values())):
-    # By the same name in the same module, so that a configuration can be sent to another process.
+    # With the same name and module, so that a configuration can be pickled for another process.
     Config = create_model("Config", __base__=(*_OTHERS, Config), __module__=__name__, __doc__=Config.__doc__)

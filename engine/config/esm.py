@@ -16,7 +16,7 @@ class TaskSection(Section):
     )
     path: str | None = Field(
         default=None,
-        description="File or folder (JSONL, parquet, JSON, CSV), or `hub:owner/name`; none: the usual copy on the hub.",
+        description="File or folder (JSONL, parquet, JSON, CSV), or `hub:owner/name`; none: its usual copy on the hub.",
     )
     train_split: str = Field(default="train", description="Split that is mined.")
     train_size: PositiveInt = Field(default=200, description="Examples to mine.")
@@ -36,38 +36,44 @@ class PromptSection(Section):
 
 class DecodeSection(Section):
     max_new_tokens: PositiveInt = Field(
-        default=256, description="T_max: budget of committed tokens an answer."
+        default=256, description="T_max: budget of committed tokens for each answer."
     )
     temperature: Annotated[float, Field(ge=0, le=5)] = Field(default=0.0, description="0 is greedy decoding.")
 
 
 class ControlPointsSection(Section):
-    M: Annotated[int, Field(ge=1, le=1000)] = Field(default=8, description="Most segments of one answer.")
+    M: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=8, description="Maximum number of segments of an answer."
+    )
     segment_delimiter: str = Field(default="\n\n", min_length=1, description="String that ends a segment.")
 
 
 class OfflineMineSection(Section):
-    K: PositiveInt = Field(default=8, description="Rollouts a training example.")
-    batch_size_examples: PositiveInt = Field(default=32, description="Training examples a call to the model.")
+    K: PositiveInt = Field(default=8, description="Rollouts for each training example.")
+    batch_size_examples: PositiveInt = Field(
+        default=32, description="Training examples in each call to the model."
+    )
     max_new_tokens: PositiveInt = Field(default=256, description="T_max of a rollout, also in the reward.")
     temperature: Annotated[float, Field(gt=0, le=5)] = Field(
         default=1.0, description="Sampling temperature of rollouts."
     )
-    K_pos: PositiveInt = Field(default=4, description="Most positives of a pair: the highest rewards.")
-    K_neg: PositiveInt = Field(default=4, description="Most negatives of a pair: the lowest rewards.")
+    K_pos: PositiveInt = Field(default=4, description="Maximum positives of a pair: the highest rewards.")
+    K_neg: PositiveInt = Field(default=4, description="Maximum negatives of a pair: the lowest rewards.")
     eta0: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.1, description="Weight of length in R - eta0 |y|/T_max."
     )
-    keep_top_C: PositiveInt = Field(default=2000, description="Pairs kept, by quality.")
+    keep_top_C: PositiveInt = Field(default=2000, description="Number of pairs kept, the best by quality.")
     candidate_layers: list[NonNegativeInt] = Field(
         default=[], description="Layers to mine, 0-based; empty: the top third of the model."
     )
     require_correct_and_incorrect: bool = Field(
-        default=True, description="Positives are right, negatives wrong rollouts."
+        default=True, description="Positives must be right rollouts, negatives wrong ones."
     )
-    min_correct_rollouts: PositiveInt = Field(default=1, description="Right rollouts a control point needs.")
+    min_correct_rollouts: PositiveInt = Field(
+        default=1, description="Right rollouts that a control point needs."
+    )
     min_incorrect_rollouts: PositiveInt = Field(
-        default=1, description="Wrong rollouts a control point needs."
+        default=1, description="Wrong rollouts that a control point needs."
     )
     pos_source: Literal["rollout", "gold", "rollout_or_gold"] = Field(
         default="rollout", description="Where positives come from; gold is the data set's own solution."
@@ -86,7 +92,7 @@ class OfflineSelectSection(Section):
         default=1e-3, description="Diagonal term of log det."
     )
     min_per_control_point: NonNegativeInt = Field(
-        default=0, description="Entries every control point is given first."
+        default=0, description="Entries that every control point gets first."
     )
 
 
@@ -95,7 +101,7 @@ class OfflineMemorySection(Section):
 
 
 class OnlineSection(Section):
-    batch_size_examples: PositiveInt = Field(default=32, description="Examples decided together.")
+    batch_size_examples: PositiveInt = Field(default=32, description="Examples that are decoded together.")
     k_retrieve: PositiveInt = Field(default=16, description="Neighbours retrieved at a control point.")
     L: PositiveInt = Field(default=3, description="Entries probed at a control point.")
     probe_tokens: NonNegativeInt = Field(
@@ -104,7 +110,7 @@ class OnlineSection(Section):
     beta: Finite = Field(default=1.0, description="Weight of A-hat in Score.")
     rho: Finite = Field(default=1.0, description="Weight of the probe's log-probability difference in Score.")
     k_scale: Finite = Field(default=4.0, description="alpha = k_scale * Score.")
-    tau_null: Finite = Field(default=0.0, description="A Score below this is not worth steering.")
+    tau_null: Finite = Field(default=0.0, description="A Score below this is not steered.")
     min_sim: Annotated[float, Field(ge=-1, le=1)] = Field(
         default=0.0, description="Top similarity below this: no memory."
     )
@@ -118,7 +124,7 @@ class OnlineSection(Section):
     )
     record_null: bool = Field(
         default=False,
-        description="Also write what null would have committed at steered points (in no budget).",
+        description="Also write the segment of the null action at steered points (not counted in budgets).",
     )
 
 
@@ -129,7 +135,7 @@ Ablation = Literal[
 
 class EvalSection(Section):
     methods: list[Literal["greedy", "esm"]] = Field(
-        default=["greedy", "esm"], min_length=1, description="What is evaluated."
+        default=["greedy", "esm"], min_length=1, description="Methods to evaluate."
     )
     ablations: list[Ablation] = Field(
         default=[
@@ -143,14 +149,14 @@ class EvalSection(Section):
         description="Variants of esm, at its own layer and scale.",
     )
     batch_size_greedy: PositiveInt = Field(
-        default=64, description="Examples a call in plain greedy decoding."
+        default=64, description="Examples in each call of plain greedy decoding."
     )
     bootstrap_resamples: PositiveInt = Field(default=10_000, description="Resamples of the paired bootstrap.")
     cases: NonNegativeInt = Field(default=10, description="Improved and worsened examples written to cases/.")
 
 
 class ESMSections(MethodSections):
-    """What ESM adds to a configuration."""
+    """The sections and stages of ESM."""
 
     stage_entries: ClassVar = (
         StageEntry("mine", "engine.esm.mine_stage:Mine"),

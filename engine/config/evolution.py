@@ -14,10 +14,10 @@ from engine.config.sglang import ServerSection
 
 
 class ClustersSection(Section):
-    """The stage `clusters` (spec Evolution 1, 2.5). Paths name files that were made elsewhere."""
+    """The stage `clusters` (spec Evolution 1, 2.5). Paths name files that were computed elsewhere."""
 
     k: Annotated[int, Field(ge=2, le=250)] = Field(
-        default=10, description="k-means clusters; the two special ones come on top."
+        default=10, description="k-means clusters; the two special clusters are added to these."
     )
     pca_dim: PositiveInt = Field(default=50, description="Components of the PCA before k-means.")
     embedder: str = Field(
@@ -26,15 +26,17 @@ class ClustersSection(Section):
         description="sentence-transformers model (folder or hub name), or `hashed` (spelling only, no weights).",
     )
     device: Literal["cpu", "cuda", "mps"] = Field(
-        default="cpu", description="Where the embedder runs; one that is not there ends the stage."
+        default="cpu", description="Where the embedder runs; a device that this machine lacks ends the stage."
     )
     batch_size: PositiveInt = Field(default=256, description="Tokens the embedder takes at once.")
-    embeddings: str | None = Field(default=None, description="embeddings.npy made elsewhere.")
-    pca: str | None = Field(default=None, description="PCA made elsewhere (joblib: needs trust_files).")
+    embeddings: str | None = Field(default=None, description="embeddings.npy computed elsewhere.")
+    pca: str | None = Field(default=None, description="PCA computed elsewhere (joblib: needs trust_files).")
     labels: str | None = Field(
-        default=None, description="labels_kmeans.joblib made elsewhere (needs trust_files), or .npy."
+        default=None, description="labels_kmeans.joblib computed elsewhere (needs trust_files), or .npy."
     )
-    descriptions: str | None = Field(default=None, description="cluster_descriptions.json made elsewhere.")
+    descriptions: str | None = Field(
+        default=None, description="cluster_descriptions.json computed elsewhere."
+    )
     trust_files: bool = Field(
         default=False, description="Open joblib files named here: they are pickles and can run any program."
     )
@@ -45,7 +47,9 @@ class ClustersSection(Section):
     frequency_texts: NonNegativeInt = Field(
         default=200, description="Answers the model generates for counting; 0: nothing is counted."
     )
-    tokens_listed: PositiveInt = Field(default=12, description="Tokens of each kind a description lists.")
+    tokens_listed: PositiveInt = Field(
+        default=12, description="Tokens of each kind that a description lists."
+    )
 
 
 class ReflectorSection(Section):
@@ -53,10 +57,12 @@ class ReflectorSection(Section):
         default="statistical",
         description="`statistical`: counts clusters, offline; `openai`: a language model.",
     )
-    step: Positive = Field(default=2.0, description="Largest change of a delta at first (statistical).")
+    step: Positive = Field(
+        default=2.0, description="Largest change of a delta in the first iteration (statistical)."
+    )
     limit: Positive = Field(default=8.0, description="Largest delta (statistical).")
     answer_characters: PositiveInt = Field(
-        default=4000, description="Characters of an answer that are shown to it."
+        default=4000, description="Characters of an answer that the reflector is shown."
     )
     openai: OpenAISection = OpenAISection()
 
@@ -67,10 +73,11 @@ class JudgeSection(Section):
         description="`numeric`: compares numbers and words, offline; `openai`: a language model.",
     )
     tolerance: Annotated[float, Field(ge=0, le=1)] = Field(
-        default=0.01, description="Relative difference at which numbers are still the same; absolute from 0."
+        default=0.01,
+        description="Largest relative difference of numbers that count as equal; absolute for 0.",
     )
     text_threshold: Annotated[float, Field(gt=0, le=1)] = Field(
-        default=0.7, description="Token F1 from which on a text agrees with a gold answer (numeric)."
+        default=0.7, description="Least token F1 at which a text agrees with a gold answer (numeric)."
     )
     attempts: PositiveInt = Field(default=3, description="Attempts before an answer is left out and counted.")
     openai: OpenAISection = OpenAISection()
@@ -81,10 +88,10 @@ class EvolutionSection(Section):
 
     kconfig: str | None = Field(
         default=None,
-        description="A .config written by `make menuconfig`; what the YAML says itself counts more.",
+        description="A .config written by `make menuconfig`; values in the YAML take precedence.",
     )
     model: ModelSection | None = Field(
-        default=None, description="Model of clusters and evolution, if it is another than the run's."
+        default=None, description="Model of clusters and evolution, if it is not the run's model."
     )
     financebench: str | None = Field(
         default=None,
@@ -94,43 +101,44 @@ class EvolutionSection(Section):
         default="all", description="Questions to draw from: all, or 0-based line numbers."
     )
     pool_size: PositiveInt = Field(default=400, description="Questions to generate (without a file).")
-    minibatch_size: PositiveInt = Field(default=24, description="Questions an iteration.")
+    minibatch_size: PositiveInt = Field(default=24, description="Questions in each iteration.")
     validation_size: PositiveInt = Field(
         default=50, description="Questions set aside; they confirm a new best before it is kept."
     )
     test_size: PositiveInt = Field(
         default=50, description="Questions set aside for the end: the reported figures are measured on them."
     )
-    iterations: PositiveInt = Field(default=10, description="Most iterations.")
+    iterations: PositiveInt = Field(default=10, description="Maximum number of iterations.")
     patience: NonNegativeInt = Field(
-        default=0, description="Stop after so many without a new best; 0: never."
+        default=0, description="Stop after this many iterations without a new best; 0: never."
     )
     target: Annotated[float, Field(gt=0, le=1)] | None = Field(
         default=None, description="Stop when the validated composite reaches this."
     )
     max_calls: PositiveInt | None = Field(
-        default=None, description="No further iteration after so many calls of judge and reflector."
+        default=None, description="Start no iteration after this many calls of judge and reflector."
     )
     max_tokens: PositiveInt | None = Field(
         default=None,
-        description="No further iteration after so many tokens of both, prompts and completions.",
+        description="Start no iteration after this many tokens of both, prompts and completions.",
     )
     max_cost: Positive | None = Field(
-        default=None, description="No further iteration when both have cost this."
+        default=None, description="Start no iteration once both have cost this much."
     )
     SHORTNESS_SCALE: Positive = Field(default=100.0, description="Tokens at which shortness is one half.")
-    initial_deltas: str | None = Field(default=None, description="JSON of deltas to begin with; none: zeros.")
+    initial_deltas: str | None = Field(default=None, description="JSON file of initial deltas; none: zeros.")
     branch_of: str | None = Field(
-        default=None, description="Run directory whose history is taken over up to `branch_iteration`."
+        default=None, description="Run directory whose history is copied up to `branch_iteration`."
     )
-    branch_iteration: NonNegativeInt = Field(default=0, description="Its last iteration that is taken over.")
+    branch_iteration: NonNegativeInt = Field(default=0, description="Last iteration of that run to copy.")
     max_new_tokens: PositiveInt = Field(default=192, description="Longest answer, in tokens.")
     temperature: Annotated[float, Field(ge=0, le=5)] = Field(default=0.0, description="0 is greedy decoding.")
     batch_size: PositiveInt = Field(
-        default=8, description="Answers asked for at a time; pausing waits for them."
+        default=8, description="Questions sent together; a pause waits for their answers."
     )
     failures: PositiveInt = Field(
-        default=3, description="Iterations in a row without the reflector's reply before the stage gives up."
+        default=3,
+        description="Consecutive iterations without the reflector's reply after which the stage fails.",
     )
     server: ServerSection = ServerSection()
     reflector: ReflectorSection = ReflectorSection()
@@ -138,7 +146,7 @@ class EvolutionSection(Section):
 
 
 class EvolutionSections(MethodSections):
-    """What evolution adds to a configuration."""
+    """The sections and stages of evolution."""
 
     stage_entries: ClassVar = (
         StageEntry("clusters", "engine.evolution.clusters.clusters_stage:BuildClusters"),

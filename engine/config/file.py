@@ -1,4 +1,4 @@
-"""Reading a configuration: YAML and `--set` overrides in, a `Config` out, or every error of it at once."""
+"""Reading a configuration: YAML and `--set` overrides in, a `Config` out, or all errors at once."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Location = tuple[str | int, ...]
 _SCHEMA: Schema = Config.model_json_schema()
 _LONGEST_VALUE = 60
 _SECRETS = ("api_key", "apikey", "password", "secret", "token")
-"""In names of fields that hold what no error repeats."""
+"""In names of fields whose values no error repeats."""
 
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
     """Read `path` and set `section.field=value` overrides over it, their values read as YAML.
 
-    Nothing is converted and nothing unknown is passed over. Raises ConfigError with all problems: where (file,
-    line and field), the value that stands there, and what is allowed.
+    No value is converted and no unknown field is ignored. Raises ConfigError with all problems: where (file,
+    line and field), the value, and the allowed values.
     """
     document = _read(path)
     problems = [
@@ -72,7 +72,7 @@ def _read(path: Path) -> yaml_text.Document:
 
 
 def _set(value: dict[Any, Any], override: str, origins: dict[Location, str]) -> list[Problem]:
-    """Put one override into `value`; what is wrong with it."""
+    """Set an override in `value`; returns its problems."""
     origin = f"--set {override}"
     place, equals, text = override.partition("=")
     keys = place.strip().split(".")
@@ -95,25 +95,25 @@ def _set(value: dict[Any, Any], override: str, origins: dict[Location, str]) -> 
 
 
 def _merge_kconfig(value: dict[Any, Any], path: Path, origins: dict[Location, str]) -> list[Problem]:
-    """Put the .config that `evolution.kconfig` names under what the YAML says itself; what is wrong with it."""
+    """Add the values of the .config that `evolution.kconfig` names, below those of the YAML; returns its problems."""
     section = value.get("evolution")
     name = section.get("kconfig") if isinstance(section, dict) else None
     if not isinstance(name, str):
         return []
-    from engine.config.kconfig import read_kconfig  # only who has a .config
+    from engine.config.kconfig import read_kconfig  # imported only for a .config
 
     try:
-        found, places = read_kconfig(path.parent / Path(name).expanduser())
+        kconfig, places = read_kconfig(path.parent / Path(name).expanduser())
     except ConfigError as error:
         return list(error.problems)
-    _merge(value, found)
+    _merge(value, kconfig)
     for place, origin in places.items():
         origins.setdefault(place, origin)
     return []
 
 
 def _merge(over: dict[Any, Any], under: dict[str, Any]) -> None:
-    """What `over` does not say itself is taken from `under`, section by section."""
+    """Add the fields of `under` that `over` lacks, section by section."""
     for key, value in under.items():
         if isinstance(value, dict) and isinstance(over.get(key), dict):
             _merge(over[key], value)
@@ -122,7 +122,7 @@ def _merge(over: dict[Any, Any], under: dict[str, Any]) -> None:
 
 
 def _check_stages(value: dict[Any, Any], path: Path, origins: dict[Location, str]) -> list[Problem]:
-    """What the registry has against the stages, if they are a list of names at all."""
+    """The problems of `run.stages`, if it is a list of names."""
     run = value.get("run")
     names = run.get("stages") if isinstance(run, dict) else None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -134,21 +134,21 @@ def _check_stages(value: dict[Any, Any], path: Path, origins: dict[Location, str
 
 
 def _explain(error: ValidationError, path: Path, origins: dict[Location, str]) -> Iterable[Problem]:
-    for found in error.errors(include_url=False):
-        place = found["loc"]
+    for detail in error.errors(include_url=False):
+        place = detail["loc"]
         where = f"{_origin(place, path, origins)} {_dotted(place)}".rstrip()
-        if found["type"] == "extra_forbidden":
-            hidden = isinstance(found["input"], str) and any(
+        if detail["type"] == "extra_forbidden":
+            hidden = isinstance(detail["input"], str) and any(
                 part in str(place[-1]).lower() for part in _SECRETS
             )
-            shown = "a text that is not repeated here" if hidden else _shown(found["input"])
+            shown = "a text that is not repeated here" if hidden else _shown(detail["input"])
             yield Problem(where, shown, f"a known field{_meant(place)}")
-        elif found["type"] == "value_error":
-            yield Problem(where, "", found["msg"].removeprefix("Value error, "))
+        elif detail["type"] == "value_error":
+            yield Problem(where, "", detail["msg"].removeprefix("Value error, "))
         else:
             schema = _schema_at(place)
-            allowed = _allowed(schema) if schema is not None else found["msg"]
-            yield Problem(where, _shown(found["input"]), allowed)
+            allowed = _allowed(schema) if schema is not None else detail["msg"]
+            yield Problem(where, _shown(detail["input"]), allowed)
 
 
 def _origin(place: Location, path: Path, origins: dict[Location, str]) -> str:
@@ -160,7 +160,7 @@ def _origin(place: Location, path: Path, origins: dict[Location, str]) -> str:
 
 
 def _meant(place: Location) -> str:
-    """A guess at the field meant by an unknown one: a near name beside it, else the same name elsewhere."""
+    """A guess at the field meant by an unknown name: a similar name beside it, else the same name elsewhere."""
     name = str(place[-1])
     if (beside := _schema_at(place[:-1])) is not None:
         fields = list(beside.get("properties", {}))
@@ -184,10 +184,10 @@ def _schema_at(place: Location) -> Schema | None:
     schema = _SCHEMA
     for key in place:
         below = [_child(alternative, key) for alternative in schema.get("anyOf", [schema])]
-        found = next((child for child in below if child is not None), None)
-        if found is None:
+        child = next((child for child in below if child is not None), None)
+        if child is None:
             return None
-        schema = _resolved(found)
+        schema = _resolved(child)
     return schema
 
 
@@ -203,7 +203,7 @@ def _resolved(schema: Schema) -> Schema:
 
 
 def _allowed(schema: Schema) -> str:
-    """What a JSON schema admits, in words."""
+    """The values that a JSON schema allows, in words."""
     schema = _resolved(schema)
     if "anyOf" in schema:
         return " or ".join(map(_allowed, schema["anyOf"]))

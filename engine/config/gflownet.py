@@ -25,11 +25,11 @@ class GraphsSection(Section):
         description="rog: folder with the parquet files of the three splits, or `hub:rmanluo/RoG-webqsp`.",
     )
     train_size: PositiveInt = Field(default=400, description="Questions to train on.")
-    validation_size: PositiveInt = Field(default=50, description="Questions to choose by.")
+    validation_size: PositiveInt = Field(default=50, description="Questions to select the best scorer by.")
     test_size: PositiveInt = Field(default=100, description="Held-out questions.")
     nodes: Annotated[int, Field(ge=50)] = Field(default=2000, description="Entities of the generated graph.")
     edges: Annotated[int, Field(ge=50)] = Field(
-        default=300, description="Edges of a question's subgraph (generated), about."
+        default=300, description="Approximate edges of a question's subgraph (generated)."
     )
     max_hops: Annotated[int, Field(ge=1, le=4)] = Field(
         default=3, description="Longest chain from start to answer (generated)."
@@ -41,7 +41,9 @@ class GraphsSection(Section):
     )
     device: Literal["cpu", "cuda", "mps"] = Field(default="cpu", description="Where the embedder runs.")
     batch_size: PositiveInt = Field(default=256, description="Texts the embedder takes at once.")
-    add_inverse_edges: bool = Field(default=False, description="Also walk every edge from tail to head.")
+    add_inverse_edges: bool = Field(
+        default=False, description="Paths may also follow each edge from tail to head."
+    )
 
 
 class RetrieverSection(Section):
@@ -49,15 +51,15 @@ class RetrieverSection(Section):
 
     scores: str | None = Field(
         default=None,
-        description="SubgraphRAG's retrieval_result.pth, or a folder of several; none: train the scorer.",
+        description="SubgraphRAG's retrieval_result.pth, or a folder with several files; none: train the scorer.",
     )
     hidden: PositiveInt = Field(default=128, description="Width of the scorer.")
     distance_rounds: NonNegativeInt = Field(
         default=2, description="Rounds of the topic distance encoding, each way."
     )
     epochs: PositiveInt = Field(default=10, description="Passes over the training questions.")
-    batch_size: PositiveInt = Field(default=16, description="Questions a step.")
-    learning_rate: Positive = Field(default=1e-3, description="Of Adam.")
+    batch_size: PositiveInt = Field(default=16, description="Questions in each step.")
+    learning_rate: Positive = Field(default=1e-3, description="Learning rate of Adam.")
     recall_k: list[PositiveInt] = Field(default=[10, 50, 100], description="recall@k to report.")
 
 
@@ -66,10 +68,10 @@ class AgentGraphsSection(Section):
 
     anchor_top_k: PositiveInt = Field(default=50, description="Best-scored edges whose ends are anchors.")
     hops: Annotated[int, Field(ge=1, le=4)] = Field(
-        default=2, description="Longest way from a start to an anchor, in edges."
+        default=2, description="Longest path from a start to an anchor, in edges."
     )
     through_anchors: bool = Field(
-        default=True, description="Ways may lead on through an anchor; off: they end at the first."
+        default=True, description="Paths may continue through an anchor; off: they end at the first anchor."
     )
     force_include_gt: bool = Field(
         default=True, description="Keep the shortest paths of training questions even where not selected."
@@ -80,8 +82,8 @@ class EnvironmentSection(Section):
     max_steps: Annotated[int, Field(ge=1, le=32)] = Field(
         default=3, description="T_max: longest path, in edges."
     )
-    forbid_revisit: bool = Field(default=True, description="No node twice.")
-    forbid_backtrack: bool = Field(default=True, description="No edge straight back.")
+    forbid_revisit: bool = Field(default=True, description="Visit no node twice.")
+    forbid_backtrack: bool = Field(default=True, description="Do not return over the edge just taken.")
 
 
 class PolicySection(Section):
@@ -90,29 +92,36 @@ class PolicySection(Section):
     )
     hidden: PositiveInt = Field(default=64, description="H: width of all tokens.")
     heads: PositiveInt = Field(default=4, description="Attention heads (edge_gat); a divisor of hidden.")
-    dropout: Annotated[float, Field(ge=0, lt=1)] = Field(default=0.0, description="In the policy.")
+    dropout: Annotated[float, Field(ge=0, lt=1)] = Field(
+        default=0.0, description="Dropout rate in the policy."
+    )
 
 
 class ActorSection(Section):
     retriever_prior_alpha_start: NonNegative = Field(
-        default=2.0, description="Weight of log retriever score, at first."
+        default=2.0, description="Weight of the log retriever score at the first step."
     )
-    retriever_prior_alpha_end: NonNegative = Field(default=0.5, description="The same, at last.")
-    retriever_prior_anneal_steps: PositiveInt = Field(default=10_000, description="Steps from first to last.")
-    policy_temperature: Positive = Field(default=1.0, description="Of training roll-outs.")
-    eval_policy_temperature: Positive = Field(default=1.0, description="Of evaluation.")
+    retriever_prior_alpha_end: NonNegative = Field(
+        default=0.5, description="The same weight after annealing."
+    )
+    retriever_prior_anneal_steps: PositiveInt = Field(
+        default=10_000, description="Steps between these weights."
+    )
+    policy_temperature: Positive = Field(default=1.0, description="Temperature in training rollouts.")
+    eval_policy_temperature: Positive = Field(default=1.0, description="Temperature in evaluation.")
     random_action_prob: Share = Field(
-        default=0.05, description="Share of uniform actions in training roll-outs."
+        default=0.05, description="Share of uniformly random actions in training rollouts."
     )
 
 
 class RewardSection(Section):
     kind: Literal["answer_only", "answer_diffusion"] = Field(
-        default="answer_only", description="`answer_diffusion` is another name of the same."
+        default="answer_only",
+        description="Reward for reaching an answer; `answer_diffusion` is another name for it.",
     )
-    success_reward: Positive = Field(default=10.0, description="Of a path that meets an answer.")
-    failure_reward: Positive = Field(default=0.01, description="Of one that does not.")
-    lambda_reach: NonNegative = Field(default=0.0, description="Weight of the share of answers met.")
+    success_reward: Positive = Field(default=10.0, description="Reward of a path that reaches an answer.")
+    failure_reward: Positive = Field(default=0.01, description="Reward of a path that reaches no answer.")
+    lambda_reach: NonNegative = Field(default=0.0, description="Weight of the share of answers reached.")
 
 
 class EstimatorSection(Section):
@@ -120,38 +129,48 @@ class EstimatorSection(Section):
         default="exact",
         description="exact: pi(x) follows R; uniform: R over in-degrees; learned: a network, uniform at first.",
     )
-    learn_pb: bool = Field(default=True, description="learned: train it, too; else it stays as it began.")
-    pb_entropy_coef: NonNegative = Field(default=0.01, description="Weight of the entropy a target node.")
-    pb_l2_reg: NonNegative = Field(default=0.0, description="Weight of the squared parameters.")
+    learn_pb: bool = Field(
+        default=True, description="Train the learned network, too; off: it stays as initialised."
+    )
+    pb_entropy_coef: NonNegative = Field(
+        default=0.01, description="Weight of the entropy at each target node."
+    )
+    pb_l2_reg: NonNegative = Field(
+        default=0.0, description="Weight of the squared parameters of the learned network."
+    )
 
 
 class GFlowNetSection(Section):
     """The stage `gflownet`."""
 
     steps: PositiveInt = Field(default=600, description="Training steps.")
-    batch_size: PositiveInt = Field(default=16, description="Questions a step.")
-    num_train_rollouts: PositiveInt = Field(default=4, description="K: trajectories a question, in training.")
-    learning_rate: Positive = Field(default=2e-3, description="Of Adam.")
-    learning_rate_end: Positive = Field(default=2e-4, description="Where the cosine schedule ends.")
-    log_z_learning_rate: Positive = Field(default=1e-2, description="Of Adam, for log Z.")
+    batch_size: PositiveInt = Field(default=16, description="Questions in each step.")
+    num_train_rollouts: PositiveInt = Field(
+        default=4, description="K: trajectories for each question in training."
+    )
+    learning_rate: Positive = Field(default=2e-3, description="Learning rate of Adam.")
+    learning_rate_end: Positive = Field(
+        default=2e-4, description="Learning rate at the end of the cosine schedule."
+    )
+    log_z_learning_rate: Positive = Field(default=1e-2, description="Learning rate of Adam for log Z.")
     grad_clip: Positive = Field(default=1.0, description="Largest gradient norm.")
     gt_replay_ratio: Share = Field(
-        default=0.25, description="Share of questions also taught a shortest path."
+        default=0.25, description="Share of questions that are also trained on a shortest path."
     )
-    gt_loss_weight: NonNegative = Field(default=1.0, description="Weight of that loss.")
-    num_eval_rollouts: PositiveInt = Field(default=20, description="Trajectories a held-out question.")
+    gt_loss_weight: NonNegative = Field(default=1.0, description="Weight of the loss on shortest paths.")
+    num_eval_rollouts: PositiveInt = Field(default=20, description="Trajectories for each held-out question.")
     path_hit_k: list[PositiveInt] = Field(default=[3], description="Windows of path_hit_f1@K.")
     success_k: list[PositiveInt] = Field(default=[1, 10, 20], description="K of success@K.")
     log_every: PositiveInt = Field(default=10, description="Steps between two log lines.")
     eval_every: PositiveInt = Field(default=200, description="Steps between two evaluations on validation.")
     checkpoint_every: PositiveInt = Field(default=50, description="Steps between two checkpoints.")
     device: Literal["cpu", "cuda"] = Field(
-        default="cpu", description="Where it trains: a GPU for each process."
+        default="cpu", description="Device for training; cuda: a GPU for each process."
     )
-    processes: PositiveInt = Field(default=1, description="Processes of this machine that share each step.")
+    processes: PositiveInt = Field(default=1, description="Processes on this machine that share each step.")
     parts: PositiveInt | None = Field(
         default=None,
-        description="Parts whose gradients are added up, by which the last digits differ; none: one a process.",
+        description="Parts of a step whose gradients are summed, which changes the last digits; none: one a process.",
     )
     environment: EnvironmentSection = EnvironmentSection()
     policy: PolicySection = PolicySection()
@@ -173,10 +192,10 @@ class AnswerSection(Section):
     reader: Literal["paths", "model", "openai"] = Field(
         default="paths",
         description="`paths`: offline, follows the triples by sentence similarity; `model`: the run's language model; "
-        "`openai`: one behind a server.",
+        "`openai`: a model behind a server.",
     )
     model: ModelSection | None = Field(
-        default=None, description="Model that answers, if it is another than the run's."
+        default=None, description="Model that answers, if it is not the run's model."
     )
     openai: OpenAISection = OpenAISection()
     questions: PositiveInt = Field(default=100, description="Held-out questions to answer.")
@@ -185,7 +204,7 @@ class AnswerSection(Section):
 
 
 class GFlowNetSections(MethodSections):
-    """What the evidence paths add to a configuration."""
+    """The sections and stages of the evidence paths."""
 
     stage_entries: ClassVar = (
         StageEntry("graphs", "engine.gflownet.graphs.graphs_stage:BuildGraphs"),

@@ -1,10 +1,10 @@
-"""Kconfig for the evolution: the menu is made from the configuration's own fields, a `.config` is read back into them.
+"""Kconfig for the evolution: a menu generated from the configuration's fields, and a reader of the `.config`.
 
     python -m engine.config.kconfig        # writes configs/Kconfig and configs/evolution_defconfig
     make menuconfig                 # edits configs/.config
 
-Kconfig knows no floats and no lists (they are strings here), passes over unknown symbols silently and only warns of bad
-numbers: the reader makes each of these an error (DESIGN 7).
+Kconfig knows no floats and no lists (they are strings here), silently ignores unknown symbols and only warns of bad
+numbers: this reader raises an error for each of these (DESIGN 7).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from engine.files import write_atomic
 
 SYSTEMS: dict[str, type[BaseModel]] = {"clusters": ClustersSection, "evolution": EvolutionSection}
 _LEFT_OUT = {"evolution.kconfig", "evolution.model"}
-"""The file itself, and a model that is a section of its own or nothing."""
+"""The .config file itself, and a model section that may be absent."""
 _LINE = re.compile(r"^CONFIG_(?P<symbol>\w+)=(?P<value>.*)$")
 _UNSET = re.compile(r"^# CONFIG_(?P<symbol>\w+) is not set$")
 _FOLDER = Path(__file__).resolve().parents[2] / "configs"
@@ -35,7 +35,7 @@ _FOLDER = Path(__file__).resolve().parents[2] / "configs"
 
 @dataclass(frozen=True)
 class Leaf:
-    """One field: `path` from the root of the configuration, and how Kconfig shows it."""
+    """A field: `path` from the root of the configuration, and its form in Kconfig."""
 
     path: tuple[str, ...]
     info: FieldInfo
@@ -47,9 +47,9 @@ class Leaf:
 
     @property
     def choices(self) -> list[str]:
-        """Values of a field that has named ones, else nothing."""
-        found = self.info.annotation
-        return list(typing.get_args(found)) if typing.get_origin(found) is Literal else []
+        """The named values of a field, empty for a field without."""
+        annotation = self.info.annotation
+        return list(typing.get_args(annotation)) if typing.get_origin(annotation) is Literal else []
 
     @property
     def kind(self) -> str:
@@ -59,7 +59,7 @@ class Leaf:
         return {bool: "bool", int: "int"}.get(self.info.annotation, "string")  # type: ignore[arg-type]
 
     def choice_symbol(self, value: str) -> str:
-        """The symbol of one of the `choices`."""
+        """The symbol of a value in `choices`."""
         return f"{self.symbol}_{re.sub(r'[^A-Z0-9]', '_', value.upper())}"
 
 
@@ -138,7 +138,7 @@ def _bounds(info: FieldInfo) -> tuple[int, int]:
 
 
 def _as_text(value: object) -> str:
-    """A default as the string that is read back as it: YAML, nothing for None."""
+    """A default as text that is read back as the same value: YAML, "" for None."""
     if value is None:
         return ""
     if isinstance(value, list):
@@ -154,9 +154,9 @@ def _quoted(text: str) -> str:
 
 
 def read_kconfig(path: Path) -> tuple[dict[str, Any], dict[tuple[str, ...], str]]:
-    """Values by section, and the `file:line` of each. Raises ConfigError with everything wrong with the file.
+    """Values by section, and the `file:line` of each. Raises ConfigError with all problems of the file.
 
-    An empty string is a value that is not given. Ranges are left to whoever validates the configuration.
+    An empty string means that no value is given. Ranges are checked when the configuration is validated.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -170,10 +170,10 @@ def read_kconfig(path: Path) -> tuple[dict[str, Any], dict[tuple[str, ...], str]
     problems: list[Problem] = []
     for number, line in enumerate(lines, 1):
         where = f"{path}:{number}"
-        unset, found = _UNSET.match(line), _LINE.match(line)
+        unset, assigned = _UNSET.match(line), _LINE.match(line)
         if not line.strip() or (line.startswith("#") and not unset):
             continue
-        match = unset or found
+        match = unset or assigned
         if match is None:
             problems.append(Problem(where, line, "CONFIG_SYMBOL=value"))
             continue
@@ -199,7 +199,7 @@ def read_kconfig(path: Path) -> tuple[dict[str, Any], dict[tuple[str, ...], str]
 
 
 def _value(leaf: Leaf, text: str) -> Any:
-    """What stands behind the equals sign; None for an empty string. Raises ValueError with what is allowed."""
+    """The value after the equals sign; None for an empty string. Raises ValueError with the allowed values."""
     if leaf.kind == "bool":
         if text not in ("y", "n"):
             raise ValueError("y or n")
@@ -233,7 +233,7 @@ def _put(
 
 
 def main() -> None:
-    """Write both files."""
+    """Write configs/Kconfig and configs/evolution_defconfig."""
     write_atomic(_FOLDER / "Kconfig", kconfig_text())
     write_atomic(_FOLDER / "evolution_defconfig", defconfig_text())
 

@@ -1,4 +1,4 @@
-"""What a method adds to the configuration: its sections as fields, and its stages."""
+"""Base of a method's part of the configuration: its sections as fields, and its stages."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ class StageEntry:
 
 
 class MethodSections(Section):
-    """Base of what each method declares: one field for each of its sections, and `stage_entries` in their order."""
+    """Base class for each method: a field for each of its sections, and `stage_entries` in their order."""
 
     stage_entries: ClassVar[tuple[StageEntry, ...]] = ()

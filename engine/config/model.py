@@ -1,4 +1,4 @@
-"""Configuration of a language model: which one, on which backend."""
+"""Configuration of a language model: its weights and its backend."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from engine.config.section import NonNegativeInt, PositiveInt, Section
 
 class VllmSection(Section):
     tensor_parallel_size: PositiveInt = Field(default=1, description="GPUs that share every layer.")
-    pipeline_parallel_size: PositiveInt = Field(default=1, description="GPUs that share the layers out.")
+    pipeline_parallel_size: PositiveInt = Field(
+        default=1, description="GPUs among which the layers are divided."
+    )
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.9,
-        description="Share of a GPU's memory for weights and key/values. A run's models stay loaded while theirs fit.",
+        description="Share of a GPU's memory for weights and key/values. Models stay loaded while their shares fit.",
     )
     cpu_kvcache_gib: PositiveInt = Field(
         default=4, description="GiB for key/values where vLLM runs on the CPU."
     )
     max_model_len: PositiveInt | None = Field(
-        default=None, description="Longest sequence in tokens; none: what the model was made for."
+        default=None, description="Longest sequence in tokens; none: the model's own maximum."
     )
     max_num_batched_tokens: PositiveInt | None = Field(
         default=None,
-        description="Tokens of one pass; longer prompts are prefilled in chunks. None: vLLM's own.",
+        description="Tokens of a pass; longer prompts are prefilled in chunks. None: vLLM's default.",
     )
     block_size: PositiveInt | None = Field(
-        default=None, description="Tokens of a block of key/values: 16, on the CPU 32, if none is given."
+        default=None, description="Tokens of a block of key/values; none: 16, on the CPU 32."
     )
     enable_prefix_caching: bool = Field(
         default=True, description="Share key/values of equal beginnings; steered ones are kept apart."
@@ -36,7 +38,8 @@ class VllmSection(Section):
         default=False, description="No CUDA graphs while decoding; prefills never use them."
     )
     engine_args: dict[str, bool | int | float | str] = Field(
-        default={}, description="More arguments of vLLM's engine, such as `quantization` or `kv_cache_dtype`."
+        default={},
+        description="Further arguments of vLLM's engine, such as `quantization` or `kv_cache_dtype`.",
     )
 
     def __hash__(self) -> int:
@@ -47,23 +50,23 @@ class VllmSection(Section):
 class ModelSection(Section):
     backend: Literal["embedded", "transformers", "vllm"] = Field(
         default="embedded",
-        description="`embedded`: the small model that comes along; `transformers`, `vllm`: any local or hub "
+        description="`embedded`: the built-in small model; `transformers`, `vllm`: any local or hub "
         "model, on that engine.",
     )
     path: str | None = Field(
         default=None,
-        description="Folder or hub name; embedded: arithmetic (if none is named), statements, dialogues.",
+        description="Folder or hub name; embedded: arithmetic (the default), statements or dialogues.",
     )
     device: Literal["auto", "cpu", "cuda", "mps"] = Field(default="auto", description="Where the model runs.")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
         default="auto", description="Weights' number type."
     )
     max_num_seqs: PositiveInt = Field(
-        default=256, description="Sequences in one device batch, probes included."
+        default=256, description="Sequences in a device batch, probes included."
     )
     threads: NonNegativeInt = Field(
         default=0,
-        description="CPU threads; 0: one for models up to 20 M parameters, else what torch takes.",
+        description="CPU threads; 0: 1 for models up to 20 M parameters, else torch's default.",
     )
     vllm: VllmSection = Field(default=VllmSection(), description="How vLLM runs it, with backend `vllm`.")
 

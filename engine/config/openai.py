@@ -26,19 +26,19 @@ class OpenAISection(Section):
         min_length=1,
         description="Environment variable that holds the key; `none`: the server wants no key.",
     )
-    timeout: Positive = Field(default=120.0, description="Seconds for one request, to its last byte.")
+    timeout: Positive = Field(default=120.0, description="Seconds for a request, to its last byte.")
     retries: NonNegativeInt = Field(
         default=4, description="Further attempts after 408, 409, 429, 5xx and broken connections."
     )
     concurrency: NonNegativeInt = Field(
-        default=0, description="Most requests under way at once, over all roles at this address; 0: no limit."
+        default=0, description="Maximum concurrent requests of all roles to this address; 0: no limit."
     )
     max_tokens: PositiveInt = Field(default=2000, description="Longest reply, in tokens.")
     temperature: Annotated[float, Field(ge=0, le=2)] = Field(default=0.0, description="Sampling temperature.")
     price_prompt: NonNegative = Field(default=0.0, description="Price of a million prompt tokens.")
     price_completion: NonNegative = Field(default=0.0, description="Price of a million completion tokens.")
 
-    # These errors do not repeat what was found: it may be a key. A run's folder keeps its configuration.
+    # These errors do not repeat the value: it may be a key. A run's folder keeps its configuration.
 
     @field_validator("base_url")
     @classmethod

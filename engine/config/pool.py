@@ -14,7 +14,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class QuestionFiles(Section):
-    """Questions in the JSON files of VQAv2 and OK-VQA, with an embedding each."""
+    """Questions in the JSON files of VQAv2 and OK-VQA, each with an embedding."""
 
     questions: str = Field(
         min_length=1,
@@ -35,20 +35,22 @@ class QuestionFiles(Section):
 
 
 class PoolFilesSection(Section):
-    """dataset files: demonstrations are the rows of one embedding table."""
+    """Files of dataset `files`: demonstrations are the rows of a single embedding table."""
 
     demonstrations: QuestionFiles | None = Field(
-        default=None, description="Every question with its answer may be shown as a demonstration."
+        default=None, description="Questions whose answers may be shown as demonstrations."
     )
     queries: QuestionFiles | None = Field(
-        default=None, description="Questions that RL data is about; none: the demonstrations ask each other."
+        default=None, description="Questions of the RL data; none: the demonstrations are also the queries."
     )
     heldout: QuestionFiles | None = Field(
         default=None, description="Questions to compare selectors on; none: `heldout_share` of the queries."
     )
-    heldout_share: Share = Field(default=0.2, description="Share of the queries that nothing is trained on.")
+    heldout_share: Share = Field(
+        default=0.2, description="Share of the queries that are kept out of training."
+    )
     query_id: Literal["question_id", "row"] = Field(
-        default="question_id", description="What names a query in RL data: its id, or its place in its file."
+        default="question_id", description="How RL data names a query: by its id, or by its row in the file."
     )
 
 
@@ -66,11 +68,11 @@ class VisionSection(OpenAISection):
     )
     detail: Literal["low", "high", "auto"] = Field(
         default="auto",
-        description="How closely the model is to look at an image, where its server knows that.",
+        description="Image resolution to request from servers that support this field.",
     )
-    workers: PositiveInt = Field(default=8, description="Requests under way at once.")
+    workers: PositiveInt = Field(default=8, description="Concurrent requests.")
     requests_per_minute: NonNegative = Field(
-        default=0.0, description="Most requests begun in a minute, further attempts included; 0: no limit."
+        default=0.0, description="Maximum requests in a minute, further attempts included; 0: no limit."
     )
 
     @model_validator(mode="after")
@@ -94,7 +96,7 @@ class PoolSection(Section):
     """The stage `pool`."""
 
     dataset: Literal["digits", "files"] = Field(
-        default="digits", description="scikit-learn's handwritten digits, or files of one's own."
+        default="digits", description="scikit-learn's handwritten digits, or your own files."
     )
     files: PoolFilesSection = PoolFilesSection()
     rl_data: str | None = Field(
@@ -105,23 +107,24 @@ class PoolSection(Section):
     heldout_queries: PositiveInt = Field(default=150, description="Held-out queries (digits).")
     vqa: VQASection = VQASection()
     search_top_k: Annotated[int, Field(ge=2)] = Field(
-        default=300, description="Rows nearest to a query that pairs are made of."
+        default=300, description="Number of rows nearest to a query from which pairs are made."
     )
-    max_eval_pairs: NonNegativeInt = Field(default=50, description="Most pairs a query is asked with.")
+    max_eval_pairs: NonNegativeInt = Field(
+        default=50, description="Maximum pairs with which a query is asked."
+    )
     enough_positives: NonNegativeInt = Field(
-        default=0, description="Ask no further once so many pairs were fully right; 0: ask all."
+        default=0, description="Stop asking a query after this many fully right pairs; 0: ask all."
     )
     batch_size: PositiveInt = Field(
-        default=16, description="Pairs handed to the model at once: what a kill may lose, and asks for again."
+        default=16,
+        description="Pairs sent to the model together; after a kill at most these are asked again.",
     )
-    max_inject_per_query: NonNegativeInt = Field(default=8, description="Most candidates replaced a query.")
-    target_trajectory_count: PositiveInt = Field(default=12, description="Trajectories a query ends with.")
-    positive_quota: NonNegativeInt = Field(
-        default=4, description="Of them fully right, if there are so many."
+    max_inject_per_query: NonNegativeInt = Field(
+        default=8, description="Maximum candidates replaced for each query."
     )
-    partial_quota: NonNegativeInt = Field(
-        default=2, description="Of them partly right, if there are so many."
-    )
+    target_trajectory_count: PositiveInt = Field(default=12, description="Final trajectories of each query.")
+    positive_quota: NonNegativeInt = Field(default=4, description="Of these, fully right, if so many exist.")
+    partial_quota: NonNegativeInt = Field(default=2, description="Of these, partly right, if so many exist.")
 
     @model_validator(mode="after")
     def _fits(self) -> PoolSection:
@@ -131,7 +134,7 @@ class PoolSection(Section):
             if self.rl_data is None:
                 raise ValueError("dataset `files` needs `rl_data`")
             if self.vqa.kind == "digits":
-                raise ValueError("vqa.kind `digits` answers about digits alone: choose `openai`")
+                raise ValueError("vqa.kind `digits` answers questions about digits only: choose `openai`")
         if self.positive_quota + self.partial_quota > self.target_trajectory_count:
             raise ValueError(
                 "positive_quota and partial_quota are more than target_trajectory_count together"
@@ -148,25 +151,29 @@ class SelectorSection(Section):
     inner: PositiveInt = Field(default=256, description="Width of the encoder's inner layer.")
     supervised_steps: NonNegativeInt = Field(default=100, description="Steps on the recorded trajectories.")
     policy_steps: NonNegativeInt = Field(default=200, description="Policy-gradient steps after those.")
-    batch_size: PositiveInt = Field(default=32, description="Queries a step.")
-    learning_rate: Positive = Field(default=2e-3, description="Of AdamW, on recorded trajectories.")
-    policy_learning_rate: Positive = Field(default=1e-3, description="Of AdamW, in policy-gradient steps.")
-    weight_decay: NonNegative = Field(default=1e-2, description="Of AdamW.")
+    batch_size: PositiveInt = Field(default=32, description="Queries in each step.")
+    learning_rate: Positive = Field(
+        default=2e-3, description="Learning rate of AdamW on recorded trajectories."
+    )
+    policy_learning_rate: Positive = Field(
+        default=1e-3, description="Learning rate of AdamW in policy-gradient steps."
+    )
+    weight_decay: NonNegative = Field(default=1e-2, description="Weight decay of AdamW.")
     grad_clip: Positive = Field(default=1.0, description="Largest gradient norm.")
     rollouts: Annotated[int, Field(ge=0, le=256)] = Field(
         default=4,
-        description="Pairs drawn a query and policy-gradient step and asked, beside the recorded trajectories: up to "
-        "policy_steps * batch_size * rollouts questions to the model. 0: none is asked.",
+        description="Pairs drawn and asked a query and policy-gradient step, beside the recorded trajectories: up to "
+        "policy_steps * batch_size * rollouts questions to the model. 0: none.",
     )
     random_pairs: PositiveInt = Field(
-        default=4, description="Pairs drawn a held-out query for the random baseline."
+        default=4, description="Pairs drawn for each held-out query by the random baseline."
     )
     oracle_pairs: PositiveInt = Field(
-        default=500, description="Most pairs a held-out query is asked with in search of a fully right one."
+        default=500, description="Maximum pairs asked for each held-out query to find a fully right pair."
     )
     log_every: PositiveInt = Field(default=10, description="Steps between two log lines.")
     eval_every: PositiveInt = Field(
-        default=40, description="Steps between two looks at the held-out queries."
+        default=40, description="Steps between two evaluations on the held-out queries."
     )
     checkpoint_every: PositiveInt = Field(default=50, description="Steps between two checkpoints.")
 
@@ -178,7 +185,7 @@ class SelectorSection(Section):
 
 
 class PoolSections(MethodSections):
-    """What the demonstration pool adds to a configuration."""
+    """The sections and stages of the demonstration pool."""
 
     stage_entries: ClassVar = (
         StageEntry("pool", "engine.pool.pool_stage:BuildPools"),

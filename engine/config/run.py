@@ -1,4 +1,4 @@
-"""Configuration of the run itself: what is done by which model, where, and on how many replicas."""
+"""Configuration of the run itself: its name, folder, seed and stages, its model, and its replicas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TrainingSections(MethodSections):
 
 
 class RunSections(MethodSections):
-    """What every run has, whatever its methods."""
+    """The sections of every run, whatever its methods."""
 
     run: RunSection = RunSection()
     model: ModelSection = ModelSection()

@@ -1,4 +1,4 @@
-"""Configuration of where the work of `mine`, `eval`, `pool` and `agent-graphs` is done."""
+"""Configuration of the processes that do the work of `mine`, `eval`, `pool` and `agent-graphs`."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _ADDRESS = re.compile(r"auto|(ray://)?[A-Za-z0-9._\[\]:-]+:\d{1,5}")
 
 
 class ScaleSection(Section):
-    """One process, or replicas over a Ray cluster. Results are the same."""
+    """A single process, or replicas on a Ray cluster. Results are the same."""
 
     engine: Literal["local", "ray"] = Field(
-        default="local", description="`local`: the worker's own process; `ray`: replicas over a Ray cluster."
+        default="local", description="`local`: the worker's own process; `ray`: replicas on a Ray cluster."
     )
     replicas: PositiveInt = Field(
         default=1, description="Processes, each with a model of its own (engine ray)."
     )
     gpus_per_replica: Annotated[float, Field(ge=0, le=64)] = Field(
-        default=0.0, description="GPUs a replica is given, may be a part of one; 0: it sees none."
+        default=0.0, description="GPUs for each replica, may be a fraction of a GPU; 0: it sees none."
     )
     address: str | None = Field(
         default=None,
-        description="Cluster to use: `auto` (the one of this machine), `host:port` or `ray://host:port`; none: one is "
-        "started on this machine and ended with the run.",
+        description="Cluster to use: `auto` (the cluster of this machine), `host:port` or `ray://host:port`; none: a "
+        "cluster is started on this machine and ended with the run.",
     )
     dashboard: bool = Field(
         default=False, description="Ray's dashboard for a cluster that is started here (1 GB of memory)."
@@ -35,8 +35,8 @@ class ScaleSection(Section):
 
     @model_validator(mode="after")
     def _fits(self) -> ScaleSection:
-        beyond_one = self.replicas > 1 or self.gpus_per_replica or self.dashboard or self.address is not None
-        if self.engine == "local" and beyond_one:
+        uses_ray = self.replicas > 1 or self.gpus_per_replica or self.dashboard or self.address is not None
+        if self.engine == "local" and uses_ray:
             raise ValueError("replicas, gpus_per_replica, an address and a dashboard are for engine `ray`")
         if self.address is not None and not _ADDRESS.fullmatch(self.address):
             raise ValueError(f"address {self.address!r}: give auto, host:port or ray://host:port")
@@ -47,7 +47,7 @@ class ScaleSection(Section):
     @field_validator("gpus_per_replica")
     @classmethod
     def _can_be_given(cls, gpus: float) -> float:
-        """What Ray hands out."""
+        """Raise ValueError for a fraction that Ray cannot assign."""
         if (gpus > 1 and gpus % 1) or round(gpus, 4) != gpus:
-            raise ValueError("above 1 only whole GPUs are given, below it no less than 0.0001 of one")
+            raise ValueError("above 1 give a whole number of GPUs, below 1 a multiple of 0.0001")
         return gpus

@@ -1,4 +1,4 @@
-"""What every section of the configuration is made of."""
+"""Base class and field types of all sections of the configuration."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Section(BaseModel):
-    """Base of all sections: nothing unknown, nothing changed after loading, no silent conversions."""
+    """Base of all sections: no unknown fields, no changes after loading, no silent conversions."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, protected_namespaces=())

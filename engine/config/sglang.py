@@ -1,4 +1,4 @@
-"""Configuration of an SGLang server that is started here."""
+"""Configuration of an SGLang server that the worker starts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class ServerSection(Section):
-    """Who answers the evolution's questions."""
+    """The server that answers the evolution's questions."""
 
     kind: Literal["in_process", "sglang"] = Field(
         default="in_process",
-        description="`in_process`: the model in the worker; `sglang`: a server started by it.",
+        description="`in_process`: the model in the worker; `sglang`: a server that the worker starts.",
     )
     command: str = Field(
         default="{python} -m sglang.launch_server --model-path {model} --host {host} --port {port} "
@@ -25,8 +25,8 @@ class ServerSection(Section):
         description="Command line of the server; {python}, {model}, {host} and {port} are filled in.",
     )
     port: Annotated[int, Field(ge=1, le=65_535)] = Field(default=30_000, description="Port on 127.0.0.1.")
-    startup_timeout: Seconds = Field(default=600.0, description="Seconds until it must be healthy.")
-    health_interval: Seconds = Field(default=2.0, description="Seconds between two looks at its health.")
+    startup_timeout: Seconds = Field(default=600.0, description="Seconds until the server must be healthy.")
+    health_interval: Seconds = Field(default=2.0, description="Seconds between two health checks.")
     grace: Seconds = Field(default=15.0, description="Seconds between SIGTERM and SIGKILL.")
-    request_timeout: Seconds = Field(default=300.0, description="Seconds for one answer.")
-    concurrency: PositiveInt = Field(default=8, description="Questions it is asked at once.")
+    request_timeout: Seconds = Field(default=300.0, description="Seconds for an answer.")
+    concurrency: PositiveInt = Field(default=8, description="Questions sent to it at once.")

@@ -15,14 +15,14 @@ from engine.config.section import PositiveInt, Section
 class SLSMControllerSection(Section):
     kind: Literal["rules", "openai"] = Field(
         default="rules",
-        description="`rules`: offline, quotes what it read; `openai`: a model behind a server.",
+        description="`rules`: offline, quotes the conversation; `openai`: a model behind a server.",
     )
     openai: OpenAISection = OpenAISection()
 
 
 class SLSMModelSection(Section):
     kind: Literal["local", "openai"] = Field(
-        default="local", description="`local`: a model in this process; `openai`: one behind a server."
+        default="local", description="`local`: a model in this process; `openai`: a model behind a server."
     )
     openai: OpenAISection = OpenAISection()
 
@@ -32,7 +32,9 @@ class SLSMJudgeSection(Section):
         default="exact",
         description="`exact`: offline, for questions that can be checked; `openai`: a model; `none`: no score.",
     )
-    attempts: PositiveInt = Field(default=3, description="Attempts at a verdict before it is left out.")
+    attempts: PositiveInt = Field(
+        default=3, description="Attempts at a verdict before the answer is left out."
+    )
     openai: OpenAISection = OpenAISection()
 
 
@@ -43,7 +45,7 @@ class SLSMDataSection(Section):
         "dialogues are generated.",
     )
     conversations: PositiveInt = Field(
-        default=240, description="Most conversations; of generated ones, how many."
+        default=240, description="Maximum number of conversations; number of generated ones."
     )
 
 
@@ -51,16 +53,16 @@ class SLSMSection(Section):
     """Conversation memory and its notes."""
 
     disable_controller: bool = Field(
-        default=False, description="True: the mode `baseline`, whatever `inject` is."
+        default=False, description="True: use mode `baseline` instead of `inject`."
     )
     memory_mode: Literal["structured", "flat"] = Field(
-        default="structured", description="What the memory is."
+        default="structured", description="Form of the memory: items, or plain text."
     )
     inject: Literal["never", "on_risk", "always", "on_detection"] = Field(
         default="on_risk", description="When the memory note is injected."
     )
     compare: list[Literal["baseline", "never", "on_risk", "always", "on_detection"]] = Field(
-        default=[], description="Modes to run side by side; empty: the one of `inject`."
+        default=[], description="Modes to run side by side; empty: the mode of `inject`."
     )
     compare_memory: list[Literal["structured", "flat"]] = Field(
         default=[], description="Memory modes to run side by side; empty: `memory_mode`."
@@ -68,22 +70,22 @@ class SLSMSection(Section):
     risk_modes: list[Literal["proceed", "verify", "clarify"]] = Field(
         default=["verify", "clarify"], description="Plans at which `on_risk` injects."
     )
-    note_max_items: PositiveInt = Field(default=6, description="Most lines of a structured note.")
+    note_max_items: PositiveInt = Field(default=6, description="Maximum lines of a structured note.")
     gate_facts_by_evidence: bool = Field(
-        default=True, description="Leave out what rests on a quote that does not occur in its turn."
+        default=True, description="Leave out items whose quote does not occur in its turn."
     )
     attempts: PositiveInt = Field(
-        default=1, description="Answers to each conversation; one that passes is enough."
+        default=1, description="Answers to each conversation; a single one that passes is enough."
     )
-    temperature: float = Field(default=0.0, ge=0, le=5, description="Of the model's answers; 0 is greedy.")
+    temperature: float = Field(
+        default=0.0, ge=0, le=5, description="Temperature of the model's answers; 0 is greedy."
+    )
     max_new_tokens: PositiveInt = Field(default=64, description="Longest answer, in tokens.")
     batch_size: PositiveInt = Field(default=32, description="Conversations answered together.")
     concurrency: PositiveInt = Field(
-        default=4, description="Requests at once to a controller, model or judge server."
+        default=4, description="Concurrent requests to a controller, model or judge server."
     )
-    model: ModelSection | None = Field(
-        default=None, description="Local model, if it is another than the run's."
-    )
+    model: ModelSection | None = Field(default=None, description="Local model, if it is not the run's model.")
     answers: SLSMModelSection = SLSMModelSection()
     controller: SLSMControllerSection = SLSMControllerSection()
     judge: SLSMJudgeSection = SLSMJudgeSection()
@@ -91,7 +93,7 @@ class SLSMSection(Section):
 
 
 class SLSMSections(MethodSections):
-    """What SLSM adds to a configuration."""
+    """The section and stage of SLSM."""
 
     stage_entries: ClassVar = (StageEntry("slsm", "engine.slsm.slsm_stage:RunSLSM"),)
 

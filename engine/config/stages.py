@@ -1,6 +1,6 @@
-"""Which stages there are, and what a list of them may look like.
+"""The stages of all methods, and the checks of a list of stages.
 
-Besides the names that methods declare, `package.module:Class` names a stage of one's own.
+Beside the names that methods declare, `package.module:Class` names your own stage.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ STAGES: dict[str, StageEntry] = {
 
 
 def stage_problems(names: Sequence[str], where: str = "run.stages") -> list[Problem]:
-    """Everything wrong with a list of stages: unknown names, doubles, one before what it builds on.
+    """The problems of a list of stages: unknown names, repeated names, a stage before a stage that it needs.
 
-    A stage whose needs are not in the list at all is fine here: an earlier run may have left the files, and
-    if none did, the stage itself says which file it misses.
+    A stage whose needs are not in the list is accepted: an earlier run may have left the files, and otherwise the
+    stage itself reports the missing file.
     """
     problems: list[Problem] = []
     for position, name in enumerate(names):
@@ -43,8 +43,10 @@ def stage_problems(names: Sequence[str], where: str = "run.stages") -> list[Prob
 def is_known(name: str) -> bool:
     """Whether `name` is a method's stage, or looks like `package.module:Class`."""
     module, colon, attribute = name.partition(":")
-    own = bool(colon) and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
-    return name in STAGES or own
+    is_class = (
+        bool(colon) and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
+    )
+    return name in STAGES or is_class
 
 
 def _needs(name: str) -> tuple[str, ...]:
@@ -52,7 +54,7 @@ def _needs(name: str) -> tuple[str, ...]:
 
 
 def known_stages(name: str) -> str:
-    """The stages there are, in words, with a guess at the one meant by `name`."""
+    """The names of all stages, as text, with a guess at the stage meant by `name`."""
     close = get_close_matches(name, STAGES, n=1)
     meant = f"; did you mean `{close[0]}`?" if close else ""
     return f"one of {', '.join(STAGES)}{meant}"

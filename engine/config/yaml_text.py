@@ -1,4 +1,4 @@
-"""YAML as configurations use it: the YAML 1.2 core types, no key twice, and the line every value stands on.
+"""YAML as configurations use it: the YAML 1.2 core types, no key twice, and the line of each value.
 
 PyYAML follows YAML 1.1, where `no` is false, `1e-3` is a string, `010` is eight and `1:30` is ninety. Here a
 value is what it looks like, or a string. Why not ruamel.yaml: it too reads `1_000`, `0b11` and dates as more than
@@ -26,12 +26,12 @@ _TYPES: list[tuple[str, str, str]] = [
 
 
 def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
-    found: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+    resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
     for name, pattern, firsts in _TYPES:
         compiled = re.compile(rf"^(?:{pattern})$")
         for first in [*firsts, ""] if name == "null" else firsts:
-            found.setdefault(first, []).append((f"tag:yaml.org,2002:{name}", compiled))
-    return found
+            resolvers.setdefault(first, []).append((f"tag:yaml.org,2002:{name}", compiled))
+    return resolvers
 
 
 class _Loader(yaml.SafeLoader):
@@ -69,7 +69,7 @@ class YamlError(ValueError):
 
 @dataclass
 class Document:
-    """A parsed text. `lines`: path of a value -> its line, from 1; `doubles`: paths of keys that stand there
+    """A parsed text. `lines`: path of a value -> its line, from 1; `doubles`: paths of keys that occur
     twice, with the line of the second."""
 
     value: Any = None
@@ -96,7 +96,7 @@ def parse(text: str) -> Document:
 
 
 _LINE_ENDS = ("\x85", "\u2028", "\u2029")
-"""Characters that YAML takes for line ends: they survive in double quotes alone."""
+"""Characters that YAML reads as line ends: only double quotes preserve them."""
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
@@ -113,7 +113,7 @@ def dump(value: Any) -> str:
 
 
 def _walk(node: yaml.Node, path: Path, document: Document, above: frozenset[int]) -> None:
-    """Note the lines of everything below `node`, and its double keys."""
+    """Record the lines of everything below `node`, and its repeated keys."""
     if id(node) in above:
         raise YamlError("an alias that contains itself", node.start_mark.line + 1)
     document.lines[path] = node.start_mark.line + 1

@@ -1,4 +1,4 @@
-"""Plain requests to a server that is looked at: no retries, no redirects (a key must not travel), one deadline each.
+"""Plain requests to a server under examination: no retries, no redirects (a key must not travel), one deadline each.
 
 Why not httpx2, which comes with openai: its time limits are for single reads, a body has no limit, and it logs whole
 addresses; only the refusal of redirects and of torn answers would become its work.
@@ -26,9 +26,9 @@ _LONGEST_QUOTE = 160
 
 
 @dataclass(frozen=True)
-class Answer:
-    """`status` 0: there was none, `problem` says why. `body`: what the text holds as JSON, else None; names of
-    `headers` in small letters."""
+class HttpAnswer:
+    """A server's answer. `status` 0: no answer, `problem` says why. `body`: the text as JSON, None if it is not JSON;
+    names of `headers` in lower case."""
 
     status: int = 0
     text: str = ""
@@ -39,11 +39,11 @@ class Answer:
 
     @property
     def good(self) -> bool:
-        """A 2xx with JSON."""
+        """Whether the status is 2xx and the body is JSON."""
         return 200 <= self.status < 300 and self.body is not None
 
     def why(self) -> str:
-        """What is wrong, in a few words: the status with the server's own message."""
+        """The problem in a few words: the status with the server's own message."""
         if self.problem:
             return self.problem
         words = " ".join(refusal_text(self.text).split())[:_LONGEST_QUOTE]
@@ -56,7 +56,7 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 class Http:
-    """A server by its base URL (`http://127.0.0.1:8000/v1`). Safe to be used from several threads."""
+    """Requests to a server by its base URL (`http://127.0.0.1:8000/v1`). Safe to use from several threads."""
 
     def __init__(self, base_url: str, key: str, timeout: float) -> None:
         """`timeout`: seconds for a whole answer."""
@@ -65,7 +65,7 @@ class Http:
         self._timeout = timeout
         self._secrets = [key] * bool(key) + address_secrets(base_url)
         self._headers = {"Content-Type": "application/json", "User-Agent": "steer-tui"}
-        if "@" in parts.netloc:  # whoever names it means it
+        if "@" in parts.netloc:  # a user in the address takes precedence over the key
             user = unquote(parts.netloc.rpartition("@")[0]).encode()
             self._headers["Authorization"] = f"Basic {base64.b64encode(user).decode()}"
         elif key:
@@ -82,68 +82,68 @@ class Http:
 
     @property
     def address(self) -> str:
-        """As it may be shown."""
+        """The base URL as it may be shown, without user, password and query."""
         return urlunsplit((*self._parts[:3], "", ""))
 
-    def get(self, path: str, timeout: float | None = None) -> Answer:
-        """`path` below the base."""
+    def get(self, path: str, timeout: float | None = None) -> HttpAnswer:
+        """GET `path` below the base."""
         return self._ask(Request(self._url(path), headers=self._headers), timeout)
 
-    def get_root(self, path: str, timeout: float | None = None) -> Answer:
-        """`path` of the server itself, which may not be where the base is."""
+    def get_root(self, path: str, timeout: float | None = None) -> HttpAnswer:
+        """GET `path` from the server's root instead of the base."""
         root = urlunsplit((self._parts.scheme, self._parts.netloc, path, "", ""))
         return self._ask(Request(root, headers=self._headers), timeout)
 
-    def post(self, path: str, fields: Mapping[str, Any]) -> Answer:
-        """JSON to `path` below the base."""
+    def post(self, path: str, fields: Mapping[str, Any]) -> HttpAnswer:
+        """POST JSON to `path` below the base."""
         data = json.dumps(fields).encode()
         return self._ask(Request(self._url(path), data, self._headers, method="POST"), None)
 
     def _url(self, path: str) -> str:
         return urlunsplit(self._parts._replace(path=self._parts.path.rstrip("/") + path, fragment=""))
 
-    def _ask(self, request: Request, timeout: float | None) -> Answer:
+    def _ask(self, request: Request, timeout: float | None) -> HttpAnswer:
         began = time.monotonic()
         end = began + (self._timeout if timeout is None else timeout)
         try:
             with self._opener.open(request, timeout=end - began) as response:
-                found = _read(response, response.status, end)
+                answer = _read(response, response.status, end)
         except HTTPError as error:
             with error:
-                found = _read(error, error.code, end)
+                answer = _read(error, error.code, end)
         except (OSError, HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
             late = isinstance(reason, TimeoutError)
-            told = f"no answer within {end - began:g} s" if late else f"no answer ({reason})"
-            found = Answer(problem=told)
-        return self._scrubbed(found, time.monotonic() - began)
+            problem = f"no answer within {end - began:g} s" if late else f"no answer ({reason})"
+            answer = HttpAnswer(problem=problem)
+        return self._scrubbed(answer, time.monotonic() - began)
 
-    def _scrubbed(self, found: Answer, seconds: float) -> Answer:
-        text, problem = found.text, found.problem
+    def _scrubbed(self, answer: HttpAnswer, seconds: float) -> HttpAnswer:
+        text, problem = answer.text, answer.problem
         for secret in self._secrets:
             text, problem = text.replace(secret, "***"), problem.replace(secret, "***")
         try:
             body = json.loads(text)
         except (ValueError, RecursionError):
             body = None
-        return Answer(found.status, text, body, found.headers, problem, seconds)
+        return HttpAnswer(answer.status, text, body, answer.headers, problem, seconds)
 
 
-def _read(response: HTTPResponse | HTTPError, status: int, end: float) -> Answer:
-    """The whole body before `end`. A single read has the socket's own limit, the whole of them this one."""
+def _read(response: HTTPResponse | HTTPError, status: int, end: float) -> HttpAnswer:
+    """The answer with its whole body, read before `end`; the socket's own limit is for a single read."""
     headers = {name.lower(): value for name, value in response.headers.items()}
-    parts: list[bytes] = []
-    while sum(map(len, parts)) < _LARGEST:
+    pieces: list[bytes] = []
+    while sum(map(len, pieces)) < _LARGEST:
         if time.monotonic() > end:
             raise TimeoutError
-        part = response.read1(_CHUNK) if isinstance(response, HTTPResponse) else response.read(_CHUNK)
-        if not part:
+        piece = response.read1(_CHUNK) if isinstance(response, HTTPResponse) else response.read(_CHUNK)
+        if not piece:
             break
-        parts.append(part)
-    data = b"".join(parts)
+        pieces.append(piece)
+    data = b"".join(pieces)
     declared = headers.get("content-length", "")
     if declared.isdecimal() and len(data) < min(
         int(declared), _LARGEST
-    ):  # `read1` takes a torn end for the end
-        return Answer(problem="the answer breaks off")
-    return Answer(status, data.decode(errors="replace"), headers=headers)
+    ):  # `read1` takes a broken connection for the end
+        return HttpAnswer(problem="the answer is cut off")
+    return HttpAnswer(status, data.decode(errors="replace"), headers=headers)

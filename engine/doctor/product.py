@@ -1,56 +1,56 @@
-"""Which product answers: from what each of them documents and the others do not have."""
+"""Recognise the product that answers, by addresses and fields that only this product documents."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from engine.doctor.http import Answer, Http
+from engine.doctor.http import Http, HttpAnswer
 from engine.doctor.side_by_side import side_by_side
 
 _PATIENCE = 10.0
-"""Seconds for a look at an address that most products do not have."""
+"""Seconds to wait at an address that most products do not have."""
 
 
-def _version(answer: Answer) -> str:
-    found = answer.body.get("version") if isinstance(answer.body, dict) else None
-    return str(found) if found and answer.good else ""
+def _version(answer: HttpAnswer) -> str:
+    version = answer.body.get("version") if isinstance(answer.body, dict) else None
+    return str(version) if version and answer.good else ""
 
 
-def _ollama(answer: Answer) -> str | None:
+def _ollama(answer: HttpAnswer) -> str | None:
     return _version(answer) or None
 
 
-def _llama_cpp(answer: Answer) -> str | None:
+def _llama_cpp(answer: HttpAnswer) -> str | None:
     body = answer.body if answer.good and isinstance(answer.body, dict) else {}
     if "llama.cpp" not in answer.headers.get("server", "") and "default_generation_settings" not in body:
         return None
     return str(body.get("build_info", ""))
 
 
-def _sglang(answer: Answer) -> str | None:
+def _sglang(answer: HttpAnswer) -> str | None:
     body = answer.body if answer.good and isinstance(answer.body, dict) else {}
     marks = {"sglang_version", "internal_states", "mem_fraction_static", "disable_radix_cache"}
     return str(body.get("sglang_version") or body.get("version") or "") if marks & body.keys() else None
 
 
-def _sglang_model(answer: Answer) -> str | None:
+def _sglang_model(answer: HttpAnswer) -> str | None:
     body = answer.body if answer.good and isinstance(answer.body, dict) else {}
     return "" if {"model_path", "is_generation"} <= body.keys() else None
 
 
-def _llama_cpp_python(answer: Answer) -> str | None:
+def _llama_cpp_python(answer: HttpAnswer) -> str | None:
     body = answer.body if answer.good and isinstance(answer.body, dict) else {}
     info = body.get("info")
     title = str(info.get("title", "")) if isinstance(info, dict) else ""
     return str(info.get("version", "")) if isinstance(info, dict) and "llama.cpp Python" in title else None
 
 
-def _vllm(answer: Answer) -> str | None:
+def _vllm(answer: HttpAnswer) -> str | None:
     return _version(answer) or None
 
 
-_SIGNS: tuple[tuple[str, str, Callable[[Answer], str | None]], ...] = (
+_SIGNS: tuple[tuple[str, str, Callable[[HttpAnswer], str | None]], ...] = (
     ("Ollama", "/api/version", _ollama),
     ("llama.cpp", "/props", _llama_cpp),
     ("SGLang", "/server_info", _sglang),
@@ -59,16 +59,16 @@ _SIGNS: tuple[tuple[str, str, Callable[[Answer], str | None]], ...] = (
     ("llama-cpp-python", "/openapi.json", _llama_cpp_python),
     ("vLLM", "/version", _vllm),
 )
-"""What to ask for, and what of its answer says that it is the product: its version, "" where that is not told."""
+"""Product, path to ask, and a function of the answer: the version ("" if unknown), None for another product."""
 
 _OWNERS = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama.cpp", "library": "Ollama",
            "openai": "OpenAI", "system": "OpenAI", "openai-internal": "OpenAI"}  # fmt: skip
 
 
-def find_product(http: Http, models: Answer) -> tuple[str, str]:
-    """(product with its version, by what it was recognised); ("", "") for one that is not known.
+def find_product(http: Http, models: HttpAnswer) -> tuple[str, str]:
+    """(product with its version, how it was recognised); ("", "") for an unknown product.
 
-    `models`: the answer to `/models`, whose headers and owners say something, too.
+    `models`: the answer to `/models`, whose headers and owners also identify some products.
     """
     if "openai-processing-ms" in models.headers or "openai-version" in models.headers:
         return "OpenAI", "its headers"
@@ -76,7 +76,7 @@ def find_product(http: Http, models: Answer) -> tuple[str, str]:
     owner = _OWNERS.get(_owner(models.body), "")
     for (product, path, look), answer in zip(_SIGNS, answers, strict=True):
         version = look(answer)
-        # A bare version number may be anybody's: vLLM also owns its models.
+        # Other products may also answer with a bare version number: vLLM's models are also owned by vLLM.
         if version is not None and (product != "vLLM" or owner == "vLLM"):
             return f"{product} {version}".strip(), path
     return (owner, "the owner of its models") if owner else ("", "")

@@ -1,4 +1,4 @@
-"""A look at a server: is it there, what is it, which models, and what can its chat completions do."""
+"""Examine a server: can it be reached, which product and models it has, and what its chat completions can do."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from engine.doctor.capabilities import CHECKS, Capability, Check, greedy_answer, waiting
-from engine.doctor.chat_probe import ChatProbe, Said
-from engine.doctor.http import Answer, Http
+from engine.doctor.chat_probe import ChatProbe, ProbeReply
+from engine.doctor.http import Http, HttpAnswer
 from engine.doctor.product import find_product
 from engine.doctor.side_by_side import side_by_side
 from engine.servers.address import is_address
@@ -22,7 +22,7 @@ _BASE = "is this the base of an OpenAI-compatible interface? it often ends in /v
 _HINTS = {
     ("SGLang", "seed"): "SGLang honours seeds where it is started with --enable-deterministic-inference"
 }
-"""What a product can do if it is told to."""
+"""Capabilities that a product has only with an option."""
 _FIRST = [
     {"role": "system", "content": "You answer briefly."},
     {"role": "user", "content": "Say hello in one word."},
@@ -30,8 +30,8 @@ _FIRST = [
 
 
 @dataclass(frozen=True)
-class Looked:
-    """How it ended. `usable`: chat completions come; then `base_url` and `model` are what a configuration wants."""
+class ServerReport:
+    """The result of `examine`. `usable`: chat completions work; then a configuration takes `base_url` and `model`."""
 
     usable: bool
     base_url: str = ""
@@ -39,39 +39,39 @@ class Looked:
     images: bool = False
 
 
-def look(
+def examine(
     base_url: str, key: str, key_env: str, model: str | None = None, timeout: float = TIMEOUT
-) -> Iterator[Capability | Looked]:
-    """What is found, as it is found; a `Looked` is the last. `key` "" asks without; `key_env` is how it is named."""
+) -> Iterator[Capability | ServerReport]:
+    """Each capability as soon as it is checked, then a `ServerReport`. `key`: "" for none; `key_env`: its variable."""
     if not is_address(base_url):
-        yield Capability("reachable", "no", "not an address", "give it as http://host:port/v1")
-        yield Looked(False)
+        yield Capability("reachable", "no", "this is not an address", "give it as http://host:port/v1")
+        yield ServerReport(False)
         return
     if not fits_header(key):
-        text = f"the key in {key_env} holds spaces, line ends or signs beyond ASCII"
+        text = f"the key in {key_env} holds spaces, line ends or characters beyond ASCII"
         yield Capability("reachable", "no", text, "copy it again")
-        yield Looked(False)
+        yield ServerReport(False)
         return
-    http, models = _found(Http(base_url, key, timeout))
+    http, models = _with_models(Http(base_url, key, timeout))
     reached = _reachable(http, models, base_url, bool(key), key_env, model)
     yield reached
     if reached.state == "no":
-        yield Looked(False)
+        yield ServerReport(False)
         return
     product, sign = find_product(http, models)
     yield Capability(
-        "product", "ok" if product else "unknown", f"{product} (by {sign})" if product else "not known"
+        "product", "ok" if product else "unknown", f"{product} (by {sign})" if product else "unknown product"
     )
     listed, name = _models(models, model)
     yield listed
     if not name:
-        yield Looked(False)
+        yield ServerReport(False)
         return
     probe = ChatProbe(http, name)
     first = probe.find_form(_FIRST, 256)
     yield _chat(probe, first, name)
-    if first.reply is None:
-        yield Looked(False)
+    if first.completion is None:
+        yield ServerReport(False)
         return
     sees = False
     for capability in _capabilities(probe, first):
@@ -81,11 +81,11 @@ def look(
         sees = sees or (capability.name == "images" and capability.state == "ok")
         yield capability
     yield waiting(probe)
-    yield Looked(True, http.address, name, sees)
+    yield ServerReport(True, http.address, name, sees)
 
 
-def _found(http: Http) -> tuple[Http, Answer]:
-    """The server where its models are: below the address, or below `/v1` of it."""
+def _with_models(http: Http) -> tuple[Http, HttpAnswer]:
+    """The server with the base under which `/models` answers (the address, or `/v1` below it), and that answer."""
     models = http.get("/models")
     if models.good or models.status in (0, 401, 403):
         return http, models
@@ -95,14 +95,14 @@ def _found(http: Http) -> tuple[Http, Answer]:
 
 
 def _reachable(
-    http: Http, models: Answer, given: str, has_key: bool, key_env: str, model: str | None
+    http: Http, models: HttpAnswer, given: str, has_key: bool, key_env: str, model: str | None
 ) -> Capability:
     if models.status in (401, 403):
-        meaning = f"the key in {key_env} is not taken" if has_key else f"set {key_env} to a key"
+        meaning = f"the key in {key_env} is not accepted" if has_key else f"set {key_env} to a key"
         return Capability("reachable", "no", f"{http.address} wants a key ({models.status})", meaning)
     if models.status == 0:
         return Capability(
-            "reachable", "no", f"{http.address}: {models.problem}", "start the server, check the address"
+            "reachable", "no", f"{http.address}: {models.problem}", "start the server, or correct the address"
         )
     text = f"{http.address}, {models.seconds * 1000:.0f} ms"
     if model and models.status in _NO_LIST:
@@ -110,52 +110,55 @@ def _reachable(
     if not models.good:
         return Capability("reachable", "no", f"{http.address}/models: {models.why()}", _BASE)
     moved = urlsplit(given).path.rstrip("/") != urlsplit(http.address).path.rstrip("/")
-    return Capability("reachable", "ok", text + (f" (base_url has to be {http.address})" if moved else ""))
+    return Capability("reachable", "ok", text + (f" (set base_url to {http.address})" if moved else ""))
 
 
-def _models(models: Answer, wanted: str | None) -> tuple[Capability, str]:
-    """What is served, and the model to ask: the one that is wanted, else the first."""
+def _models(models: HttpAnswer, wanted: str | None) -> tuple[Capability, str]:
+    """The models of the server, and the model to ask: `wanted`, else the first."""
     data = models.body.get("data") if isinstance(models.body, dict) else None
     names = (
-        [str(one["id"]) for one in data if isinstance(one, dict) and "id" in one]
+        [str(entry["id"]) for entry in data if isinstance(entry, dict) and "id" in entry]
         if isinstance(data, list)
         else []
     )
-    told = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     if wanted and names and wanted not in names:
         return Capability(
-            "models", "unknown", f"{wanted} is not listed: {told}", "asked for all the same"
+            "models", "unknown", f"{wanted} is not listed: {listed}", "the examination uses it anyway"
         ), wanted
     if not names:
-        text = "none are listed"
+        text = "the server lists none"
         return Capability(
-            "models", "ok" if wanted else "no", text, "" if wanted else "name one with --model"
+            "models", "ok" if wanted else "no", text, "" if wanted else "name a model with --model"
         ), wanted or ""
     name = wanted or names[0]
-    return Capability("models", "ok", told + (f"; looking at {name}" if len(names) > 1 else "")), name
+    return Capability("models", "ok", listed + (f"; examining {name}" if len(names) > 1 else "")), name
 
 
-def _chat(probe: ChatProbe, first: Said, name: str) -> Capability:
-    if first.reply is None:
-        meaning = _BASE if first.answer.status in _NO_LIST else f"{name} can be used for no role"
+def _chat(probe: ChatProbe, first: ProbeReply, name: str) -> Capability:
+    if first.completion is None:
+        meaning = _BASE if first.answer.status in _NO_LIST else f"{name} cannot be used for any role"
         return Capability("chat completions", "no", first.answer.why(), meaning)
     text = f"in {first.answer.seconds:.1f} s"
     meaning = "; ".join(f"the model {note}" for note in probe.notes)
     if not first.text.strip():
         return Capability(
-            "chat completions", "unknown", f"an empty answer {text}", "give more max_tokens: does it think?"
+            "chat completions",
+            "unknown",
+            f"an empty answer {text}",
+            "raise max_tokens: it may be a thinking model",
         )
     return Capability("chat completions", "ok", text, meaning)
 
 
-def _capabilities(probe: ChatProbe, first: Said) -> Iterator[Capability]:
-    """Several checks at once, told in order. What goes wrong in a check is that check's."""
+def _capabilities(probe: ChatProbe, first: ProbeReply) -> Iterator[Capability]:
+    """The result of each check, in order, several checked at once. An error in a check is the result of that check."""
     greedy = greedy_answer(probe)
 
-    def one(entry: tuple[str, Check]) -> Capability:
+    def run_check(entry: tuple[str, Check]) -> Capability:
         try:
             return entry[1](probe, first, greedy)
-        except (AttributeError, LookupError, TypeError) as error:  # fields of unforeseen kinds
-            return Capability(entry[0], "unknown", f"the answer is of another shape ({error})")
+        except (AttributeError, LookupError, TypeError) as error:  # fields of unexpected types
+            return Capability(entry[0], "unknown", f"the answer has an unexpected shape ({error})")
 
-    yield from side_by_side(one, CHECKS, _AT_ONCE)
+    yield from side_by_side(run_check, CHECKS, _AT_ONCE)

@@ -1,4 +1,4 @@
-"""Several things at once, by threads that nobody waits for: an interrupted look ends at once, whatever is under way."""
+"""Calls in several daemon threads, so that an interrupted examination ends at once, without waiting for them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 Item = TypeVar("Item")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
-def side_by_side(do: Callable[[Item], Found], items: Sequence[Item], at_once: int) -> Iterator[Found]:
-    """What `do` makes of each, in order, as they come. What it raises for one is raised in its place."""
-    left: SimpleQueue[tuple[Item, Future[Found]]] = SimpleQueue()
-    futures: list[Future[Found]] = []
+def side_by_side(do: Callable[[Item], Result], items: Sequence[Item], at_once: int) -> Iterator[Result]:
+    """The result of `do` for each item, in order, each as soon as it is there; an error is raised in its turn."""
+    left: SimpleQueue[tuple[Item, Future[Result]]] = SimpleQueue()
+    futures: list[Future[Result]] = []
     for item in items:
         futures.append(Future())
         left.put((item, futures[-1]))

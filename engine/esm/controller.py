@@ -150,8 +150,8 @@ class Controller:
             assert plan.choice is not None
             steer = self._steer(hit, plan.choice.alpha)
             return Branch(plan.row, sampling, steer, seed, keep=self.online.carry_steering)
-        begun = plan.null_probe if self.decode.temperature == 0 else None
-        return Branch(plan.row, sampling, seed=seed, begun=begun, keep=True)
+        earlier = plan.null_probe if self.decode.temperature == 0 else None
+        return Branch(plan.row, sampling, seed=seed, continue_from=earlier, keep=True)
 
     def _null_segments(
         self, prefixes: Prefixes, plans: list[_Plan], answers: list[Answer], m: int
@@ -163,7 +163,7 @@ class Controller:
                 plan.row,
                 self._sampling(answers[plan.row], self.points.segment_delimiter),
                 seed=derive_seed(self.seed, "commit", answers[plan.row].example, m),
-                begun=plan.null_probe if self.decode.temperature == 0 else None,
+                continue_from=plan.null_probe if self.decode.temperature == 0 else None,
             )
             for plan in steered
         ]

@@ -31,7 +31,7 @@ class Evaluate:
     def run(self, context: StageContext) -> StageResult:
         """Greedy comes first: the others are compared with it."""
         job = _Job.prepare(context)
-        answered = context.over(Answering(context.config, job.memory))
+        answered = context.prepare(Answering(context.config, job.memory))
         context.start(job.total, job.recover(), unit="examples")
         for name in job.names:
             job.end_if_whole(name)

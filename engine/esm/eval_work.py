@@ -14,7 +14,7 @@ from engine.esm.memory import EpisodicMemory
 from engine.esm.variants import Variant, make_variant
 from engine.events import DecisionTaken
 from engine.lm.protocol import LanguageModel, Request, Sampling
-from engine.scale.work import Place
+from engine.scale.work import WorkContext
 from engine.seeds import derive_seed
 from engine.tasks.example import TaskExample
 from engine.tasks.task import get_task
@@ -48,20 +48,20 @@ class Answering:
     config: Config
     memory: EpisodicMemory | None
 
-    def open(self, place: Place) -> Callable[[Batch], Answered]:
+    def open(self, context: WorkContext) -> Callable[[Batch], Answered]:
         """Load the model. Raises ModelError."""
-        return _Answerer(self, place).answer
+        return _Answerer(self, context).answer
 
     def size(self, item: Batch) -> int:
         return len(item.examples)
 
 
 class _Answerer:
-    def __init__(self, work: Answering, place: Place) -> None:
+    def __init__(self, work: Answering, context: WorkContext) -> None:
         self.config = work.config
         self.task = get_task(work.config.task.dataset)
-        self.model: LanguageModel = place.load_model(work.config.model)
-        self.checkpoint, self.clock = place.checkpoint, place.clock
+        self.model: LanguageModel = context.load_model(work.config.model)
+        self.checkpoint, self.clock = context.checkpoint, context.clock
         nothing = np.zeros((0, self.model.info.hidden_size), dtype=np.float32)
         self.memory = work.memory or EpisodicMemory.of([], nothing)
         self.variants: dict[str, Variant] = {}

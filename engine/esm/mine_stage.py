@@ -27,7 +27,7 @@ class Mine:
     def run(self, context: StageContext) -> StageResult:
         """Batches of examples; a batch is finished when its lines stand in rollouts.jsonl."""
         job = _Job.prepare(context)
-        mined = context.over(Mining(context.config))
+        mined = context.prepare(Mining(context.config))
         done, total = job.recover(), len(job.examples)
         context.start(total, done, unit="examples")
         for batch in mined(job.batches(done)):

@@ -13,7 +13,7 @@ from engine.esm.gold import gold_rollout
 from engine.esm.reward import length_regularized_reward
 from engine.events import PairMined, RolloutsMined
 from engine.lm.protocol import Completion, LanguageModel, Request, Sampling
-from engine.scale.work import Place
+from engine.scale.work import WorkContext
 from engine.seeds import derive_seed
 from engine.tasks.example import TaskExample
 from engine.tasks.task import get_task
@@ -47,9 +47,9 @@ class Mining:
 
     config: Config
 
-    def open(self, place: Place) -> Callable[[Batch], list[MinedExample]]:
+    def open(self, context: WorkContext) -> Callable[[Batch], list[MinedExample]]:
         """Load the model. Raises ModelError, and DataError for layers that it does not have."""
-        return _Miner(self.config, place.load_model(self.config.model), place.checkpoint).mine
+        return _Miner(self.config, context.load_model(self.config.model), context.checkpoint).mine
 
     def size(self, item: Batch) -> int:
         return len(item)

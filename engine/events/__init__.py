@@ -1,5 +1,5 @@
 # ruff: noqa: F401
-"""The event vocabulary: everything a run says about itself, one JSON line each in `events.jsonl`.
+"""The event vocabulary: everything a run reports, each event a JSON line in `events.jsonl`.
 
 The log is the only source of every screen (live, attached or replayed), so an event carries whatever a
 reader needs to draw it. Events are facts: never commands, never secrets. A reader meets logs written by
@@ -86,7 +86,7 @@ SCHEMA_VERSION = 1
 EVENT_TYPES: tuple[type[Event], ...] = tuple(
     t for t in list(globals().values()) if isinstance(t, type) and issubclass(t, Event) and t is not Event
 )
-"""The built-in ones."""
+"""The built-in types of events."""
 
 _encoder = msgspec.json.Encoder()
 _envelope = msgspec.json.Decoder(dict[str, Any])

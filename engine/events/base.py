@@ -1,4 +1,4 @@
-"""What every event of the log carries."""
+"""Base class of the events in the log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Event(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, tag_field="type"):
-    """What every event carries. `seq` counts from 0 (the header); `time` is Unix seconds."""
+    """The fields of every event. `seq` counts from 0 (the header); `time` is Unix seconds."""
 
     seq: int = 0
     time: float = 0.0

@@ -37,7 +37,7 @@ class PairMined(Event, tag=True, kw_only=True, frozen=True):
 
 
 class EntryPicked(Event, tag=True, kw_only=True, frozen=True):
-    """The greedy DPP (or the per-control-point floor) took one candidate (spec ESM 4.3, 4.4)."""
+    """The greedy DPP (or the per-control-point floor) chose a candidate (spec ESM 4.3, 4.4)."""
 
     order: int
     lib_id: str
@@ -87,7 +87,7 @@ class Candidate(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
 class DecisionTaken(Event, tag=True, kw_only=True, frozen=True):
     """One control point of one example, decided (spec ESM 6.3 to 6.10).
 
-    `gate` names the rule that settled it: see `engine.esm.decide`. `chosen` is the entry's name or
+    `gate` names the rule that decided: see `engine.esm.decide`. `chosen` is the entry's name or
     None for the null action; `alpha` is the injected scale. `tokens_before` counts the committed tokens of
     the answer before this segment. `null_segment` is what the unsteered model would have committed here,
     when `online.record_null` asked for it (its tokens are in no budget).
@@ -139,7 +139,7 @@ class ExampleEvaluated(Event, tag=True, kw_only=True, frozen=True):
 
 
 class MethodEvaluated(Event, tag=True, kw_only=True, frozen=True):
-    """A method is through its examples: its row of the result tables, against greedy where that is there.
+    """A method has done its examples: its row of the result tables, compared with greedy if that was evaluated.
 
     `difference` is accuracy minus greedy's over the same examples, `low`/`high` its paired bootstrap 95%
     interval, `p` McNemar's exact two-sided p. `final` is False for running figures.

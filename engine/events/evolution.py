@@ -20,8 +20,8 @@ class TokenCluster(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True
 
 
 class ClustersBuilt(Event, tag=True, kw_only=True, frozen=True):
-    """The vocabulary is in clusters. `tokens`: rows of the logits; `unassigned`: padding rows, in no cluster;
-    `frequency_source`: what the frequent tokens were counted in."""
+    """The vocabulary is divided into clusters. `tokens`: rows of the logits; `unassigned`: padding rows, in no
+    cluster; `frequency_source`: what the frequent tokens were counted in."""
 
     tokens: int
     clusters: list[TokenCluster]
@@ -56,7 +56,7 @@ class EvolutionBegan(Event, tag=True, kw_only=True, frozen=True):
 
 
 class IterationBegan(Event, tag=True, kw_only=True, frozen=True):
-    """An iteration with the deltas it uses. `inherited`: it was finished by the run this one branched from."""
+    """An iteration with the deltas it uses. `inherited`: the run from which this run branched and that finished it."""
 
     iteration: int
     deltas: dict[str, float]
@@ -99,7 +99,7 @@ class AnswersScored(Event, tag=True, kw_only=True, frozen=True):
 
 
 class ReflectorReplied(Event, tag=True, kw_only=True, frozen=True):
-    """New deltas for the next iteration, or why there are none (`aborted`). `message`: file of what was sent."""
+    """New deltas for the next iteration, or why there are none (`aborted`). `message`: file with the request."""
 
     iteration: int
     reflector: str

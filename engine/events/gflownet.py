@@ -9,7 +9,7 @@ from engine.events.base import Event
 
 class GraphsBuilt(Event, tag=True, kw_only=True, frozen=True):
     """The retrieval graphs of a split (spec GFlowNet 0.2). `dropped` by reason; `reachable`: samples of which some
-    answer can be walked to; `hops`: how long the shortest path is, over samples; `signal_to_noise`: median share of
+    answer can be reached; `hops`: how long the shortest path is, over samples; `signal_to_noise`: median share of
     edges that lie on a shortest path."""
 
     split: str
@@ -34,8 +34,8 @@ class RetrieverEpoch(Event, tag=True, kw_only=True, frozen=True):
 
 
 class RetrieverMeasured(Event, tag=True, kw_only=True, frozen=True):
-    """The chosen scorer, or scores made elsewhere, on a split. Of the latter, `missing`: samples without scores;
-    `unscored`: edges of the others that are not named; `strangers`: triples named that its graph does not hold."""
+    """The chosen scorer, or scores computed elsewhere, on a split. For the latter, `missing`: samples without scores;
+    `unscored`: edges of the others that are not named; `strangers`: scored triples that are not in their graph."""
 
     split: str
     samples: int

@@ -17,7 +17,7 @@ class Header(Event, tag=True, kw_only=True, frozen=True):
 
 
 class WorkerStarted(Event, tag=True, kw_only=True, frozen=True):
-    """A worker process took the run up, for the first time (`attempt` 1) or again."""
+    """A worker process started on the run, for the first time (`attempt` 1) or again."""
 
     pid: int
     attempt: int
@@ -25,14 +25,14 @@ class WorkerStarted(Event, tag=True, kw_only=True, frozen=True):
 
 
 class WorkerStopped(Event, tag=True, kw_only=True, frozen=True):
-    """A worker's last word. `status`: finished, stopped (asked to), failed. All that was done is on disk."""
+    """A worker's last event. `status`: finished, stopped (on request) or failed. All finished work is on disk."""
 
     status: str
     kept: str = ""
 
 
 class StageStarted(Event, tag=True, kw_only=True, frozen=True):
-    """`done` of `total` `unit`s were already there from an earlier attempt."""
+    """A stage started; an earlier attempt had finished `done` of `total` `unit`s."""
 
     total: int
     done: int = 0
@@ -50,7 +50,7 @@ class StageProgress(Event, tag=True, kw_only=True, frozen=True):
 
 
 class StageFinished(Event, tag=True, kw_only=True, frozen=True):
-    """`summary`: the stage's figures by name; `files`: what it wrote, relative to the run directory."""
+    """A stage finished. `summary`: its figures by name; `files`: what it wrote, relative to the run directory."""
 
     seconds: float
     summary: dict[str, float | int | str] = {}
@@ -58,15 +58,15 @@ class StageFinished(Event, tag=True, kw_only=True, frozen=True):
 
 
 class StageSkipped(Event, tag=True, kw_only=True, frozen=True):
-    """Finished by an earlier attempt."""
+    """The stage was finished by an earlier attempt."""
 
 
 class StagePaused(Event, tag=True, kw_only=True, frozen=True):
-    """The stage waits between two items."""
+    """The stage is paused between two items."""
 
 
 class StageResumed(Event, tag=True, kw_only=True, frozen=True):
-    """The stage goes on."""
+    """The stage continues after a pause."""
 
 
 class StageStopped(Event, tag=True, kw_only=True, frozen=True):
@@ -76,7 +76,7 @@ class StageStopped(Event, tag=True, kw_only=True, frozen=True):
 
 
 class StageFailed(Event, tag=True, kw_only=True, frozen=True):
-    """What went wrong, where, and how to mend it; `traceback` only for what the program did not foresee."""
+    """A stage failed: what is wrong, where, and how to correct it; `traceback` only for unforeseen errors."""
 
     what: str
     where: str = ""
@@ -85,14 +85,14 @@ class StageFailed(Event, tag=True, kw_only=True, frozen=True):
 
 
 class Notice(Event, tag=True, kw_only=True, frozen=True):
-    """Something the user should know. `level`: info or warning."""
+    """A message to the user. `level`: info or warning."""
 
     text: str
     level: str = "info"
 
 
 class ModelLoaded(Event, tag=True, kw_only=True, frozen=True):
-    """Which model answers, and what it is made of."""
+    """A language model was loaded: its identity and its size."""
 
     name: str
     backend: str
@@ -106,7 +106,7 @@ class ModelLoaded(Event, tag=True, kw_only=True, frozen=True):
 
 
 class ServerUsage(Event, tag=True, kw_only=True, frozen=True):
-    """What a stage's role (reflector, judge, controller, model, vision) has asked of its server so far, over all
+    """What a stage's role (reflector, judge, controller, model, vision) has used of its server so far, over all
     attempts at the run.
 
     `requests` were sent, further attempts (`retries`) included; `failures`: given up after the last attempt. Tokens
@@ -133,7 +133,7 @@ class ServerUsage(Event, tag=True, kw_only=True, frozen=True):
 
 
 class TrainingStep(Event, tag=True, kw_only=True, frozen=True):
-    """One reported point of a training curve."""
+    """A point of a training curve."""
 
     step: int
     loss: float

@@ -1,4 +1,4 @@
-"""Events of replicas: who does a stage's work, and how fast. What is found is told by the stage's own events."""
+"""Events of replicas: which process does a stage's work, and how fast. Results are in the stage's own events."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from engine.events.base import Event
 
 
 class ClusterJoined(Event, tag=True, kw_only=True, frozen=True):
-    """`address`: of the cluster; `own`: started for this run. `dashboard`: URL, empty where there is none."""
+    """A Ray cluster was joined. `own`: it was started for this run. `dashboard`: URL, empty without one."""
 
     engine: str
     address: str
@@ -28,7 +28,7 @@ class ReplicaStarted(Event, tag=True, kw_only=True, frozen=True):
 
 
 class ReplicaLost(Event, tag=True, kw_only=True, frozen=True):
-    """Its process ended; `redone` items are given to others, and a new process takes its place."""
+    """A replica's process ended; `redone` items are given to others, and a new process takes its place."""
 
     replica: int
     life: int
@@ -37,8 +37,8 @@ class ReplicaLost(Event, tag=True, kw_only=True, frozen=True):
 
 
 class ReplicaProgress(Event, tag=True, kw_only=True, frozen=True):
-    """What a replica did for this stage so far: `done` in the stage's units, `busy` seconds of work; `elapsed`: seconds
-    since the first replica was ready for it."""
+    """The work of a replica for this stage so far: `done` in the stage's units, `busy` seconds of work; `elapsed`:
+    seconds since the first replica was ready for it."""
 
     replica: int
     done: int

@@ -1,4 +1,4 @@
-"""What the stage `slsm` says: states turn by turn, answers under each mode, scores."""
+"""Events of the stage `slsm`: states turn by turn, answers under each mode, scores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class StateChange(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True)
 
 
 class ConflictFound(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """`exact`: found by a check, not by judgement."""
+    """A conflict of an answer with the memory. `exact`: detected by a rule, not by a model's judgement."""
 
     item: str
     why: str
@@ -36,7 +36,7 @@ class ConflictFound(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tru
 
 
 class SLSMBegan(Event, tag=True, kw_only=True, frozen=True):
-    """What is compared with what, on what. `dataset_hash`: SHA-256 of the file. `variants`: [mode, memory mode]."""
+    """The setup of the comparison. `dataset_hash`: SHA-256 of the file. `variants`: [mode, memory mode]."""
 
     conversations: int
     variants: list[list[str]]
@@ -49,7 +49,7 @@ class SLSMBegan(Event, tag=True, kw_only=True, frozen=True):
 
 
 class ConversationOpened(Event, tag=True, kw_only=True, frozen=True):
-    """`turns`: [user, assistant] each; the last one has no assistant."""
+    """A conversation. `turns`: [user, assistant] each; the last one has no assistant."""
 
     conversation_id: str
     axis: str

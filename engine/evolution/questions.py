@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.config.config import Config
-from engine.lm.model_server import Ask
+from engine.lm.model_server import ModelQuestion
 from engine.seeds import derive_seed
 from engine.tasks.example import TaskExample
 from engine.tasks.financebench import generated_financebench, load_financebench
@@ -22,8 +22,8 @@ def prompt_of(example: TaskExample) -> str:
     return str(example.meta["prompt"])
 
 
-def ask(example: TaskExample, config: Config, iteration: int) -> Ask:
+def ask(example: TaskExample, config: Config, iteration: int) -> ModelQuestion:
     """The question as a server takes it."""
     section = config.evolution
     seed = derive_seed(config.run.seed, "evolve", f"answer/{example.id}", iteration)
-    return Ask(prompt_of(example), section.max_new_tokens, section.temperature, seed)
+    return ModelQuestion(prompt_of(example), section.max_new_tokens, section.temperature, seed)

@@ -17,7 +17,7 @@ from engine.evolution.questions import ask
 from engine.evolution.score import Score, score
 from engine.evolution.score_events import scored_event
 from engine.evolution.setup import Setup
-from engine.lm.model_server import Answer
+from engine.lm.model_server import ModelAnswer
 from engine.servers.side_by_side import map_side_by_side
 from engine.servers.spent import Spent
 from engine.tasks.example import TaskExample
@@ -98,7 +98,7 @@ class Asking:
             self.context.checkpoint()
             part = records[first : first + self.setup.answers.batch]
             examples = [self._examples[record.example_id] for record in part]
-            answers = [Answer(record.answer, record.token_ids) for record in part]
+            answers = [ModelAnswer(record.answer, record.token_ids) for record in part]
             judged = self._judge(part[0].iteration, part[0].split, examples, answers)
             self.setup.answers.add(
                 [
@@ -108,11 +108,11 @@ class Asking:
             )
 
     def _judge(
-        self, iteration: int, split: str, examples: Sequence[TaskExample], answers: Sequence[Answer]
+        self, iteration: int, split: str, examples: Sequence[TaskExample], answers: Sequence[ModelAnswer]
     ) -> list[AnswerRecord]:
         """Side by side: a judge may be a server far away."""
 
-        def one(pair: tuple[TaskExample, Answer]) -> AnswerRecord:
+        def one(pair: tuple[TaskExample, ModelAnswer]) -> AnswerRecord:
             example, answer = pair
             verdict = self.verdict(example, answer.text)
             failed = isinstance(verdict, Unjudged)

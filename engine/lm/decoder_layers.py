@@ -1,4 +1,4 @@
-"""Find a causal model's decoder layers, whatever its architecture calls them, and read their output."""
+"""Find a causal model's decoder layers, under any architecture's names, and read their output."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def decoder_layers(model: nn.Module, count: int) -> nn.ModuleList:
 
 
 def hidden_of(output: Tensor | tuple[Tensor, ...]) -> Tensor:
-    """The residual stream in what a decoder layer returns: (rows, tokens, hidden_size)."""
+    """The residual stream in a decoder layer's output: (rows, tokens, hidden_size)."""
     return output[0] if isinstance(output, tuple) else output
 
 
 def with_hidden(output: Tensor | tuple[Tensor, ...], hidden: Tensor) -> Tensor | tuple[Tensor, ...]:
-    """A decoder layer's output with another residual stream."""
+    """A decoder layer's output with `hidden` in place of its residual stream."""
     return (hidden, *output[1:]) if isinstance(output, tuple) else hidden

@@ -32,25 +32,26 @@ def memory_errors(where: str) -> Iterator[None]:
 
 
 def pick_device(name: str, setting: str = "model.device") -> torch.device:
-    """`auto`: CUDA, else MPS, else the CPU. Raises ModelError for a device that is not there; `setting` is
-    the configuration's key that asked for it."""
-    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    """The device called `name`; `auto`: CUDA, else MPS, else the CPU. Raises ModelError for a device that this
+    machine lacks; `setting` is the configuration field that names it."""
+    available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
-        return torch.device(next(device for device, found in there.items() if found))
-    if name not in there:
+        return torch.device(next(device for device, usable in available.items() if usable))
+    if name not in available:
         raise ModelError(what=f"unknown device {name!r}", where=setting, mend="use auto, cpu, cuda or mps")
-    if not there[name]:
-        found = " and ".join(device for device, is_there in there.items() if is_there)
+    if not available[name]:
+        usable = " and ".join(device for device, is_usable in available.items() if is_usable)
         raise ModelError(
-            what=f"no {name} device can be used from here",
+            what=f"no {name} device can be used on this machine",
             where=setting,
-            mend=f"choose another (this machine has: {found}), or install the driver and a torch build for it",
+            mend=f"choose another (this machine has: {usable}), or install the driver and a torch build for it",
         )
     return torch.device(name)
 
 
 def pick_dtype(name: str, device: torch.device, config: Any) -> torch.dtype:
-    """`auto`: float32 on the CPU (exact and fast there), elsewhere the type the weights were saved in."""
+    """The number type called `name`; `auto`: float32 on the CPU, where it is exact and fast, else the type of the
+    saved weights."""
     if name in DTYPES:
         return DTYPES[name]
     if name != "auto":

@@ -1,4 +1,4 @@
-"""A model's identity: the same for the same configuration and weights, another as soon as either changes."""
+"""A model's fingerprint: equal for equal configuration and weights, different as soon as either changes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ WHOLE = 256 * 2**20
 """Bytes of weight files up to which every byte counts."""
 BLOCKS = 64
 BLOCK = 64 * 2**10
-"""A larger file counts with its size, its beginning (the header: names, shapes, types) and that many blocks
-of that many bytes, evenly spread: training changes weights everywhere, and 70 GB need not be read."""
+"""Of larger files only the size and `BLOCKS` blocks of `BLOCK` bytes count, evenly spread from the header (names,
+shapes, types) on: training changes weights everywhere, so that 70 GB need not be read."""
 
 NOT_THE_MODEL = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "use_cache")
-"""Keys of config.json that say where a model came from or how it is loaded, not what it computes."""
+"""Keys of config.json that do not change what a model computes, only where it came from or how it is loaded."""
 
 
 def fingerprint(config: Path, weights: Sequence[Path]) -> str:
     """sha256 over config.json and weight files, in hexadecimal."""
     digest = hashlib.sha256()
     settings = json.loads(config.read_text(encoding="utf-8"))
-    shown = {key: value for key, value in settings.items() if key not in NOT_THE_MODEL}
-    digest.update(json.dumps(shown, sort_keys=True).encode())
+    computed = {key: value for key, value in settings.items() if key not in NOT_THE_MODEL}
+    digest.update(json.dumps(computed, sort_keys=True).encode())
     whole = sum(path.stat().st_size for path in weights) <= WHOLE
     for path in sorted(weights, key=lambda path: path.name):
         digest.update(f"\0{path.name}\0{path.stat().st_size}\0".encode())

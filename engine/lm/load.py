@@ -1,4 +1,4 @@
-"""A configuration's language model."""
+"""Load the language model that a configuration names."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from engine.config.model import VllmSection
 from engine.errors import ModelError
 from engine.lm.protocol import LanguageModel
 
-_EMBEDDED = Path(__file__).resolve().parents[1] / "embedded"
-"""Folder of the models that come along, one folder each."""
-EMBEDDED = _EMBEDDED / "arithmetic"
-"""The one that is meant where none is named."""
+_BUILT_IN = Path(__file__).resolve().parents[1] / "embedded"
+"""Folder of the built-in models, one folder each."""
+EMBEDDED = _BUILT_IN / "arithmetic"
+"""The built-in model that is used where no path is given."""
 BACKENDS = ("embedded", "transformers", "vllm")
 
 
 class ModelConfig(Protocol):
-    """What is read of the `model` section."""
+    """The fields of a `model` section that loading reads."""
 
     @property
     def backend(self) -> str: ...
@@ -55,7 +55,9 @@ def load_model(config: ModelConfig) -> LanguageModel:
             threads=config.threads,
             options=config.vllm,
         )
-    from engine.lm.transformers.model import TransformersModel  # seconds: only who loads a model waits for it
+    from engine.lm.transformers.model import (
+        TransformersModel,  # takes seconds: imported where a model is loaded
+    )
 
     return TransformersModel.load(
         path,
@@ -69,25 +71,25 @@ def load_model(config: ModelConfig) -> LanguageModel:
 
 
 def embedded_folder(name: str | None) -> Path:
-    """Folder of a model that comes along; None: the one for arithmetic. Raises ModelError."""
+    """Folder of the built-in model `name`; None: the arithmetic model. Raises ModelError."""
     if name is None:
         return EMBEDDED
-    known = sorted(path.name for path in _EMBEDDED.iterdir() if path.is_dir())
+    known = sorted(path.name for path in _BUILT_IN.iterdir() if path.is_dir())
     if name not in known:
         raise ModelError(
-            what=f"no model called {name!r} comes along",
+            what=f"no built-in model is called {name!r}",
             where="model.path",
-            mend=f"use one of: {', '.join(known)}; for a folder of your own set model.backend to transformers",
+            mend=f"use one of: {', '.join(known)}; for your own model folder set model.backend to transformers",
         )
-    return _EMBEDDED / name
+    return _BUILT_IN / name
 
 
 def model_path(config: ModelConfig) -> tuple[str, str]:
-    """Where the model lies and what it is called. Raises ModelError."""
+    """The model's folder or hub name, and the name to show for it. Raises ModelError."""
     if config.backend == "embedded":
         return str(embedded_folder(config.path)), "embedded" if config.path is None else config.path
     if not config.path:
         raise ModelError(
-            what="no model is named", where="model.path", mend="give a model folder or a hub name"
+            what="no model is given", where="model.path", mend="give a model folder or a hub name"
         )
     return config.path, config.path

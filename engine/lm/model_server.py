@@ -1,4 +1,4 @@
-"""What the evolution asks of whatever answers its questions: a server of its own, or the model in this process."""
+"""The interface to the model that answers the evolution's questions: a server, or the model in this process."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from engine.lm.protocol import LanguageModel, LogitsProcessor, Request, Sampling
 
 
 @dataclass(frozen=True)
-class Answer:
-    """`tokens`: ids of the answer, without the token that ended it; `finished`: not cut by the budget."""
+class ModelAnswer:
+    """A model's answer. `tokens`: its ids, without the end-of-sequence token; `finished`: not cut by the budget."""
 
     text: str
     tokens: list[int]
@@ -20,8 +20,8 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Ask:
-    """One question: the user's message, the budget in tokens, and the seed of its random draws."""
+class ModelQuestion:
+    """A question to a model: the user's message, the budget in tokens, and the seed of the sampling."""
 
     prompt: str
     max_tokens: int
@@ -35,29 +35,29 @@ class ModelServer(Protocol):
     name: str
 
     def stop(self) -> None:
-        """Free the device. A server that does not run stays as it is."""
+        """End the server and free the device; nothing happens where no server runs."""
         ...
 
     def start(self, processor: Path | None, checkpoint: Callable[[], None]) -> None:
-        """Serve with the generated file `processor`, or without any. Returns when answers can be had; raises
-        ModelError with the last lines of the log where they cannot. `checkpoint` may block or raise meanwhile."""
+        """Serve with the generated file `processor`, or without any. Returns when the server answers; raises
+        ModelError with the last lines of its log where it does not. `checkpoint` may block or raise meanwhile."""
         ...
 
-    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None]) -> list[Answer]:
-        """One answer a question, in order. `checkpoint` may block or raise: what was not returned is lost."""
+    def answer(self, questions: Sequence[ModelQuestion], checkpoint: Callable[[], None]) -> list[ModelAnswer]:
+        """The answer to each question, in order. `checkpoint` may block or raise: answers not returned are lost."""
         ...
 
     def log_tail(self) -> list[str]:
-        """The last lines it wrote."""
+        """The last lines of the server's log."""
         ...
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """End the server and remove its temporary files."""
         ...
 
 
 class InProcessServer:
-    """The configured language model, in this process."""
+    """`ModelServer` over the configured language model in this process."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class InProcessServer:
         self._log: list[str] = []
 
     def stop(self) -> None:
-        """Nothing to free: processor and model are small beside what embeds the vocabulary."""
+        """Drop the processor; the model stays loaded: it is small beside the embedder of the vocabulary."""
         self._processor = None
 
     def start(self, processor: Path | None, checkpoint: Callable[[], None]) -> None:
@@ -80,20 +80,20 @@ class InProcessServer:
             f"serving {self._load().info.name} with {processor.name if processor else 'no processor'}"
         ]
 
-    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None]) -> list[Answer]:
+    def answer(self, questions: Sequence[ModelQuestion], checkpoint: Callable[[], None]) -> list[ModelAnswer]:
         model = self._load()
         requests = [
             Request(
-                model.tokenizer.encode_chat(ask.prompt),
-                Sampling(ask.max_tokens, ask.temperature),
-                seed=ask.seed,
+                model.tokenizer.encode_chat(question.prompt),
+                Sampling(question.max_tokens, question.temperature),
+                seed=question.seed,
             )
-            for ask in asks
+            for question in questions
         ]
         completions = model.generate(requests, logits_processor=self._processor, checkpoint=checkpoint)
         ends = model.tokenizer.eos_token_ids
         return [
-            Answer(
+            ModelAnswer(
                 completion.text,
                 [token for token in completion.tokens if token not in ends],
                 finished=completion.ended == "eos",

@@ -1,7 +1,7 @@
 """Which token of a continuation completes an occurrence of a string in its text.
 
-A delimiter may be one token, several, or part of a larger one. Texts are compared, not ids; decoding is kept
-rare by asking first whether a token holds the string's last character at all.
+A delimiter may be one token, several, or part of a longer token. Texts are compared, not ids; decoding is kept
+rare: only tokens that hold the string's last character are looked at.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from engine.lm.protocol import Tokenizer
 
 _BROKEN = "\ufffd"
-"""What decoders write for bytes that are no whole character yet."""
+"""What decoders write for bytes that do not form a whole character yet."""
 
 
 class Occurrences:
@@ -31,15 +31,15 @@ class Occurrences:
 
     def may_complete(self, tokens: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether each token could be the last of an occurrence. False is certain."""
-        found = self._known[tokens]
-        if (found < 0).any():
-            for token in set(tokens[found < 0].tolist()):
+        known = self._known[tokens]
+        if (known < 0).any():
+            for token in set(tokens[known < 0].tolist()):
                 self._known[token] = self._holds_last_character(token)
-            found = self._known[tokens]
-        return found > 0
+            known = self._known[tokens]
+        return known > 0
 
     def _holds_last_character(self, token: int) -> bool:
-        # Decoded behind another token: some tokenizers drop a space that begins a text.
+        # Decoded after another token: some tokenizers drop the space at the start of a text.
         text = self._tokenizer.decode([*self._anchor, token])
         piece = text.removeprefix(self._anchor_text)
         return self.needle[-1] in piece or (not self.needle.isascii() and _BROKEN in piece)
@@ -49,7 +49,7 @@ class Occurrences:
         return self._tokenizer.decode(tokens).count(self.needle)
 
     def first_end(self, tokens: Sequence[int]) -> int | None:
-        """How many tokens it takes to complete the first occurrence, None where there is none."""
+        """Number of tokens up to the end of the first occurrence, None without an occurrence."""
         for index in np.flatnonzero(self.may_complete(np.asarray(tokens, dtype=np.int64))).tolist():
             if self.count(tokens[: index + 1]):
                 return index + 1

@@ -1,4 +1,4 @@
-"""Places in a sequence of tokens."""
+"""Positions in a sequence of tokens."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def from_front(positions: Sequence[int], length: int) -> list[int]:
-    """Positions counted from the front; negative ones count from the end, as in Python. Raises ValueError."""
+    """The positions counted from the front; negative inputs count from the end, as in Python. Raises ValueError."""
     for position in positions:
         if not -length <= position < length:
             raise ValueError(f"position {position} in a sequence of {length} tokens")

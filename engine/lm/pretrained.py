@@ -1,4 +1,4 @@
-"""Load a pretrained causal model and its tokenizer from a folder or the hub, or say what is wrong with it."""
+"""Load a pretrained causal model and its tokenizer from a folder or the hub."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
 
 @dataclass
 class TextSide:
-    """What a model's folder says about text: tokenizer, the ids its settings end a text with, and how many
-    rows its logits have (padding rows behind the last token included)."""
+    """A model without its weights: tokenizer, the ids its settings end a text with, and the number of rows of its
+    logits (padding rows after the last token included)."""
 
     tokenizer: Any
     eos: frozenset[int]
@@ -75,7 +75,7 @@ def load_text_side(path: str) -> TextSide:
 
 
 def _source(path: str) -> str:
-    """The local folder, or else a hub name."""
+    """`path` as a local folder, or else as a hub name. Raises ModelError for a folder that does not exist."""
     local = Path(path).expanduser()
     if _looks_local(path) and not local.is_dir():
         raise ModelError(what="no such model folder", where=path, mend="correct `model.path`")
@@ -84,10 +84,10 @@ def _source(path: str) -> str:
 
 def _tokenizer(source: str) -> Any:
     tokenizer = transformers.AutoTokenizer.from_pretrained(source)
-    # Where its files are missing, the library builds an empty one and says nothing.
+    # Where its files are missing, the library builds an empty tokenizer without a warning.
     if not tokenizer.encode("a", add_special_tokens=False):
         raise ModelError(
-            what="the tokenizer's files are missing: it knows no text",
+            what="the tokenizer's files are missing: it encodes no text",
             where=source,
             mend="put the model's tokenizer.json (and tokenizer_config.json) beside its config.json",
         )
@@ -100,7 +100,7 @@ def _looks_local(path: str) -> bool:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """The engine's only output is its log: hush the library's progress bars and its advice."""
+    """Silence the library's progress bars and warnings: the engine's only output is its log."""
     bars, level = hf_logging.is_progress_bar_enabled(), hf_logging.get_verbosity()
     hf_logging.disable_progress_bar()
     hf_logging.set_verbosity(logging.CRITICAL)
@@ -139,7 +139,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _check_complete(path: str, report: Any) -> None:
-    """The library fills missing weights with random numbers and only warns: here that is an error."""
+    """Raise ModelError for missing weights: the library would only warn and fill them with random numbers."""
     missing = sorted(_names(report, "missing_keys"))
     wrong = sorted(_names(report, "mismatched_keys"))
     if missing or wrong:
@@ -152,8 +152,8 @@ def _check_complete(path: str, report: Any) -> None:
 
 
 def _names(report: Any, key: str) -> Iterable[str]:
-    found = report.get(key, ()) if isinstance(report, dict) else getattr(report, key, ())
-    return (str(name[0]) if isinstance(name, tuple) else str(name) for name in found)
+    names = report.get(key, ()) if isinstance(report, dict) else getattr(report, key, ())
+    return (str(name[0]) if isinstance(name, tuple) else str(name) for name in names)
 
 
 def _on_device(model: Any, device: torch.device, path: str) -> Any:
@@ -163,7 +163,7 @@ def _on_device(model: Any, device: torch.device, path: str) -> Any:
 
 
 def _eos_ids(generation: Any, config: Any) -> frozenset[int]:
-    """End-of-sequence ids of the generation settings and of the configuration: one, several or none."""
+    """End-of-sequence ids of the generation settings and of the configuration, none to several."""
     ids: set[int] = set()
     for settings in (generation, config.get_text_config()):
         value = getattr(settings, "eos_token_id", None)
@@ -172,13 +172,13 @@ def _eos_ids(generation: Any, config: Any) -> frozenset[int]:
 
 
 def model_fingerprint(path: str) -> str:
-    """Identity of the model in a folder or of a hub name, whatever runs it. Raises ModelError."""
+    """Fingerprint of the model in a folder or of a hub name, the same for every backend. Raises ModelError."""
     config, weights = _files(path)
     return fingerprint(config, weights)
 
 
 def parameter_count(path: str) -> int:
-    """Numbers in the model's weight files, without loading them; 0 where they are no safetensors."""
+    """Parameters in the model's weight files, without loading them; 0 for files other than safetensors."""
     _, weights = _files(path)
     count = 0
     for file in weights:

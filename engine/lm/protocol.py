@@ -1,4 +1,4 @@
-"""What a method may ask of a language model, in token ids. Only `engine/lm/` knows a backend.
+"""The interface of a language model, in token ids. Only `engine/lm/` knows a backend.
 
 *Layer l* is the output of decoder layer l (0-based) before the final norm, i.e. the residual stream after it.
 """
@@ -21,7 +21,7 @@ LogitsProcessor = Callable[[Sequence[Sequence[int]], "object"], "object"]
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """Identity of a loaded model. `fingerprint` changes with weights or shape: memories remember it."""
+    """Identity of a loaded model. `fingerprint` changes with weights or shape: a memory stores it."""
 
     name: str
     backend: str
@@ -76,12 +76,12 @@ class Request:
 @dataclass
 class Completion:
     """`logprobs`: log-probability (nats, at temperature 1) of each token of `tokens` under the model as it
-    was steered, behind the logits processor if there is one. `ended`: eos, stop or length.
+    was steered, after the logits processor if there is one. `ended`: eos, stop or length.
 
-    `states`: (occurrences, len(capture_layers), hidden_size) where asked for; `state_ends[i]`: how many
-    continuation tokens there are up to and including the one that completes occurrence i. Occurrences are
+    `states`: (occurrences, len(capture_layers), hidden_size) if requested; `state_ends[i]`: the number of
+    continuation tokens up to and including the one that completes occurrence i. Occurrences are
     counted without overlap; one token that completes two has two equal entries.
-    `kept`: a backend's own handle to key/values."""
+    `kept`: the backend's own handle to key/values."""
 
     tokens: list[int]
     logprobs: list[float]
@@ -101,17 +101,17 @@ class Completion:
 class Branch:
     """A continuation of row `row` of open prefixes that leaves the prefix as it is.
 
-    `begun`: go on with this kept completion of the same row instead of starting anew (`sampling` then counts
-    the whole continuation, and its `stop` also cuts what was begun; the null probe becomes the commit without
-    being decoded twice). A begun continuation keeps its own steering: `steer` is not added again. `keep`: hold
-    the key/values, for a later `begun` or `extend` of the same prefix.
+    `continue_from`: go on with this kept completion of the same row instead of starting anew (`sampling` then
+    counts the whole continuation, and its `stop` also cuts the earlier part; the null probe becomes the commit
+    without being decoded twice). It keeps its own steering: `steer` is not added again. `keep`: hold the
+    key/values, for a later `continue_from` or `extend` of the same prefix.
     """
 
     row: int
     sampling: Sampling
     steer: Steer | None = None
     seed: int = 0
-    begun: Completion | None = None
+    continue_from: Completion | None = None
     keep: bool = False
 
 
@@ -124,16 +124,16 @@ class Prefixes(Protocol):
         ...
 
     def branch(self, branches: Sequence[Branch]) -> list[Completion]:
-        """Continue prefixes, many to a row if wanted, without changing them."""
+        """Continue prefixes, also several times from one row, without changing them."""
         ...
 
     def extend(self, row: int, committed: Completion) -> None:
-        """Append a continuation's tokens. A kept one brings its key/values, steered if it was steered;
+        """Append a continuation's tokens. A kept continuation adds its key/values, steered if it was steered;
         any other is prefilled again, unsteered."""
         ...
 
     def close(self, rows: Sequence[int]) -> None:
-        """Forget rows that are done."""
+        """Drop rows that are done."""
         ...
 
 
@@ -176,7 +176,7 @@ class LanguageModel(Protocol):
         checkpoint: Callable[[], None] | None = None,
     ) -> list[Completion]:
         """One completion a request, in order. `checkpoint` is called before each device batch and every few
-        tokens: it may block (pause) or raise (stop; the call's work is then lost)."""
+        tokens: it may block (pause) or raise (stop; this call's completions are then lost)."""
         ...
 
     def states(

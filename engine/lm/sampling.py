@@ -1,7 +1,7 @@
 """Choose the next token of every row.
 
-A row's draw number t depends on its seed and t alone (a counter-based generator), so neither the batch a row
-is in nor its place there can change what it samples.
+A row's draw number t depends on its seed and t alone (a counter-based generator), so neither the other rows of
+the batch nor the row's position in it can change what it samples.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def seeds_array(seeds: list[int]) -> NDArray[np.uint64]:
 
 
 def greedy(logits: Tensor) -> Tensor:
-    """The likeliest token of each row of (rows, vocab), the lowest id where several are equal: (rows,)."""
+    """The most likely token of each row of (rows, vocab), the lowest id where several are equally likely: (rows,)."""
     if logits.device.type in ("cpu", "cuda"):
         return logits.argmax(dim=-1)  # documented to return the first of equal maxima
     ids = torch.arange(logits.shape[-1], device=logits.device)

@@ -1,4 +1,4 @@
-"""Language models that several stages of a process use."""
+"""Language models that several stages of a process share."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from engine.lm.protocol import LanguageModel
 
 
 class _OwnProcesses(Protocol):
-    """What a vLLM has beside what every model has."""
+    """The part of a vLLM model that other models lack: processes to end."""
 
     def close(self) -> None: ...
 
 
 class SharedModels:
-    """Each is loaded when it is first asked for, and told of through `emit`. A stage uses one, so an earlier one may go
-    when another needs its room."""
+    """Loads each model when it is first used, and reports it through `emit`. A stage uses one model, so an earlier one
+    may be ended when a later one needs its memory."""
 
     def __init__(self, emit: Callable[[Event], None]) -> None:
         self._emit = emit
         self._models: dict[ModelSection, LanguageModel] = {}
 
     def __call__(self, section: ModelSection) -> LanguageModel:
-        """Raises ModelError."""
+        """The model of this section, loaded now if needed. Raises ModelError."""
         if section not in self._models:
             self._make_room(section)
             self._models[section] = self._load(section)
         return self._models[section]
 
     def _make_room(self, section: ModelSection) -> None:
-        """A vLLM takes its share of the device when it starts: end earlier ones until the shares fit together."""
+        """End earlier vLLM models until all shares fit: vLLM takes its share of the device when it starts."""
         held = [earlier for earlier in self._models if earlier.backend == "vllm"]
         while section.backend == "vllm" and held and _shares([*held, section]) > 1:
             cast("_OwnProcesses", self._models.pop(held.pop(0))).close()
 
     def _load(self, section: ModelSection) -> LanguageModel:
-        from engine.lm.load import load_model  # torch: seconds that a stage without a model need not wait
+        from engine.lm.load import load_model  # torch takes seconds to import: not for stages without a model
 
         started = time.monotonic()
         model = load_model(section)

@@ -9,8 +9,8 @@ from jinja2 import TemplateError
 
 
 class HfTokenizer:
-    """`Tokenizer` over a transformers tokenizer. `eos`: further ids that end a text, of the generation
-    settings say; the tokenizer's own is always one of them."""
+    """`Tokenizer` over a transformers tokenizer. `eos`: further ids that end a text, e.g. from the
+    generation settings; the tokenizer's own id is always included."""
 
     def __init__(self, tokenizer: Any, eos: Iterable[int] = ()) -> None:
         self._tokenizer = tokenizer
@@ -35,15 +35,15 @@ class HfTokenizer:
     def encode_messages(self, messages: Sequence[dict[str, str]]) -> list[int]:
         """Token ids of a conversation up to where the assistant's next answer begins.
 
-        Without a chat template: whatever the tokenizer puts before every text (a begin-of-text token, often
-        nothing), then the messages, each followed by an empty line."""
+        Without a chat template: the tokens that the tokenizer puts before every text (a begin-of-text token, or
+        none), then the messages, each followed by an empty line."""
         if not getattr(self._tokenizer, "chat_template", None):
             text = "".join(f"{message['content']}\n\n" for message in messages if message["content"])
             return [*self._opening(), *self.encode(text)]
         return self.encode(self._render(messages))
 
     def _opening(self) -> list[int]:
-        """Special tokens that the tokenizer puts before a text; what it would put behind is left out."""
+        """Special tokens that the tokenizer puts before a text, without those that it puts after it."""
         plain = self.encode("a")
         full = list(self._tokenizer.encode("a", add_special_tokens=True))
         for start in range(len(full) - len(plain) + 1):
@@ -58,7 +58,7 @@ class HfTokenizer:
         try:
             return self._apply(messages)
         except TemplateError:
-            # Some templates (Gemma's, for one) refuse a system role: it then opens the user's turn.
+            # Some templates (such as Gemma's) refuse a system role: its text then opens the user's turn.
             first = {**rest[0], "content": f"{system['content']}\n\n{rest[0]['content']}"}
             return self._apply([first, *rest[1:]])
 

@@ -1,4 +1,4 @@
-"""A model's whole vocabulary as text, one entry a row of its logits, without loading the weights."""
+"""A model's whole vocabulary as text, an entry for each row of its logits, without loading the weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.lm.tokenizer import HfTokenizer
 @dataclass(frozen=True)
 class Vocabulary:
     """`texts[i]`: token i decoded alone (a part of a character reads as U+FFFD), special tokens by name.
-    `padding[i]`: row i of the logits has no token behind it; its text is empty. `eos`: the ids that end a
+    `padding[i]`: row i of the logits stands for no token; its text is empty. `eos`: the ids that end a
     text, of the tokenizer and of the generation settings."""
 
     texts: list[str]
@@ -30,7 +30,7 @@ class Vocabulary:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Changes with any token, its place, or the number of rows."""
+        """Hash of the vocabulary: it changes with any token, its id, or the number of rows."""
         digest = hashlib.sha256()
         for text, padding in zip(self.texts, self.padding, strict=True):
             digest.update(b"\1" if padding else text.encode("utf-8", "surrogatepass") + b"\0")
@@ -38,20 +38,20 @@ class Vocabulary:
 
 
 def load_vocabulary(config: ModelConfig) -> Vocabulary:
-    """Decode every row. Raises ModelError for a model whose text side cannot be loaded."""
-    from engine.lm.pretrained import load_text_side  # seconds
+    """Decode every row of the logits. Raises ModelError for a model whose tokenizer cannot be loaded."""
+    from engine.lm.pretrained import load_text_side  # takes seconds to import
 
     side = load_text_side(model_path(config)[0])
-    known = {place for place in side.tokenizer.get_vocab().values() if 0 <= place < side.vocab_size}
+    known = {token for token in side.tokenizer.get_vocab().values() if 0 <= token < side.vocab_size}
     ids = sorted(known)
     decoded = side.tokenizer.batch_decode(
-        [[place] for place in ids], skip_special_tokens=False, clean_up_tokenization_spaces=False
+        [[token] for token in ids], skip_special_tokens=False, clean_up_tokenization_spaces=False
     )
     texts = [""] * side.vocab_size
-    for place, text in zip(ids, decoded, strict=True):
-        texts[place] = text
+    for token, text in zip(ids, decoded, strict=True):
+        texts[token] = text
     padding = np.ones(side.vocab_size, dtype=bool)
     padding[ids] = False
     tokenizer = HfTokenizer(side.tokenizer, side.eos)
-    eos = frozenset(place for place in tokenizer.eos_token_ids if 0 <= place < side.vocab_size)
+    eos = frozenset(token for token in tokenizer.eos_token_ids if 0 <= token < side.vocab_size)
     return Vocabulary(texts, padding, eos, tokenizer)

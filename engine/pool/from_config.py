@@ -15,7 +15,7 @@ from engine.pool.vqa.digits_vqa import DigitsVQA
 from engine.pool.vqa.evaluated_pairs import PairEvaluator
 from engine.pool.vqa.vqa import VQAModel
 from engine.run.stage import StageContext
-from engine.scale.work import Place
+from engine.scale.work import WorkContext
 
 
 def make_dataset(config: Config) -> PoolDataset:
@@ -28,7 +28,7 @@ def make_dataset(config: Config) -> PoolDataset:
     return FilesDataset(section.files, config.run.seed)
 
 
-def make_vqa_model(config: Config, place: Place, dataset: PoolDataset) -> VQAModel:
+def make_vqa_model(config: Config, place: WorkContext, dataset: PoolDataset) -> VQAModel:
     """Raises ConfigError for a key that is not there."""
     section = config.pool.vqa
     if section.kind == "openai":

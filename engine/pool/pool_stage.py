@@ -43,7 +43,7 @@ class BuildPools:
     def run(self, context: StageContext) -> StageResult:
         """A query is finished when its line stands in decisions.jsonl; no pair is asked twice."""
         dataset = make_dataset(context.config)
-        model = make_vqa_model(context.config, context.here(), dataset)
+        model = make_vqa_model(context.config, context.work_context(), dataset)
         return PoolJob(context, dataset, model, given_rl_data(context, dataset, model)).run()
 
 
@@ -70,7 +70,7 @@ class PoolJob:
         """All of it, or what is left."""
         context, path = self.context, layout.decisions(self.context.run_dir)
         lines = KeyedRecords(path, DecisionLine, lambda line: line.query_id)
-        settled = context.over(
+        settled = context.prepare(
             PoolMining(context.config, made=(self.dataset, self.model)), self.evaluator.take_in
         )
         context.start(len(self.training), len(lines), unit="queries")

@@ -26,7 +26,7 @@ from engine.pool.top_k import similarities
 from engine.pool.trajectory_quality_controller import TrajectoryQualityController, is_positive
 from engine.pool.vqa.evaluated_pairs import EvaluatedPair, PairAsker
 from engine.pool.vqa.vqa import VQAModel
-from engine.scale.work import Place
+from engine.scale.work import WorkContext
 
 UNKNOWN, NOT_FINITE, NOTHING = (
     "unknown to the data set",
@@ -75,14 +75,14 @@ class PoolMining:
     def __reduce__(self) -> tuple[type[PoolMining], tuple[Config]]:
         return PoolMining, (self.config,)
 
-    def open(self, place: Place) -> Callable[[Query], Settled]:
+    def open(self, context: WorkContext) -> Callable[[Query], Settled]:
         """Make data set and model. Raises DataError and ConfigError."""
         if self.made is None:
             dataset = make_dataset(self.config)
             return QueryMiner(
-                self.config.pool, dataset, make_vqa_model(self.config, place, dataset), place
+                self.config.pool, dataset, make_vqa_model(self.config, context, dataset), context
             ).settle
-        return QueryMiner(self.config.pool, *self.made, place).settle
+        return QueryMiner(self.config.pool, *self.made, context).settle
 
     def size(self, item: Query) -> int:
         return 1
@@ -114,7 +114,9 @@ def unusable(dataset: PoolDataset, query_id: str, nearest: Sequence[int] | None)
 class QueryMiner:
     """Works on one query after another; none knows of another."""
 
-    def __init__(self, section: PoolSection, dataset: PoolDataset, model: VQAModel, place: Place) -> None:
+    def __init__(
+        self, section: PoolSection, dataset: PoolDataset, model: VQAModel, place: WorkContext
+    ) -> None:
         self.section = section
         self.dataset = dataset
         self.model = model

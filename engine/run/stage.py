@@ -13,7 +13,7 @@ from engine.config.model import ModelSection
 from engine.events import Event, Notice, StageProgress, StageStarted
 from engine.lm.protocol import LanguageModel, ModelInfo
 from engine.scale.model_identity import ModelIdentity
-from engine.scale.work import FoundT, ItemT, Keep, Over, Place, Role, Spread, Work, in_process
+from engine.scale.work import ItemT, Keep, ReadyWork, ResultT, Role, Spread, Work, WorkContext, in_process
 from engine.seeds import derive_seed
 from engine.servers.known_servers import KnownServers
 
@@ -71,23 +71,25 @@ class StageContext:
 
     def model_info(self) -> ModelInfo:
         """Of the run's own model, from where it is loaded anyway."""
-        return next(self.over(ModelIdentity(self.config.model))([None]))
+        return next(self.prepare(ModelIdentity(self.config.model))([None]))
 
-    def over(self, work: Work[ItemT, FoundT], keep: Keep = lambda found: None) -> Over[ItemT, FoundT]:
-        """Make `work` ready where the configuration wants it done. `keep` is given what work hands over early."""
-        return self.spread(work, self.here(keep))
+    def prepare(
+        self, work: Work[ItemT, ResultT], keep: Keep = lambda kept: None
+    ) -> ReadyWork[ItemT, ResultT]:
+        """Open `work` where the configuration wants it done. `keep` receives what the work hands over early."""
+        return self.spread(work, self.work_context(keep))
 
-    def here(self, keep: Keep = lambda found: None) -> Place:
+    def work_context(self, keep: Keep = lambda kept: None) -> WorkContext:
         """What work may use in this process."""
-        return Place(
+        return WorkContext(
             self.stage, self.load_model, self.checkpoint, self.emit, keep, self.servers, clock=self.clock
         )
 
     def client(
         self, section: OpenAISection, role: Role, where: str, requests_per_minute: float = 0
     ) -> OpenAIClient:
-        """As `Place.client`."""
-        return self.here().client(section, role, where, requests_per_minute)
+        """As `WorkContext.client`."""
+        return self.work_context().client(section, role, where, requests_per_minute)
 
     def start(self, total: int, done: int = 0, unit: str = "items") -> None:
         """Announce the stage's size and how much of it an earlier attempt left."""

@@ -1,1 +1,1 @@
-"""Where the work of a stage is done: in the worker's own process, or by replicas over a cluster."""
+"""Does the work of a stage: in the worker's own process, or in replicas on a cluster."""

@@ -1,4 +1,4 @@
-"""The Ray cluster that replicas live on: joined where it is, or started on this machine and ended with the run."""
+"""The Ray cluster that replicas run on: an existing one is joined, or one is started here and ended with the run."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ _FOLDER_PREFIX = "steer-ray-"
 _START_SECONDS = 120.0
 _CONNECT_SECONDS = 60.0
 _REACH_SECONDS = 5.0
-_REACHED_EVERY = 1.0
-_GONE_AFTER = 20.0
+_CHECK_EVERY = 1.0
+_LOST_AFTER = 20.0
 """Seconds without an answer."""
 _GRACE = 1.0
 _KEPT_LETTERS = 10_000
 _LONGEST_FOLDER = 18
 """Letters. Ray appends 85 to a socket's name, of which there may be 103 (macOS)."""
-_LOOK_EVERY = 0.05
+_POLL_EVERY = 0.05
 
 
 @dataclass
 class Cluster:
-    """`address`: as it was joined. `dashboard`: URL, empty where there is none. `own`: started here. `head`: host and
-    port that answer as long as the cluster is there."""
+    """A joined cluster. `dashboard`: URL, empty without one. `own`: the cluster if it was started here. `head`: host
+    and port that answer as long as the cluster runs."""
 
     address: str
     dashboard: str
     own: OwnCluster | None
     head: str = ""
-    _looked: float = 0.0
+    _checked: float = 0.0
     _missed_since: float | None = None
 
     @classmethod
@@ -70,40 +70,40 @@ class Cluster:
         assert self.own is not None
         self.address, dashboard = self.own.start(section, checkpoint)
         self.dashboard = _url(dashboard)
-        # No checkpoint: a cluster ended while Ray connects to it takes this process along.
+        # No checkpoint: where a cluster ends while Ray connects to it, Ray ends this process, too.
         self.head, _ = _connect(self.address, lambda: None)
         _require_room(section)
 
-    def look(self) -> None:
-        """Raises RunError if the cluster is gone: Ray would end this process a minute later, without a word."""
+    def check(self) -> None:
+        """Raises RunError if the cluster is lost: Ray would end this process a minute later, without a message."""
         now = time.monotonic()
-        if now - self._looked < _REACHED_EVERY:
+        if now - self._checked < _CHECK_EVERY:
             return
-        self._looked = now
-        if self.is_there:
+        self._checked = now
+        if self.answers:
             self._missed_since = None
             return
         self._missed_since = self._missed_since or now
         ended = self.own is not None and not self.own.running
-        if ended or now - self._missed_since > _GONE_AFTER:
+        if ended or now - self._missed_since > _LOST_AFTER:
             raise RunError(
                 what=f"the Ray cluster at {self.address} is gone",
                 where="scale" if self.own is None else str(self.own.log),
-                mend="resume when it is there again"
+                mend="resume when it runs again"
                 if self.own is None
-                else "resume: another one is started",
+                else "resume: another cluster is started",
             )
 
     @property
-    def is_there(self) -> bool:
-        """Whether it has been joined, and its head answers now."""
+    def answers(self) -> bool:
+        """Whether the cluster has been joined and its head answers now."""
         return bool(self.head) and (self.own is None or self.own.running) and _is_reached(self.head)
 
     def leave(self) -> None:
-        """Disconnect; end what was started."""
+        """Disconnect, and end the cluster if it was started here."""
         import ray
 
-        if self.is_there:  # else Ray would wait for it, or end this process
+        if self.answers:  # else Ray would wait for the cluster, or end this process
             with suppress(Exception):
                 ray.shutdown()
         if self.own is not None:
@@ -111,7 +111,7 @@ class Cluster:
 
 
 class OwnCluster:
-    """Started under a guardian: it ends with this process, however that ends."""
+    """A cluster started here, under a guardian process: it ends with this process, however that ends."""
 
     def __init__(self, folder: Path) -> None:
         self.log = folder / "ray.log"
@@ -126,28 +126,28 @@ class OwnCluster:
         self._folder = Path(tempfile.mkdtemp(prefix=_FOLDER_PREFIX, dir=_short_folder()))
         self._link.symlink_to(self._folder)
         os.environ.setdefault("RAY_AUTH_MODE", "token")
-        shown = "dashboard" if section.dashboard else "none"
+        dashboard = "dashboard" if section.dashboard else "none"
         command = [
             sys.executable,
             "-m",
             "engine.scale.local_head",
             str(self._folder),
             str(section.replicas),
-            shown,
+            dashboard,
         ]
         self._process.start(command, os.environ)
         return self._wait(self._folder / "address.json", checkpoint)
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended yet."""
+        """Whether the cluster's process has not ended yet."""
         return self._process.running
 
     def stop(self) -> None:
-        """Leave nothing behind but the log, which takes over what replicas wrote."""
+        """End the cluster and remove its folder; what replicas wrote is added to the log."""
         self._process.stop()
         if self._folder is not None:
-            self._keep_written(self._folder)
+            self._log_errors(self._folder)
             shutil.rmtree(self._folder, ignore_errors=True)
             self._link.unlink(missing_ok=True)
             self._folder = None
@@ -161,13 +161,13 @@ class OwnCluster:
                 raise RunError(
                     what=f"Ray did not start: {last}",
                     where=str(self.log),
-                    mend="see there; resume when it is mended",
+                    mend="read this log, correct the cause and resume",
                 )
-            time.sleep(_LOOK_EVERY)
-        found = json.loads(path.read_text())
-        return found["address"], found["dashboard"]
+            time.sleep(_POLL_EVERY)
+        started = json.loads(path.read_text())
+        return started["address"], started["dashboard"]
 
-    def _keep_written(self, folder: Path) -> None:
+    def _log_errors(self, folder: Path) -> None:
         with suppress(OSError), self.log.open("a", encoding="utf-8") as log:
             for path in sorted(folder.glob("r/session_2*/logs/worker-*.err")):
                 lines = path.read_text(errors="replace")[-_KEPT_LETTERS:].splitlines()
@@ -176,7 +176,7 @@ class OwnCluster:
                     log.write("\n".join([f"{path.name}:", *own, ""]))
 
     def _remove_stale(self) -> None:
-        """What a killed worker left; its guardian has ended the processes."""
+        """Remove the folder that a killed worker left; its guardian has ended the processes."""
         with suppress(OSError):
             target = Path(os.readlink(self._link))
             if target.name.startswith(_FOLDER_PREFIX):
@@ -191,36 +191,36 @@ def _require_ray() -> None:
         raise RunError(
             what="Ray is not installed",
             where="scale.engine",
-            mend="pip install 'steer-tui[ray]', or use `local`",
+            mend="run pip install 'steer-tui[ray]', or set `scale.engine: local`",
         )
 
 
 def _connect(address: str, checkpoint: Callable[[], None]) -> tuple[str, str]:
-    """Where the head is reached, and URL of the dashboard. `checkpoint` may block or raise meanwhile. Raises RunError.
+    """Address of the head, and URL of the dashboard. `checkpoint` may block or raise meanwhile. Raises RunError.
 
-    In a thread: Ray waits for minutes for what answers and is no cluster, and in the main thread it would exchange
-    handlers of signals, which ask for a stop, for its own, which leave at once.
+    In a thread: Ray waits for minutes where the address answers but is no cluster, and in the main thread it would
+    replace the signal handlers, which ask for a stop, by its own, which exit at once.
     """
-    found: Future[tuple[str, str]] = Future()
+    connection: Future[tuple[str, str]] = Future()
 
     def connect() -> None:
         try:
-            found.set_result(_connected(address))
+            connection.set_result(_connected(address))
         except BaseException as error:
-            found.set_exception(error)
+            connection.set_exception(error)
 
     threading.Thread(target=connect, name="ray", daemon=True).start()
     until = time.monotonic() + _CONNECT_SECONDS
-    while not found.done():
+    while not connection.done():
         checkpoint()
         if time.monotonic() > until:
             raise _no_cluster(address, f"no answer in {_CONNECT_SECONDS:g} s")
-        time.sleep(_LOOK_EVERY)
-    error = found.exception()
+        time.sleep(_POLL_EVERY)
+    error = connection.exception()
     if error is not None:
-        said = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise _no_cluster(address, said) from error
-    return found.result()
+        message = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise _no_cluster(address, message) from error
+    return connection.result()
 
 
 def _connected(address: str) -> tuple[str, str]:
@@ -243,8 +243,8 @@ def _connected(address: str) -> tuple[str, str]:
 
 
 def _wants_token(address: str) -> bool:
-    """Whether the cluster's head refuses who has no token: `ray start` asks for one where the user has one, and Ray
-    shows it only where it is told to. Never of a ray:// address, which lets nobody ask."""
+    """Whether the cluster's head refuses clients without a token: `ray start` requires a token where the user has one,
+    and Ray sends it only with RAY_AUTH_MODE=token. False for a ray:// address, which cannot be asked."""
     import grpc
 
     if address.startswith("ray://"):
@@ -258,7 +258,7 @@ def _wants_token(address: str) -> bool:
 
 
 def _require_room(section: ScaleSection) -> None:
-    """Raises RunError where a cluster of this machine's own can never hold all replicas: they would wait for ever."""
+    """Raises RunError where this machine has too few GPUs for all replicas: they would wait for ever."""
     import ray
 
     each, gpus = section.gpus_per_replica, int(ray.cluster_resources().get("GPU", 0))
@@ -267,25 +267,25 @@ def _require_room(section: ScaleSection) -> None:
     most = gpus * int(1 / each + 1e-6) if each <= 1 else int(gpus / each)
     if most < section.replicas:
         raise RunError(
-            what=f"{section.replicas} replicas of {each:g} GPUs each are wanted: this machine has {gpus} GPUs, "
+            what=f"{section.replicas} replicas need {each:g} GPUs each: this machine has {gpus} GPUs, "
             f"enough for {most}",
             where="scale.gpus_per_replica",
             mend="lower it or scale.replicas, or give the address of a cluster that has more",
         )
 
 
-def _no_cluster(address: str, said: str) -> RunError:
+def _no_cluster(address: str, message: str) -> RunError:
     return RunError(
-        what=f"no Ray cluster can be joined at {address}: {said}",
+        what=f"no Ray cluster can be joined at {address}: {message}",
         where="scale.address",
-        mend="start one with `ray start --head` (same Python, Ray and steer-tui; RAY_AUTH_MODE=token here, too, if "
-        "it wants a token), or leave the address out",
+        mend="start one with `ray start --head` (same Python, Ray and steer-tui; set RAY_AUTH_MODE=token here, too, if "
+        "it wants a token), or leave scale.address out",
     )
 
 
 def _is_on_this_host_alone(address: str) -> bool:
-    """Whether the cluster is reached at 127.0.0.1 and nowhere else. Raises OSError where nobody answers: Ray itself
-    would wait for minutes."""
+    """Whether the cluster can be reached at 127.0.0.1 alone. Raises OSError where nothing answers: Ray itself would
+    wait for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     _reach(host.strip("[]"), int(port))
     if host not in (HOST, "localhost") or address.startswith("ray://"):
@@ -299,8 +299,8 @@ def _is_on_this_host_alone(address: str) -> bool:
     return False
 
 
-def _is_reached(place: str) -> bool:
-    host, _, port = place.rpartition(":")
+def _is_reached(address: str) -> bool:
+    host, _, port = address.rpartition(":")
     try:
         _reach(host.strip("[]"), int(port))
     except OSError:
@@ -312,11 +312,11 @@ def _reach(host: str, port: int) -> None:
     socket.create_connection((host, port), timeout=_REACH_SECONDS).close()
 
 
-def _url(place: str) -> str:
-    return place if not place or place.startswith("http") else f"http://{place}"
+def _url(address: str) -> str:
+    return address if not address or address.startswith("http") else f"http://{address}"
 
 
 def _short_folder() -> str:
-    """Where temporary files belong, as long as names of sockets in there do not get too long."""
+    """The folder for temporary files, or /tmp where names of sockets in it would be too long."""
     folder = tempfile.gettempdir()
     return folder if len(folder) <= _LONGEST_FOLDER else "/tmp"

@@ -1,7 +1,7 @@
 """`python -m engine.scale.local_head FOLDER REPLICAS DASHBOARD`: a Ray cluster of this machine alone.
 
-It runs until it is killed, and everything of it listens on 127.0.0.1. Where it can be reached is in
-`FOLDER/address.json` once it can be.
+It runs until it is killed, and all its ports listen on 127.0.0.1. Once the cluster can be reached,
+`FOLDER/address.json` holds its address.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from engine.files import write_atomic
 
 HOST = "127.0.0.1"
 _OBJECT_STORE = 500_000_000
-"""Bytes of shared memory. Items and results are small beside models, which are not in it."""
+"""Bytes of shared memory: it holds items and results, which are small, and no models."""
 
 
 def stay_on_this_host() -> None:
-    """Ray puts this machine's outward address in the place of 127.0.0.1, and then listens everywhere."""
+    """Keep Ray from replacing 127.0.0.1 by this machine's network address: it would then listen everywhere."""
     from ray._private import services
 
     services.resolve_ip_for_localhost = lambda host: host
 
 
 def main(arguments: list[str]) -> None:
-    """Start, tell, wait."""
+    """Start the cluster, write its address, wait."""
     folder, replicas, dashboard = Path(arguments[0]), int(arguments[1]), arguments[2] == "dashboard"
-    os.umask(0o077)  # Ray writes the token that lets others in
+    os.umask(0o077)  # Ray writes the token that opens the cluster
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     import ray
 
@@ -44,11 +44,11 @@ def main(arguments: list[str]) -> None:
         logging_level=logging.ERROR,
         object_store_memory=_OBJECT_STORE,
         _node_ip_address=HOST,
-        # Ray opens its folder to everybody; the one around it is not. Sockets lie in it: their names must be short.
+        # Ray opens its folder to everybody; the folder around it is closed. Its sockets need short names.
         _temp_dir=str(folder / "r"),
     )
-    found = {"address": ray.get_runtime_context().gcs_address, "dashboard": context.dashboard_url or ""}
-    write_atomic(folder / "address.json", json.dumps(found))
+    reached = {"address": ray.get_runtime_context().gcs_address, "dashboard": context.dashboard_url or ""}
+    write_atomic(folder / "address.json", json.dumps(reached))
     while True:
         signal.pause()
 

@@ -1,4 +1,4 @@
-"""What a model is, asked where it is loaded: the worker's process may have no room for it."""
+"""A model's `ModelInfo`, read in a process that loads the model: the worker itself may have no room for it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 from engine.config.model import ModelSection
 from engine.lm.protocol import ModelInfo
-from engine.scale.work import Place
+from engine.scale.work import WorkContext
 
 
 @dataclass(frozen=True)
 class ModelIdentity:
-    """Work with one empty item."""
+    """Work whose only item is None and whose result is the model's `ModelInfo`."""
 
     model: ModelSection
 
-    def open(self, place: Place) -> Callable[[None], ModelInfo]:
-        info = place.load_model(self.model).info
+    def open(self, context: WorkContext) -> Callable[[None], ModelInfo]:
+        info = context.load_model(self.model).info
         return lambda item: info
 
     def size(self, item: None) -> int:

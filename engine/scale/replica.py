@@ -1,4 +1,4 @@
-"""A replica: a process that does a stage's work on the items it is given. What it has to say goes back with them."""
+"""A replica: a process that does a stage's work on the items it is given and returns events with the results."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 
 from engine.events import Event, ModelLoaded
 from engine.lm.shared_models import SharedModels
-from engine.scale.work import Place, Work
+from engine.scale.work import Work, WorkContext
 from engine.servers.known_servers import KnownServers
 from engine.servers.usage import RequestRecord, UsageBook
 from engine.versions import versions
 
 
 @dataclass
-class Told:
-    """What came up on the way: events, what work hands over early, and requests to servers."""
+class SideOutput:
+    """What the work produced beside its result: events, what it hands over early, and requests to servers."""
 
     events: list[Event] = field(default_factory=list)
     kept: list[Any] = field(default_factory=list)
@@ -28,29 +28,29 @@ class Told:
 
 @dataclass(frozen=True)
 class Opened:
-    """The replica is ready: where it is, and what it is made of; `models`: all that it has loaded so far, for another
-    stage, too. `seconds` it took."""
+    """Where a replica that is ready runs, and with which versions and models. `models`: all that it has loaded so far,
+    also for earlier stages; `seconds`: how long opening took."""
 
     node: str
     pid: int
     gpus: list[str]
     versions: dict[str, str]
     models: list[ModelLoaded]
-    told: Told
+    side_output: SideOutput
     seconds: float
 
 
 @dataclass(frozen=True)
 class Done:
-    """What was found about an item, in `seconds` of work."""
+    """The result of an item, after `seconds` of work."""
 
-    found: Any
-    told: Told
+    result: Any
+    side_output: SideOutput
     seconds: float
 
 
 class _Requests(UsageBook):
-    """Counted where the run's files are."""
+    """Hands requests on: the worker, which has the run's files, counts them."""
 
     def __init__(self, take: Callable[[RequestRecord], None]) -> None:
         super().__init__()
@@ -61,40 +61,42 @@ class _Requests(UsageBook):
 
 
 class Replica:
-    """Models stay loaded from stage to stage. Whatever goes wrong is raised, and comes back as it is."""
+    """Does work item by item. Models stay loaded from stage to stage; the worker receives what is raised, unchanged."""
 
     def __init__(self) -> None:
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
-        self._told = Told()
+        self._side_output = SideOutput()
         self._loaded: list[Any] = []
         self._models = SharedModels(self._loaded.append)
-        self._servers = KnownServers(_Requests(lambda request: self._told.requests.append(request)))
+        self._servers = KnownServers(_Requests(lambda request: self._side_output.requests.append(request)))
         self._do: Callable[[Any], Any] | None = None
 
     def open(self, stage: str, work: Work[Any, Any], replicas: int, gpus: list[str]) -> Opened:
-        """Make ready for a stage's work, as one of `replicas`. Raises SteerError."""
+        """Load what a stage's work needs, as one of `replicas` processes. Raises SteerError."""
         began = time.monotonic()
-        place = Place(
+        context = WorkContext(
             stage=stage,
             load_model=self._models,
             checkpoint=lambda: None,
-            emit=lambda event: self._told.events.append(event),
-            keep=lambda found: self._told.kept.append(found),
+            emit=lambda event: self._side_output.events.append(event),
+            keep=lambda kept: self._side_output.kept.append(kept),
             servers=self._servers,
-            places=replicas,
+            processes=replicas,
         )
-        self._do = work.open(place)
+        self._do = work.open(context)
         seconds = round(time.monotonic() - began, 3)
         models = list(self._loaded)
-        return Opened(socket.gethostname(), os.getpid(), gpus, versions(), models, self._said(), seconds)
+        return Opened(
+            socket.gethostname(), os.getpid(), gpus, versions(), models, self._take_side_output(), seconds
+        )
 
     def do(self, item: Any) -> Done:
-        """One item."""
+        """Do one item."""
         assert self._do is not None, "open comes first"
         began = time.monotonic()
-        found = self._do(item)
-        return Done(found, self._said(), time.monotonic() - began)
+        result = self._do(item)
+        return Done(result, self._take_side_output(), time.monotonic() - began)
 
-    def _said(self) -> Told:
-        told, self._told = self._told, Told()
-        return told
+    def _take_side_output(self) -> SideOutput:
+        taken, self._side_output = self._side_output, SideOutput()
+        return taken

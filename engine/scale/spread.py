@@ -1,4 +1,4 @@
-"""Items over replicas, results in order: who gets what when. Neither changes a result."""
+"""Deals items to replicas and yields the results in order; which replica does an item changes no result."""
 
 from __future__ import annotations
 
@@ -15,53 +15,53 @@ from engine.errors import RunError
 from engine.events import ClusterJoined
 from engine.scale.cluster import Cluster
 from engine.scale.replica import Done
-from engine.scale.replicas import Lost, Replicas, Team
-from engine.scale.work import FoundT, ItemT, Over, Place, Spread, Work, in_process
+from engine.scale.replicas import LostItem, Replicas, Team
+from engine.scale.work import ItemT, ReadyWork, ResultT, Spread, Work, WorkContext, in_process
 
-_LOOK_EVERY = 0.1
-"""Seconds between two looks at whether to go on."""
+_CHECK_EVERY = 0.1
+"""Seconds between two checks for a pause, a stop or a lost cluster."""
 _HELD = 2
-"""Items a replica has at once: it does one, and the next is there when it is done."""
+"""Items that a replica holds at once: the next waits while it does the first."""
 _AHEAD = 4
-"""Items a replica that may be under way or wait for their turn: one slow item does not stop the others at once."""
+"""Items for each replica that may be in work or wait for their turn: one slow item does not stop the others at once."""
 _LOSSES = 5
-"""Replicas that an item may take along before it is the item's fault."""
+"""Deaths of replicas while working on an item from which on the item counts as the cause."""
 
 
 class RaySpread:
-    """Joins the cluster when the first stage has work for it."""
+    """`Spread` over replicas on a Ray cluster, which it joins when the first stage has work."""
 
     def __init__(self, section: ScaleSection, folder: Path) -> None:
-        """`folder`: where the log of a cluster of one's own is kept."""
+        """`folder`: where a cluster that is started for the run keeps its log."""
         self._section = section
         self._folder = folder
         self._cluster: Cluster | None = None
         self._replicas: Replicas | None = None
 
-    def __call__(self, work: Work[ItemT, FoundT], here: Place) -> Over[ItemT, FoundT]:
-        """Begin to make `work` ready on all replicas. Raises RunError where there is no cluster."""
-        team = self._joined(here).team(work, here)
+    def __call__(self, work: Work[ItemT, ResultT], context: WorkContext) -> ReadyWork[ItemT, ResultT]:
+        """Begin to open `work` on all replicas. Raises RunError where no cluster can be joined."""
+        team = self._joined(context).team(work, context)
         assert self._cluster is not None
-        watched = replace(here, checkpoint=_both(here.checkpoint, self._cluster.look))
+        watched = replace(context, checkpoint=_both(context.checkpoint, self._cluster.check))
         return lambda items: spread(team, items, watched)
 
     def close(self) -> None:
         """End replicas, leave the cluster."""
         if self._cluster is not None:
-            if self._replicas is not None and self._cluster.is_there:
-                self._replicas.dismiss()
+            if self._replicas is not None and self._cluster.answers:
+                self._replicas.end()
             self._cluster.leave()
         self._replicas = self._cluster = None
 
-    def hire(self) -> Replicas:
-        """Replicas on the joined cluster."""
+    def new_replicas(self) -> Replicas:
+        """New replicas on the joined cluster."""
         return Replicas(self._section)
 
-    def _joined(self, here: Place) -> Replicas:
+    def _joined(self, context: WorkContext) -> Replicas:
         if self._replicas is None:
             section = self._section
-            self._cluster = Cluster.join(section, self._folder, here.checkpoint)
-            here.emit(
+            self._cluster = Cluster.join(section, self._folder, context.checkpoint)
+            context.emit(
                 ClusterJoined(
                     engine=section.engine,
                     address=self._cluster.address,
@@ -71,21 +71,21 @@ class RaySpread:
                     dashboard=self._cluster.dashboard,
                 )
             )
-            self._replicas = self.hire()
+            self._replicas = self.new_replicas()
         return self._replicas
 
 
 @contextmanager
 def spreading(section: ScaleSection, folder: Path) -> Iterator[Spread]:
-    """How the configuration wants work spread. `folder`: as `RaySpread`."""
+    """The `Spread` that the configuration asks for. `folder`: where a cluster started for the run keeps its log."""
     if section.engine == "local":
         yield in_process
         return
-    found = RaySpread(section, folder)
+    ray_spread = RaySpread(section, folder)
     try:
-        yield found
+        yield ray_spread
     finally:
-        found.close()
+        ray_spread.close()
 
 
 def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
@@ -96,19 +96,19 @@ def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[],
     return call
 
 
-def spread(team: Team, items: Iterable[Any], here: Place) -> Iterator[Any]:
-    """What was found about each item, in order. Items are drawn as they are needed."""
-    return _Spreading(team, items, here).run()
+def spread(team: Team, items: Iterable[Any], context: WorkContext) -> Iterator[Any]:
+    """The result of each item, in order. Items are drawn as they are needed."""
+    return _Spreading(team, items, context).run()
 
 
 class _Spreading:
-    """`left`: items drawn and not given yet, by number. `done`: what waits for its turn."""
+    """`waiting`: items drawn and not given yet, with their numbers. `done`: results that wait for their turn."""
 
-    def __init__(self, team: Team, items: Iterable[Any], here: Place) -> None:
+    def __init__(self, team: Team, items: Iterable[Any], context: WorkContext) -> None:
         self.team = team
-        self.here = here
+        self.context = context
         self.source = enumerate(items)
-        self.left: deque[tuple[int, Any]] = deque()
+        self.waiting: deque[tuple[int, Any]] = deque()
         self.drawn = 0
         self.done: dict[int, Done] = {}
         self.turn = 0
@@ -117,58 +117,58 @@ class _Spreading:
     def run(self) -> Iterator[Any]:
         try:
             while self._give() or self.turn in self.done:
-                self.here.checkpoint()
-                done, lost = self.team.arrived(0 if self.turn in self.done else _LOOK_EVERY)
+                self.context.checkpoint()
+                done, lost = self.team.arrivals(0 if self.turn in self.done else _CHECK_EVERY)
                 self.done.update(done)
                 self._take_back(lost)
-                self.team.tell()
+                self.team.report()
                 if self.turn in self.done:
                     yield self._next()
         finally:
-            self.team.tell(last=True)
+            self.team.report(last=True)
 
     def _give(self) -> bool:
-        """Give what can be given; False if nothing is under way any more."""
+        """Give items to replicas that can take them; False when none is left or in work."""
         members = self.team.members
         self._draw(len(members))
-        # With little left, a second item would wait at one replica while another has nothing to do.
-        most = _HELD if len(self.left) > len(members) else 1
+        # With few items left, a second one would wait at one replica while another replica is idle.
+        most = _HELD if len(self.waiting) > len(members) else 1
         for held in range(most):
             for member in members:
-                if self.left and member.ready and len(member.held) == held:
-                    self.team.give(member, *self.left.popleft())
-        return bool(self.left) or any(member.held for member in members)
+                if self.waiting and member.ready and len(member.held) == held:
+                    self.team.give(member, *self.waiting.popleft())
+        return bool(self.waiting) or any(member.held for member in members)
 
     def _draw(self, members: int) -> None:
-        while len(self.left) <= _HELD * members and self.drawn < self.turn + _AHEAD * members:
+        while len(self.waiting) <= _HELD * members and self.drawn < self.turn + _AHEAD * members:
             for number, item in itertools.islice(self.source, 1):
-                self.left.append((number, item))
+                self.waiting.append((number, item))
                 self.drawn = number + 1
                 break
             else:
                 return
 
-    def _take_back(self, lost: list[Lost]) -> None:
-        """Items of a replica that died, to be given first. Raises RunError for one that takes every replica along."""
-        for one in sorted(lost, key=lambda one: -one.index):
-            self.losses[one.index] += one.begun
-            if self.losses[one.index] >= _LOSSES:
+    def _take_back(self, lost: list[LostItem]) -> None:
+        """Put back the items of a dead replica, to be given first. Raises RunError for an item that kills replicas."""
+        for loss in sorted(lost, key=lambda loss: -loss.index):
+            self.losses[loss.index] += loss.started
+            if self.losses[loss.index] >= _LOSSES:
                 raise RunError(
-                    what=f"{_LOSSES} replicas died, one after the other, on the same item (number {one.index})",
+                    what=f"{_LOSSES} replicas died, one after the other, on the same item (number {loss.index})",
                     where="scale",
-                    mend="it may need more memory than a replica has: lower the batch size; scale/ray.log, or the "
-                    "logs of the cluster that was joined, say more",
+                    mend="it may need more memory than a replica has: lower the batch size; details are in "
+                    "scale/ray.log, or in the logs of the cluster that was joined",
                 )
-            self.left.appendleft((one.index, one.item))
+            self.waiting.appendleft((loss.index, loss.item))
 
     def _next(self) -> Any:
-        """Whose turn it is, after what came up on its way."""
-        one = self.done.pop(self.turn)
+        """The result whose turn it is; its requests, early records and events are handed on first."""
+        done = self.done.pop(self.turn)
         self.turn += 1
-        for request in one.told.requests:
-            self.here.servers.usage.take(request)
-        for found in one.told.kept:
-            self.here.keep(found)
-        for event in one.told.events:
-            self.here.emit(event)
-        return one.found
+        for request in done.side_output.requests:
+            self.context.servers.usage.take(request)
+        for kept in done.side_output.kept:
+            self.context.keep(kept)
+        for event in done.side_output.events:
+            self.context.emit(event)
+        return done.result

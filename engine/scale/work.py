@@ -1,9 +1,9 @@
-"""A stage's work, apart from where it is done.
+"""A stage's work, separate from the process that does it: the worker itself, or replicas.
 
-A stage that may be spread has two halves. The *work* turns one item into what was found about it; it knows the
-configuration and nothing of files. The stage itself drives: it cuts items, hands them over, and writes files and events
-from what comes back. Items come back in the order in which they went out, and an item is the same whatever the number
-of replicas: neither can change a result.
+A stage whose work can be spread over replicas has two halves. The *work* turns one item into its result; it knows the
+configuration and no files. The stage itself cuts the items, hands them to the work, and writes files and events from
+the results. Results come in the order of the items, and the items are the same for any number of replicas, so that
+neither can change a result.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from engine.servers.client import OpenAIClient
 
 ItemT = TypeVar("ItemT", contravariant=True)
-FoundT = TypeVar("FoundT", covariant=True)
+ResultT = TypeVar("ResultT", covariant=True)
 Keep = Callable[[Any], None]
 Role = Literal["reflector", "judge", "controller", "model", "vision"]
-"""What a model behind a server is asked for; its requests are counted so."""
+"""What a stage uses a model behind a server for; requests are counted by role."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """What work may use where it is done.
+class WorkContext:
+    """What work may use in the process that does it.
 
     `checkpoint` may block or raise in the worker's process; in a replica it does neither. `keep` hands over what should
     be kept even if the item is not finished: at once in the worker's process, from a replica together with the item.
-    `servers` is what the roles know of the servers they ask. `places`: how many there are like this one, which share
-    what a server is to be asked in a minute. `clock` gives seconds, of which none pass in a pause.
+    `servers`: the state of each server, shared by all roles that ask it. `processes`: how many processes do this work;
+    they share a server's `requests_per_minute`. `clock` gives seconds, not counting pauses.
     """
 
     stage: str
@@ -45,56 +45,56 @@ class Place:
     emit: Callable[[Event], None]
     keep: Keep
     servers: KnownServers
-    places: int = 1
+    processes: int = 1
     clock: Callable[[], float] = time.monotonic
 
     def client(
         self, section: OpenAISection, role: Role, where: str, requests_per_minute: float = 0
     ) -> OpenAIClient:
-        """A client whose waiting a pause holds and a stop ends, and whose requests are counted for `role`; `where` is
-        the section's place in the configuration. Raises ConfigError for a key that is not there."""
+        """A client whose requests are counted for `role`; a pause holds its waiting, a stop ends it. `where` is the
+        section's path in the configuration. Raises ConfigError where the section's key is not set."""
         from engine.servers.client import OpenAIClient
 
         self.servers.usage.open()
         return OpenAIClient(
             section, where, checkpoint=self.checkpoint, notice=self.notice,
-            requests_per_minute=requests_per_minute / self.places, stage=self.stage, role=role, servers=self.servers,
+            requests_per_minute=requests_per_minute / self.processes, stage=self.stage, role=role, servers=self.servers,
         )  # fmt: skip
 
     def notice(self, text: str, level: str = "info") -> None:
-        """Tell the user something."""
+        """Show the user a message."""
         self.emit(Notice(text=text, level=level))
 
 
-class Work(Protocol[ItemT, FoundT]):
-    """Travels to replicas by pickle, as do items and what is found: all of it is plain data."""
+class Work(Protocol[ItemT, ResultT]):
+    """Work of a stage. It travels to replicas by pickle, as items and results do: all of them are plain data."""
 
-    def open(self, place: Place) -> Callable[[ItemT], FoundT]:
-        """Make ready, once a place: load what is needed. The result is called with one item after another."""
+    def open(self, context: WorkContext) -> Callable[[ItemT], ResultT]:
+        """Load what the work needs, once in each process; returns the function that does one item."""
         ...
 
     def size(self, item: ItemT) -> int:
-        """In the units that the stage counts."""
+        """Size of an item in the units that the stage counts."""
         ...
 
 
-Over = Callable[[Iterable[ItemT]], Iterator[FoundT]]
-"""Items, taken when they are needed -> what was found about each, in order."""
+ReadyWork = Callable[[Iterable[ItemT]], Iterator[ResultT]]
+"""Work that a process has opened: items, drawn as they are needed -> the result of each, in order."""
 
 
 class Spread(Protocol):
-    """Makes work ready somewhere."""
+    """Opens work where it is to be done: in this process, or in replicas."""
 
-    def __call__(self, work: Work[ItemT, FoundT], here: Place) -> Over[ItemT, FoundT]: ...
+    def __call__(self, work: Work[ItemT, ResultT], context: WorkContext) -> ReadyWork[ItemT, ResultT]: ...
 
 
-def in_process(work: Work[ItemT, FoundT], here: Place) -> Over[ItemT, FoundT]:
-    """One item after another in this process."""
-    do = work.open(here)
+def in_process(work: Work[ItemT, ResultT], context: WorkContext) -> ReadyWork[ItemT, ResultT]:
+    """Work that does one item after another in this process."""
+    do = work.open(context)
 
-    def over(items: Iterable[ItemT]) -> Iterator[FoundT]:
+    def results(items: Iterable[ItemT]) -> Iterator[ResultT]:
         for item in items:
-            here.checkpoint()
+            context.checkpoint()
             yield do(item)
 
-    return over
+    return results

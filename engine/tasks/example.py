@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class TaskExample:
-    """`answer`: the gold answer as the metric compares it; `solution`: the worked text, where there is one."""
+    """An example. `answer`: the gold answer as the metric compares it; `solution`: the worked solution, if known."""
 
     id: str
     question: str

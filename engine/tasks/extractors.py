@@ -1,4 +1,4 @@
-"""The predicted answer in a text (spec ESM 7.1). No answer is the empty string."""
+"""Extract the predicted answer from a text (spec ESM 7.1); "" where there is none."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _NAMED = re.compile(r"(?i:answer(?:\s+is)?)[\s:*_`]*(?:\(([A-Ea-e])\)|([A-E])\b)
 
 
 def extract_pred(dataset: str, text: str) -> str:
-    """`generated`, `gsm8k`: the last `#### n`, for gsm8k else the last number; `math500`, `aime`: the last
-    balanced box; `arc-c`: the last letter of a choice, one after "answer" first."""
+    """The predicted answer. `generated`, `gsm8k`: the last `#### n`, for gsm8k else the last number; `math500`,
+    `aime`: the last balanced box; `arc-c`: the last letter after the word "answer", else the last letter."""
     if dataset in ("math500", "aime"):
         return last_box(text)
     if dataset == "arc-c":
@@ -25,7 +25,7 @@ def extract_pred(dataset: str, text: str) -> str:
 
 
 def plain_number(text: str) -> str:
-    """Without currency, thousands separators and trailing zeros behind the point, and with a digit before it."""
+    """The number without currency, thousands separators and trailing zeros, with a digit before the point."""
     digits = re.sub(r"[\s,$\\]", "", text)
     digits = re.sub(r"^(-?)\.", r"\g<1>0.", digits)
     return digits.rstrip("0").rstrip(".") if "." in digits else digits

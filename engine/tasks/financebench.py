@@ -1,5 +1,5 @@
-"""FinanceBench: questions over pages of annual reports, from JSONL in its published fields, here or on the hub, or
-generated ones over small statements (Islam et al. 2023; spec Evolution 3)."""
+"""FinanceBench (Islam et al. 2023): questions over pages of annual reports, from JSONL with its published fields, a
+local file or on the hub, or generated questions over small statements (spec Evolution 3)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from engine.tasks.records import read_records
 
 FIELDS = ("financebench_id", "question", "answer", "evidence")
 HUB_FILE = "financebench_merged.jsonl"
-"""The 150 open questions in `hub:PatronusAI/financebench`; on GitHub the same file is called
+"""The 150 open questions in `hub:PatronusAI/financebench`; on GitHub the same file is named
 financebench_open_source.jsonl."""
 _SETTING = "evolution.financebench"
 
 
 def statement_prompt(evidence: str, question: str) -> str:
-    """The user's message: what to read, then what is asked."""
+    """The user's message: the evidence, then the question."""
     return f"{evidence}\n\nQuestion: {question}"
 
 
@@ -31,7 +31,7 @@ def load_financebench(path: str, indices: Sequence[int] | None) -> list[TaskExam
 
     `path`: the file, or `hub:PatronusAI/financebench`. `evidence` is a list of objects with `evidence_text`, as
     published, or of such texts; older copies have `evidence_text` beside the question. Raises DataError with file and
-    line, and ConfigError for an index that is not there.
+    line, and ConfigError for an index beyond the last line.
     """
     examples: list[TaskExample] = []
     seen: set[str] = set()
@@ -84,7 +84,7 @@ def _file(path: str) -> Path:
     file = Path(path).expanduser() if name is None else fetch(name, [HUB_FILE], _SETTING) / HUB_FILE
     if not file.is_file():
         raise DataError(
-            what="the questions cannot be read: there is no such file",
+            what="the questions cannot be read: no such file",
             where=path,
             mend=f"correct `{_SETTING}`: a JSONL file, or hub:PatronusAI/financebench",
         )
@@ -108,7 +108,9 @@ def _example(record: dict[str, Any], where: str) -> TaskExample:
     question, answer = str(record["question"] or ""), record["answer"]
     golds = [str(gold) for gold in answer] if isinstance(answer, list) else [str(answer or "")]
     if not question.strip() or not golds or not all(gold.strip() for gold in golds):
-        raise DataError(what="`question` or `answer` is empty", where=where, mend="mend or remove the line")
+        raise DataError(
+            what="`question` or `answer` is empty", where=where, mend="correct or remove the line"
+        )
     return TaskExample(
         id=str(record["financebench_id"]),
         question=question,

@@ -1,5 +1,5 @@
-"""Data sets on the Hugging Face hub: their files are fetched into its cache as they are published, and read from there
-by the same readers as local ones."""
+"""Data sets on the Hugging Face hub: their files are fetched into the hub's cache, unchanged, and read from there by
+the same readers as local files."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from engine.errors import DataError
 from engine.tasks.split_files import missing_shards
 
 PREFIX = "hub:"
-"""A path that begins so names a data set of the hub: `hub:owner/name`."""
+"""Begins a path that names a data set of the hub: `hub:owner/name`."""
 _SECONDS = 10.0
 
 
 def hub_name(path: str | None) -> str | None:
-    """`owner/name` of `hub:owner/name`; None for a path. Raises DataError for a name that is none."""
+    """`owner/name` of `hub:owner/name`; None for a local path. Raises DataError for an invalid name."""
     if path is None or not path.startswith(PREFIX):
         return None
     name = path.removeprefix(PREFIX)
-    if len(parts := name.split("/")) != 2 or not all(parts) or " " in name:
-        raise DataError(what="no name of a data set", where=path, mend="write hub:owner/name")
+    if len(halves := name.split("/")) != 2 or not all(halves) or " " in name:
+        raise DataError(what="this is not the name of a data set", where=path, mend="write hub:owner/name")
     return name
 
 
 def fetch(name: str, patterns: Sequence[str], setting: str) -> Path:
-    """Folder that holds the files of the data set `name` which fit `patterns`, fetched where they are not here yet.
+    """Folder with the files of the data set `name` that match `patterns`, fetched unless they are cached.
 
     Raises DataError where the hub is out of reach or has no such data set: it says which files `setting` could name
     instead.
@@ -44,25 +44,25 @@ def fetch(name: str, patterns: Sequence[str], setting: str) -> Path:
                     name, repo_type="dataset", allow_patterns=list(patterns), etag_timeout=_SECONDS
                 )
             )
-    except Exception as error:  # of the hub's library, its HTTP client, or the disk
+    except Exception as error:  # any error of the hub's library, its HTTP client, or the disk
         why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise _failed(f"the data set cannot be fetched: {why[:200]}", name, patterns, setting) from error
     if not _fitting(folder, patterns):
-        raise _failed("the data set holds no such file", name, patterns, setting)
+        raise _failed("the data set has no such file", name, patterns, setting)
     return folder
 
 
 def cached_files(name: str, patterns: Sequence[str]) -> Path | None:
-    """The same from the cache alone: None where a file is not here. Nothing is asked of the hub."""
+    """Folder with these files in the local cache; None where a file is missing. The hub is not asked."""
     from huggingface_hub import snapshot_download
 
     try:
         folder = Path(snapshot_download(name, repo_type="dataset", local_files_only=True))
     except (OSError, ValueError):
         return None
-    found = _fitting(folder, patterns)
-    named = all(any(fnmatch(path, pattern) for path in found) for pattern in patterns)
-    return folder if found and named and not missing_shards(found) else None
+    paths = _fitting(folder, patterns)
+    complete = all(any(fnmatch(path, pattern) for path in paths) for pattern in patterns)
+    return folder if paths and complete and not missing_shards(paths) else None
 
 
 def _fitting(folder: Path, patterns: Sequence[str]) -> list[str]:
@@ -81,7 +81,7 @@ def _failed(what: str, name: str, patterns: Sequence[str], setting: str) -> Data
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The engine's only output is its log."""
+    """Silence the library's progress bars: the engine's only output is its log."""
     from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
     before = are_progress_bars_disabled()

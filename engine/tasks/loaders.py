@@ -1,4 +1,4 @@
-"""Data sets from files in their published formats, here or on the hub, or from the generator."""
+"""Load data sets: files in their published formats, local or on the hub, or generated problems."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from engine.tasks.sources import task_files
 def load_task_dataset(
     dataset: str, path: str | None, split: str, size: int, seed: int = 0, shuffle: bool = False
 ) -> list[TaskExample]:
-    """Up to `size` examples of `split`: the first ones, or a seeded random subset. An empty set, a record
-    that does not fit the format and doubled ids are DataErrors."""
+    """Up to `size` examples of `split`: the first ones, or a seeded random subset. Raises DataError for an
+    empty set, a record that does not fit the format, and an id that occurs twice."""
     if dataset == "generated":
         return _generated(split, size, seed)
     files = task_files(dataset, path, split)
@@ -60,7 +60,7 @@ def _check_ids(examples: Sequence[TaskExample], where: str) -> None:
 
 
 def check_disjoint(train: Sequence[TaskExample], evaluation: Sequence[TaskExample]) -> None:
-    """Mined and evaluated examples never overlap, by id or by text (DESIGN 7)."""
+    """Raise DataError where mined and evaluated examples overlap, by id or by text (DESIGN 7)."""
     ids = {example.id for example in train}
     texts = {_normal(example.question) for example in train}
     shared = [e.id for e in evaluation if e.id in ids or _normal(e.question) in texts]
@@ -73,5 +73,5 @@ def check_disjoint(train: Sequence[TaskExample], evaluation: Sequence[TaskExampl
 
 
 def _normal(text: str) -> str:
-    """Spacing and case do not tell problems apart; signs do: 3 + 5 is not 3 - 5."""
+    """Text for comparison: spacing and case do not distinguish problems; signs do: 3 + 5 is not 3 - 5."""
     return " ".join(text.split()).casefold()

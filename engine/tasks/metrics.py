@@ -28,8 +28,8 @@ def _normal(text: str) -> str:
 
 
 def _equivalent(pred: str, gold: str) -> bool:
-    """Long answers and towers of powers are left to the exact match: SymPy would expand them for ever, and
-    a time-out by signal works on the main thread alone."""
+    """Whether math-verify finds both equal. False for long answers and nested powers: SymPy would expand them for
+    ever, and a time-out by signal works on the main thread alone."""
     if len(pred) > _LONGEST or pred.count("^") + pred.count("**") > 2:
         return False
     from math_verify import parse, verify

@@ -1,4 +1,4 @@
-"""How questions are put to a model: a template with `{question}`."""
+"""Prompt templates: the user's message with `{question}`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEMPLATES = {
 
 
 def render_user_prompt(template: str, example: TaskExample) -> str:
-    """Fill in the question. Any other placeholder, or none, is a ConfigError."""
+    """The template with the question filled in. Raises ConfigError for any other placeholder, or none."""
     try:
         names = [name for _, name, _, _ in Formatter().parse(template) if name is not None]
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Records of a data file: JSONL, a JSON list, parquet or CSV, each with the place where it stands."""
+"""Read the records of a data file (JSONL, a JSON list, parquet or CSV), each with its position."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Any
 from engine.errors import DataError
 
 Record = tuple[str, dict[str, Any]]
-"""Where it stands (`file:line`, `file: row n`), and what it holds."""
+"""Position of a record (`file:line`, `file: row n`), and its fields."""
 
 _POINTER = b"version https://git-lfs.github.com/spec/"
-_MEND = "mend or remove it"
-_MARK = b"\xef\xbb\xbf"
-"""Of UTF-8, as some editors put it at the beginning."""
+_MEND = "correct or remove it"
+_BOM = b"\xef\xbb\xbf"
+"""The byte order mark that some editors put at the beginning of a UTF-8 file."""
 
 
 def read_records(path: Path) -> Iterator[Record]:
-    """One record after the other. Raises DataError for a file that cannot be read, and a record that is none."""
+    """The records one after the other. Raises DataError for a file or a record that cannot be read."""
     try:
         with path.open("rb") as file:
             start = file.read(len(_POINTER))
     except OSError as error:
         raise DataError(
-            what=f"cannot be read: {error.strerror}", where=str(path), mend="name a data file"
+            what=f"this file cannot be read: {error.strerror}", where=str(path), mend="name a data file"
         ) from error
     if start == _POINTER:
         raise DataError(
@@ -38,7 +38,7 @@ def read_records(path: Path) -> Iterator[Record]:
         return _parquet(path)
     if path.suffix == ".csv":
         return _csv(path)
-    return _json_list(path) if start.removeprefix(_MARK).lstrip()[:1] == b"[" else read_jsonl_records(path)
+    return _json_list(path) if start.removeprefix(_BOM).lstrip()[:1] == b"[" else read_jsonl_records(path)
 
 
 def read_jsonl_records(path: Path) -> Iterator[Record]:
@@ -74,11 +74,13 @@ def _csv(path: Path) -> Iterator[Record]:
             for row in reader:
                 where = f"{path}:{reader.line_num}"
                 if None in row or None in row.values():
-                    raise DataError(what="this row has not the header's columns", where=where, mend=_MEND)
+                    raise DataError(
+                        what="this row does not have the header's columns", where=where, mend=_MEND
+                    )
                 yield where, dict(row)
     except (csv.Error, UnicodeDecodeError) as error:
         raise DataError(
-            what=f"this is no CSV in UTF-8 ({error})", where=str(path), mend="fetch the file again"
+            what=f"this is not CSV in UTF-8 ({error})", where=str(path), mend="fetch the file again"
         ) from error
 
 
@@ -95,7 +97,7 @@ def _parquet(path: Path) -> Iterator[Record]:
                     yield f"{path}: row {row}", record
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(
-            what=f"no readable parquet file ({error})", where=str(path), mend="fetch it again"
+            what=f"this is not a readable parquet file ({error})", where=str(path), mend="fetch it again"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Which files of a folder hold a split, as data sets are published: one file, shards, or a folder for each split."""
+"""The files of a folder that hold a split, as data sets are published: a file, shards, or a folder for each split."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def split_files(
 ) -> list[Path]:
     """The file of `split`, or all its shards in order.
 
-    Known are `test.jsonl`, `ARC-Challenge-Test.jsonl`, `test-00000-of-00002-9ee8.parquet` and `test/0000.parquet`, at
-    any depth. Where several folders hold the split, `prefer` names the one that is meant. Raises DataError, telling
-    `where` in the configuration the folder is named: no file, several that are no shards, a shard that is missing.
+    Recognises `test.jsonl`, `ARC-Challenge-Test.jsonl`, `test-00000-of-00002-9ee8.parquet` and `test/0000.parquet`,
+    at any depth. Where several folders hold the split, the first name in `prefer` decides. Raises DataError at the
+    configuration field `where`: no file, several files that are not shards, or a missing shard.
     """
     if not folder.is_dir():
         raise DataError(
@@ -32,12 +32,14 @@ def split_files(
         if path.suffix in suffixes and path.is_file() and _holds(path.relative_to(folder), split):
             groups.setdefault(path.parent, []).append(path)
     for name in prefer:
-        meant = {at: files for at, files in groups.items() if name in at.relative_to(folder).parts}
-        if 0 < len(meant) < len(groups):
-            groups = meant
+        preferred = {at: files for at, files in groups.items() if name in at.relative_to(folder).parts}
+        if 0 < len(preferred) < len(groups):
+            groups = preferred
     if not groups:
         raise DataError(
-            what=f"no file of the split `{split}`", where=f"{where}: {folder}", mend=_mend(split, suffixes)
+            what=f"no file of the split `{split}`",
+            where=f"{where}: {folder}",
+            mend=_mend(split, suffixes),
         )
     files = [path for group in groups.values() for path in group]
     _check_shards(files, split, where)
@@ -53,14 +55,14 @@ def _holds(path: Path, split: str) -> bool:
 
 
 def missing_shards(names: Iterable[str]) -> list[str]:
-    """Of files named like `train-00000-of-00002-d810.parquet`: which numbers of a whole that is begun are not there."""
-    found: dict[tuple[str, int], set[int]] = defaultdict(set)
+    """The missing shards of files named like `train-00000-of-00002-d810.parquet`, e.g. `train-00001-of-00002`."""
+    present: dict[tuple[str, int], set[int]] = defaultdict(set)
     for name in names:
         if match := _SHARD.search(name):
-            found[name[: match.start()], int(match[2])].add(int(match[1]))
+            present[name[: match.start()], int(match[2])].add(int(match[1]))
     return [
         f"{Path(stem).name}-{number:05d}-of-{count:05d}"
-        for (stem, count), numbers in found.items()
+        for (stem, count), numbers in present.items()
         for number in sorted(set(range(count)) - numbers)
     ]
 
@@ -72,16 +74,16 @@ def _check_shards(files: Sequence[Path], split: str, where: str) -> None:
         raise DataError(
             what=f"several files may be the split `{split}`: {', '.join(map(str, files[:3]))}",
             where=where,
-            mend="name the folder, or the file, that is meant",
+            mend="name the right folder or file itself",
         )
     if missing := missing_shards(map(str, files)):
         raise DataError(
-            what=f"the split `{split}` is not whole: {', '.join(missing[:3])} not there",
+            what=f"the split `{split}` is incomplete: {', '.join(missing[:3])} missing",
             where=str(files[0].parent),
-            mend="fetch the data set again, whole",
+            mend="fetch the whole data set again",
         )
 
 
 def _mend(split: str, suffixes: Sequence[str]) -> str:
     names = " or ".join(f"{split}{suffix}" for suffix in suffixes[:2])
-    return f"put {names} there (shards like {split}-00000-of-00002.parquet are fine), or name another path"
+    return f"put {names} into it (shards like {split}-00000-of-00002.parquet are fine), or name another path"

@@ -1,4 +1,4 @@
-"""A task: how a question is put, and how an answer is read and judged."""
+"""A task: its prompt, its answer extraction and its metric."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.tasks.prompts import TEMPLATES, render_user_prompt
 
 @dataclass(frozen=True)
 class Task:
-    """One of the known data sets."""
+    """A task by the name of its data set."""
 
     name: str
 

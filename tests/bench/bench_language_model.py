@@ -45,7 +45,7 @@ def segments(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> int:
         commits = [
             Branch(row, sampling, steer())
             if rng.random() < 0.5
-            else Branch(row, sampling, begun=probes[row * (PROBES + 1)], keep=True)
+            else Branch(row, sampling, continue_from=probes[row * (PROBES + 1)], keep=True)
             for row in rows
         ]
         done = prefixes.branch(commits)

@@ -36,10 +36,10 @@ from engine.files import csv_text, write_atomic
 from engine.lm.load import load_model
 from engine.run.event_log import EventLog
 from engine.run.stage import StageContext
-from engine.scale.replica import Done, Opened, Told
+from engine.scale.replica import Done, Opened, SideOutput
 from engine.scale.replicas import Replicas
 from engine.scale.spread import RaySpread
-from engine.scale.work import Place, in_process
+from engine.scale.work import WorkContext, in_process
 from engine.tasks.example import TaskExample
 from tests.kill_and_resume import DEMO
 
@@ -53,7 +53,7 @@ class StandIn:
     latency: float
     sample: Any
 
-    def open(self, place: Place) -> Callable[[Any], Any]:
+    def open(self, context: WorkContext) -> Callable[[Any], Any]:
         def wait(item: Any) -> Any:
             time.sleep(self.latency)
             return relabelled(self.sample, item)
@@ -98,14 +98,14 @@ class Simulated:
         self.one_at_a_time: dict[int, threading.Lock] = defaultdict(threading.Lock)
 
     def start(self, number: int, stage: str, work: Any, replicas: int, folder: str) -> Opened:
-        here = Place(stage, None, None, None, None, None)  # type: ignore[arg-type]
+        here = WorkContext(stage, None, None, None, None, None)  # type: ignore[arg-type]
         self.do_one = work.open(here)
-        return Opened("simulated", os.getpid(), [], {}, [], Told(), 0.0)
+        return Opened("simulated", os.getpid(), [], {}, [], SideOutput(), 0.0)
 
     def do(self, number: int, item: Any) -> Done:
         with self.one_at_a_time[number]:
             began = time.monotonic()
-            return Done(self.do_one(item), Told(), time.monotonic() - began)
+            return Done(self.do_one(item), SideOutput(), time.monotonic() - began)
 
 
 class Handle:
@@ -129,7 +129,7 @@ class SimulatedReplicas(Replicas):
 
     processes: list[Any] = []
 
-    def hire(self, number: int) -> Any:
+    def new_process(self, number: int) -> Any:
         import ray
 
         if not self.processes:
@@ -138,7 +138,7 @@ class SimulatedReplicas(Replicas):
             self.processes.extend(kind.remote() for _ in range(4))
         return Handle(self.processes[number % 4], number)
 
-    def check(self, opened: Opened, here: Place) -> None:
+    def check(self, opened: Opened, context: WorkContext) -> None:
         """They have no model, and no versions of their own."""
 
 
@@ -184,8 +184,8 @@ def samples() -> dict[str, Any]:
             config, caught = load_config(DEMO, names), {}
             loaded = load_model(config.model)
 
-            def spread(work: Any, here: Place) -> Any:
-                made = in_process(work, here)
+            def spread(work: Any, context: WorkContext) -> Any:
+                made = in_process(work, context)
 
                 def keeping(items: Any) -> Any:
                     for found in made(items):
@@ -229,7 +229,7 @@ def measure(spread: RaySpread, name: str, replicas: int, latency: float, seconds
             log.emit(event, name)
 
         items, take_in = DRIVERS[name](Path(folder), emit, count)
-        here = Place(name, None, lambda: None, emit, lambda kept: None, None)  # type: ignore[arg-type]
+        here = WorkContext(name, None, lambda: None, emit, lambda kept: None, None)  # type: ignore[arg-type]
         here = replace(here, servers=_servers())
         results = spread(StandIn(latency, samples()[name]), here)(items)
         # From when the first item was begun: replicas are ready then.

@@ -19,7 +19,7 @@ from engine.gflownet.graphs.dropped import read_dropped, write_dropped
 from engine.gflownet.graphs.store import RetrievalStore
 from engine.gflownet.retriever.retriever_stage import read_scores
 from engine.run.stage import StageContext, StageResult
-from engine.scale.work import Over
+from engine.scale.work import ReadyWork
 
 GRAPHS_AT_ONCE = 50
 """A batch."""
@@ -45,7 +45,7 @@ class _Job:
 
     def run(self) -> StageResult:
         context = self.context
-        built = context.over(AgentBuilding(self.section))
+        built = context.prepare(AgentBuilding(self.section))
         context.start(self.total, unit="questions")
         summary: dict[str, float | int | str] = {}
         for split, graphs in self.data.items():
@@ -56,7 +56,7 @@ class _Job:
         paths.append(layout.dropped_samples(context.run_dir))
         return StageResult(summary, [str(path.relative_to(context.run_dir)) for path in paths])
 
-    def _split(self, split: str, built: Over[Batch, list[GAgentSample | Dropped]]) -> list[GAgentSample]:
+    def _split(self, split: str, built: ReadyWork[Batch, list[GAgentSample | Dropped]]) -> list[GAgentSample]:
         run_dir = self.context.run_dir
         path = layout.agent_graphs(run_dir, split)
         if path.is_file():
@@ -71,7 +71,7 @@ class _Job:
         return samples
 
     def _built(
-        self, split: str, built: Over[Batch, list[GAgentSample | Dropped]]
+        self, split: str, built: ReadyWork[Batch, list[GAgentSample | Dropped]]
     ) -> tuple[list[GAgentSample], Counter[str]]:
         samples: list[GAgentSample] = []
         dropped: Counter[str] = Counter()

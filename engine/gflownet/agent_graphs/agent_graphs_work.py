@@ -12,7 +12,7 @@ from engine.gflownet.agent_graphs.builder import Dropped, GAgentBuilder
 from engine.gflownet.agent_graphs.samples import GAgentSample
 from engine.gflownet.graphs.dataset import graph_of
 from engine.gflownet.graphs.store import RetrievalRecord
-from engine.scale.work import Place
+from engine.scale.work import WorkContext
 from engine.torch_file import torch_threads
 
 
@@ -32,14 +32,14 @@ class AgentBuilding:
 
     section: AgentGraphsSection
 
-    def open(self, place: Place) -> Callable[[Batch], list[GAgentSample | Dropped]]:
+    def open(self, context: WorkContext) -> Callable[[Batch], list[GAgentSample | Dropped]]:
         builder = GAgentBuilder(self.section)
 
         def build(batch: Batch) -> list[GAgentSample | Dropped]:
             found: list[GAgentSample | Dropped] = []
             with torch_threads(1):
                 for record, scores in zip(batch.records, batch.scores, strict=True):
-                    place.checkpoint()
+                    context.checkpoint()
                     found.append(builder.build(graph_of(record), scores, batch.keep_gt))
             return found
 

@@ -1,1 +1,1 @@
-"""Sentences as vectors."""
+"""Sentence embedders: texts to vectors of unit length."""

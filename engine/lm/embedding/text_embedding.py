@@ -1,4 +1,4 @@
-"""Embeds many texts in parts: what was finished before a stop is not embedded again."""
+"""Embeds many texts in chunks: chunks that were finished before a stop are not embedded again."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from engine.files import write_atomic
 from engine.lm.embedding.sentence_embedder import SentenceEmbedder
 
-PART = 2048
-"""Texts a part; the parts are fixed, so that a resumed run computes the same batches."""
+CHUNK = 2048
+"""Texts in a chunk; chunks are fixed, so that a resumed run computes the same batches."""
 
 
 def distinct_texts(texts: Sequence[str]) -> list[str]:
@@ -29,25 +29,25 @@ def embed_texts(
     checkpoint: Callable[[], None],
     progress: Callable[[int], None],
 ) -> NDArray[np.float32]:
-    """One row a text, (len(texts), dimension), also written to `file`. `load` is called only when something is left
-    to embed; `progress` is told how many distinct texts are done."""
+    """Vectors (len(texts), dimension), a row for each text, also written to `file`. `load` is called only when
+    texts are left to embed; `progress` receives the number of distinct texts done."""
     folder = file.with_suffix(".parts")
     if file.exists():
         shutil.rmtree(folder, ignore_errors=True)
         return np.load(file, allow_pickle=False)
     distinct = distinct_texts(texts)
     embedder: SentenceEmbedder | None = None
-    parts: list[NDArray[np.float32]] = []
-    for start in range(0, len(distinct), PART):
-        part = folder / f"{start // PART:05d}.npy"
-        if not part.exists():
+    chunks: list[NDArray[np.float32]] = []
+    for start in range(0, len(distinct), CHUNK):
+        chunk = folder / f"{start // CHUNK:05d}.npy"
+        if not chunk.exists():
             checkpoint()
             embedder = embedder or load()
-            write_array(part, embedder.embed(distinct[start : start + PART]))
-        parts.append(np.load(part, allow_pickle=False))
-        progress(min(start + PART, len(distinct)))
-    place = {text: row for row, text in enumerate(distinct)}
-    rows = np.concatenate(parts)[[place[text] for text in texts]]
+            write_array(chunk, embedder.embed(distinct[start : start + CHUNK]))
+        chunks.append(np.load(chunk, allow_pickle=False))
+        progress(min(start + CHUNK, len(distinct)))
+    row_of = {text: row for row, text in enumerate(distinct)}
+    rows = np.concatenate(chunks)[[row_of[text] for text in texts]]
     write_array(file, rows)
     shutil.rmtree(folder, ignore_errors=True)
     return rows

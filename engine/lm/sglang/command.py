@@ -1,6 +1,6 @@
-"""The command line of an SGLang server, and that nobody but this machine can reach what it starts.
+"""The command line of an SGLang server, checked so that only this machine can reach the server.
 
-Custom processors are code: whoever reaches the server can run any program.
+Custom processors are code: anyone who reaches the server can run any program.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ HOST = "127.0.0.1"
 PLACE = "evolution.server"
 _LOOPBACK = (HOST, "localhost", "::1")
 _LISTENING = "0A"
-"""As the kernel's tables write the state."""
+"""The state of a listening socket in the kernel's tables."""
 
 
 def server_command(section: ServerSection, model: str) -> list[str]:
-    """The command line, filled in. Raises ConfigError for a wrong placeholder, a host that others can reach, or a key,
-    which would end up in the run's files."""
+    """The command line, filled in. Raises ConfigError for a wrong placeholder, a host that others can reach, or an
+    API key, which would end up in the run's files."""
     try:
         filled = [
             word.format(python=sys.executable, model=model, host=HOST, port=section.port)
@@ -37,22 +37,22 @@ def server_command(section: ServerSection, model: str) -> list[str]:
         raise _wrong(section.command, "a command line")
     options = [(word.partition("=")[0], word.partition("=")[2] or after)
                for word, after in itertools.pairwise([*filled, ""])]  # fmt: skip
-    # A beginning is enough for the server's own parser.
+    # The server's own parser also takes the beginning of an option's name.
     if any(name in ("--ho", "--hos", "--host") and value not in _LOOPBACK for name, value in options):
-        raise _wrong(section.command, f"--host {HOST}: the server is for this machine alone")
+        raise _wrong(section.command, f"--host {HOST}: only this machine may reach the server")
     if any(name in ("--api-key", "--admin-api-key") for name, _ in options):
-        raise _wrong("(not shown)", "a command line without a key: the server is for this machine alone")
+        raise _wrong("(not shown)", "a command line without a key: only this machine may reach the server")
     return filled
 
 
 def draws_by_seed(command: Sequence[str]) -> bool:
-    """Whether the server draws from each request's seed: SGLang ignores it unless it is told not to."""
+    """Whether the server samples by each request's seed: SGLang does so only with --enable-deterministic-inference."""
     return any(word.startswith("--enable-determ") for word in command)
 
 
 def network_addresses(port: int) -> list[str]:
-    """Addresses other than loopback at which `port` is listened to. Linux tells; elsewhere none is known."""
-    found: list[str] = []
+    """Addresses other than loopback on which a process listens at `port`; empty on systems other than Linux."""
+    addresses: list[str] = []
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:
             lines = Path(table).read_text().splitlines()[1:]
@@ -62,12 +62,12 @@ def network_addresses(port: int) -> list[str]:
             local, _, state = line.split()[1:4]
             host, _, number = local.partition(":")
             if state == _LISTENING and int(number, 16) == port and not _address(host).is_loopback:
-                found.append(str(_address(host)))
-    return found
+                addresses.append(str(_address(host)))
+    return addresses
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Of the kernel's hexadecimal words, each in the machine's byte order."""
+    """The address in the kernel's hexadecimal words, each in the machine's byte order."""
     words = [bytes.fromhex(text[start : start + 8]) for start in range(0, len(text), 8)]
     if sys.byteorder == "little":
         words = [word[::-1] for word in words]

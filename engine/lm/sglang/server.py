@@ -16,7 +16,7 @@ from typing import Any
 
 from engine.config.sglang import ServerSection
 from engine.errors import ModelError, SteerError
-from engine.lm.model_server import Answer, Ask
+from engine.lm.model_server import ModelAnswer, ModelQuestion
 from engine.lm.protocol import Tokenizer
 from engine.lm.sglang.command import HOST, PLACE, draws_by_seed, network_addresses, server_command
 from engine.lm.sglang.generate import Broken, GenerateClient, Refused
@@ -123,19 +123,20 @@ class SGLangServer:
 
     # ------------------------------------------------------------ answers
 
-    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None]) -> list[Answer]:
+    def answer(self, questions: Sequence[ModelQuestion], checkpoint: Callable[[], None]) -> list[ModelAnswer]:
         """Raises ModelError when it cannot be had back, or refuses a question."""
-        given: dict[int, Answer] = {}
-        broken = self._ask(asks, given, checkpoint)
+        given: dict[int, ModelAnswer] = {}
+        broken = self._ask(questions, given, checkpoint)
         if broken:
             self._restart(checkpoint)
-            broken = self._ask(asks, given, checkpoint)
+            broken = self._ask(questions, given, checkpoint)
         if broken:
             self._tell("failed")
             raise self._failed(
-                f"the server broke twice, {len(asks) - len(given)} of {len(asks)} questions unanswered: {broken}"
+                f"the server broke twice, {len(questions) - len(given)} of {len(questions)} questions unanswered: "
+                f"{broken}"
             )
-        return [given[number] for number in range(len(asks))]
+        return [given[number] for number in range(len(questions))]
 
     def _restart(self, checkpoint: Callable[[], None]) -> None:
         self._tell("restarting")
@@ -147,7 +148,9 @@ class SGLangServer:
             raise
         self._tell("healthy")
 
-    def _ask(self, asks: Sequence[Ask], given: dict[int, Answer], checkpoint: Callable[[], None]) -> str:
+    def _ask(
+        self, asks: Sequence[ModelQuestion], given: dict[int, ModelAnswer], checkpoint: Callable[[], None]
+    ) -> str:
         """Ask what is not in `given` yet, a few at once; returns what broke, empty if nothing did. While the
         checkpoint blocks, no further question is asked; what is being answered is kept."""
         broken: list[str] = []

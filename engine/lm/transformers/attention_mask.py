@@ -1,7 +1,7 @@
 """Which columns of a batch's key/values each query may attend to.
 
-Masks are additive, in the model's own number type: that form both `sdpa` and `eager` attention take. They
-are built from text positions, not from columns, so padding may lie anywhere.
+Masks are additive, in the model's own number type: `sdpa` and `eager` attention both take this form. They are
+built from text positions, not from columns, so that padding may be at any column.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SLIDING = "sliding_attention"
 
 @dataclass(frozen=True)
 class MaskKinds:
-    """What a model's layers attend to. `windows`: kind -> width in tokens, None for all of the text."""
+    """Kinds of attention in a model's layers. `windows`: kind -> width in tokens, None for the whole text."""
 
     windows: dict[str, int | None]
 
@@ -28,7 +28,7 @@ class MaskKinds:
 
 
 def mask_kinds(config: Any) -> MaskKinds:
-    """Read the kinds off a model's text configuration. Raises ValueError for a kind that is not known."""
+    """The kinds in a model's text configuration. Raises ValueError for an unknown kind."""
     kinds = set(getattr(config, "layer_types", None) or ())
     window = getattr(config, "sliding_window", None)
     if not kinds:
@@ -44,7 +44,7 @@ def mask_for(
     kinds: MaskKinds, queries: Tensor, keys: Tensor, dtype: torch.dtype
 ) -> Tensor | dict[str, Tensor]:
     """Mask for queries at text positions `queries` (rows, q) over keys at `keys` (rows, k), negative where a
-    column is padding: (rows, 1, q, k), or one by kind where a model has several kinds of layers."""
+    column is padding: (rows, 1, q, k), or a mask for each kind where a model has several kinds of layers."""
     distance = queries[:, None, :, None] - keys[:, None, None, :]
     allowed = (distance >= 0) & (keys >= 0)[:, None, None, :]
     # A query that may attend to nothing yields NaN in half precision, and NaN spreads through weight 0.

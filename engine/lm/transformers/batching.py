@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 MAX_TOKENS = 16384
-"""Tokens, padding included, in one prefill pass: bounds its activations."""
+"""Most tokens, padding included, in one prefill pass: bounds the memory of its activations."""
 
 
 def chunks(items: Sequence[int], size: int) -> Iterator[list[int]]:
@@ -17,7 +17,7 @@ def chunks(items: Sequence[int], size: int) -> Iterator[list[int]]:
 def similar_lengths(lengths: Sequence[int], max_rows: int) -> Iterator[list[int]]:
     """Indices in groups of similar length, shortest first; ties in order.
 
-    A new group begins where padding the shortest of it would cost more than a pass of its own."""
+    A new group begins where padding the shortest sequence would cost more than another pass."""
     group: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
         length = lengths[index]

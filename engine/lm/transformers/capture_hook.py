@@ -1,4 +1,4 @@
-"""Read the residual stream of layers while a pass runs."""
+"""Hooks that read the residual stream of layers while a pass runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from engine.lm.decoder_layers import hidden_of
 
 Pick = Callable[[Tensor], Tensor]
-"""(rows, tokens, hidden_size) -> the part to keep: only that is held in memory."""
+"""(rows, tokens, hidden_size) -> the values to keep: only these stay in memory."""
 
 
 def last_column(hidden: Tensor) -> Tensor:
@@ -22,16 +22,16 @@ def last_column(hidden: Tensor) -> Tensor:
 @contextmanager
 def capturing(layers: nn.ModuleList, wanted: Sequence[int], pick: Pick) -> Iterator[dict[int, Tensor]]:
     """While open, each pass leaves `pick(residual stream)` of every wanted layer in the yielded mapping."""
-    found: dict[int, Tensor] = {}
+    captured: dict[int, Tensor] = {}
     with ExitStack() as hooks:
         for layer in dict.fromkeys(wanted):
-            hooks.callback(layers[layer].register_forward_hook(_keeper(found, layer, pick)).remove)
-        yield found
+            hooks.callback(layers[layer].register_forward_hook(_keeper(captured, layer, pick)).remove)
+        yield captured
 
 
-def _keeper(found: dict[int, Tensor], layer: int, pick: Pick) -> Any:
+def _keeper(captured: dict[int, Tensor], layer: int, pick: Pick) -> Any:
     def keep(module: nn.Module, args: object, output: Any) -> None:
-        # Cloned: a later in-place steering or a view of a big batch must not be what is kept.
-        found[layer] = pick(hidden_of(output)).clone()
+        # Cloned: later in-place steering must not change it, and a view would keep the whole batch in memory.
+        captured[layer] = pick(hidden_of(output)).clone()
 
     return keep

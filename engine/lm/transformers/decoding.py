@@ -22,13 +22,13 @@ from engine.lm.transformers.network import Network
 from engine.lm.transformers.steering_hook import steering, steering_matrices
 
 CHECK_EVERY = 8
-"""Tokens between two looks at whether to pause or stop: a large model takes minutes for a whole batch."""
+"""Tokens between two calls of the checkpoint: a large model takes minutes for a whole batch."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Key/values of a continuation, from the last prefix token (steered if it was) up to the last token but
-    one: the last token was sampled, never fed. `prefix` names what they continue."""
+    """Key/values of a continuation, from the last prefix token (steered if it was) up to the last but one:
+    the last token was sampled, never fed. `prefix`: the version of the prefix that they continue."""
 
     prefix: object
     kv: RowKv
@@ -46,7 +46,7 @@ class Job:
     seed: int = 0
     steer: Steer | None = None
     keep: bool = False
-    begun: Completion | None = None
+    continue_from: Completion | None = None
     capture_layers: tuple[int, ...] = ()
     capture_after: str | None = None
 
@@ -64,8 +64,8 @@ class _Watch:
 
 
 class Decoding:
-    """Runs one device batch of jobs to their ends. Arrays are indexed by job; `slots` says which job each
-    row of the device batch is."""
+    """Runs one device batch of jobs to their ends. Arrays are indexed by job; `slots` holds the job of each row of
+    the device batch."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Decoding:
         self.ended = ["length"] * count
         self.kept: list[Kept | None] = [None] * count
         self.to_capture = np.zeros(count, dtype=np.int64)
-        """Occurrences that the job's newest token completed: their state is read when it is fed."""
+        """Occurrences that a job's newest token completed: their state is read when that token is fed."""
         self.state_ends: list[list[int]] = [[] for _ in jobs]
         self.states: list[list[NDArray[np.float32]]] = [[] for _ in jobs]
         self.capture_layers = sorted({layer for job in jobs for layer in job.capture_layers})
@@ -110,8 +110,8 @@ class Decoding:
         return [_Watch(find(needle), jobs) for needle, jobs in sorted(wanted.items())]
 
     def run(self) -> list[Completion]:
-        """One completion a job, in order."""
-        self._go_on_with_begun()
+        """The completion of each job, in order."""
+        self._load_earlier_tokens()
         self._take_ready_tokens()
         self.slots = np.flatnonzero(self.alive | (self.to_capture > 0))
         if len(self.slots):
@@ -125,18 +125,20 @@ class Decoding:
                 steps += 1
         return [self._completion(index) for index in range(len(self.jobs))]
 
-    def _go_on_with_begun(self) -> None:
+    def _load_earlier_tokens(self) -> None:
         for index, job in enumerate(self.jobs):
-            if job.begun is not None:
-                count = len(job.begun.tokens)
-                self.tokens[index, :count] = job.begun.tokens
-                self.logprobs[index, :count] = job.begun.logprobs
+            if job.continue_from is not None:
+                count = len(job.continue_from.tokens)
+                self.tokens[index, :count] = job.continue_from.tokens
+                self.logprobs[index, :count] = job.continue_from.logprobs
                 self.counts[index] = count
 
     def _take_ready_tokens(self) -> None:
-        """The first token of unsteered fresh jobs: the prefix's own pass has its logits."""
+        """Choose the first token of new, unsteered jobs: the prefix's own pass computed its logits."""
         ready = [
-            i for i, job in enumerate(self.jobs) if self.alive[i] and job.begun is None and not job.steer
+            i
+            for i, job in enumerate(self.jobs)
+            if self.alive[i] and job.continue_from is None and not job.steer
         ]
         if not ready:
             return
@@ -147,25 +149,25 @@ class Decoding:
                 self._keep(i, self.jobs[i].kv.part(self.jobs[i].kv.length - 1, self.jobs[i].kv.length))
 
     def _open_batch(self) -> None:
-        rows = [self._cached_parts(self.jobs[i], int(self.counts[i])) for i in self.slots.tolist()]
+        rows = [self._cached(self.jobs[i], int(self.counts[i])) for i in self.slots.tolist()]
         spare = int((self.limits - self.counts)[self.slots].max()) + 1
         self.kv = self.network.start(rows, min(spare, GROWTH))
         self.mask = self.network.decode_mask(self.kv)
 
     @staticmethod
-    def _cached_parts(job: Job, count: int) -> list[RowKv]:
-        """Key/values of everything before the token that is fed next."""
-        if job.begun is not None:
-            assert isinstance(job.begun.kept, Kept)
-            return [job.kv.part(0, job.kv.length - 1), job.begun.kept.kv.part(0, count)]
+    def _cached(job: Job, count: int) -> list[RowKv]:
+        """Key/values of all tokens before the token that is fed next."""
+        if job.continue_from is not None:
+            assert isinstance(job.continue_from.kept, Kept)
+            return [job.kv.part(0, job.kv.length - 1), job.continue_from.kept.kv.part(0, count)]
         return [job.kv if count else job.kv.part(0, job.kv.length - 1)]
 
     def _steers(self) -> list[Steer | None]:
-        """Who is steered in the batch's first pass: only there is a last prefix token fed."""
+        """The steering of each row in the batch's first pass, the only pass that feeds a last prefix token."""
         return [self.jobs[i].steer if self.counts[i] == 0 else None for i in self.slots.tolist()]
 
     def _step(self, steers: list[Steer | None] | None) -> None:
-        """Feed each row's newest token; read states; choose the next one; let finished rows go."""
+        """Feed each row's newest token, read states, choose the next token, and drop finished rows."""
         if self.kv.used == self.kv.capacity:
             self.kv.grow()
             self.mask = self.network.decode_mask(self.kv)
@@ -191,17 +193,19 @@ class Decoding:
         wanted = self.capture_layers if len(captured) else []
         with (
             steering(layers, matrices) if matrices else nullcontext(),
-            capturing(layers, wanted, last_column) if wanted else nullcontext({}) as found,
+            capturing(layers, wanted, last_column) if wanted else nullcontext({}) as states,
         ):
             logits = self.network.step(inputs, self.kv, self.mask)
         if wanted:
-            self._store_states(captured, found)
+            self._store_states(captured, states)
         return logits
 
-    def _store_states(self, rows: NDArray[np.int64], found: dict[int, Tensor]) -> None:
+    def _store_states(self, rows: NDArray[np.int64], by_layer: dict[int, Tensor]) -> None:
         index = torch.from_numpy(rows).to(self.network.device)
         states = (
-            torch.stack([found[layer][index].float() for layer in self.capture_layers], dim=1).cpu().numpy()
+            torch.stack([by_layer[layer][index].float() for layer in self.capture_layers], dim=1)
+            .cpu()
+            .numpy()
         )
         for state, job in zip(states, self.slots[rows].tolist(), strict=True):
             own = [self.capture_layers.index(layer) for layer in self.jobs[job].capture_layers]
@@ -209,7 +213,7 @@ class Decoding:
             self.to_capture[job] = 0
 
     def _accept(self, ids: NDArray[np.int64], logits: Tensor) -> None:
-        """Choose the next token of jobs `ids` from their logits (len(ids), vocab) and note who has ended."""
+        """Choose the next token of jobs `ids` from their logits (len(ids), vocab) and note which jobs have ended."""
         if self.processor is not None:
             written = [self.tokens[i, : self.counts[i]].tolist() for i in ids]
             logits = _as_logits(self.processor(written, logits), logits)
@@ -228,11 +232,11 @@ class Decoding:
             if watched.any():
                 watched[watched] = watch.occurrences.may_complete(tokens[watched])
                 for job in ids[watched].tolist():
-                    self._look_at_text(watch, job)
+                    self._count_occurrences(watch, job)
         full = (self.counts[ids] >= self.limits[ids]) & self.alive[ids]
         self._finish(ids[full], "length")
 
-    def _look_at_text(self, watch: _Watch, job: int) -> None:
+    def _count_occurrences(self, watch: _Watch, job: int) -> None:
         count = int(self.counts[job])
         seen = watch.occurrences.count(self.tokens[job, :count].tolist())
         more = seen - int(watch.seen[job])
@@ -252,7 +256,7 @@ class Decoding:
             self.ended[job] = how
 
     def _keep_finished(self, live: NDArray[np.bool_]) -> None:
-        """Lay aside the key/values of rows that have just finished, before further columns are written."""
+        """Copy the key/values of rows that have just finished, before further columns are written."""
         for row in np.flatnonzero(live & ~self.alive[self.slots]).tolist():
             job = int(self.slots[row])
             if self.jobs[job].keep:
@@ -264,7 +268,7 @@ class Decoding:
             self.kept[job] = Kept(self.jobs[job].prefix, kv)
 
     def _retire(self) -> None:
-        """Drop finished rows once they are an eighth of the batch: the last rows move into their places."""
+        """Drop finished rows once they are an eighth of the batch: the last rows move into their slots."""
         needed = self.alive[self.slots] | (self.to_capture[self.slots] > 0)
         remaining = int(needed.sum())
         if remaining == 0:
@@ -308,7 +312,7 @@ class Decoding:
 
 
 def _as_logits(processed: object, logits: Tensor) -> Tensor:
-    """What a processor returned, if it may be used in place of `logits`."""
+    """The processor's output. Raises ValueError unless it has the shape of `logits`."""
     if not isinstance(processed, Tensor) or processed.shape != logits.shape:
         raise ValueError(f"the logits processor must return a tensor of shape {tuple(logits.shape)}")
     return processed

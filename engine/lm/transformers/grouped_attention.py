@@ -1,7 +1,7 @@
 """Attention of one query token a row without copying key/values for grouped queries.
 
-The library repeats each key/value head for its query heads before attention, a copy of the whole cache for
-every token. Query heads of a group can stand as several queries of one head instead: the same sums.
+Before attention the library repeats each key/value head for its query heads, which copies the whole cache for
+every token. Here the query heads of a group are several queries of one head instead: the same sums.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def grouped_attention(
     scaling: float | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """query (rows, heads, q, width), key and value (rows, key heads, k, width): (rows, q, heads, width)."""
+    """Attention of query (rows, heads, q, width) over key and value (rows, key heads, k, width): (rows, q, heads,
+    width)."""
     rows, heads, length, width = query.shape
     groups = key.shape[1]
     shared = attention_mask is None or attention_mask.shape[1] == 1
@@ -46,7 +47,7 @@ def grouped_attention(
 
 
 def use_grouped_attention(model: Any) -> None:
-    """Let a model that runs on `sdpa` use it."""
+    """Let a model that runs on `sdpa` use `grouped_attention`."""
     config = model.config.get_text_config()
     if getattr(config, "_attn_implementation", None) == "sdpa":
         AttentionInterface.register(NAME, grouped_attention)

@@ -1,8 +1,8 @@
-"""Key/values of a batch whose rows have different lengths, and of one row laid aside.
+"""Key/values of a batch whose rows have different lengths, and of single rows copied out of it.
 
-A batch keeps its rows aligned on the right: whatever their lengths, all rows write the next token into the
-same column, so one slice copy a layer does it. Which columns belong to a row is said by `positions`.
-All layers' tensors of one shape lie in one *plane*: laying a row aside or bringing it back is one copy.
+A batch keeps its rows aligned on the right: all rows write the next token into the same column, whatever their
+lengths, with one slice copy in each layer. `positions` says which columns belong to a row.
+All layers' tensors of one shape are in one *plane*: copying a row out or back in is one copy.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from torch import Tensor
 from transformers import Cache
 
 GROWTH = 64
-"""Columns a full batch grows by at least."""
+"""Least number of columns by which a full batch grows."""
 
 
 @dataclass(frozen=True)
 class KvLayout:
-    """Where each layer's keys and values lie. `shapes[p]` = (heads, width) of plane p, which has `sizes[p]`
+    """Where each layer's keys and values are stored. `shapes[p]` = (heads, width) of plane p, which has `sizes[p]`
     tensors; `places[layer]` = ((plane, index) of the keys, (plane, index) of the values)."""
 
     shapes: tuple[tuple[int, int], ...]
@@ -31,7 +31,7 @@ class KvLayout:
 
 
 class KvProbe(Cache):
-    """Notes the shapes of the keys and values that a forward pass hands over."""
+    """A cache that records the shapes of the keys and values of a forward pass."""
 
     def __init__(self) -> None:
         super().__init__(layers=[])
@@ -44,7 +44,7 @@ class KvProbe(Cache):
         return key_states, value_states
 
     def layout(self) -> KvLayout:
-        """The layout that holds what was seen. Raises ValueError where nothing was."""
+        """The layout for the recorded shapes. Raises ValueError where the pass stored no key/values."""
         if not self.seen:
             raise ValueError("the model keeps no key/values")
         shapes: list[tuple[int, int]] = []
@@ -75,18 +75,20 @@ class RowKv:
         return self.planes[0].shape[2]
 
     def part(self, start: int, end: int) -> RowKv:
-        """A view of tokens start to end."""
+        """View of the tokens from `start` to `end` (exclusive)."""
         return RowKv([plane[:, :, start:end] for plane in self.planes])
 
 
-def joined(parts: Sequence[RowKv]) -> RowKv:
-    """One row's parts, one after the other, in memory of its own."""
-    return RowKv([torch.cat(planes, dim=2) for planes in zip(*(part.planes for part in parts), strict=True)])
+def joined(pieces: Sequence[RowKv]) -> RowKv:
+    """Consecutive pieces of one row, concatenated in new memory."""
+    return RowKv(
+        [torch.cat(planes, dim=2) for planes in zip(*(piece.planes for piece in pieces), strict=True)]
+    )
 
 
 class BatchKv(Cache):
-    """Key/values of a running batch. `used` columns are filled; `positions` (rows, capacity) is a column's
-    place in its row's text, negative where the column is none of the row's."""
+    """Key/values of a running batch. `used` columns are filled; `positions` (rows, capacity): a column's
+    position in its row's text, negative where the column does not belong to the row."""
 
     def __init__(self, layout: KvLayout, positions: Tensor, used: int) -> None:
         super().__init__(layers=[])
@@ -119,7 +121,7 @@ class BatchKv(Cache):
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args: object, **kwargs: object
     ) -> tuple[Tensor, Tensor]:
-        """Called by the model's attention: write the new columns, return all."""
+        """Called by the model's attention: writes the new columns, returns all columns."""
         keys, values = self.views[layer_idx]
         end = self.used + key_states.shape[2]
         keys[:, :, self.used : end] = key_states
@@ -141,7 +143,7 @@ class BatchKv(Cache):
             plane[:, row, :, end - part.length : end] = source
 
     def take(self, row: int, start: int, end: int) -> RowKv:
-        """A copy of a row's columns start to end."""
+        """Copy of a row's columns from `start` to `end` (exclusive)."""
         return RowKv([plane[:, row, :, start:end].clone() for plane in self.planes])
 
     def move(self, source: int, target: int) -> None:
@@ -157,7 +159,7 @@ class BatchKv(Cache):
         self._find_views()
 
     def grow(self) -> None:
-        """Make room for more columns; each row's positions go on."""
+        """Add room for more columns, whose positions continue those of each row."""
         more = max(GROWTH, self.used // 2)
         steps = torch.arange(1, more + 1, device=self.positions.device)
         self.positions = torch.cat([self.positions, self.positions[:, -1:] + steps], dim=1)

@@ -1,4 +1,4 @@
-"""The transformers backend: any decoder-only model of that library, on CPU, CUDA or MPS."""
+"""The transformers backend: any decoder-only model of the library, on CPU, CUDA or MPS."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from engine.lm.transformers.prefixes import PrefixRow, SharedPrefixes, run_pendi
 from engine.lm.transformers.self_check import check_network
 
 ONE_THREAD = 20_000_000
-"""Parameters up to which one CPU thread serves best: its matrices are done before a second thread is awake,
-and where other work keeps the cores busy, waiting for that one costs many times the sums themselves."""
+"""Parameters up to which one CPU thread is fastest: its matrix products end before a second thread has started, and on
+busy cores waiting for that thread costs many times the products themselves."""
 
 
 class TransformersModel:
@@ -54,18 +54,18 @@ class TransformersModel:
         what torch chooses.
 
         Raises ModelError for anything that keeps the model from loading or from being steered exactly."""
-        found = load_pretrained(path, device, dtype)
-        parameters = sum(parameter.numel() for parameter in found.model.parameters())
+        pretrained = load_pretrained(path, device, dtype)
+        parameters = sum(parameter.numel() for parameter in pretrained.model.parameters())
         if threads or parameters <= ONE_THREAD:
             torch.set_num_threads(threads or 1)
         try:
             with memory_errors(path):
-                network = Network(found.model)
+                network = Network(pretrained.model)
                 check_network(network)
         except (ValueError, TypeError, AttributeError, RuntimeError) as error:
             raise ModelError(
                 what=f"this architecture cannot be steered: {error}",
-                where=f"{path} ({type(found.model).__name__})",
+                where=f"{path} ({type(pretrained.model).__name__})",
                 mend="use a decoder-only model that keeps key/values, such as Qwen2, Llama or Gemma",
             ) from error
         info = ModelInfo(
@@ -77,9 +77,9 @@ class TransformersModel:
             hidden_size=network.hidden_size,
             vocab_size=network.vocab_size,
             parameters=parameters,
-            fingerprint=found.fingerprint,
+            fingerprint=pretrained.fingerprint,
         )
-        return cls(network, HfTokenizer(found.tokenizer, found.eos), info, max_num_seqs)
+        return cls(network, HfTokenizer(pretrained.tokenizer, pretrained.eos), info, max_num_seqs)
 
     @property
     def info(self) -> ModelInfo:
@@ -88,7 +88,7 @@ class TransformersModel:
 
     @property
     def tokenizer(self) -> HfTokenizer:
-        """Its text side."""
+        """The tokenizer of the loaded model."""
         return self._tokenizer
 
     @torch.inference_mode()
@@ -100,7 +100,7 @@ class TransformersModel:
         logits_processor: LogitsProcessor | None = None,
         checkpoint: Callable[[], None] | None = None,
     ) -> list[Completion]:
-        """One completion a request, in order. Requests of one prompt share its prefill."""
+        """The completion of each request, in order. Requests with the same prompt share its prefill."""
         for index, request in enumerate(requests):
             if not request.prompt:
                 raise ValueError(f"request {index} has an empty prompt: there is no token to continue")
@@ -108,14 +108,14 @@ class TransformersModel:
         order = sorted(
             range(len(requests)), key=lambda i: (len(requests[i].prompt), tuple(requests[i].prompt))
         )
-        found: dict[int, Completion] = {}
+        completions: dict[int, Completion] = {}
         for chunk in chunks(order, self.max_num_seqs):
             if checkpoint is not None:
                 checkpoint()
             jobs = self._jobs([requests[index] for index in chunk])
             decoding = Decoding(self.network, self._tokenizer, self._find, jobs, logits_processor, checkpoint)
-            found.update(zip(chunk, decoding.run(), strict=True))
-        return [found[index] for index in range(len(requests))]
+            completions.update(zip(chunk, decoding.run(), strict=True))
+        return [completions[index] for index in range(len(requests))]
 
     def _jobs(self, requests: Sequence[Request]) -> list[Job]:
         rows: dict[tuple[int, ...], PrefixRow] = {}
@@ -137,8 +137,8 @@ class TransformersModel:
             from_front(wanted, len(tokens)) for tokens, wanted in zip(sequences, positions, strict=True)
         ]
         empty = np.zeros((0, len(layers), self.network.hidden_size), dtype=np.float32)
-        found = [empty] * len(sequences)
-        # What lies behind the last wanted token cannot reach it.
+        states = [empty] * len(sequences)
+        # Tokens after the last wanted position cannot change its state.
         needed = [
             list(tokens[: max(wanted) + 1]) if wanted else []
             for tokens, wanted in zip(sequences, places, strict=True)
@@ -146,10 +146,10 @@ class TransformersModel:
         used = [index for index, tokens in enumerate(needed) if tokens and layers]
         for group in similar_lengths([len(needed[index]) for index in used], self.max_num_seqs):
             batch = [used[member] for member in group]
-            parts = self.network.states([needed[i] for i in batch], [places[i] for i in batch], layers)
-            for index, part in zip(batch, parts, strict=True):
-                found[index] = part
-        return found
+            batch_states = self.network.states([needed[i] for i in batch], [places[i] for i in batch], layers)
+            for index, read in zip(batch, batch_states, strict=True):
+                states[index] = read
+        return states
 
     def open(self, prompts: Sequence[Sequence[int]]) -> SharedPrefixes:
         """Open prefixes to branch from and extend."""

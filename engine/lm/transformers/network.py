@@ -1,4 +1,4 @@
-"""One forward pass over rows of different lengths: everything that is asked of a model comes down to this."""
+"""Forward passes over rows of different lengths, of which every call to a model is made."""
 
 from __future__ import annotations
 
@@ -69,39 +69,41 @@ class Network:
         return output.logits[:, -1].float()
 
     def prefill(self, pending: Sequence[Sequence[int]], cached: Sequence[RowKv | None]) -> list[Prefilled]:
-        """Run each row's pending tokens behind what it has cached, all rows in one pass."""
+        """Run each row's pending tokens after its cached tokens, all rows in one pass."""
         widths = np.array([len(tokens) for tokens in pending])
         lengths = np.array([0 if kv is None else kv.length for kv in cached])
         before, width = int(lengths.max()), int(widths.max())
         positions = torch.from_numpy(_prefill_positions(lengths, widths)).to(self.device)
         kv = BatchKv(self.layout, positions, used=before)
-        for row, part in enumerate(cached):
-            if part is not None:
-                kv.load(row, part, before)
+        for row, cached_row in enumerate(cached):
+            if cached_row is not None:
+                kv.load(row, cached_row, before)
         tokens = torch.from_numpy(_right_aligned(pending, width)).to(self.device)
         queries = positions[:, before:]
         mask = mask_for(self.kinds, queries, positions, self.dtype)
-        with capturing(self.layers, range(self.num_layers), last_column) as found:
+        with capturing(self.layers, range(self.num_layers), last_column) as captured:
             logits = self._run(tokens, queries.clamp(min=0), kv, mask)
-        states = torch.stack([found[layer] for layer in range(self.num_layers)], dim=1)
+        states = torch.stack([captured[layer] for layer in range(self.num_layers)], dim=1)
         end = before + width
         return [
-            Prefilled(_behind(part, kv.take(row, end - int(widths[row]), end)), logits[row], states[row])
-            for row, part in enumerate(cached)
+            Prefilled(
+                _appended(cached_row, kv.take(row, end - int(widths[row]), end)), logits[row], states[row]
+            )
+            for row, cached_row in enumerate(cached)
         ]
 
     def start(self, rows: Sequence[Sequence[RowKv]], spare: int) -> BatchKv:
-        """A running batch over the rows' parts, with room for `spare` more tokens."""
-        lengths = [sum(part.length for part in parts) for parts in rows]
+        """A running batch of rows, each given as consecutive pieces, with room for `spare` more tokens."""
+        lengths = [sum(piece.length for piece in pieces) for pieces in rows]
         used = max(lengths)
         columns = np.arange(used + spare)
         positions = torch.from_numpy(columns[None] - (used - np.array(lengths))[:, None])
         kv = BatchKv(self.layout, positions.to(self.device), used)
-        for row, parts in enumerate(rows):
+        for row, pieces in enumerate(rows):
             end = used
-            for part in reversed(parts):
-                kv.load(row, part, end)
-                end -= part.length
+            for piece in reversed(pieces):
+                kv.load(row, piece, end)
+                end -= piece.length
         return kv
 
     def step(self, tokens: NDArray[np.int64], kv: BatchKv, full_mask: Tensor | None) -> Tensor:
@@ -117,34 +119,34 @@ class Network:
         return logits
 
     def decode_mask(self, kv: BatchKv) -> Tensor | None:
-        """Mask of a one-token pass over all columns, (rows, 1, 1, capacity): the pass takes the part it has
-        reached. None for models with windows, whose mask moves with every token."""
+        """Mask of a one-token pass over all columns, (rows, 1, 1, capacity), of which `step` uses the filled columns.
+        None for models with sliding windows, whose mask changes with every token."""
         return additive((kv.positions >= 0)[:, None, None], self.dtype) if self.kinds.is_full else None
 
     def states(
         self, sequences: Sequence[Sequence[int]], positions: Sequence[Sequence[int]], layers: Sequence[int]
     ) -> list[NDArray[np.float32]]:
-        """Residual stream at named positions, without key/values or logits, in one pass:
+        """Residual stream at `positions` of each sequence, in one pass without key/values or logits:
         (len(positions[i]), len(layers), hidden_size)."""
         width = max(map(len, sequences))
         tokens = torch.from_numpy(_left_aligned(sequences, width)).to(self.device)
-        places = torch.arange(width, device=self.device)[None]
-        # Padding stands on the right, where no earlier token looks: one mask serves all rows.
-        mask = mask_for(self.kinds, places, places, self.dtype)
+        text_positions = torch.arange(width, device=self.device)[None]
+        # Padding is on the right, and no token attends to later tokens: one mask serves all rows.
+        mask = mask_for(self.kinds, text_positions, text_positions, self.dtype)
         rows = torch.tensor([row for row, wanted in enumerate(positions) for _ in wanted], device=self.device)
-        columns = torch.tensor([at for wanted in positions for at in wanted], device=self.device)
-        with capturing(self.layers, layers, lambda hidden: hidden[rows, columns]) as found:
+        columns = torch.tensor([position for wanted in positions for position in wanted], device=self.device)
+        with capturing(self.layers, layers, lambda hidden: hidden[rows, columns]) as captured:
             self.model.base_model(
                 input_ids=tokens,
-                position_ids=places.expand(len(sequences), -1),
+                position_ids=text_positions.expand(len(sequences), -1),
                 attention_mask=mask,
                 use_cache=False,
             )
-        picked = torch.stack([found[layer].float() for layer in layers], dim=1).cpu().numpy()
+        picked = torch.stack([captured[layer].float() for layer in layers], dim=1).cpu().numpy()
         return np.split(picked, np.cumsum([len(wanted) for wanted in positions])[:-1])
 
 
-def _behind(cached: RowKv | None, new: RowKv) -> RowKv:
+def _appended(cached: RowKv | None, new: RowKv) -> RowKv:
     return new if cached is None else joined([cached, new])
 
 

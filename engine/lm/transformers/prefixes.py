@@ -2,7 +2,7 @@
 
 A row holds key/values of all its tokens and what its last token's pass gave: residual stream and logits.
 Unsteered continuations start from those at no cost. Steered ones feed the last token once more, steered,
-over the key/values before it. What `extend` appends without key/values waits until it is asked for, then
+over the key/values before it. Tokens that `extend` appends without key/values wait until a call needs them; then
 all rows run in one pass.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from engine.lm.continuation import begun_end, cut, is_whole
+from engine.lm.continuation import cut, earlier_end, is_whole
 from engine.lm.device import memory_errors
 from engine.lm.occurrences import Occurrences
 from engine.lm.protocol import Branch, Completion, Tokenizer
@@ -27,17 +27,17 @@ from engine.lm.transformers.network import Network, Prefilled
 
 @dataclass
 class PrefixRow:
-    """One prefix. `ran` is its last pass, which covers all tokens, or all before `pending`."""
+    """One prefix. `ran`: its last pass, which covers all tokens, or all before `pending`."""
 
     last_token: int
     pending: list[int]
     ran: Prefilled | None = None
     version: object = field(default_factory=object)
-    """Replaced as the prefix grows: key/values kept from an earlier one do not fit."""
+    """Replaced when the prefix grows: key/values kept from an earlier version do not fit."""
 
 
 def run_pending(network: Network, rows: Sequence[PrefixRow], max_rows: int) -> None:
-    """Bring rows up to date, unsteered, those of similar pending length in one pass."""
+    """Run the pending tokens of rows, unsteered, rows of similar pending length in one pass."""
     waiting = list({id(row): row for row in rows if row.pending}.values())
     for group in similar_lengths([len(row.pending) for row in waiting], max_rows):
         batch = [waiting[index] for index in group]
@@ -74,8 +74,8 @@ class SharedPrefixes:
         """Residual stream at each prefix's last token: (len(rows), len(layers), hidden_size)."""
         if not rows:
             return np.zeros((0, len(layers), self._network.hidden_size), dtype=np.float32)
-        found = self._up_to_date(rows)
-        stacked = torch.stack([ran.states for ran in found])
+        passes = self._up_to_date(rows)
+        stacked = torch.stack([ran.states for ran in passes])
         wanted = torch.tensor(list(layers), device=stacked.device, dtype=torch.long)
         return stacked[:, wanted].float().cpu().numpy()
 
@@ -87,11 +87,11 @@ class SharedPrefixes:
         done: dict[int, Completion] = {}
         jobs: dict[int, Job] = {}
         for index, branch in enumerate(branches):
-            begun = self._begun(branch)
-            if begun is not None and is_whole(begun, branch):
-                done[index] = begun if branch.keep else replace(begun, kept=None)
+            earlier = self._earlier(branch)
+            if earlier is not None and is_whole(earlier, branch):
+                done[index] = earlier if branch.keep else replace(earlier, kept=None)
             else:
-                jobs[index] = self._job(branch, begun)
+                jobs[index] = self._job(branch, earlier)
         for chunk in chunks(list(jobs), self._max_rows):
             decoding = Decoding(self._network, self._tokenizer, self._find, [jobs[index] for index in chunk])
             done.update(zip(chunk, decoding.run(), strict=True))
@@ -99,7 +99,7 @@ class SharedPrefixes:
 
     @torch.inference_mode()
     def extend(self, row: int, committed: Completion) -> None:
-        """Append a continuation's tokens, with its key/values where they were kept."""
+        """Append a continuation's tokens, with its key/values if they were kept."""
         if not committed.tokens:
             return
         prefix = self._rows[row]
@@ -114,7 +114,7 @@ class SharedPrefixes:
         prefix.version = object()
 
     def close(self, rows: Sequence[int]) -> None:
-        """Forget rows that are done."""
+        """Drop rows that are done."""
         for row in rows:
             self._rows.pop(row, None)
 
@@ -125,7 +125,7 @@ class SharedPrefixes:
     def _ran(self, row: int) -> Prefilled:
         prefix = self._rows[row]
         if prefix.ran is None or prefix.pending:
-            raise ValueError(f"row {row} has not run yet, so nothing kept can belong to it")
+            raise ValueError(f"row {row} has not run yet, so no kept key/values can belong to it")
         return prefix.ran
 
     def _kept(self, row: int, completion: Completion) -> Kept:
@@ -133,10 +133,10 @@ class SharedPrefixes:
         if not isinstance(kept, Kept):
             raise ValueError(f"this continuation of row {row} was not kept: branch it with `keep`")
         if kept.prefix is not self._rows[row].version:
-            raise ValueError(f"these key/values continue another prefix than row {row} as it is now")
+            raise ValueError(f"these key/values continue an earlier or another prefix than row {row} is now")
         return kept
 
-    def _job(self, branch: Branch, begun: Completion | None) -> Job:
+    def _job(self, branch: Branch, earlier: Completion | None) -> Job:
         prefix = self._rows[branch.row]
         ran = self._ran(branch.row)
         return Job(
@@ -148,16 +148,16 @@ class SharedPrefixes:
             seed=branch.seed,
             steer=branch.steer,
             keep=branch.keep,
-            begun=begun,
+            continue_from=earlier,
         )
 
-    def _begun(self, branch: Branch) -> Completion | None:
-        """What was begun, cut to where this branch's own stop and budget would have ended it."""
-        begun = branch.begun
-        if begun is None or not begun.tokens:
+    def _earlier(self, branch: Branch) -> Completion | None:
+        """The completion to continue from, cut where this branch's own stop and budget would have ended it."""
+        earlier = branch.continue_from
+        if earlier is None or not earlier.tokens:
             return None
-        kept = self._kept(branch.row, begun)
-        end = begun_end(begun, branch.sampling, self._find)
+        kept = self._kept(branch.row, earlier)
+        end = earlier_end(earlier, branch.sampling, self._find)
         if end is None:
-            return begun
-        return cut(begun, *end, self._tokenizer, Kept(kept.prefix, kept.kv.part(0, end[0])))
+            return earlier
+        return cut(earlier, *end, self._tokenizer, Kept(kept.prefix, kept.kv.part(0, end[0])))

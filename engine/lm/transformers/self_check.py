@@ -1,5 +1,5 @@
-"""Does batched, cached decoding give what a plain pass gives? Some architectures number tokens by column
-(ALiBi), or carry state that is no key/value: on those everything would run and be quietly wrong."""
+"""Check that batched, cached decoding gives the logits of a plain pass. Some architectures number tokens by column
+(ALiBi), or carry state beside key/values: on those decoding would run and be wrong without an error."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from engine.lm.protocol import Steer
 
 
 def steering_matrices(steers: Sequence[Steer | None], layers: int, hidden_size: int) -> dict[int, Tensor]:
-    """What to add in each used layer, one row a sequence: layer -> (rows, hidden_size), float32 on the CPU.
+    """The matrix to add in each steered layer, a row a sequence: layer -> (rows, hidden_size), float32 on the CPU.
 
     Raises ValueError for a layer or a vector that does not fit the model."""
     matrices: dict[int, Tensor] = {}
@@ -44,7 +44,7 @@ def steering(layers: nn.ModuleList, matrices: Mapping[int, Tensor]) -> Iterator[
 
 def _adder(matrix: Tensor) -> Any:
     def add(module: nn.Module, args: object, output: Any) -> Any:
-        # A copy: the model's own tensor may also be the next residual of a fused implementation.
+        # A copy: in a fused implementation the model's own tensor may also be the next residual.
         hidden = hidden_of(output).clone()
         hidden[:, -1] += matrix.to(device=hidden.device, dtype=hidden.dtype)
         return with_hidden(output, hidden)

@@ -16,7 +16,7 @@ _MARK = "_steer_tui"
 
 
 def keep_steered_apart() -> None:
-    """Wrap vLLM's hash keys of a block. Requests that carry nothing of ours hash as before."""
+    """Wrap vLLM's hash keys of a block. Requests without `RequestArgs` hash as before."""
     from vllm.v1.core import kv_cache_utils  # pyright: ignore[reportMissingImports]
 
     plain = kv_cache_utils.generate_block_hash_extra_keys
@@ -26,8 +26,8 @@ def keep_steered_apart() -> None:
     def generate(request: Any, start: int, end: int, multimodal: int) -> tuple[tuple[Any, ...] | None, int]:
         keys, multimodal = plain(request, start, end, multimodal)
         params = getattr(request, "sampling_params", None)
-        found = unpack(params.extra_args) if params is not None else None
-        own = block_keys(found, start, end) if found is not None else ()
+        args = unpack(params.extra_args) if params is not None else None
+        own = block_keys(args, start, end) if args is not None else ()
         return ((*(keys or ()), *own) or None), multimodal
 
     setattr(generate, _MARK, True)
@@ -35,7 +35,7 @@ def keep_steered_apart() -> None:
 
 
 def block_keys(args: RequestArgs, start: int, end: int) -> tuple[tuple[str, str], ...]:
-    """What sets the block of tokens `start` to `end` (exclusive) apart from an unsteered one."""
+    """Keys that distinguish the block of tokens `start` to `end` (exclusive) from an unsteered block."""
     keys = [
         ("steer", f"{i.position} {i.layer} {i.scale!r} {i.vector}")
         for i in args.injections

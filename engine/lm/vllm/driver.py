@@ -1,4 +1,4 @@
-"""Run requests through vLLM's engine and know when each has ended."""
+"""Run requests through vLLM's engine until each has ended."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from engine.lm.vllm.request_args import Injection, RequestArgs
 
 
 @dataclass
-class Run:
-    """One request to the engine and what came back. `stop` ends it with the token that completes it, where
-    `begun` tokens of the same continuation stand at the end of `prompt` already."""
+class EngineRequest:
+    """One request to the engine, and its output. `stop` ends it with the token that completes the string; `written`:
+    tokens of the same continuation that are at the end of `prompt` already."""
 
     prompt: list[int]
     max_tokens: int
     args: RequestArgs
     stop: Occurrences | None = None
-    begun: list[int] = field(default_factory=list)
+    written: list[int] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     ended: str = "length"
     states: NDArray[np.float32] | None = None
 
     def take(self, tokens: Sequence[int], logprobs: Sequence[float], eos: frozenset[int]) -> bool:
-        """Note new tokens; whether the continuation has ended."""
+        """Add new tokens; returns whether the continuation has ended."""
         for token, logprob in zip(tokens, logprobs, strict=True):
             self.tokens.append(token)
             self.logprobs.append(logprob)
@@ -54,11 +54,11 @@ class Run:
 
     def _stops_with(self, stop: Occurrences, token: int) -> bool:
         may = bool(stop.may_complete(np.array([token], dtype=np.int64))[0])
-        return may and stop.count([*self.begun, *self.tokens]) > 0
+        return may and stop.count([*self.written, *self.tokens]) > 0
 
 
 class Driver:
-    """Speaks to one `LLMEngine`. `num_layers`, `hidden_size`: the model's, to check what is asked."""
+    """Sends requests to one `LLMEngine`. `num_layers`, `hidden_size`: the model's, to check requests."""
 
     def __init__(self, engine: Any, eos: frozenset[int], num_layers: int, hidden_size: int) -> None:
         self._engine = engine
@@ -73,7 +73,7 @@ class Driver:
             self.workers: list[dict[str, str]] = self._call("steer_install", num_layers)
 
     def injection(self, steer: Steer, position: int) -> Injection:
-        """A steer at a token, its vector at the workers. Raises ValueError for one that does not fit."""
+        """The injection of `steer` at a token; its vector is sent before the next run. Raises ValueError."""
         vector = np.ascontiguousarray(steer.vector, dtype=np.float32)
         if vector.shape != (self.hidden_size,):
             raise ValueError(
@@ -84,7 +84,7 @@ class Driver:
         return Injection(position, steer.layer, float(steer.scale), self._name_of(vector))
 
     def _name_of(self, vector: Vector) -> str:
-        """A vector is sent once, before the next run; from then on its name says it."""
+        """The name under which the workers know `vector`; a new vector is sent before the next run."""
         data = vector.tobytes()
         name = sha256(data).hexdigest()[:32]
         if name not in self._sent:
@@ -98,83 +98,83 @@ class Driver:
             self._unsent = {}
 
     def check_layers(self, layers: Iterable[int]) -> None:
-        """Raises ValueError for a layer that the model has not."""
+        """Raises ValueError for a layer that the model does not have."""
         for layer in layers:
             if not 0 <= layer < self._layers:
                 raise ValueError(f"layer {layer}, the model has layers 0 to {self._layers - 1}")
 
     def run(
         self,
-        runs: Sequence[Run],
+        requests: Sequence[EngineRequest],
         processor: LogitsProcessor | None = None,
         checkpoint: Callable[[], None] | None = None,
     ) -> None:
-        """Bring all runs to their ends. What `checkpoint` raises comes through; nothing then goes on."""
-        waiting = [run for run in runs if run.max_tokens > 0]
+        """Run all requests to their ends. If `checkpoint` raises, all are aborted and its error is raised."""
+        waiting = [request for request in requests if request.max_tokens > 0]
         if not waiting:
             return
         with engine_errors("generating"), self._processing(processor):
-            names: dict[str, Run] = {}
-            open_runs: dict[str, Run] = {}
+            names: dict[str, EngineRequest] = {}
+            unfinished: dict[str, EngineRequest] = {}
             self._send_vectors()
             try:
-                for run in waiting:
+                for request in waiting:
                     number = str(next(self._numbers))
-                    open_runs[number] = run
-                    names[self._submit(number, run)] = run
-                self._drain(open_runs, checkpoint)
+                    unfinished[number] = request
+                    names[self._submit(number, request)] = request
+                self._drain(unfinished, checkpoint)
             except BaseException:
-                self._abandon(list(open_runs))
+                self._abandon(list(unfinished))
                 raise
             self._fetch_states(names)
 
-    def _drain(self, open_runs: dict[str, Run], checkpoint: Callable[[], None] | None) -> None:
-        """Step until nothing is left of `open_runs`."""
-        while open_runs:
+    def _drain(self, unfinished: dict[str, EngineRequest], checkpoint: Callable[[], None] | None) -> None:
+        """Step the engine until `unfinished` is empty."""
+        while unfinished:
             if checkpoint is not None:
                 checkpoint()
-            over: list[str] = []
+            ended: list[str] = []
             for output in self._engine.step():
-                run = open_runs.get(output.request_id)
-                if run is not None and (run.take(*_new(output), self._eos) or output.finished):
-                    del open_runs[output.request_id]
+                request = unfinished.get(output.request_id)
+                if request is not None and (request.take(*_new(output), self._eos) or output.finished):
+                    del unfinished[output.request_id]
                     if not output.finished:
-                        over.append(output.request_id)
-            if over:
-                self._engine.abort_request(over)
+                        ended.append(output.request_id)
+            if ended:
+                self._engine.abort_request(ended)
 
-    def _submit(self, number: str, run: Run) -> str:
+    def _submit(self, number: str, request: EngineRequest) -> str:
         params = SamplingParams(
-            max_tokens=run.max_tokens,
+            max_tokens=request.max_tokens,
             temperature=0.0,  # the token is chosen by `CounterSampler`
             logprobs=0,
             detokenize=False,
             ignore_eos=True,
             stop_token_ids=sorted(self._eos),
-            extra_args=run.args.pack(),
+            extra_args=request.args.pack(),
             output_kind=RequestOutputKind.DELTA,
             skip_clone=True,
         )
-        return self._engine.add_request(number, {"prompt_token_ids": run.prompt}, params)
+        return self._engine.add_request(number, {"prompt_token_ids": request.prompt}, params)
 
-    def _fetch_states(self, names: dict[str, Run]) -> None:
-        wanted = [name for name, run in names.items() if run.args.capture_positions]
+    def _fetch_states(self, names: dict[str, EngineRequest]) -> None:
+        wanted = [name for name, request in names.items() if request.args.capture_positions]
         if not wanted:
             return
         by_worker = self._call("steer_take_states", wanted)
         for index, name in enumerate(wanted):
-            layers = {int(layer): part for worker in by_worker for layer, part in dict(worker[index]).items()}
+            layers = {int(layer): rows for worker in by_worker for layer, rows in dict(worker[index]).items()}
             names[name].states = self._stacked(names[name].args, layers)
 
     def _stacked(self, args: RequestArgs, layers: dict[int, tuple[list[int], bytes]]) -> NDArray[np.float32]:
         shape = (len(args.capture_positions), len(args.capture_layers), self.hidden_size)
-        found = np.empty(shape, dtype=np.float32)
-        for place, layer in enumerate(args.capture_layers):
+        states = np.empty(shape, dtype=np.float32)
+        for column, layer in enumerate(args.capture_layers):
             positions, data = layers[layer]
             rows = np.frombuffer(data, dtype=np.float32).reshape(len(positions), self.hidden_size)
             order = {position: row for row, position in enumerate(positions)}
-            found[:, place] = rows[[order[position] for position in args.capture_positions]]
-        return found
+            states[:, column] = rows[[order[position] for position in args.capture_positions]]
+        return states
 
     @contextmanager
     def _processing(self, processor: LogitsProcessor | None) -> Any:
@@ -190,7 +190,7 @@ class Driver:
             raise ValueError(f"the logits processor failed: {errors[0]}")
 
     def _abandon(self, numbers: list[str]) -> None:
-        """End whatever is under way, so that the next call finds an idle engine."""
+        """Abort these requests and drop their states, so that the engine is idle at the next call."""
         with suppress(EngineDeadError):
             self._engine.abort_request(numbers)
             self._call("steer_forget_states")
@@ -200,24 +200,24 @@ class Driver:
 
 
 def captured(args: RequestArgs, nonce: str) -> RequestArgs:
-    """The same with the prefix cache kept away from what is to be captured. The last token of a prompt always
-    runs; an earlier one only if its block is not taken from the cache."""
+    """`args` with the prefix cache off from the first captured position on: the last token of a prompt always runs, an
+    earlier token only if its block is not taken from the cache."""
     return replace(args, unshared_from=min(args.capture_positions), nonce=nonce)
 
 
 def _new(output: Any) -> tuple[list[int], list[float]]:
     """Tokens since the last output, and their log-probabilities."""
-    (found,) = output.outputs
-    tokens = list(found.token_ids)
+    (delta,) = output.outputs
+    tokens = list(delta.token_ids)
     return tokens, [
-        float(entry[token].logprob) for token, entry in zip(tokens, found.logprobs or [], strict=True)
+        float(entry[token].logprob) for token, entry in zip(tokens, delta.logprobs or [], strict=True)
     ]
 
 
 def _watch(client: Any) -> None:
-    """vLLM notices that its engine process was killed, but who waits for an output then waits for ever."""
+    """Raise EngineDeadError in every waiting caller once an engine process ends: vLLM would let them wait for ever."""
     wait([process.sentinel for process in client.resources.engine_manager.processes])
-    client.resources.engine_dead = True  # what is asked from now on raises at once
+    client.resources.engine_dead = True  # later calls raise at once
     client.outputs_queue.put_nowait(EngineDeadError())
     for future in list(client.utility_results.values()):
         with suppress(InvalidStateError):
@@ -231,7 +231,7 @@ def engine_errors(doing: str) -> Any:
         yield
     except EngineDeadError as error:
         raise ModelError(
-            what="vLLM's engine process has died; its own message stands in the worker's log",
+            what="vLLM's engine process has died; its own message is in the worker's log",
             where=doing,
             mend="lower `model.vllm.gpu_memory_utilization` or `model.max_num_seqs`, then resume the run",
         ) from error

@@ -1,4 +1,4 @@
-"""Start vLLM's engine for a model's section, in processes of its own."""
+"""Start vLLM's engine for a `model` section; the engine runs in processes of its own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENVIRONMENT = {
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # another process may hold the first cores already
     "VLLM_HOST_IP": "127.0.0.1",
 }
-"""Set where the user has not."""
+"""Variables that are set unless the user has set them."""
 
 
 def start(
@@ -61,7 +61,7 @@ def start(
         engine = LLMEngine.from_engine_args(EngineArgs(**arguments))
     except TypeError as error:
         raise ModelError(
-            what=f"vLLM's engine does not take this: {error}",
+            what=f"vLLM's engine does not accept these arguments: {error}",
             where="model.vllm.engine_args",
             mend="use names of vLLM's `EngineArgs`",
         ) from error
@@ -69,7 +69,7 @@ def start(
         raise ModelError(
             what=f"vLLM does not start: {_last_line(error)}",
             where=path,
-            mend="its own message stands in the worker's log; often: lower `model.vllm.max_model_len` or "
+            mend="its own message is in the worker's log; often: lower `model.vllm.max_model_len` or "
             "`gpu_memory_utilization`, or use a model that vLLM knows",
         ) from error
     return _model(engine, path, name or path, config, HfTokenizer(text.tokenizer, text.eos))
@@ -126,7 +126,7 @@ def _arguments(
         arguments["max_model_len"] = options.max_model_len
     if options.max_num_batched_tokens is not None:
         arguments["max_num_batched_tokens"] = options.max_num_batched_tokens
-    if not on_cpu:  # there it would be a share of the whole machine's memory
+    if not on_cpu:  # on the CPU it would be a share of the whole machine's memory
         arguments["gpu_memory_utilization"] = options.gpu_memory_utilization
     if on_cpu or options.enforce_eager:
         arguments["enforce_eager"] = True
@@ -136,7 +136,7 @@ def _arguments(
     taken = sorted(set(arguments) & set(options.engine_args))
     if taken:
         raise ModelError(
-            what=f"{', '.join(taken)}: set by the product itself",
+            what=f"{', '.join(taken)}: steer-tui sets this itself",
             where="model.vllm.engine_args",
             mend="use the model section's own fields",
         )
@@ -144,7 +144,7 @@ def _arguments(
 
 
 def _dtype(name: str, config: Any, on_cpu: bool) -> str:
-    """As `pick_dtype` chooses: float32 on the CPU, elsewhere what the weights were saved in."""
+    """The number type, chosen as `pick_dtype` does: float32 on the CPU, else the type of the saved weights."""
     if name != "auto":
         return name
     saved = str(getattr(config, "dtype", None)).removeprefix("torch.")
@@ -157,12 +157,12 @@ def _config(path: str) -> Any:
 
 
 def _check_device(device: str, on_cpu: bool) -> None:
-    there = "cpu" if on_cpu else "cuda"
-    if device not in ("auto", there):
+    supported = "cpu" if on_cpu else "cuda"
+    if device not in ("auto", supported):
         raise ModelError(
-            what=f"the vLLM that is installed runs on {there}, not on {device}",
+            what=f"the installed vLLM runs on {supported}, not on {device}",
             where="model.device",
-            mend=f"set it to auto or {there}, or install the other build of vLLM",
+            mend=f"set it to auto or {supported}, or install the other build of vLLM",
         )
 
 

@@ -13,7 +13,7 @@ from engine.lm.occurrences import Occurrences
 from engine.lm.positions import from_front
 from engine.lm.protocol import Completion, LogitsProcessor, ModelInfo, Request, Steer
 from engine.lm.tokenizer import HfTokenizer
-from engine.lm.vllm.driver import Driver, Run, captured
+from engine.lm.vllm.driver import Driver, EngineRequest, captured
 from engine.lm.vllm.prefixes import CachedPrefixes
 from engine.lm.vllm.request_args import RequestArgs
 
@@ -36,7 +36,7 @@ class VllmModel:
 
     @property
     def tokenizer(self) -> HfTokenizer:
-        """Its text side."""
+        """The tokenizer of the loaded model."""
         return self._tokenizer
 
     def generate(
@@ -46,19 +46,19 @@ class VllmModel:
         logits_processor: LogitsProcessor | None = None,
         checkpoint: Callable[[], None] | None = None,
     ) -> list[Completion]:
-        """One completion a request, in order. States are read in a second pass over what was written: decoding
-        then runs as fast as vLLM can, without a hook."""
+        """The completion of each request, in order. States are read in a second pass over the written tokens, so that
+        decoding runs at vLLM's full speed, without a hook."""
         for index, request in enumerate(requests):
             if not request.prompt:
                 raise ValueError(f"request {index} has an empty prompt: there is no token to continue")
             self._driver.check_layers(request.capture_layers)
         runs = [self._run(request) for request in requests]
         self._driver.run(runs, logits_processor, checkpoint)
-        found = [self._completion(run) for run in runs]
-        self._read_states(requests, runs, found, checkpoint)
-        return found
+        completions = [self._completion(run) for run in runs]
+        self._read_states(requests, runs, completions, checkpoint)
+        return completions
 
-    def _run(self, request: Request) -> Run:
+    def _run(self, request: Request) -> EngineRequest:
         sampling = request.sampling
         last = len(request.prompt) - 1
         steers = (self._driver.injection(request.steer, last),) if request.steer is not None else ()
@@ -66,7 +66,7 @@ class VllmModel:
         stop = self._find(sampling.stop) if sampling.stop else None
         return self._new_run(request.prompt, sampling.max_tokens, args, stop)
 
-    def _completion(self, run: Run) -> Completion:
+    def _completion(self, run: EngineRequest) -> Completion:
         if np.isnan(run.logprobs).any():
             raise ModelError(
                 what="the model's logits are not numbers",
@@ -79,13 +79,13 @@ class VllmModel:
     def _read_states(
         self,
         requests: Sequence[Request],
-        runs: Sequence[Run],
-        found: Sequence[Completion],
+        runs: Sequence[EngineRequest],
+        completions: Sequence[Completion],
         checkpoint: Callable[[], None] | None,
     ) -> None:
-        """Fill in `states` and `state_ends` where they were asked for."""
-        reads: dict[int, Run] = {}
-        for index, (request, run, completion) in enumerate(zip(requests, runs, found, strict=True)):
+        """Fill in `states` and `state_ends` of the completions whose requests capture."""
+        reads: dict[int, EngineRequest] = {}
+        for index, (request, run, completion) in enumerate(zip(requests, runs, completions, strict=True)):
             if not request.capture_layers:
                 continue
             completion.states = np.zeros((0, len(request.capture_layers), self._info.hidden_size), np.float32)
@@ -96,10 +96,10 @@ class VllmModel:
                 reads[index] = self._read(tokens, positions, request.capture_layers, run.args)
         self._driver.run(list(reads.values()), checkpoint=checkpoint)
         for index, run in reads.items():
-            found[index].states = run.states
+            completions[index].states = run.states
 
     def _ends(self, needle: str | None, completion: Completion) -> list[int]:
-        """After how many tokens each occurrence of a string is complete."""
+        """The number of tokens up to the end of each occurrence of `needle`."""
         if needle is None:
             return []
         occurrences = self._find(needle)
@@ -117,18 +117,18 @@ class VllmModel:
         """Residual stream of whole sequences at the named positions: (len(positions[i]), len(layers), d)."""
         self._driver.check_layers(layers)
         empty = np.zeros((0, len(layers), self._info.hidden_size), dtype=np.float32)
-        found = [empty] * len(sequences)
-        reads: dict[int, Run] = {}
+        states = [empty] * len(sequences)
+        reads: dict[int, EngineRequest] = {}
         for index, (tokens, wanted) in enumerate(zip(sequences, positions, strict=True)):
-            places = from_front(wanted, len(tokens))
-            if places and layers:
-                # What lies behind the last wanted token cannot reach it.
-                reads[index] = self._read(tokens[: max(places) + 1], places, layers, RequestArgs())
+            from_start = from_front(wanted, len(tokens))
+            if from_start and layers:
+                # Tokens after the last wanted position cannot change its state.
+                reads[index] = self._read(tokens[: max(from_start) + 1], from_start, layers, RequestArgs())
         self._driver.run(list(reads.values()))
         for index, run in reads.items():
             assert run.states is not None
-            found[index] = run.states
-        return found
+            states[index] = run.states
+        return states
 
     def steered_state(
         self, tokens: Sequence[int], steer: Steer, position: int, layers: Sequence[int]
@@ -151,7 +151,7 @@ class VllmModel:
 
     def _read(
         self, tokens: Sequence[int], positions: Sequence[int], layers: Sequence[int], steered: RequestArgs
-    ) -> Run:
+    ) -> EngineRequest:
         self._captures += 1
         args = RequestArgs(
             injections=steered.injections, capture_positions=tuple(positions), capture_layers=tuple(layers)
@@ -164,9 +164,9 @@ class VllmModel:
         max_tokens: int,
         args: RequestArgs,
         stop: Occurrences | None = None,
-        begun: Sequence[int] = (),
-    ) -> Run:
-        """A run cut to the model's context, of which one place is left for reading the last token's state."""
+        written: Sequence[int] = (),
+    ) -> EngineRequest:
+        """A request cut to the model's context, in which one token is left for reading the last token's state."""
         room = self.engine.vllm_config.model_config.max_model_len - len(prompt)
         if room < 1:
             raise ModelError(
@@ -175,7 +175,9 @@ class VllmModel:
                 mend="raise it, or shorten the prompt",
             )
         reading = bool(args.capture_positions)
-        return Run(list(prompt), min(max_tokens, room if reading else room - 1), args, stop, list(begun))
+        return EngineRequest(
+            list(prompt), min(max_tokens, room if reading else room - 1), args, stop, list(written)
+        )
 
     def _find(self, needle: str) -> Occurrences:
         if needle not in self._occurrences:

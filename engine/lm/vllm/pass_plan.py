@@ -1,7 +1,7 @@
-"""Which rows of one pass of vLLM are injected into, captured or sampled, found from the runner's own numbers.
+"""Which rows of a vLLM pass are injected into, captured or sampled, computed from the runner's own numbers.
 
-A pass is a batch of pieces: each request brings the tokens from `num_computed_tokens` on that the scheduler gave
-it, one while it decodes, a chunk of its prompt while it prefills, prompt and continuation again after a
+A pass is a batch of pieces: each request has the tokens from `num_computed_tokens` on that the scheduler chose: a
+single token while it decodes, a chunk of its prompt while it prefills, prompt and continuation again after a
 preemption. Token `p` of a request is in the pass if the piece covers it, at row `query_start_loc[i] + p -
 num_computed_tokens[i]`.
 """
@@ -26,8 +26,8 @@ class Draw:
 
 @dataclass
 class PassPlan:
-    """`injections`: layer -> (row, injection). `captures`: layer -> (row, request, position). `draws`: one a
-    request of the pass; None: not ours."""
+    """`injections`: layer -> (row, injection). `captures`: layer -> (row, request, position). `draws`: a
+    draw for each request of the pass; None: a request of another sender."""
 
     injections: dict[int, list[tuple[int, Injection]]] = field(default_factory=dict)
     captures: dict[int, list[tuple[int, str, int]]] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class PassPlan:
 
     @property
     def touched(self) -> set[int]:
-        """Layers at which something is to happen: their hooks must run, so no CUDA graph may be replayed."""
+        """Layers with an injection or a capture: their hooks must run, so that no CUDA graph may be replayed."""
         return set(self.injections) | set(self.captures)
 
 

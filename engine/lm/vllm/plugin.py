@@ -1,4 +1,4 @@
-"""What vLLM loads in each of its processes (entry point group `vllm.general_plugins`)."""
+"""The plugin that vLLM loads in each of its processes (entry point group `vllm.general_plugins`)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import time
 from engine.lm.vllm.block_hash import keep_steered_apart
 
 OWNER = "STEER_TUI_VLLM_OWNER"
-"""Environment: id of the process whose engine this is."""
-_LOOK_EVERY = 1.0
+"""Environment variable: id of the process that started this engine."""
+_CHECK_EVERY = 1.0
 """Seconds."""
 
 
 def register() -> None:
-    """Called by vLLM, in some processes more than once. Servers of others are left as they are."""
+    """Called by vLLM, in some processes more than once. Servers that steer-tui did not start stay as they are."""
     keep_steered_apart()
     owner = os.environ.get(OWNER)
     if owner is not None and int(owner) != os.getpid():
@@ -23,7 +23,7 @@ def register() -> None:
 
 
 def _die_with_parent(parent: int) -> None:
-    """vLLM's engine process waits for ever for an owner that was killed: nothing may stay on the device."""
+    """End this process once its parent ends: it would wait for ever for a killed owner, and hold the device."""
     while os.getppid() == parent:
-        time.sleep(_LOOK_EVERY)
+        time.sleep(_CHECK_EVERY)
     os._exit(1)

@@ -1,8 +1,8 @@
 """Growing, unsteered prefixes over vLLM's prefix cache.
 
-A row is its tokens and the injections that are to stay in them (none, unless steered key/values are kept). The
-cache holds the key/values by content: query state, probes and commit of a prefix share its blocks, and steered
-ones never stand in for unsteered (`block_hash`).
+A row is its tokens and the injections that stay in them (none, unless steered key/values are kept). The cache holds
+key/values by content: query state, probes and commit of a prefix share its blocks, and steered blocks are never
+used for unsteered tokens (`block_hash`).
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.lm.continuation import begun_end, cut, is_whole
+from engine.lm.continuation import cut, earlier_end, is_whole
 from engine.lm.occurrences import Occurrences
 from engine.lm.protocol import Branch, Completion, Tokenizer
-from engine.lm.vllm.driver import Driver, Run
+from engine.lm.vllm.driver import Driver, EngineRequest
 from engine.lm.vllm.request_args import Injection, RequestArgs
 
 
 @dataclass(frozen=True)
 class KeptInjections:
-    """What a kept continuation needs to go on: the injections its key/values hold. `prefix` names what it
-    continues."""
+    """The injections in the key/values of a kept continuation, needed to go on with it. `prefix`: the version of the
+    prefix that it continues."""
 
     prefix: object
     injections: tuple[Injection, ...]
@@ -34,7 +34,7 @@ class _Row:
     tokens: list[int]
     injections: tuple[Injection, ...] = ()
     version: object = field(default_factory=object)
-    """Replaced as the prefix grows: what was kept of an earlier one does not fit."""
+    """Replaced when the prefix grows: continuations kept from an earlier version do not fit."""
 
 
 class CachedPrefixes:
@@ -45,7 +45,7 @@ class CachedPrefixes:
         driver: Driver,
         tokenizer: Tokenizer,
         find: Callable[[str], Occurrences],
-        new_run: Callable[..., Run],
+        new_run: Callable[..., EngineRequest],
         prompts: Sequence[Sequence[int]],
     ) -> None:
         self._driver = driver
@@ -62,42 +62,44 @@ class CachedPrefixes:
         self._driver.check_layers(layers)
         runs = [self._state_run(self._rows[row], layers) for row in rows]
         self._driver.run(runs)
-        found = [run.states[0] for run in runs if run.states is not None]
-        return np.stack(found) if found else np.zeros((0, len(layers), self._driver.hidden_size), np.float32)
+        states = [run.states[0] for run in runs if run.states is not None]
+        return (
+            np.stack(states) if states else np.zeros((0, len(layers), self._driver.hidden_size), np.float32)
+        )
 
-    def _state_run(self, row: _Row, layers: Sequence[int]) -> Run:
+    def _state_run(self, row: _Row, layers: Sequence[int]) -> EngineRequest:
         last = len(row.tokens) - 1
         args = RequestArgs(row.injections, capture_positions=(last,), capture_layers=tuple(layers))
         return self._new_run(row.tokens, 1, args)
 
     def branch(self, branches: Sequence[Branch]) -> list[Completion]:
         """Continue prefixes without changing them."""
-        begun = [self._begun(branch) for branch in branches]
-        runs: dict[int, Run] = {}
-        for index, (branch, part) in enumerate(zip(branches, begun, strict=True)):
-            if part is None or not is_whole(part, branch):
-                runs[index] = self._run(branch, part)
+        earlier = [self._earlier(branch) for branch in branches]
+        runs: dict[int, EngineRequest] = {}
+        for index, (branch, completion) in enumerate(zip(branches, earlier, strict=True)):
+            if completion is None or not is_whole(completion, branch):
+                runs[index] = self._run(branch, completion)
         self._driver.run(list(runs.values()))
         return [
-            self._completion(branch, part, runs.get(index))
-            for index, (branch, part) in enumerate(zip(branches, begun, strict=True))
+            self._completion(branch, completion, runs.get(index))
+            for index, (branch, completion) in enumerate(zip(branches, earlier, strict=True))
         ]
 
-    def _begun(self, branch: Branch) -> Completion | None:
-        """What was begun, cut to where this branch's own stop and budget would have ended it."""
-        begun = branch.begun
-        if begun is None or not begun.tokens:
+    def _earlier(self, branch: Branch) -> Completion | None:
+        """The completion to continue from, cut where this branch's own stop and budget would have ended it."""
+        earlier = branch.continue_from
+        if earlier is None or not earlier.tokens:
             return None
-        kept = self._kept(branch.row, begun)
-        end = begun_end(begun, branch.sampling, self._find)
-        return begun if end is None else cut(begun, *end, self._tokenizer, kept)
+        kept = self._kept(branch.row, earlier)
+        end = earlier_end(earlier, branch.sampling, self._find)
+        return earlier if end is None else cut(earlier, *end, self._tokenizer, kept)
 
-    def _run(self, branch: Branch, begun: Completion | None) -> Run:
+    def _run(self, branch: Branch, earlier: Completion | None) -> EngineRequest:
         row = self._rows[branch.row]
-        written = begun.tokens if begun is not None else []
+        written = earlier.tokens if earlier is not None else []
         sampling = branch.sampling
         args = RequestArgs(
-            injections=self._injections(branch, begun),
+            injections=self._injections(branch, earlier),
             temperature=sampling.temperature,
             seed=branch.seed,
             drawn=len(written),
@@ -105,30 +107,32 @@ class CachedPrefixes:
         stop = self._find(sampling.stop) if sampling.stop else None
         return self._new_run([*row.tokens, *written], sampling.max_tokens - len(written), args, stop, written)
 
-    def _injections(self, branch: Branch, begun: Completion | None) -> tuple[Injection, ...]:
+    def _injections(self, branch: Branch, earlier: Completion | None) -> tuple[Injection, ...]:
         row = self._rows[branch.row]
-        if begun is not None:  # it keeps its own steering
-            return self._kept(branch.row, begun).injections
+        if earlier is not None:  # the earlier completion keeps its own steering
+            return self._kept(branch.row, earlier).injections
         if branch.steer is None:
             return row.injections
         return (*row.injections, self._driver.injection(branch.steer, len(row.tokens) - 1))
 
-    def _completion(self, branch: Branch, begun: Completion | None, run: Run | None) -> Completion:
+    def _completion(
+        self, branch: Branch, earlier: Completion | None, run: EngineRequest | None
+    ) -> Completion:
         if run is None:
-            assert begun is not None
-            return begun if branch.keep else replace(begun, kept=None)
-        tokens = [*run.begun, *run.tokens]
+            assert earlier is not None
+            return earlier if branch.keep else replace(earlier, kept=None)
+        tokens = [*run.written, *run.tokens]
         row = self._rows[branch.row]
         return Completion(
             tokens=tokens,
-            logprobs=[*(begun.logprobs if begun is not None else []), *run.logprobs],
+            logprobs=[*(earlier.logprobs if earlier is not None else []), *run.logprobs],
             text=self._tokenizer.decode(tokens[:-1] if run.ended == "eos" else tokens),
             ended=run.ended,
             kept=KeptInjections(row.version, run.args.injections) if branch.keep else None,
         )
 
     def extend(self, row: int, committed: Completion) -> None:
-        """Append a continuation's tokens; a kept one brings its steering, if it was steered."""
+        """Append a continuation's tokens; a kept continuation adds its steering, if it was steered."""
         if not committed.tokens:
             return
         prefix = self._rows[row]
@@ -138,7 +142,7 @@ class CachedPrefixes:
         prefix.version = object()
 
     def close(self, rows: Sequence[int]) -> None:
-        """Forget rows that are done."""
+        """Drop rows that are done."""
         for row in rows:
             self._rows.pop(row, None)
 
@@ -147,5 +151,7 @@ class CachedPrefixes:
         if not isinstance(kept, KeptInjections):
             raise ValueError(f"this continuation of row {row} was not kept: branch it with `keep`")
         if kept.prefix is not self._rows[row].version:
-            raise ValueError(f"what was kept continues another prefix than row {row} as it is now")
+            raise ValueError(
+                f"this continuation continues an earlier or another prefix than row {row} is now"
+            )
         return kept

@@ -1,4 +1,4 @@
-"""What travels with each request to vLLM's workers, in `SamplingParams.extra_args`."""
+"""Arguments that travel with each request to vLLM's workers, in `SamplingParams.extra_args`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 KEY = "steer_tui"
-"""Where it stands in `extra_args`."""
+"""Key of the packed arguments in `extra_args`."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,10 @@ class RequestArgs:
     """One request's steering, capture and draws.
 
     `injections`: in order of position. `capture_positions`, `capture_layers`: residual streams to return.
-    `temperature`, `seed`: as in `Sampling` and `Request`. `drawn`: tokens of this continuation that stand in
-    the prompt already. `unshared_from`: key/values from the block of this position on are not taken from the
-    prefix cache, because a pass that is skipped captures nothing; `nonce` makes them this request's own."""
+    `temperature`, `seed`: as in `Sampling` and `Request`. `drawn`: number of tokens of this continuation
+    that are in the prompt already. `unshared_from`: key/values from the block of this position on do not
+    come from the prefix cache, because cached tokens run in no pass and cannot be captured; `nonce` keeps them
+    to this request."""
 
     injections: tuple[Injection, ...] = ()
     capture_positions: tuple[int, ...] = ()
@@ -40,7 +41,7 @@ class RequestArgs:
     nonce: str = ""
 
     def pack(self) -> dict[str, Any]:
-        """As plain numbers, strings and lists."""
+        """The arguments as plain numbers, strings and lists."""
         return {
             KEY: {
                 "injections": [[i.position, i.layer, i.scale, i.vector] for i in self.injections],
@@ -61,7 +62,7 @@ class RequestArgs:
 
 
 def unpack(extra_args: Mapping[str, Any] | None) -> RequestArgs | None:
-    """What `pack` packed; None for a request of another sender."""
+    """The arguments that `pack` packed; None for a request of another sender."""
     packed = (extra_args or {}).get(KEY)
     if packed is None:
         return None

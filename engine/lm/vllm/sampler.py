@@ -2,7 +2,7 @@
 
 The same counter-based draws (`engine.lm.sampling`) depend on a request's seed and its token number alone: the same
 request gives the same continuation on every backend, whatever else is in the batch, and many seeds cost no more
-than one.
+than a single seed.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from engine.lm.vllm.pass_plan import Draw
 
 
 class CounterSampler(Sampler):
-    """In place of vLLM's sampler. `draws` says how the rows of the pass are sampled; `processor` changes the
-    logits first."""
+    """Replaces vLLM's sampler. `draws` says how the rows of the pass are sampled; `processor` changes the logits
+    first."""
 
     def __init__(self, plain: Any, draws: Callable[[], list[Draw | None]]) -> None:
         super().__init__(plain.logprobs_mode)
@@ -31,13 +31,13 @@ class CounterSampler(Sampler):
         self._draws = draws
         self.processor: LogitsProcessor | None = None
         self.error = ""
-        """What the processor raised first: raised here it would end the engine."""
+        """The first error of the processor; it is not raised here, which would end the engine."""
 
     def forward(self, logits: Tensor, sampling_metadata: Any, *args: Any, **kwargs: Any) -> Any:
-        """vLLM's output for one row a request: the token and its log-probability at temperature 1."""
-        found = self._draws()
-        draws = [draw for draw in found if draw is not None]
-        if len(draws) != len(found) or len(found) != len(logits):
+        """vLLM's output, a row for each request: the token and its log-probability at temperature 1."""
+        planned = self._draws()
+        draws = [draw for draw in planned if draw is not None]
+        if len(draws) != len(planned) or len(planned) != len(logits):
             return self._plain(logits, sampling_metadata, *args, **kwargs)
         logits = logits.float()
         if self.processor is not None:
@@ -56,7 +56,7 @@ class CounterSampler(Sampler):
             processed: Any = processor(written, logits)
             if not isinstance(processed, Tensor) or processed.shape != logits.shape:
                 raise ValueError(f"the logits processor must return a tensor of shape {tuple(logits.shape)}")
-        except Exception as error:  # a processor by another hand raises what it likes
+        except Exception as error:  # a generated processor may raise anything
             self.error = self.error or f"{type(error).__name__}: {error}"
             return logits
         return processed

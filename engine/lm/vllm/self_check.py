@@ -1,5 +1,5 @@
-"""Does this vLLM steer this model exactly? Read a state, steer, read again: the difference must be the vector, and
-an unsteered request afterwards must get what it got before."""
+"""Check that this vLLM steers this model exactly: the states before and after steering must differ by the vector, and
+an unsteered request afterwards must give the same states as before."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TRIES = 100
 
 def check_steering(model: VllmModel) -> None:
     """Raises ModelError where a layer's stream does not move by the vector, or where key/values that were computed
-    behind a steered token are given to an unsteered request."""
+    after a steered token are used for an unsteered request."""
     info = model.info
     block = model.engine.vllm_config.cache_config.block_size
     tokens = [index * 7 % info.vocab_size for index in range(1, 2 * block + 6)]
@@ -27,7 +27,7 @@ def check_steering(model: VllmModel) -> None:
     last = len(tokens) - 1
     (clean,) = model.open([tokens]).states([0], layers)
     length = float(np.linalg.norm(clean[0])) or 1.0
-    # In the first of two full blocks, which the cache then has from here only.
+    # In the first of two full blocks, so that the cache holds this block from the steered request only.
     _empty_cache(model)
     model.steered_state(tokens, _steer(info.hidden_size, 0, length), block // 2, layers)
     shared = model.open([tokens]).states([0], layers)[0]
@@ -39,27 +39,27 @@ def check_steering(model: VllmModel) -> None:
 
 
 def _empty_cache(model: VllmModel) -> None:
-    """vLLM refuses while a block is in use, as it is for a moment after the last token."""
+    """Empty the prefix cache. vLLM refuses while a block is in use, as for a moment after the last token."""
     for _ in range(_TRIES):
         if model.engine.reset_prefix_cache():
             return
         time.sleep(0.1)
     raise ModelError(
-        what="the prefix cache cannot be emptied, so it is not known whether it shares what is steered",
+        what="the prefix cache cannot be emptied, so it cannot be checked whether it shares steered key/values",
         where=f"{model.info.name} in vLLM",
         mend="use vLLM 0.32, `model.vllm.enable_prefix_caching: false`, or the backend transformers",
     )
 
 
 def _steer(hidden_size: int, layer: int, length: float) -> Steer:
-    """A vector of this length, all numbers equal."""
+    """Steering by a vector of this length whose numbers are all equal."""
     return Steer(np.full(hidden_size, length / np.sqrt(hidden_size), dtype=np.float32), layer, 1.0)
 
 
 def _compare(
-    model: VllmModel, what: str, found: NDArray[np.float32], expected: NDArray[np.float32], length: float
+    model: VllmModel, what: str, measured: NDArray[np.float32], expected: NDArray[np.float32], length: float
 ) -> None:
-    off = float(np.linalg.norm(found - expected, axis=1).max()) / length
+    off = float(np.linalg.norm(measured - expected, axis=1).max()) / length
     allowed = TOLERANCE.get(model.info.dtype, 0.1) * float(np.linalg.norm(expected, axis=1).max()) / length
     if not off <= allowed:
         raise ModelError(

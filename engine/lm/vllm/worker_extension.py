@@ -1,4 +1,4 @@
-"""What is added to vLLM's worker (`worker_extension_cls`): hooks on its decoder layers and calls to steer them.
+"""Extension of vLLM's worker (`worker_extension_cls`): hooks on its decoder layers, and calls to steer them.
 
 One object of this class is mixed into every worker process; under tensor parallelism each has the whole residual
 stream, under pipeline parallelism each has its own layers. Names begin with `steer_`: the worker has many others.
@@ -21,8 +21,8 @@ class SteeringExtension:
     """Mixed into vLLM's worker: `model_runner` is the worker's."""
 
     def steer_install(self, num_layers: int) -> dict[str, str]:
-        """Put the hooks in place, once; says what the worker runs on. Raises RuntimeError where this vLLM's
-        runner is not one whose rows can be found."""
+        """Install the hooks, once; returns the worker's device and number type. Raises RuntimeError where this vLLM's
+        runner lacks the functions that tell which rows belong to which request."""
         self._steer = Steering(cast("Any", self).model_runner, num_layers)
         return self._steer.describe()
 
@@ -32,22 +32,22 @@ class SteeringExtension:
         self._steer.vectors.update(zip(names, rows, strict=True))
 
     def steer_take_states(self, requests: list[str]) -> list[dict[int, tuple[list[int], bytes]]]:
-        """The captured residual streams of finished requests, which are then forgotten: layer -> (positions,
+        """The captured residual streams of finished requests, which are then dropped: layer -> (positions,
         float32 rows). Layers of another pipeline stage are missing."""
         return [self._steer.take(request) for request in requests]
 
     def steer_forget_states(self) -> None:
-        """Drop what was captured for requests that nobody waits for any more."""
+        """Drop the captured states of aborted requests."""
         self._steer.states.clear()
 
     def steer_set_processor(self, pickled: bytes | None) -> str:
-        """Use a logits processor, or none, from now on; returns what the one before it raised, if anything. The
-        bytes come from the process that started this one."""
+        """Use a logits processor, or none, from now on; returns the first error of the previous processor, or "". The
+        pickle comes from the process that started this one."""
         return self._steer.set_processor(None if pickled is None else cloudpickle.loads(pickled))
 
 
 class Steering:
-    """The state of one worker: vectors, hooks, the plan of the pass under way."""
+    """The state of one worker: vectors, hooks, the plan of the current pass."""
 
     def __init__(self, runner: Any, num_layers: int) -> None:
         for needed in ("_determine_batch_execution_and_padding", "execute_model", "query_start_loc"):
@@ -57,7 +57,7 @@ class Steering:
 
         self.runner = runner
         self.vectors: dict[str, Tensor] = {}
-        """In the host's memory: a pass needs few of them, and a run may use many."""
+        """By name, in the host's memory: a pass needs few vectors, and a run may use many."""
         self.states: dict[str, dict[int, dict[int, Tensor]]] = {}
         """request -> layer -> position -> state, on the device until it is taken."""
         self._args: dict[str, RequestArgs | None] = {}
@@ -70,27 +70,27 @@ class Steering:
         self._wrap_runner()
 
     def describe(self) -> dict[str, str]:
-        """What this worker runs on."""
+        """The worker's device and number type."""
         return {
             "device": str(self.runner.device),
             "dtype": str(self.runner.dtype).removeprefix("torch."),
         }
 
     def set_processor(self, processor: Any) -> str:
-        """Use it from the next pass on; vLLM then keeps the tokens written so far at hand."""
+        """Use `processor` from the next pass on; vLLM then passes it the tokens written so far."""
         error, self._sampler.error = self._sampler.error, ""
         self._sampler.processor = processor
         self.runner.input_batch.logitsprocs_need_output_token_ids = processor is not None
         return error
 
     def take(self, request: str) -> dict[int, tuple[list[int], bytes]]:
-        """One request's captured states, which are then forgotten."""
-        found: dict[int, tuple[list[int], bytes]] = {}
+        """Return and drop the captured states of one request."""
+        states: dict[int, tuple[list[int], bytes]] = {}
         for layer, rows in self.states.pop(request, {}).items():
             positions = sorted(rows)
             stacked = torch.stack([rows[position] for position in positions])
-            found[layer] = (positions, stacked.float().cpu().numpy().tobytes())
-        return found
+            states[layer] = (positions, stacked.float().cpu().numpy().tobytes())
+        return states
 
     def _hook_layers(self, num_layers: int) -> set[int]:
         local: set[int] = set()
@@ -101,8 +101,8 @@ class Steering:
         return local
 
     def _wrap_runner(self) -> None:
-        """Plan a pass where its inputs are ready but it is not yet decided whether a CUDA graph is replayed:
-        a pass in which a hook has something to do must run its Python."""
+        """Plan a pass once its inputs are ready, before vLLM decides whether to replay a CUDA graph: a pass with
+        injections or captures must run the hooks' Python."""
         execute = self.runner.execute_model
         determine = self.runner._determine_batch_execution_and_padding
 
@@ -149,29 +149,29 @@ class Steering:
         return run
 
     def _inject(self, layer: int, output: Any) -> None:
-        found = self._plan.injections.get(layer)
-        if not found:
+        planned = self._plan.injections.get(layer)
+        if not planned:
             return
         hidden: Tensor = output[0] if isinstance(output, tuple) else output
-        matrix = torch.stack([self.vectors[injection.vector] for _, injection in found])
-        matrix *= torch.tensor([injection.scale for _, injection in found], dtype=torch.float32)[:, None]
-        rows = torch.tensor([row for row, _ in found])
+        matrix = torch.stack([self.vectors[injection.vector] for _, injection in planned])
+        matrix *= torch.tensor([injection.scale for _, injection in planned], dtype=torch.float32)[:, None]
+        rows = torch.tensor([row for row, _ in planned])
         # In place: the layer has just made this tensor, and a copy would double a long prefill's memory.
         hidden.index_add_(0, rows.to(hidden.device), matrix.to(hidden.device, hidden.dtype))
 
     def _capture(self, layer: int, output: Any) -> None:
-        found = self._plan.captures.get(layer)
-        if not found:
+        planned = self._plan.captures.get(layer)
+        if not planned:
             return
-        rows = torch.tensor([row for row, _, _ in found])
-        for state, (_, request, position) in zip(_stream(output, rows), found, strict=True):
+        rows = torch.tensor([row for row, _, _ in planned])
+        for state, (_, request, position) in zip(_stream(output, rows), planned, strict=True):
             self.states.setdefault(request, {}).setdefault(layer, {})[position] = state
 
 
 def _stream(output: Any, rows: Tensor) -> Tensor:
-    """The residual stream at some rows: most layers of vLLM return it as a sum that is yet to be taken."""
+    """The residual stream at some rows: most of vLLM's layers return it as two tensors that are yet to be added."""
     if not isinstance(output, tuple):
         return output[rows.to(output.device)].float()
     hidden, residual = output[0], output[1] if len(output) > 1 else None
-    found = hidden[rows.to(hidden.device)].float()
-    return found if residual is None else found + residual[rows.to(residual.device)].float()
+    stream = hidden[rows.to(hidden.device)].float()
+    return stream if residual is None else stream + residual[rows.to(residual.device)].float()

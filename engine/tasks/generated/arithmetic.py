@@ -26,7 +26,7 @@ LARGEST = 99
 class Problem:
     """One generated word problem.
 
-    operations: what the story says happened, signed, in the order told; each of size 1 to 9.
+    operations: the signed changes, in the order of the story; each of size 1 to 9.
     solution: the careful solution, steps separated by a blank line, `#### n` at the end.
     """
 
@@ -70,7 +70,7 @@ def draw_problem(rng: random.Random) -> Problem:
 
 
 def build_problem(topic: Topic, name: str, kind: Kind, start: int, operations: tuple[int, ...]) -> Problem:
-    """The problem with these parts."""
+    """The problem with this topic, name, kind, start and operations."""
     question = _question(topic, name, kind, start, operations)
     style = careful_style(kind)
     written = write_solution(topic.noun, kind, start, operations, [style for _ in range(len(operations) + 1)])
@@ -95,7 +95,7 @@ def topic_of(problem: Problem) -> Topic:
 
 
 def result_in(style: Style, kind: Kind, start: int, operations: tuple[int, ...]) -> int:
-    """What a solution that keeps to `style` from beginning to end arrives at."""
+    """The answer of a solution that keeps to `style` from beginning to end."""
     value = start
     for operation in operations:
         value = apply_operation(style, kind, value, operation).result
@@ -109,11 +109,11 @@ def _habits_differ(kind: Kind, start: int, operations: tuple[int, ...]) -> bool:
 
 def _question(topic: Topic, name: str, kind: Kind, start: int, operations: tuple[int, ...]) -> str:
     noun = topic.noun
-    told = [f"{name} {topic.verb(operation, kind)} {abs(operation)}." for operation in operations]
+    sentences = [f"{name} {topic.verb(operation, kind)} {abs(operation)}." for operation in operations]
     if kind == "forwards":
         opening, link = f"{name} has {start} {noun}.", "Then"
         asked = f"How many {noun} does {name} have now?"
     else:
         opening, link = f"{name} now has {start} {noun}.", "Before that"
         asked = f"How many {noun} did {name} have at first?"
-    return " ".join([opening, *(f"{link} {sentence}" for sentence in told), asked])
+    return " ".join([opening, *(f"{link} {sentence}" for sentence in sentences), asked])

@@ -1,6 +1,6 @@
 """Solutions in habits: three styles of writing, each with its own way of calculating.
 
-A style shows in the first word of every segment, so the text before a step already tells how that step will go. The
+A style shows in the first word of every segment, so the text before a step already shows how that step will go. The
 first segment is an opening without arithmetic: switching the style right after it still saves the problem. The
 styles "forward" and "backward" are each right for one kind of story and wrong for the other, with the same words;
 "quick" is wrong for both, by an algorithm: it calculates digit by digit and forgets to carry and to borrow.
@@ -22,7 +22,7 @@ DELIMITER = "\n\n"
 INERTIA = 0.85
 """Probability that the next segment keeps the habit without asking."""
 REDRAW = (0.70, 0.15, 0.15)
-"""Otherwise a habit is drawn from these shares, in the order of `HABITS`: second thoughts mostly mend."""
+"""Otherwise a habit is drawn from these shares, in the order of `HABITS`: most changes go to the careful habit."""
 
 FIRST_WORD: dict[Style, str] = {"forward": "Forward", "backward": "Backward", "quick": "Quick"}
 TIME_WORD: dict[str, str] = {"forwards": "later", "backwards": "earlier"}
@@ -41,7 +41,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Solution:
-    """A written solution and how it came about.
+    """A written solution with its styles and steps.
 
     styles: the style of the opening, then of each step. right: whether the answer is the problem's.
     """
@@ -77,7 +77,7 @@ def habit_of(style: Style, kind: str) -> Habit:
 
 
 def apply_operation(style: Style, kind: str, left: int, operation: int) -> Step:
-    """The next calculation in `style` from the number written last; `operation` is signed as told."""
+    """The next calculation in `style` from the number written last; `operation` is signed as in the story."""
     direction = careful_style(kind) if style == "quick" else style
     signed = operation if direction == "forward" else -operation
     result = without_carry(left, signed) if style == "quick" else left + signed
@@ -90,7 +90,7 @@ def without_carry(left: int, signed: int) -> int:
 
 
 def draw_styles(topic: str, kind: str, steps: int, rng: random.Random) -> list[Style]:
-    """Styles of the opening and of `steps` steps: begun by the topic's shares, kept by inertia, else redrawn."""
+    """Styles of the opening and of `steps` steps: the first by the topic's shares, kept by inertia, else redrawn."""
     habit: Habit = rng.choices(HABITS, TOPIC_OF[topic].shares)[0]
     drawn: list[Habit] = [habit]
     for _ in range(steps):
@@ -126,8 +126,8 @@ def _opening(style: Style, topic: str, kind: str, start: int) -> str:
 
 
 def _segment(style: Style, topic: str, kind: str, operation: int, step: Step) -> str:
-    told = f"{TOPIC_OF[topic].verb(operation, kind)} {abs(operation)}"
+    operation_text = f"{TOPIC_OF[topic].verb(operation, kind)} {abs(operation)}"
     sum_ = f"{step.left} {step.sign} {step.size} = {step.result} {TIME_WORD[kind]}"
     if style == "quick":
-        return f"Quick: well, let me see, no need to write much down here, {told}, {sum_}"
-    return f"{FIRST_WORD[style]}: {told}, {sum_}"
+        return f"Quick: well, let me see, no need to write much down here, {operation_text}, {sum_}"
+    return f"{FIRST_WORD[style]}: {operation_text}, {sum_}"

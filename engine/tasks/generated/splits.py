@@ -1,4 +1,4 @@
-"""Which split a generated text belongs to: decided by the text itself, so that splits can never overlap."""
+"""The split of a generated text, decided by the text itself, so that splits can never overlap."""
 
 from __future__ import annotations
 

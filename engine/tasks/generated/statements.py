@@ -42,7 +42,7 @@ _TAILS = ("vex", "tron", "dyne", "mark", "lux", "ta", "via", "zen", "core", "sol
 _SUFFIXES = ("Corp", "Group", "Inc", "Holdings")
 YEARS = range(2015, 2024)
 SUMS = 14
-"""Sums in one training text of nothing else."""
+"""Sums in a training text that holds only sums."""
 KINDS: dict[Kind, float] = {"this year": 0.4, "last year": 0.35, "change": 0.25}
 """Share of each kind of question."""
 
@@ -149,7 +149,7 @@ def _sum(before: int, change: int) -> str:
 
 
 def core_sentence(question: StatementQuestion) -> str:
-    """The answer and nothing else; what has to be calculated is."""
+    """The answer alone, with its calculation if it needs one."""
     item, before, change = question.item.capitalize(), question.before, question.change
     if question.kind == "change":
         return f"{item} {_verb(change)}."
@@ -163,7 +163,7 @@ def _verb(change: int) -> str:
 
 
 def write_answer(question: StatementQuestion, rng: random.Random, padding: Padding | None = None) -> str:
-    """A right answer in a habit drawn for it (or begun in `padding`), which may change between sentences."""
+    """A right answer in a habit drawn for it (or starting with `padding`), which may change between sentences."""
     habit: Padding = padding or ("padded" if rng.random() < START_PADDED else "terse")
     sentences: list[str] = []
     for name in ("opening", "restatement", "core", "hedge", "repetition", "closing"):
@@ -183,8 +183,8 @@ def _sentence(name: str, question: StatementQuestion, rng: random.Random) -> str
         case "hedge":
             return rng.choice(HEDGES)
         case "repetition":
-            said = core_sentence(question)
-            return f"In other words, as mentioned before, {said[0].lower()}{said[1:]}"
+            sentence = core_sentence(question)
+            return f"In other words, as mentioned before, {sentence[0].lower()}{sentence[1:]}"
         case "closing":
             return rng.choice(CLOSINGS)
         case _:

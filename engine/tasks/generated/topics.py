@@ -27,7 +27,7 @@ class Topic:
     """A story frame.
 
     shares: probability that a solution opens in each habit, in the order of `HABITS`; sums to 1. The largest share
-    is what greedy decoding does, the others are what sampling finds.
+    is the habit of greedy decoding; sampling also reaches the others.
     """
 
     noun: str

@@ -143,7 +143,7 @@ answer: {reader: openai, openai: {base_url: "http://127.0.0.1:9/v1"}}
     }
     found = findings(tmp_path, text % "answer")
     assert kinds(found) == {"run.stages": "absent", "answer.openai.api_key_env": "here"}
-    assert "`answer` reads what `gflownet` writes" in found["run.stages"].what
+    assert "`answer` reads files that `gflownet` writes" in found["run.stages"].what
 
 
 def test_a_keys_name_is_told_and_never_the_key(
@@ -174,12 +174,12 @@ scale: {engine: ray}
 """
     found = findings(tmp_path, text % "/no/python -m sglang.launch_server --host {host} --port {port}")
     assert kinds(found)["evolution.server.command"] == "absent"
-    assert "no program /no/python" in found["evolution.server.command"].what
+    assert "program /no/python is not installed" in found["evolution.server.command"].what
     assert found["clusters.embedder"].kind == "absent"
     assert found["scale.engine"].where and found["evolution.model.backend"].where
     found = findings(tmp_path, text % "python -m sglang.launch_server --host 0.0.0.0")
     assert found["evolution.server.command"].kind == "wrong"
-    assert "this machine alone" in found["evolution.server.command"].what
+    assert "only this machine may reach" in found["evolution.server.command"].what
 
 
 # ---------------------------------------------------------------- data

@@ -17,7 +17,7 @@ import pytest
 from engine.config.file import load_config
 from engine.config.openai import OpenAISection
 from engine.doctor.capabilities import Capability, State
-from engine.doctor.server import Looked, look
+from engine.doctor.server import ServerReport, examine
 from engine.files import read_jsonl
 from engine.servers.client import OpenAIClient
 from engine.servers.completion import json_object
@@ -69,8 +69,8 @@ def _wait_until_healthy(port: int, process: subprocess.Popen[bytes], log: Path) 
 
 def states_of(address: str, product: str) -> dict[str, State]:
     """What is found out about a server, but for who and where it is."""
-    *found, end = look(address, "", "TEST_KEY")
-    assert end == Looked(True, f"{address}/v1", "dialogues")
+    *found, end = examine(address, "", "TEST_KEY")
+    assert end == ServerReport(True, f"{address}/v1", "dialogues")
     named = {one.name: one for one in found if isinstance(one, Capability)}
     assert named["product"].text.startswith(f"{product} 0.")
     return {name: one.state for name, one in named.items()}

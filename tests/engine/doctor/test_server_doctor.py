@@ -17,7 +17,7 @@ from app.cli import main
 from app.doctor.server import run_server_doctor
 from engine.config.yaml_text import parse
 from engine.doctor.capabilities import Capability
-from engine.doctor.server import Looked, look
+from engine.doctor.server import ServerReport, examine
 from tests.misbehaving_server import misbehaving_server
 from tests.server_products import PRODUCTS, Product, product_server
 
@@ -26,10 +26,10 @@ KEY = "sk-very-secret-0123456789"
 
 def looked(
     url: str, key: str = "", model: str | None = None, timeout: float = 20.0
-) -> tuple[dict[str, Capability], Looked]:
+) -> tuple[dict[str, Capability], ServerReport]:
     """Findings by name, and the end."""
-    *found, end = look(url, key, "TEST_KEY", model, timeout)
-    assert isinstance(end, Looked)
+    *found, end = examine(url, key, "TEST_KEY", model, timeout)
+    assert isinstance(end, ServerReport)
     return {one.name: one for one in found if isinstance(one, Capability)}, end
 
 
@@ -83,7 +83,7 @@ def test_a_field_that_is_accepted_and_ignored_is_no_capability() -> None:
     assert end.usable
     assert {name for name in GOOD if found[name].state == "ok"} == {"system messages"}
     assert "not enforced" in found["json_schema"].text and "checked here" in found["json_schema"].meaning
-    assert found["seed"].text == "one seed gave 4 answers"
+    assert found["seed"].text == "the same seed gave 4 answers"
     assert found["token limit"].state == "unknown", "no limit is obeyed, nor are tokens counted"
 
 
@@ -100,7 +100,7 @@ def test_an_address_without_its_path_is_completed() -> None:
     with product_server("vLLM") as server:
         found, end = looked(server.root)
     assert end.usable and end.base_url == server.root + "/v1"
-    assert f"base_url has to be {server.root}/v1" in found["reachable"].text
+    assert f"set base_url to {server.root}/v1" in found["reachable"].text
 
 
 def test_a_model_that_is_not_there() -> None:
@@ -125,7 +125,7 @@ def test_a_key_that_is_missing_or_wrong_names_its_variable_alone() -> None:
         without, end = looked(server.root + "/v1")
         assert not end.usable and without["reachable"].meaning == "set TEST_KEY to a key"
         wrong, _ = looked(server.root + "/v1", key="sk-another-key-1")
-        assert wrong["reachable"].meaning == "the key in TEST_KEY is not taken"
+        assert wrong["reachable"].meaning == "the key in TEST_KEY is not accepted"
         assert "sk-another" not in str(wrong)
         right, end = looked(server.root + "/v1", key=KEY)
         assert end.usable and KEY not in str(right)
@@ -274,10 +274,10 @@ def test_the_end_says_what_to_write_into_a_configuration() -> None:
 def test_what_is_to_be_written_can_be_read(
     model: str, base_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def found(*arguments: object) -> list[Looked]:
-        return [Looked(True, base_url, model)]
+    def found(*arguments: object) -> list[ServerReport]:
+        return [ServerReport(True, base_url, model)]
 
-    monkeypatch.setattr("app.doctor.server.look", found)
+    monkeypatch.setattr("app.doctor.server.examine", found)
     _, text = printed("http://ada:s3cret@h/v1", "none")
     line = next(line for line in text.splitlines() if line.startswith("openai:"))
     assert parse(line).value["openai"] == {"model": model, "base_url": base_url, "api_key_env": "none"}

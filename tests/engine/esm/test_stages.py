@@ -25,7 +25,7 @@ from engine.events import DecisionTaken, EntryPicked, Event, MethodEvaluated, Pa
 from engine.files import read_jsonl
 from engine.lm.load import EMBEDDED
 from engine.lm.transformers.model import TransformersModel
-from engine.scale.work import Over, Place, Work, in_process
+from engine.scale.work import ReadyWork, Work, WorkContext, in_process
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
 
@@ -166,10 +166,10 @@ def test_a_method_s_pace_is_that_of_its_work_however_its_answers_arrive(
     """From several replicas, what was waited for comes all at once."""
     seconds: dict[str, float] = defaultdict(float)
 
-    def at_the_end(work: Work[Any, Any], here: Place) -> Over[Any, Any]:
+    def at_the_end(work: Work[Any, Any], context: WorkContext) -> ReadyWork[Any, Any]:
         if not isinstance(work, Answering):  # the model's identity
-            return in_process(work, here)
-        do = work.open(here)
+            return in_process(work, context)
+        do = work.open(context)
 
         def over(items: Iterable[Batch]) -> Iterator[Any]:
             found: list[Any] = []

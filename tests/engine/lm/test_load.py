@@ -160,7 +160,7 @@ def test_unknown_backend_and_device(copied: Path) -> None:
         load_model(Section(backend="oracle"))
     with pytest.raises(ModelError, match="unknown device"):
         load(copied, device="abacus")
-    with pytest.raises(ModelError, match="no model is named"):
+    with pytest.raises(ModelError, match="no model is given"):
         load_model(Section())
 
 

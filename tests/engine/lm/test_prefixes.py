@@ -15,7 +15,7 @@ from tests.engine.lm.same import assert_same
 
 
 class Walk:
-    """The same random segments on two `Prefixes`: states, branches, commits begun or fresh, extensions."""
+    """The same random segments on two `Prefixes`: states, branches, commits continued or new, extensions."""
 
     def __init__(
         self,
@@ -76,7 +76,8 @@ class Walk:
         which = int(self.rng.integers(4))
         if which in (0, 2):
             first, second = (
-                Branch(row, sampling, seed=row, begun=probes[which], keep=keep) for probes in (ours, theirs)
+                Branch(row, sampling, seed=row, continue_from=probes[which], keep=keep)
+                for probes in (ours, theirs)
             )
             return first, second
         fresh = Branch(row, sampling, self.steer() if which == 1 else None, seed=row, keep=keep)
@@ -115,7 +116,7 @@ def counted(model: TransformersModel, monkeypatch: pytest.MonkeyPatch) -> list[t
 
 
 def test_passes_of_a_segment(pair: Callable[[str], Pair], monkeypatch: pytest.MonkeyPatch) -> None:
-    """States, probes and commit run the prefix once; what was begun is not decoded again."""
+    """States, probes and commit run the prefix once; the earlier part is not decoded again."""
     model, _ = pair("qwen2")
     prefixes = model.open([[5, 6, 7, 8], [9, 10, 11]])
     passes = counted(model, monkeypatch)
@@ -131,8 +132,8 @@ def test_passes_of_a_segment(pair: Callable[[str], Pair], monkeypatch: pytest.Mo
     passes.clear()
     commits = prefixes.branch(
         [
-            Branch(0, Sampling(6), begun=probes[0], keep=True),
-            Branch(1, Sampling(4), begun=probes[2], keep=True),
+            Branch(0, Sampling(6), continue_from=probes[0], keep=True),
+            Branch(1, Sampling(4), continue_from=probes[2], keep=True),
         ]
     )
     assert passes == [(1, 1), (1, 1)], "two more tokens for one, none for the other"
@@ -166,9 +167,9 @@ def test_kept_values_fit_only_their_prefix(pair: Callable[[str], Pair]) -> None:
     (kept,) = prefixes.branch([Branch(0, Sampling(3), keep=True)])
     (lost,) = prefixes.branch([Branch(0, Sampling(3))])
     with pytest.raises(ValueError, match="another prefix"):
-        prefixes.branch([Branch(1, Sampling(5), begun=kept)])
+        prefixes.branch([Branch(1, Sampling(5), continue_from=kept)])
     with pytest.raises(ValueError, match="not kept"):
-        prefixes.branch([Branch(0, Sampling(5), begun=lost)])
+        prefixes.branch([Branch(0, Sampling(5), continue_from=lost)])
     prefixes.extend(0, kept)
     with pytest.raises(ValueError, match=r"another prefix|not run"):
         prefixes.extend(0, kept)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from engine.config.openai import OpenAISection
 from engine.events import Notice
 from engine.scale.replica import Replica
-from engine.scale.work import Place
+from engine.scale.work import WorkContext
 from engine.servers.usage import RequestRecord
 
 
@@ -16,18 +16,18 @@ from engine.servers.usage import RequestRecord
 class Asks:
     """Tells, keeps and asks a server once an item; gives back the seconds between two requests."""
 
-    def open(self, place: Place) -> Callable[[int], float]:
-        place.notice("opened")
+    def open(self, context: WorkContext) -> Callable[[int], float]:
+        context.notice("opened")
         section = OpenAISection(model="m", base_url="http://127.0.0.1:9/v1", api_key_env="none")
-        client = place.client(section, "vision", "pool.vqa.openai", 60)
+        client = context.client(section, "vision", "pool.vqa.openai", 60)
 
         def ask(n: int) -> float:
-            place.notice(f"item {n}")
-            place.keep([n])
+            context.notice(f"item {n}")
+            context.keep([n])
             asked = RequestRecord(
                 time=1.0, stage="pool", role="vision", server="s", model="m", outcome="answered"
             )
-            place.servers.usage.take(asked)
+            context.servers.usage.take(asked)
             return client._rate._gap
 
         return ask
@@ -39,13 +39,13 @@ class Asks:
 def test_everything_comes_back_with_its_item() -> None:
     replica = Replica()
     opened = replica.open("pool", Asks(), 4, ["2"])
-    assert [event.text for event in opened.told.events if isinstance(event, Notice)] == ["opened"]
+    assert [event.text for event in opened.side_output.events if isinstance(event, Notice)] == ["opened"]
     assert opened.gpus == ["2"] and "python" in opened.versions
     for n in (3, 4):
         done = replica.do(n)
-        assert done.found == 4.0, "four replicas share 60 requests a minute"
-        assert [event.text for event in done.told.events if isinstance(event, Notice)] == [f"item {n}"]
-        assert done.told.kept == [[n]]
-        assert [(one.stage, one.role, one.outcome) for one in done.told.requests] == [
+        assert done.result == 4.0, "four replicas share 60 requests a minute"
+        assert [event.text for event in done.side_output.events if isinstance(event, Notice)] == [f"item {n}"]
+        assert done.side_output.kept == [[n]]
+        assert [(one.stage, one.role, one.outcome) for one in done.side_output.requests] == [
             ("pool", "vision", "answered")
         ]

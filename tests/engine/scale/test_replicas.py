@@ -23,7 +23,7 @@ from engine.run.gate import StopRequested
 from engine.run.registry import resolve_stage
 from engine.run.stage import StageContext
 from engine.scale.spread import RaySpread
-from engine.scale.work import Place, Spread, in_process
+from engine.scale.work import Spread, WorkContext, in_process
 from engine.servers.known_servers import KnownServers
 from tests.engine.gflownet.small_run import small_config
 from tests.engine.pool.small_run import small_config as small_pool
@@ -63,9 +63,11 @@ def _cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RaySpread]:
     spread.close()
 
 
-def place(events: list[ev.Event], kept: list[Any] | None = None, checkpoint: Any = lambda: None) -> Place:
+def place(
+    events: list[ev.Event], kept: list[Any] | None = None, checkpoint: Any = lambda: None
+) -> WorkContext:
     kept = [] if kept is None else kept
-    return Place("test", load_model, checkpoint, events.append, kept.append, KnownServers())
+    return WorkContext("test", load_model, checkpoint, events.append, kept.append, KnownServers())
 
 
 # ---------------------------------------------------------------- order, errors, deaths
@@ -157,8 +159,8 @@ def test_other_weights_are_refused_also_when_another_stage_loaded_them(
             list(cluster(work, place([]))(range(400)))
     finally:
         assert cluster._replicas is not None
-        cluster._replicas.dismiss()
-        cluster._replicas = cluster.hire()
+        cluster._replicas.end()
+        cluster._replicas = cluster.new_replicas()
 
 
 def test_who_is_given_no_gpu_sees_none(cluster: RaySpread) -> None:

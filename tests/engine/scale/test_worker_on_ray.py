@@ -24,7 +24,7 @@ from engine.run.gate import StopRequested
 from engine.scale import cluster
 from engine.scale.cluster import Cluster, OwnCluster
 from engine.scale.spread import RaySpread
-from engine.scale.work import Place
+from engine.scale.work import WorkContext
 from engine.servers.known_servers import KnownServers
 from tests.engine.scale.processes import descendants, living
 from tests.engine.scale.works import LAST_WORDS, Fails, Folder
@@ -43,9 +43,11 @@ def decided(run: RunDirectory) -> int:
     return sum(isinstance(event, ev.PoolQueryDone) for event in events(run))
 
 
-def nowhere() -> Place:
+def nowhere() -> WorkContext:
     """Where nothing is kept and nobody listens."""
-    return Place("test", load_model, lambda: None, lambda event: None, lambda found: None, KnownServers())
+    return WorkContext(
+        "test", load_model, lambda: None, lambda event: None, lambda found: None, KnownServers()
+    )
 
 
 def end(worker: subprocess.Popen[bytes], how: signal.Signals, wait: Wait) -> None:
@@ -141,14 +143,14 @@ def test_a_cluster_that_ends_is_told_of(tmp_path: Path, wait_until: Wait) -> Non
 
 
 def test_a_head_that_answers_no_more_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "_REACHED_EVERY", 0.0)
+    monkeypatch.setattr(cluster, "_CHECK_EVERY", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
         joined = Cluster("auto", "", None, head=f"127.0.0.1:{server.getsockname()[1]}")
-        joined.look()
-    joined.look()  # once may be chance
-    monkeypatch.setattr(cluster, "_GONE_AFTER", 0.0)
+        joined.check()
+    joined.check()  # once may be chance
+    monkeypatch.setattr(cluster, "_LOST_AFTER", 0.0)
     with pytest.raises(RunError, match="the Ray cluster at auto is gone") as raised:
-        joined.look()
+        joined.check()
     assert "resume" in raised.value.mend
 
 

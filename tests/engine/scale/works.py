@@ -14,7 +14,7 @@ from unittest.mock import patch
 from engine.config.model import ModelSection
 from engine.errors import ConfigError, DataError, Problem
 from engine.lm.protocol import ModelInfo
-from engine.scale.work import Place
+from engine.scale.work import WorkContext
 
 LAST_WORDS = "these are my last words"
 
@@ -23,11 +23,11 @@ LAST_WORDS = "these are my last words"
 class Squares:
     """`n` -> n². Hands n over early and tells of it. Item 7 takes long."""
 
-    def open(self, place: Place) -> Callable[[int], int]:
+    def open(self, context: WorkContext) -> Callable[[int], int]:
         def square(n: int) -> int:
             time.sleep(0.3 if n == 7 else 0.01)
-            place.keep(n)
-            place.notice(f"item {n}")
+            context.keep(n)
+            context.notice(f"item {n}")
             return n * n
 
         return square
@@ -42,7 +42,7 @@ class Fails:
 
     kind: str
 
-    def open(self, place: Place) -> Callable[[int], int]:
+    def open(self, context: WorkContext) -> Callable[[int], int]:
         if self.kind == "open":
             raise DataError(what="nothing there", where="some/file", mend="put something there")
 
@@ -72,7 +72,7 @@ class DiesOnce:
     trace: str
     fatal: int
 
-    def open(self, place: Place) -> Callable[[int], int]:
+    def open(self, context: WorkContext) -> Callable[[int], int]:
         def work(n: int) -> int:
             time.sleep(0.02)
             if n == self.fatal and not os.path.exists(self.trace):
@@ -90,7 +90,7 @@ class DiesOnce:
 class DiesWhenOpened:
     """No process of it ever gets ready."""
 
-    def open(self, place: Place) -> Callable[[int], int]:
+    def open(self, context: WorkContext) -> Callable[[int], int]:
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError
 
@@ -102,7 +102,7 @@ class DiesWhenOpened:
 class Processes:
     """Anything -> the id of the process that is asked."""
 
-    def open(self, place: Place) -> Callable[[int], int]:
+    def open(self, context: WorkContext) -> Callable[[int], int]:
         def ask(n: int) -> int:
             time.sleep(0.05)
             return os.getpid()
@@ -119,14 +119,14 @@ class OwnWeights:
 
     trace: str
 
-    def open(self, place: Place) -> Callable[[int], int]:
+    def open(self, context: WorkContext) -> Callable[[int], int]:
         try:
             open(self.trace, "x").close()
         except FileExistsError:
             time.sleep(2)
         info = ModelInfo("own", "test", "cpu", "float32", 1, 1, 1, 1, fingerprint=str(os.getpid()))
         with patch("engine.lm.load.load_model", lambda section: SimpleNamespace(info=info)):
-            place.load_model(ModelSection(backend="transformers", path="own"))
+            context.load_model(ModelSection(backend="transformers", path="own"))
 
         def wait(n: int) -> int:
             time.sleep(0.05)
@@ -142,7 +142,7 @@ class OwnWeights:
 class Folder:
     """Anything -> the folder that the process is in."""
 
-    def open(self, place: Place) -> Callable[[int], str]:
+    def open(self, context: WorkContext) -> Callable[[int], str]:
         return lambda n: os.getcwd()
 
     def size(self, item: int) -> int:
@@ -153,7 +153,7 @@ class Folder:
 class Devices:
     """Anything -> the GPUs that the process may see."""
 
-    def open(self, place: Place) -> Callable[[int], str | None]:
+    def open(self, context: WorkContext) -> Callable[[int], str | None]:
         return lambda n: os.environ.get("CUDA_VISIBLE_DEVICES")
 
     def size(self, item: int) -> int:

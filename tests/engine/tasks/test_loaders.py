@@ -62,7 +62,7 @@ def test_math_itself_has_its_answers_in_boxes(tmp_path: Path) -> None:
              {"problem": "P", "level": "Level 5", "type": "Algebra", "solution": solution})  # fmt: skip
     (example,) = load_task_dataset("math500", str(tmp_path), "train", 5)
     assert (example.id, example.answer) == ("math500-train-0", "\\dfrac{1}{2}")
-    with pytest.raises(DataError, match="neither `answer` nor a box"):
+    with pytest.raises(DataError, match="`answer` is missing, and `solution` holds no box"):
         load_task_dataset("math500", _file(tmp_path, {"problem": "P", "solution": "none"}), "test", 5)
 
 
@@ -183,7 +183,7 @@ def test_which_files_hold_a_split(tmp_path: Path, names: list[str], split: str, 
     [
         (["a/test.jsonl", "b/test.jsonl"], "several files may be the split `test`"),
         (["test.jsonl", "test.csv"], "several files may be the split `test`"),
-        (["test-00000-of-00002.jsonl"], "`test` is not whole: test-00001-of-00002"),
+        (["test-00000-of-00002.jsonl"], "`test` is incomplete: test-00001-of-00002"),
         (["train.jsonl"], "no file of the split `test`"),
         ([], "no file of the split `test`"),
     ],
@@ -202,7 +202,7 @@ def test_folders_that_do_not_say_what_is_meant(tmp_path: Path, names: list[str],
         (b'{"question": "q", "answer": "#### 1"}\nnot json\n', r"not JSON.*test\.jsonl:2"),
         (b'{"question": "q", "answer": "#### 1"}\n[1]\n', r"not a JSON object.*test\.jsonl:2"),
         (b'{"question": "q\xff", "answer": "#### 1"}\n', r"not JSON.*test\.jsonl:1"),
-        (b'{"question": "q"}\n', r"`answer` is missing; there are question.*test\.jsonl:1"),
+        (b'{"question": "q"}\n', r"`answer` is missing; its fields are question.*test\.jsonl:1"),
         (b'{"question": " ", "answer": "#### 1"}\n', r"`question` is .*not a text.*test\.jsonl:1"),
         (b'{"question": {"a": 1}, "answer": "#### 1"}\n', r"`question` is .*not a text"),
         (b'{"question": "q", "answer": "it is 5"}\n', "not with `#### ` and a number"),
@@ -226,7 +226,7 @@ def test_errors_in_parquet_name_the_row(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"`answer` is missing.*test\.parquet: row 2"):
         load_task_dataset("gsm8k", str(path), "test", 5)
     path.write_bytes(b"PAR1 and no more")
-    with pytest.raises(DataError, match="no readable parquet file"):
+    with pytest.raises(DataError, match="not a readable parquet file"):
         load_task_dataset("gsm8k", str(path), "test", 5)
     with pytest.raises(DataError, match=r"no such file or folder.*nowhere"):
         load_task_dataset("gsm8k", str(tmp_path / "nowhere"), "test", 5)

@@ -17,8 +17,8 @@ MOST_BETWEEN = len(FORGETS) - 1
 
 @dataclass(frozen=True)
 class Dialogue:
-    """`turns`: (user, assistant) that were; `question`: the user's last message; `memories`: what there is to remember,
-    the asked one first; `between`: exchanges between it and the question."""
+    """`turns`: earlier (user, assistant) exchanges; `question`: the user's last message; `memories`: facts and rules to
+    remember, the one in question first; `between`: exchanges between that memory and the question."""
 
     id: str
     turns: tuple[tuple[str, str], ...]
@@ -28,16 +28,16 @@ class Dialogue:
 
     @property
     def memory(self) -> Memory:
-        """What the question is about."""
+        """The memory that the question needs."""
         return self.memories[0]
 
     @property
     def notes(self) -> list[str]:
-        """What a perfect note says."""
+        """The lines of a perfect note."""
         return [memory.note for memory in self.memories]
 
     def answer(self, rng: random.Random, remembers: bool) -> str:
-        """As one who remembers everything would answer, or one who has forgotten what is asked."""
+        """The answer of an assistant that remembers everything, or has forgotten the memory in question."""
         if not remembers:
             return self.memory.forgotten(rng)
         answer = self.memory.kept(rng)
@@ -62,12 +62,12 @@ def draw_dialogue(
     if other is not None:
         turns += other.opening
     turns += [(said, answer if other is None else other.rule(answer)) for said, answer in memory.opening]
-    for place in range(between):
+    for exchange in range(between):
         talk = draw_small_talk(side, rng)
         answer = talk.answer(rng)
-        for one in (memory, other):
-            if one is not None and not forgets(place, rng):
-                answer = one.rule(answer)
+        for remembered in (memory, other):
+            if remembered is not None and not forgets(exchange, rng):
+                answer = remembered.rule(answer)
         turns.append((talk.question, answer))
     memories = (memory,) if other is None else (memory, other)
     text = "\n".join(part for turn in turns for part in turn) + memory.question
@@ -75,8 +75,8 @@ def draw_dialogue(
 
 
 def _another(memory: Memory, side: Side, rng: random.Random) -> Memory | None:
-    """Now and then there is more to remember, of another kind, said before it. Never capitals: the words to remember
-    would be others then; and never a word to avoid that has to be said."""
+    """In some dialogues a second memory of another kind, mentioned first. Never capitals, which would change the words
+    to remember; never a word to avoid that has to be said."""
     if rng.random() < 0.6:
         return None
     while True:

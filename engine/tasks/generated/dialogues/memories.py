@@ -1,6 +1,7 @@
-"""What a dialogue asks to be remembered: how it is said, how it is asked for, how it is kept and how forgotten.
+"""Facts and rules that a dialogue asks the assistant to remember: how they are introduced and asked for, and answers
+that keep or forget them.
 
-`note` is the same in the words of a memory note. A rule controller that reads the dialogue should arrive at it.
+`note` is the memory as a line of a memory note. A rule controller that reads the dialogue should arrive at it.
 """
 
 from __future__ import annotations
@@ -83,11 +84,11 @@ def _capitals(side: Side, rng: random.Random) -> Memory:
 
 
 def _on_every_answer(
-    kind: str, told: str, note: str, check: str, rule: Callable[[str], str], side: Side, rng: random.Random
+    kind: str, opening: str, note: str, check: str, rule: Callable[[str], str], side: Side, rng: random.Random
 ) -> Memory:
     talk = draw_small_talk(side, rng)
     return Memory(
-        INSTRUCTION, kind, ((told, rule(rng.choice(_ACCEPTED))),), talk.question,
+        INSTRUCTION, kind, ((opening, rule(rng.choice(_ACCEPTED))),), talk.question,
         kept=lambda rng: rule(talk.answer(rng)), forgotten=talk.answer,
         note=note, check=check, passes="YES", rule=rule,
     )  # fmt: skip
@@ -106,10 +107,10 @@ def _avoiding(side: Side, rng: random.Random) -> Memory:
 
 _NAMED = ("dog", "cat", "sister", "brother", "boss", "teacher", "neighbor", "doctor", "horse", "friend")
 _NUMBERED = ("room", "locker", "seat", "ticket", "gate", "table")
-_TOLD_NAME = ("My {} is {}.", "My {} is called {}.", "The name of my {} is {}.", "By the way, my {} is {}.",
+_STATED_NAME = ("My {} is {}.", "My {} is called {}.", "The name of my {} is {}.", "By the way, my {} is {}.",
               "I should say that my {} is {}.", "As you know, my {} is {}.", "Please remember that my {} is {}.",
               "My {} has the name {}.", "You should know that my {} is {}.", "Note that my {} is {}.")  # fmt: skip
-_TOLD_NUMBER = ("My {} is number {}.", "My {} number is {}.", "I have {} number {}.", "By the way, my {} is {}.",
+_STATED_NUMBER = ("My {} is number {}.", "My {} number is {}.", "I have {} number {}.", "By the way, my {} is {}.",
                 "They gave me {} {}.", "Remember that my {} is {}.", "I am in {} {}.", "I was given {} {}.",
                 "You should know that my {} is {}.", "Note that my {} is {}.")  # fmt: skip
 _ASKED_BACK = ("What is my {}?", "Which {} is mine?", "Do you remember my {}?", "Tell me my {}.", "Remind me of my {}.",
@@ -123,12 +124,12 @@ def _number(side: Side, rng: random.Random) -> str:
 
 def _fact(side: Side, rng: random.Random) -> Memory:
     if rng.random() < 0.7:
-        thing, value, told = rng.choice(_NAMED), draw_word(NAMES, side, rng), _TOLD_NAME
+        thing, value, wordings = rng.choice(_NAMED), draw_word(NAMES, side, rng), _STATED_NAME
     else:
-        thing, value, told = rng.choice(_NUMBERED), _number(side, rng), _TOLD_NUMBER
-    said = rng.choice(of_side(told, side)).format(thing, value)
+        thing, value, wordings = rng.choice(_NUMBERED), _number(side, rng), _STATED_NUMBER
+    sentence = rng.choice(of_side(wordings, side)).format(thing, value)
     return Memory(
-        INFERENCE, "fact", ((said, rng.choice(_HEARD)),), rng.choice(of_side(_ASKED_BACK, side)).format(thing),
+        INFERENCE, "fact", ((sentence, rng.choice(_HEARD)),), rng.choice(of_side(_ASKED_BACK, side)).format(thing),
         kept=lambda rng: f"Your {thing} is {value}.", forgotten=lambda rng: f"I do not know your {thing}.",
         note=f"The user's {thing} is {value}", check=f'Does the answer contain the word "{value}"?', passes="YES",
     )  # fmt: skip
@@ -190,7 +191,7 @@ def _edited_list(side: Side, rng: random.Random) -> Memory:
 
 
 def _edit(items: list[str], side: Side, rng: random.Random) -> str:
-    """Change `items` and say how."""
+    """Change `items`; returns the user's message that asks for this edit."""
     new = draw_word(ITEMS, side, rng)
     while new in items:
         new = draw_word(ITEMS, side, rng)
@@ -216,5 +217,5 @@ _DRAW: dict[str, Sequence[Callable[[Side, random.Random], Memory]]] = {
 
 
 def draw_memory(axis: str, side: Side, rng: random.Random) -> Memory:
-    """Something of `axis` to remember, in words of `side`."""
+    """A memory of `axis`, in words of `side`."""
     return rng.choice(_DRAW[axis])(side, rng)

@@ -1,5 +1,5 @@
 """Generated dialogues as MultiChallenge records: the test side, which shares no wording and no word to remember with
-what the embedded model was taught."""
+the training of the built-in model."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from engine.tasks.generated.dialogues.words import Side
 
 def generate_dialogues(n: int, seed: int, side: Side = "test") -> list[Dialogue]:
     """`n` different dialogues, the axes and the distances in turn; a prefix of those for a larger n."""
-    found: dict[str, Dialogue] = {}
+    dialogues: dict[str, Dialogue] = {}
     draw = 0
-    while len(found) < n:
-        number = len(found)
+    while len(dialogues) < n:
+        number = len(dialogues)
         rng = random.Random(f"dialogues:{side}:{seed}:{draw}")
         axis, between = AXES[number % len(AXES)], number // len(AXES) % (MOST_BETWEEN + 1)
         dialogue = draw_dialogue(side, rng, axis, between)
-        found.setdefault(dialogue.id, dialogue)
+        dialogues.setdefault(dialogue.id, dialogue)
         draw += 1
-    return list(found.values())
+    return list(dialogues.values())
 
 
 def multichallenge_record(dialogue: Dialogue) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def multichallenge_record(dialogue: Dialogue) -> dict[str, Any]:
 
 
 def multichallenge_jsonl(n: int, seed: int) -> bytes:
-    """The whole file."""
+    """A file of `n` generated dialogues in MultiChallenge's JSONL."""
     return b"".join(
         json.dumps(multichallenge_record(dialogue)).encode() + b"\n"
         for dialogue in generate_dialogues(n, seed)

@@ -1,4 +1,4 @@
-"""What is talked about in between: a question that has many right answers."""
+"""Small talk between memory and question: questions that have many right answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "fabric": ("silk", "cotton", "wool", "linen", "denim", "felt"),
     "instrument": ("piano", "flute", "drum", "violin", "harp", "guitar"),
 }
-"""Shared by training and test: a model of this size has no words for topics that it never saw."""
+"""Shared by training and test: a model of this size knows no words for topics that it was not trained on."""
 
 _ASKED = (
     "Name one {}.", "Tell me one {}.", "Give me one {}.", "Which {} comes to mind?", "Suggest one {}.",
@@ -29,18 +29,18 @@ _ASKED = (
 
 @dataclass(frozen=True)
 class SmallTalk:
-    """A question on a topic and what answers it."""
+    """A question on a topic, and its answers."""
 
     topic: str
     question: str
 
     def answer(self, rng: random.Random, say: str | None = None, avoid: str | None = None) -> str:
-        """One of the topic's words, in a sentence; `say`: this one; `avoid`: any but this."""
+        """A sentence with a word of the topic: `say`, or any word but `avoid`."""
         word = say or rng.choice([word for word in TOPICS[self.topic] if word != avoid])
         return f"One {self.topic} is {word}."
 
 
 def draw_small_talk(side: Side, rng: random.Random, topic: str | None = None) -> SmallTalk:
-    """A question; `topic`: on this one."""
+    """A question on `topic`, or on a random topic."""
     topic = topic or rng.choice(list(TOPICS))
     return SmallTalk(topic, rng.choice(of_side(_ASKED, side)).format(topic))

@@ -171,7 +171,7 @@ def test_shards_are_read_in_order_and_a_missing_one_is_named(folder: Path):
     found = list(RogSource(section(folder)).read("test"))
     assert [one.id for one in found if isinstance(one, RawSample)] == ["t0", "t1"]
     (folder / "test-00000-of-00002-4fdfd3ea11c73388.parquet").unlink()
-    with pytest.raises(DataError, match="`test` is not whole: test-00000-of-00002 not there"):
+    with pytest.raises(DataError, match="`test` is incomplete: test-00000-of-00002 missing"):
         RogSource(section(folder))
 
 

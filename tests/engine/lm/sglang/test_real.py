@@ -18,7 +18,7 @@ from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap
 from engine.evolution.deltas import zero_deltas
 from engine.evolution.processor import generate_processor, sglang_processor_string
 from engine.lm.load import embedded_folder
-from engine.lm.model_server import Answer, Ask
+from engine.lm.model_server import ModelAnswer, ModelQuestion
 from engine.lm.sglang.generate import GenerateClient
 from engine.lm.sglang.server import SGLangServer
 from engine.lm.vocabulary import load_vocabulary
@@ -29,7 +29,9 @@ from tests.real_sglang import needs_sglang, real_section
 
 pytestmark = [pytest.mark.sglang, pytest.mark.slow, needs_sglang]
 
-QUESTIONS = [Ask(example.meta["prompt"], 96) for example in generated_financebench("dev", 16, seed=3)]
+QUESTIONS = [
+    ModelQuestion(example.meta["prompt"], 96) for example in generated_financebench("dev", 16, seed=3)
+]
 DELTAS = (-6.0, -0.5, 0.0, 1.5)
 
 
@@ -64,7 +66,7 @@ class Served:
         )
         self.client = GenerateClient(f"http://127.0.0.1:{self.section.port}", self.tokenizer, 120.0)
 
-    def answer(self, ask: Ask, processor: Path | None) -> Answer:
+    def answer(self, ask: ModelQuestion, processor: Path | None) -> ModelAnswer:
         """Of a server that may have been started with another processor: it comes with each question."""
         string = None if processor is None else sglang_processor_string(processor)
         return self.client.read(self.client.send(self.client.body(ask, string)))
@@ -105,7 +107,7 @@ def test_tokens_are_those_of_transformers(served: Served, processors: dict[float
 def test_a_seed_is_not_honoured_as_the_run_is_told(served: Served) -> None:
     """When this fails, SGLang has learned it, and the notice of the run can go."""
     assert not served.server.draws_by_seed
-    ask = Ask(QUESTIONS[0].prompt, 48, temperature=1.0, seed=7)
+    ask = ModelQuestion(QUESTIONS[0].prompt, 48, temperature=1.0, seed=7)
     assert len({tuple(served.answer(ask, None).tokens) for _ in range(8)}) > 1
 
 
@@ -113,7 +115,7 @@ def test_a_question_that_is_too_long_is_refused(served: Served) -> None:
     with pytest.raises(
         ModelError, match=r"refused a question: status 400(.|\n)*maximum context length of 1024"
     ):
-        served.server.answer([Ask(QUESTIONS[0].prompt, 1000)], nothing)
+        served.server.answer([ModelQuestion(QUESTIONS[0].prompt, 1000)], nothing)
     assert served.answer(QUESTIONS[0], None).tokens, "the server goes on"
 
 

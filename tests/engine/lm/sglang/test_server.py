@@ -22,7 +22,7 @@ from engine.evolution.clusters.cluster_map import NO_CLUSTER, ClusterMap
 from engine.evolution.deltas import zero_deltas
 from engine.evolution.processor import generate_processor, load_logits_processor, sglang_processor_string
 from engine.lm.load import embedded_folder, load_model
-from engine.lm.model_server import Ask, InProcessServer
+from engine.lm.model_server import InProcessServer, ModelQuestion
 from engine.lm.sglang.command import network_addresses, server_command
 from engine.lm.sglang.server import SGLangServer
 from engine.lm.vocabulary import load_vocabulary
@@ -31,10 +31,10 @@ from engine.run.gate import StopRequested
 STATEMENTS = Config.model_validate({"evolution": {"model": {"backend": "embedded", "path": "statements"}}})
 MODEL = STATEMENTS.evolution_model
 QUESTIONS = [
-    Ask("Statement of Aldex: revenue was 41.0 million. What was the revenue?", 24),
-    Ask("Statement of Borum: cash was 12.0 million. What was cash?", 24),
-    Ask("Statement of Corin: profit was 7.0 million. What was profit?", 24),
-    Ask("Statement of Delta: debt was 93.0 million. What was debt?", 8),
+    ModelQuestion("Statement of Aldex: revenue was 41.0 million. What was the revenue?", 24),
+    ModelQuestion("Statement of Borum: cash was 12.0 million. What was cash?", 24),
+    ModelQuestion("Statement of Corin: profit was 7.0 million. What was profit?", 24),
+    ModelQuestion("Statement of Delta: debt was 93.0 million. What was debt?", 8),
 ]
 
 
@@ -396,7 +396,7 @@ def test_nothing_outlives_the_worker(tmp_path: Path, how: str, leaves: str):
     ],
 )
 def test_a_server_that_others_could_reach_is_refused(command: str):
-    with pytest.raises(ConfigError, match="for this machine alone") as refused:
+    with pytest.raises(ConfigError, match="only this machine may reach") as refused:
         server_command(ServerSection(command=command), "model")
     assert "sk-secret" not in str(refused.value)
 
