@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.errors import SteerError
 from engine.events import EvolutionBegan, IterationBegan, IterationFinished
+from engine.evolution import layout
 from engine.evolution.answers import BASELINE, MINIBATCH, VALIDATION
 from engine.evolution.deltas import Deltas, write_deltas
 from engine.evolution.history import Iteration, write_history
@@ -98,9 +99,9 @@ class _Loop:
         self._write_best(self.setup.initial if best is None else best.deltas)
 
     def _write_best(self, deltas: Deltas) -> None:
-        layout = self.setup.layout
-        write_deltas(layout.deltas_best, deltas)
-        write_atomic(layout.processor_best, processor_source(self.setup.clusters, deltas))
+        run_dir = self.context.run_dir
+        write_deltas(layout.deltas_best(run_dir), deltas)
+        write_atomic(layout.processor_best(run_dir), processor_source(self.setup.clusters, deltas))
 
     def _baseline(self) -> None:
         """The validation set without any processor: what the iterations are seen beside."""
@@ -117,7 +118,7 @@ class _Loop:
         deltas = self.history.next_deltas(setup.initial)
         examples = [example.id for example in setup.questions.minibatch(number)]
         self.context.emit(IterationBegan(iteration=number, deltas=deltas, examples=examples))
-        write_deltas(setup.layout.deltas_current, deltas)
+        write_deltas(layout.deltas_current(self.context.run_dir), deltas)
         self.asking.serve(deltas)
         answers = self.asking.ask(number, MINIBATCH)
         found = self.asking.scored(number, MINIBATCH)
@@ -157,11 +158,11 @@ class _Loop:
         return score, is_best
 
     def _finish(self, number: int) -> None:
-        layout, history = self.setup.layout, self.history
-        write_history(layout.history, history)
+        history, run_dir = self.history, self.context.run_dir
+        write_history(layout.history(run_dir), history)
         png, svg = draw(history)
-        write_atomic(layout.plot, png)
-        write_atomic(layout.plot.with_suffix(".svg"), svg)
+        write_atomic(layout.plot(run_dir), png)
+        write_atomic(layout.plot(run_dir).with_suffix(".svg"), svg)
         best, usage = history.best, history.usage
         self.context.emit(
             IterationFinished(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from engine.events import ServerChanged
+from engine.evolution import layout
 from engine.evolution.judges.judge import Judge, NumericJudge
-from engine.evolution.layout import EvolutionLayout
 from engine.evolution.processor import load_logits_processor, sglang_processor_string
 from engine.evolution.reflectors.reflector import Reflector
 from engine.evolution.reflectors.statistical_reflector import StatisticalReflector
@@ -48,7 +48,7 @@ def make_server(context: StageContext) -> ModelServer:
     section = config.evolution.server
     if section.kind == "in_process":
         return InProcessServer(lambda: context.load_model(config.evolution_model), load_logits_processor)
-    log = EvolutionLayout(context.run_dir).server_log
+    log = layout.server_log(context.run_dir)
     model, _ = model_path(config.evolution_model)
     tokenizer = load_vocabulary(config.evolution_model).tokenizer
 

@@ -6,6 +6,7 @@ Measured on the test set, which decided nothing before: the best is the luckiest
 from __future__ import annotations
 
 from engine.events import without_envelope
+from engine.evolution import layout
 from engine.evolution.answers import TEST, TEST_PLAIN
 from engine.evolution.comparison import compare
 from engine.evolution.setup import Setup
@@ -16,13 +17,13 @@ from engine.run.stage import StageResult
 
 def write_report(setup: Setup, asking: Asking, reason: str) -> StageResult:
     """Asks the test set and writes `tables/test.csv`."""
-    layout, history, config = setup.layout, setup.history, setup.context.config
+    run_dir, history, config = setup.context.run_dir, setup.history, setup.context.config
     best = history.best
     assert best is not None, "the first iteration is always validated"
     plain, evolved = (0, TEST_PLAIN), (best.iteration, TEST)
     for key, deltas in ((plain, None), (evolved, best.deltas)):
         if not asking.complete(*key):
-            asking.serve(deltas, layout.processor_best)
+            asking.serve(deltas, layout.processor_best(run_dir))
         asking.ask(*key)
         asking.scored(*key)
     rows = compare(
@@ -32,7 +33,7 @@ def write_report(setup: Setup, asking: Asking, reason: str) -> StageResult:
         config.evolution.SHORTNESS_SCALE,
         config.run.seed,
     )
-    write_atomic(layout.comparison, csv_text([without_envelope(row) for row in rows]))
+    write_atomic(layout.comparison(run_dir), csv_text([without_envelope(row) for row in rows]))
     for row in rows:
         setup.context.emit(row)
     baseline, _, steered = rows
@@ -51,8 +52,9 @@ def write_report(setup: Setup, asking: Asking, reason: str) -> StageResult:
         "spent_tokens": usage.tokens,
         "spent_cost": round(usage.cost, 6),
     }
-    files = [
+    written = [
         layout.deltas_best, layout.processor_best, layout.deltas_current, layout.processor, layout.history,
-        layout.answers, layout.plot, layout.plot.with_suffix(".svg"), layout.comparison,
+        layout.answers, layout.plot, lambda run: layout.plot(run).with_suffix(".svg"), layout.comparison,
     ]  # fmt: skip
-    return StageResult(summary, [layout.relative(path) for path in files if path.is_file()])
+    files = [file(run_dir) for file in written]
+    return StageResult(summary, [str(path.relative_to(run_dir)) for path in files if path.is_file()])

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from engine.errors import DataError
+from engine.evolution import layout
 from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION, KeptAnswers
 from engine.evolution.clusters.cluster_map import ABOUT_FILE, IDS_FILE, ClusterMap, load_cluster_map
 from engine.evolution.clusters.descriptions import Descriptions, read_descriptions
@@ -16,7 +17,6 @@ from engine.evolution.deltas import Deltas, read_deltas, zero_deltas
 from engine.evolution.from_config import make_judge, make_reflector, make_server
 from engine.evolution.history import History, read_history, write_history
 from engine.evolution.judges.judge import Judge
-from engine.evolution.layout import EvolutionLayout
 from engine.evolution.minibatch import Questions, split_questions
 from engine.evolution.questions import load_questions
 from engine.evolution.reflectors.reflector import Reflector
@@ -32,7 +32,6 @@ class Setup:
     """Everything a loop needs."""
 
     context: StageContext
-    layout: EvolutionLayout
     clusters: ClusterMap
     descriptions: Descriptions
     vocabulary: Vocabulary
@@ -47,18 +46,16 @@ class Setup:
     @classmethod
     def prepare(cls, context: StageContext) -> Setup:
         """Read what there is. Raises SteerErrors for what is missing or does not fit."""
-        config, layout = context.config, EvolutionLayout(context.run_dir)
+        config, run_dir = context.config, context.run_dir
         section = config.evolution
-        if section.branch_of is not None and not layout.history.is_file():
-            _take_over(
-                EvolutionLayout(Path(section.branch_of).expanduser()), layout, section.branch_iteration
-            )
+        if section.branch_of is not None and not layout.history(run_dir).is_file():
+            _take_over(Path(section.branch_of).expanduser(), run_dir, section.branch_iteration)
         vocabulary = load_vocabulary(config.evolution_model)
-        clusters = load_cluster_map(layout.root)
+        clusters = load_cluster_map(layout.folder(run_dir))
         if clusters.vocabulary != vocabulary.fingerprint:
             raise DataError(
                 what="the clusters were made for another vocabulary than the model's",
-                where=str(layout.root),
+                where=str(layout.folder(run_dir)),
                 mend="run the stage `clusters` again for this model (evolution.model)",
             )
         names = clusters.names
@@ -76,9 +73,8 @@ class Setup:
         }
         return cls(
             context=context,
-            layout=layout,
             clusters=clusters,
-            descriptions=read_descriptions(layout.descriptions, names),
+            descriptions=read_descriptions(layout.descriptions(run_dir), names),
             vocabulary=vocabulary,
             questions=split_questions(
                 load_questions(config),
@@ -88,8 +84,8 @@ class Setup:
                 config.run.seed,
             ),
             initial=initial,
-            history=read_history(layout.history),
-            answers=KeptAnswers.open(layout.answers, section.batch_size, sizes),
+            history=read_history(layout.history(run_dir)),
+            answers=KeptAnswers.open(layout.answers(run_dir), section.batch_size, sizes),
             judge=make_judge(context),
             reflector=make_reflector(context),
             server=make_server(context),
@@ -103,30 +99,28 @@ class Setup:
                     self.context.emit(event)
 
 
-def _take_over(parent: EvolutionLayout, own: EvolutionLayout, iteration: int) -> None:
+def _take_over(parent: Path, own: Path, iteration: int) -> None:
     """Copy the parent's clusters, and its history up to `iteration`, whose deltas are used once more."""
-    history = read_history(parent.history)
+    history = read_history(layout.history(parent))
     if iteration >= len(history.iterations):
         raise DataError(
             what=f"there is no finished iteration {iteration} to branch from",
-            where=str(parent.history),
+            where=str(layout.history(parent)),
             mend=f"choose one of 0 to {len(history.iterations) - 1} (evolution.branch_iteration)",
         )
-    own.root.mkdir(parents=True, exist_ok=True)
-    for name in (ABOUT_FILE, IDS_FILE, parent.descriptions.name):
-        shutil.copyfile(parent.root / name, own.root / name)
+    layout.folder(own).mkdir(parents=True, exist_ok=True)
+    for name in (ABOUT_FILE, IDS_FILE, layout.descriptions(parent).name):
+        shutil.copyfile(layout.folder(parent) / name, layout.folder(own) / name)
     kept = [
-        msgspec.structs.replace(
-            item, inherited=item.inherited or f"{parent.run_dir}, iteration {item.iteration}"
-        )
+        msgspec.structs.replace(item, inherited=item.inherited or f"{parent}, iteration {item.iteration}")
         for item in history.iterations[: iteration + 1]
     ]
     kept[-1] = msgspec.structs.replace(kept[-1], new_deltas=None)
     records = [
         line
-        for line in read_jsonl(parent.answers)
+        for line in read_jsonl(layout.answers(parent))
         if line["iteration"] <= iteration and line["split"] not in (TEST, TEST_PLAIN)
     ]
-    own.answers.unlink(missing_ok=True)
-    append_jsonl(own.answers, records)
-    write_history(own.history, History(iterations=kept))
+    layout.answers(own).unlink(missing_ok=True)
+    append_jsonl(layout.answers(own), records)
+    write_history(layout.history(own), History(iterations=kept))

@@ -9,6 +9,7 @@ import msgspec
 
 from engine.errors import SteerError
 from engine.events import AnswerJudged, ServerChanged
+from engine.evolution import layout
 from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION, AnswerRecord
 from engine.evolution.deltas import Deltas
 from engine.evolution.judges.judge import Unjudged, Verdict, judge_retrying
@@ -50,7 +51,7 @@ class Asking:
         """Stop, generate the processor, start (spec Evolution 1, steps 1 to 3). `file`: the processor's, if it is
         not the current one."""
         setup = self.setup
-        file = file or setup.layout.processor
+        file = file or layout.processor(self.context.run_dir)
         self._tell("stopping")
         setup.server.stop()
         self.context.checkpoint()

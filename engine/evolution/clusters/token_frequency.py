@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import DataError
-from engine.evolution.layout import EvolutionLayout
+from engine.evolution import layout
 from engine.evolution.questions import load_questions, prompt_of
 from engine.files import append_jsonl, read_jsonl, recover_records
 from engine.lm.protocol import Request, Sampling
@@ -62,7 +62,7 @@ def _count_generated(context: StageContext, vocabulary: Vocabulary, done: int, t
     """Sampled answers to questions of the pool; what an earlier attempt generated is kept."""
     config = context.config
     examples = load_questions(config)[: config.clusters.frequency_texts]
-    path = EvolutionLayout(context.run_dir).token_frequency
+    path = layout.token_frequency(context.run_dir)
     records = recover_records(path, GeneratedAnswer)
     model = context.load_model(config.evolution_model)
     while len(records) < len(examples):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from engine.events import ReflectorReplied
+from engine.evolution import layout
 from engine.evolution.answers import AnswerRecord
 from engine.evolution.deltas import Deltas, check_deltas
 from engine.evolution.history import History, Iteration
@@ -33,15 +34,16 @@ def reflect(
     setup: Setup, iteration: int, deltas: Deltas, answers: Sequence[AnswerRecord], found: Score
 ) -> Reply:
     """The reply, from its file if an earlier attempt at this iteration already has it."""
-    layout = setup.layout
-    path = layout.reflector_reply(iteration)
+    run_dir = setup.context.run_dir
+    path = layout.reflector_reply(run_dir, iteration)
+    message_file = layout.reflector_message(run_dir, iteration)
     if path.is_file():
         reply = msgspec.json.decode(path.read_bytes(), type=Reply)
     else:
         given = _given(setup, iteration, deltas, answers, found)
         characters = setup.context.config.evolution.reflector.answer_characters
         message = user_message(given, characters)
-        write_atomic(layout.reflector_message(iteration), logged(SYSTEM, message))
+        write_atomic(message_file, logged(SYSTEM, message))
         setup.context.checkpoint()
         reply = _ask(setup, given, message)
         if not reply.aborted:  # what failed is asked again by whoever resumes here
@@ -54,7 +56,7 @@ def reflect(
             summary=reply.summary,
             attempts=reply.attempts,
             aborted=reply.aborted,
-            message=layout.relative(layout.reflector_message(iteration)),
+            message=str(message_file.relative_to(run_dir)),
         )
     )
     return reply
