@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +48,11 @@ class BuildClusters:
 
     def run(self, context: StageContext) -> StageResult:
         """Embeddings and counted answers that an earlier attempt finished are kept; the rest is recomputed."""
-        return _Job(context, load_vocabulary(context.config.evolution_model)).run()
+        return _ClusterJob(context, load_vocabulary(context.config.evolution_model)).run()
 
 
 @dataclass
-class _Job:
+class _ClusterJob:
     """One attempt at the stage."""
 
     context: StageContext
@@ -107,7 +107,7 @@ class _Job:
 
     @property
     def _ordinary(self) -> NDArray[np.bool_]:
-        """Rows that k-means is for."""
+        """Rows that go through k-means."""
         return (self.special == NO_CLUSTER) & ~self.vocabulary.padding
 
     # ------------------------------------------------------------ made elsewhere
@@ -192,7 +192,7 @@ class _Job:
         return labels
 
     def _assign(self, labels: NDArray[np.int64], count: int) -> ClusterMap:
-        """Special rows keep their cluster; padding rows that were given a label have none all the same."""
+        """Special rows keep their cluster; padding rows have no cluster even if they were labelled."""
         ids = self.special.copy()
         ids[self._ordinary] = labels[self._ordinary] + FIRST_KMEANS
         self._write_joblib(layout.labels(self.run_dir), labels)
@@ -204,24 +204,13 @@ class _Job:
         write_atomic(path, buffer.getvalue())
         self.files.append(path)
 
-    # ------------------------------------------------------------ telling
+    # ------------------------------------------------------------ results
 
     def _announce(self, clusters: ClusterMap, descriptions: Descriptions, source: str) -> None:
-        told = [
-            TokenCluster(
-                id=name,
-                description=found.description,
-                size=found.size,
-                share=found.share,
-                central_tokens=found.central_tokens,
-                frequent_tokens=found.frequent_tokens,
-            )
-            for name, found in descriptions.items()
-        ]
         self.context.emit(
             ClustersBuilt(
                 tokens=clusters.vocab_size,
-                clusters=told,
+                clusters=[TokenCluster(id=name, **asdict(item)) for name, item in descriptions.items()],
                 unassigned=int((clusters.ids == NO_CLUSTER).sum()),
                 embedder=self.embedder,
                 frequency_source=source,

@@ -24,7 +24,7 @@ from engine.events import (
     ReflectorReplied,
     ServerChanged,
 )
-from engine.evolution import from_config as parts
+from engine.evolution import from_config
 from engine.evolution import layout
 from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION
 from engine.evolution.clusters.cluster_map import load_cluster_map
@@ -262,7 +262,7 @@ class Failing:
 def test_an_iteration_without_reply_is_kept_and_the_next_goes_on(
     run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.evolution.setup.make_reflector", lambda context: Failing({1}))
+    monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", lambda context: Failing({1}))
     events = run_stage(Evolve(), configured(iterations=4), run, model)
     history = read_history(layout.history(run)).iterations
     assert "it refused" in history[1].aborted and history[1].new_deltas is None
@@ -274,11 +274,11 @@ def test_an_iteration_without_reply_is_kept_and_the_next_goes_on(
 def test_a_reflector_that_always_fails_ends_the_stage_and_loses_nothing(
     run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.evolution.setup.make_reflector", lambda context: Failing({1, 2}))
+    monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", lambda context: Failing({1, 2}))
     with pytest.raises(SteerError, match="2 iterations in a row"):
         run_stage(Evolve(), configured(iterations=5, failures=2), run, model)
     assert len(read_history(layout.history(run)).iterations) == 3
-    monkeypatch.setattr("engine.evolution.setup.make_reflector", parts.make_reflector)
+    monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", from_config.make_reflector)
     run_stage(Evolve(), configured(iterations=5, failures=2), run, model)
     assert len(read_history(layout.history(run)).iterations) == 5
 
@@ -287,7 +287,7 @@ def test_a_reflector_that_gave_up_at_the_end_is_told_again(
     run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is left to iterate then, and still this is no end like any other."""
-    monkeypatch.setattr("engine.evolution.setup.make_reflector", lambda context: Failing({1, 2}))
+    monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", lambda context: Failing({1, 2}))
     told = []
     for _ in range(2):
         with pytest.raises(SteerError, match="2 iterations in a row: it refused") as caught:
@@ -337,7 +337,7 @@ def test_a_budget_ends_it(
     run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch, budget: dict[str, object], words: str
 ) -> None:
     """The first iteration takes 8 + 6 + 8 verdicts; no second one is begun."""
-    monkeypatch.setattr("engine.evolution.setup.make_judge", lambda context: Priced())
+    monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: Priced())
     result = finish_stage(run, configured(iterations=9, **budget), model)
     assert len(read_history(layout.history(run)).iterations) == 1
     assert str(result.summary["ended"]) == f"{words} spent"
@@ -348,7 +348,7 @@ def test_verdicts_that_failed_are_charged(
 ) -> None:
     """Answer 3 gets its verdict at the second attempt, and of the rest none fails: one call more than answers."""
     judge = Priced({3})
-    monkeypatch.setattr("engine.evolution.setup.make_judge", lambda context: judge)
+    monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: judge)
     run_stage(Evolve(), configured(iterations=1), run, model)
     usage = read_history(layout.history(run)).usage
     assert (usage.calls, usage.tokens, usage.cost) == (23, 230, 11.5)
@@ -359,13 +359,13 @@ def test_a_judge_that_was_dead_judges_when_it_is_back(
 ) -> None:
     """The answers it failed on are kept and judged anew, not asked for again; what failed before is charged."""
     dead, alive = Priced(set(range(1000))), Priced()
-    monkeypatch.setattr("engine.evolution.setup.make_judge", lambda context: dead)
+    monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: dead)
     for _ in range(2):
         with pytest.raises(DataError, match="could be judged"):
             run_stage(Evolve(), configured(iterations=1), run, model)
     kept = read_jsonl(layout.answers(run))
     assert kept and all(one["correct"] is None for one in kept)
-    monkeypatch.setattr("engine.evolution.setup.make_judge", lambda context: alive)
+    monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: alive)
     run_stage(Evolve(), configured(iterations=1), run, model)
     after = read_jsonl(layout.answers(run))
     assert [one["answer"] for one in after[: len(kept)]] == [one["answer"] for one in kept]
@@ -379,7 +379,7 @@ def test_the_summary_tells_of_every_call(
 ) -> None:
     """Also of those for the test set, and for its answers that were cut to a length cap."""
     judge = Priced()
-    monkeypatch.setattr("engine.evolution.setup.make_judge", lambda context: judge)
+    monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: judge)
     summary = finish_stage(run, configured(iterations=1), model).summary
     assert summary["spent_calls"] == judge.asked >= 22 + 5 + 5
     assert summary["spent_tokens"] == 10 * judge.asked and summary["spent_cost"] == judge.asked / 2
@@ -431,5 +431,5 @@ def test_a_server_that_ignores_seeds_is_told(
     server = server.model_copy(update={"command": server.command + more})
     events: list[Event] = []
     config = configured(server=server, temperature=temperature)
-    parts.make_server(StageContext("evolve", config, tmp_path, events.append, lambda: None, load_model))
+    from_config.make_server(StageContext("evolve", config, tmp_path, events.append, lambda: None, load_model))
     assert [event.level for event in events if isinstance(event, Notice)] == ["warning"] * told

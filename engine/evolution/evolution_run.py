@@ -1,4 +1,4 @@
-"""What the evolution works with: clusters, questions, judge, reflector, server, and what there is already."""
+"""Everything the stage `evolve` works with: clusters, questions, history, answers, judge, reflector, server."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import msgspec
 
 from engine.errors import DataError
 from engine.evolution import layout
-from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION, KeptAnswers
+from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION, AnswerFile
 from engine.evolution.clusters.cluster_map import ABOUT_FILE, IDS_FILE, ClusterMap, load_cluster_map
 from engine.evolution.clusters.descriptions import Descriptions, read_descriptions
 from engine.evolution.deltas import Deltas, read_deltas, zero_deltas
 from engine.evolution.from_config import make_judge, make_reflector, make_server
 from engine.evolution.history import History, read_history, write_history
 from engine.evolution.judges.judge import Judge
-from engine.evolution.minibatch import Questions, split_questions
+from engine.evolution.minibatch import QuestionSplits, split_questions
 from engine.evolution.questions import load_questions
 from engine.evolution.reflectors.reflector import Reflector
 from engine.evolution.score_events import inherited_events
@@ -28,24 +28,24 @@ from engine.run.stage import StageContext
 
 
 @dataclass
-class Setup:
-    """Everything a loop needs."""
+class EvolutionRun:
+    """Inputs, earlier results and services of one run of the stage."""
 
     context: StageContext
     clusters: ClusterMap
     descriptions: Descriptions
     vocabulary: Vocabulary
-    questions: Questions
+    questions: QuestionSplits
     initial: Deltas
     history: History
-    answers: KeptAnswers
+    answers: AnswerFile
     judge: Judge
     reflector: Reflector
     server: ModelServer
 
     @classmethod
-    def prepare(cls, context: StageContext) -> Setup:
-        """Read what there is. Raises SteerErrors for what is missing or does not fit."""
+    def prepare(cls, context: StageContext) -> EvolutionRun:
+        """Read the run's files and build its services. Raises SteerErrors for what is missing or does not fit."""
         config, run_dir = context.config, context.run_dir
         section = config.evolution
         if section.branch_of is not None and not layout.history(run_dir).is_file():
@@ -85,14 +85,14 @@ class Setup:
             ),
             initial=initial,
             history=read_history(layout.history(run_dir)),
-            answers=KeptAnswers.open(layout.answers(run_dir), section.batch_size, sizes),
+            answers=AnswerFile.open(layout.answers(run_dir), section.batch_size, sizes),
             judge=make_judge(context),
             reflector=make_reflector(context),
             server=make_server(context),
         )
 
     def announce_inherited(self) -> None:
-        """A branch shows what it grew from."""
+        """Emit the events of the iterations that a branch took over from its parent."""
         for item in self.history.iterations:
             if item.inherited:
                 for event in inherited_events(item):
@@ -100,11 +100,11 @@ class Setup:
 
 
 def _take_over(parent: Path, own: Path, iteration: int) -> None:
-    """Copy the parent's clusters, and its history up to `iteration`, whose deltas are used once more."""
+    """Copy the parent's clusters, and its history up to `iteration`, whose deltas the branch uses again."""
     history = read_history(layout.history(parent))
     if iteration >= len(history.iterations):
         raise DataError(
-            what=f"there is no finished iteration {iteration} to branch from",
+            what=f"the parent has no finished iteration {iteration} to branch from",
             where=str(layout.history(parent)),
             mend=f"choose one of 0 to {len(history.iterations) - 1} (evolution.branch_iteration)",
         )
