@@ -24,8 +24,7 @@ from engine.events import (
     ReflectorReplied,
     ServerChanged,
 )
-from engine.evolution import from_config
-from engine.evolution import layout
+from engine.evolution import from_config, layout
 from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION
 from engine.evolution.clusters.cluster_map import load_cluster_map
 from engine.evolution.clusters.clusters_stage import BuildClusters
