@@ -35,8 +35,8 @@ class GRetrievalDataset:
 
 def graph_of(record: RetrievalRecord) -> Any:
     """PyG `Data` of a record. Fields: edge_index [2, E], edge_attr [E], labels [E], num_nodes, node_global_ids [N],
-    node_embedding_ids [N], topic_one_hot [N, 2], question_emb [1, D], question, sample_id, q_local_indices, a_local_indices,
-    answer_entity_ids, answer_entity_ids_len, gt_path_edge_indices, gt_paths_nodes, gt_paths_triples."""
+    node_embedding_ids [N], topic_one_hot [N, 2], question_emb [1, D], question, sample_id, q_local_indices,
+    a_local_indices, answer_entity_ids, answer_entity_ids_len, gt_path_edge_indices, gt_paths_nodes, gt_paths_triples."""
     nodes, heads, tails, relations = map(ints, (record.nodes, record.heads, record.tails, record.relations))
     topic = torch.zeros(len(nodes), NUM_TOPICS)
     topic[:, 0] = 1

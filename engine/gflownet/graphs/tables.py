@@ -75,7 +75,7 @@ _FIRST = "run the stage graphs first"
 def _rows(table: NDArray[np.float32], numbers: torch.Tensor, name: str) -> torch.Tensor:
     if numbers.numel() and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(table):
         raise DataError(
-            what=f"row {int(numbers.max())} is asked for, but the table has {len(table)} rows",
+            what=f"row {int(numbers.max())} is asked for, there are {len(table)}",
             where=f"gflownet/{name}",
             mend="the embeddings are those of other graphs: remove the folder gflownet and run its stages again",
         )
