@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.config.config import Config
+from engine.esm import layout
 from engine.esm.compare import compared
 from engine.esm.eval_work import Answered, Answering, Batch, Line
 from engine.esm.examples import evaluation_examples, training_examples
-from engine.esm.layout import EsmLayout
 from engine.esm.memory import EpisodicMemory
 from engine.esm.report import write_report
 from engine.events import DecisionTaken, ExampleEvaluated, MethodEvaluated
@@ -37,7 +37,7 @@ class Evaluate:
             job.end_if_whole(name)
         for batch in answered(job.batches()):
             job.take_in(batch)
-        summary, files = write_report(job.layout, context.config, job.lines)
+        summary, files = write_report(context.run_dir, context.config, job.lines)
         return StageResult(summary, files)
 
 
@@ -54,7 +54,6 @@ class _Job:
 
     context: StageContext
     config: Config
-    layout: EsmLayout
     names: list[str]
     examples: list[TaskExample]
     memory: EpisodicMemory | None
@@ -65,21 +64,23 @@ class _Job:
 
     @classmethod
     def prepare(cls, context: StageContext) -> _Job:
-        config, layout = context.config, EsmLayout(context.run_dir)
+        config, run_dir = context.config, context.run_dir
         examples = evaluation_examples(config)
         check_disjoint(training_examples(config), examples)
         names = method_names(config)
         memory = None
         if set(names) - {"greedy", "no_memory"}:
-            memory = EpisodicMemory.load(layout.memory, layout.library, context.model_info())
-        return cls(context, config, layout, names, examples, memory)
+            memory = EpisodicMemory.load(
+                layout.memory(run_dir), layout.library(run_dir), context.model_info()
+            )
+        return cls(context, config, names, examples, memory)
 
     @property
     def total(self) -> int:
         return len(self.names) * len(self.examples)
 
     def path(self, method: str) -> Path:
-        return self.layout.eval(method) / "per_example.jsonl"
+        return layout.evaluation(self.context.run_dir, method) / "per_example.jsonl"
 
     def batch_size(self, method: str) -> int:
         online, plain = self.config.online.batch_size_examples, self.config.eval.batch_size_greedy
@@ -122,7 +123,9 @@ class _Job:
         self._figures(method, final=True)
         accuracy = sum(line["correct"] for line in lines) / len(lines)
         record = {"n": len(lines), "acc": accuracy, "T_max": self.config.decode.max_new_tokens}
-        write_jsonl(self.layout.eval(method) / "summary.jsonl", [{"method": method, **record}])
+        write_jsonl(
+            layout.evaluation(self.context.run_dir, method) / "summary.jsonl", [{"method": method, **record}]
+        )
 
     def _announce(self, method: str, lines: Sequence[Line], decisions: Sequence[list[DecisionTaken]]) -> None:
         for line, taken in zip(lines, decisions, strict=True):

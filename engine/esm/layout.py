@@ -1,60 +1,49 @@
-"""Where ESM keeps its files below a run directory (spec ESM 3.8, 4.5, 5.1, 7.2)."""
+"""Where ESM keeps its files, below `RUN/esm` (spec ESM 3.8, 4.5, 5.1, 7.2)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import DataError
 
 
-@dataclass(frozen=True)
-class EsmLayout:
-    """Folders of one run's ESM files."""
+def folder(run_dir: Path) -> Path:
+    """`RUN/esm`."""
+    return run_dir / "esm"
 
-    run_dir: Path
 
-    @property
-    def root(self) -> Path:
-        """`RUN/esm`."""
-        return self.run_dir / "esm"
+def mine(run_dir: Path) -> Path:
+    """rollouts.jsonl, candidates.jsonl, keys/*.pt, vectors/*.pt"""
+    return folder(run_dir) / "mine"
 
-    @property
-    def mine(self) -> Path:
-        """rollouts.jsonl, candidates.jsonl, keys/*.pt, vectors/*.pt"""
-        return self.root / "mine"
 
-    @property
-    def library(self) -> Path:
-        """library.jsonl, keys/*.pt, vectors/*.pt"""
-        return self.root / "library"
+def library(run_dir: Path) -> Path:
+    """library.jsonl, keys/*.pt, vectors/*.pt"""
+    return folder(run_dir) / "library"
 
-    @property
-    def memory(self) -> Path:
-        """keys.npy, entries.jsonl, memory.json"""
-        return self.root / "memory"
 
-    def eval(self, tag: str) -> Path:
-        """per_example.jsonl, summary.jsonl of one method"""
-        return self.root / "eval" / tag
+def memory(run_dir: Path) -> Path:
+    """keys.npy, entries.jsonl, memory.json"""
+    return folder(run_dir) / "memory"
 
-    @property
-    def tables(self) -> Path:
-        """main_results_single.csv, ablation.csv, diagnostics and comparisons"""
-        return self.root / "tables"
 
-    @property
-    def cases(self) -> Path:
-        """cases_T*.md"""
-        return self.root / "cases"
+def evaluation(run_dir: Path, method: str) -> Path:
+    """per_example.jsonl, summary.jsonl of one method"""
+    return folder(run_dir) / "eval" / method
 
-    def relative(self, path: Path) -> str:
-        """`path` as events name it."""
-        return path.relative_to(self.run_dir).as_posix()
+
+def tables(run_dir: Path) -> Path:
+    """main_results_single.csv, ablation.csv, diagnostics and comparisons"""
+    return folder(run_dir) / "tables"
+
+
+def cases(run_dir: Path) -> Path:
+    """cases_T*.md"""
+    return folder(run_dir) / "cases"
 
 
 def required(path: Path, stage: str) -> Path:
-    """`path`, or a DataError that names the stage which writes it."""
+    """`path`; raises DataError naming `stage`, which writes it, if it does not exist."""
     if not path.exists():
         raise DataError(
             what=f"`{path.name}` is not there",

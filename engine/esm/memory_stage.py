@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from engine.errors import DataError
-from engine.esm.layout import EsmLayout, required
+from engine.esm import layout
+from engine.esm.layout import required
 from engine.esm.vectors import load_vector
 from engine.events import MemoryBuilt
 from engine.files import read_jsonl, write_atomic, write_jsonl
@@ -23,29 +24,29 @@ class BuildMemory:
 
     def run(self, context: StageContext) -> StageResult:
         """Recomputed whole on resume; the three files are written atomically, memory.json last."""
-        layout = EsmLayout(context.run_dir)
-        library = read_jsonl(required(layout.library / "library.jsonl", "select"))
+        library_dir, memory_dir = layout.library(context.run_dir), layout.memory(context.run_dir)
+        library = read_jsonl(required(library_dir / "library.jsonl", "select"))
         info = context.model_info()
         wrong_model = sorted({record["model"] for record in library} - {info.fingerprint})
         if wrong_model:
             raise DataError(
                 what=f"the library was mined with another model ({wrong_model[0]}, here {info.fingerprint})",
-                where=str(layout.library),
+                where=str(library_dir),
                 mend="mine again with this model",
             )
         context.start(len(library), unit="entries")
-        keys = np.stack([load_vector(layout.library / r["key_path"], info.hidden_size) for r in library])
+        keys = np.stack([load_vector(library_dir / r["key_path"], info.hidden_size) for r in library])
         for record in library:
             if record["vector_path"]:
-                load_vector(layout.library / record["vector_path"], info.hidden_size)
+                load_vector(library_dir / record["vector_path"], info.hidden_size)
         if context.config.offline_memory.normalize_keys:
             keys = keys / np.maximum(np.linalg.norm(keys, axis=1, keepdims=True), 1e-12)
         buffer = io.BytesIO()
         np.save(buffer, keys.astype(np.float32))
-        write_atomic(layout.memory / "keys.npy", buffer.getvalue())
-        write_jsonl(layout.memory / "entries.jsonl", library)
+        write_atomic(memory_dir / "keys.npy", buffer.getvalue())
+        write_jsonl(memory_dir / "entries.jsonl", library)
         built = {"model": info.fingerprint, "hidden_size": info.hidden_size, "num_layers": info.num_layers}
-        write_atomic(layout.memory / "memory.json", json.dumps(built, indent=2) + "\n")
+        write_atomic(memory_dir / "memory.json", json.dumps(built, indent=2) + "\n")
         counts = _by_control_point(library)
         layers = sorted({record["layer"] for record in library})
         context.emit(

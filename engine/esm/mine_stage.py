@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import DataError
+from engine.esm import layout
 from engine.esm.examples import evaluation_examples, training_examples
-from engine.esm.layout import EsmLayout
 from engine.esm.mine_work import Batch, MinedExample, MinedPair, Mining, PairRecord
 from engine.esm.vectors import vector_bytes
 from engine.files import append_jsonl, recover_batches, recover_jsonl, write_all_atomic, write_jsonl
@@ -51,7 +51,7 @@ class _Job:
     def prepare(cls, context: StageContext) -> _Job:
         examples = training_examples(context.config)
         check_disjoint(examples, evaluation_examples(context.config))
-        return cls(context, examples, EsmLayout(context.run_dir).mine, pairs=[])
+        return cls(context, examples, layout.mine(context.run_dir), pairs=[])
 
     @property
     def size(self) -> int:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.config.config import Config
+from engine.esm import layout
 from engine.esm.compare import compared
-from engine.esm.layout import EsmLayout
 from engine.files import csv_text, write_atomic
 
 Line = dict[str, Any]
@@ -19,7 +19,7 @@ Summary = dict[str, float | int | str]
 
 
 def write_report(
-    layout: EsmLayout, config: Config, lines: Mapping[str, Sequence[Line]]
+    run_dir: Path, config: Config, lines: Mapping[str, Sequence[Line]]
 ) -> tuple[Summary, list[str]]:
     """Everything under tables/ and cases/. Returns the stage's summary and the files."""
     rows = {name: _row(name, own, lines.get("greedy"), config) for name, own in lines.items()}
@@ -32,18 +32,17 @@ def write_report(
     tables |= {f"diagnostics_T{t_max}": diagnostics, f"compare_T{t_max}": compare}
     written: list[Path] = []
     for name, table in tables.items():
-        written.append(layout.tables / f"{name}.csv")
+        written.append(layout.tables(run_dir) / f"{name}.csv")
         write_atomic(written[-1], csv_text(table))
         if name.startswith(("diagnostics", "compare")):
-            written.append(layout.tables / f"{name}.json")
+            written.append(layout.tables(run_dir) / f"{name}.json")
             write_atomic(written[-1], json.dumps(table, indent=2, ensure_ascii=False) + "\n")
     if "greedy" in lines and "esm" in lines:
-        written.append(layout.cases / f"cases_T{t_max}.md")
+        written.append(layout.cases(run_dir) / f"cases_T{t_max}.md")
         write_atomic(written[-1], _cases(lines["esm"], lines["greedy"], config.eval.cases))
     summary: Summary = {f"accuracy_{name}": row["accuracy"] for name, row in rows.items()}
-    files = [layout.relative(path) for path in written]
-    files += [layout.relative(layout.eval(name) / "per_example.jsonl") for name in lines]
-    return summary, files
+    written += [layout.evaluation(run_dir, name) / "per_example.jsonl" for name in lines]
+    return summary, [str(path.relative_to(run_dir)) for path in written]
 
 
 def _row(method: str, own: Sequence[Line], greedy: Sequence[Line] | None, config: Config) -> Row:

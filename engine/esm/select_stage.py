@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from engine.config.esm import OfflineSelectSection
 from engine.errors import DataError, disk_errors
+from engine.esm import layout
 from engine.esm.dpp import GreedyDpp, Pick
-from engine.esm.layout import EsmLayout, required
+from engine.esm.layout import required
 from engine.esm.vectors import load_vector
 from engine.events import EntryPicked
 from engine.files import read_jsonl, write_jsonl
@@ -27,11 +28,11 @@ class Select:
 
     def run(self, context: StageContext) -> StageResult:
         """Recomputed whole on resume: it takes seconds, and library.jsonl appears only when all is there."""
-        layout, config = EsmLayout(context.run_dir), context.config.offline_select
-        candidates = read_jsonl(required(layout.mine / "candidates.jsonl", "mine"))
+        config, mined = context.config.offline_select, layout.mine(context.run_dir)
+        candidates = read_jsonl(required(mined / "candidates.jsonl", "mine"))
         if not candidates:
             raise DataError(
-                what="there are no candidates", where=str(layout.mine), mend="run the stage `mine` again"
+                what="there are no candidates", where=str(mined), mend="run the stage `mine` again"
             )
         size = min(config.B, len(candidates))
         if len(candidates) <= config.B:
@@ -40,12 +41,12 @@ class Select:
                 "selection selects nothing",
                 level="warning",
             )
-        keys = np.stack([load_vector(layout.mine / record["key_path"]) for record in candidates])
+        keys = np.stack([load_vector(mined / record["key_path"]) for record in candidates])
         context.start(size, unit="entries")
         picks = self._pick(context, config, candidates, keys, size)
         library = [_library_record(order, candidates[pick.index]) for order, (pick, _) in enumerate(picks)]
-        self._copy(layout, library, context)
-        write_jsonl(layout.library / "library.jsonl", library)
+        self._copy(library, context)
+        write_jsonl(layout.library(context.run_dir) / "library.jsonl", library)
         return StageResult(
             {
                 "candidates": len(candidates),
@@ -81,14 +82,15 @@ class Select:
                 context.progress(order + 1, size)
         return picks
 
-    def _copy(self, layout: EsmLayout, library: list[Record], context: StageContext) -> None:
+    def _copy(self, library: list[Record], context: StageContext) -> None:
+        mined, chosen = layout.mine(context.run_dir), layout.library(context.run_dir)
         for record in library:
             context.checkpoint()
             for path in filter(None, (record["key_path"], record["vector_path"])):
-                target = layout.library / path
+                target = chosen / path
                 with disk_errors(target):
                     target.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(layout.mine / path, target)
+                    shutil.copyfile(mined / path, target)
 
 
 def control_point_floor(candidates: list[Record], count: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""`answers.jsonl`: every answer of the evolution, kept as soon as it was given, so that none is asked for twice."""
+"""`answers.jsonl`: every answer of the evolution, written batch by batch, so that a resumed run asks for none twice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEST, TEST_PLAIN = "test", "test_plain"
 
 
 class AnswerRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer of a split of an iteration. `token_ids`: without the one that ended it. `correct` None: the judge
+    """One answer of a split of an iteration. `token_ids`: without the end token. `correct` None: the judge
     failed, and `reasoning` says why."""
 
     iteration: int
@@ -41,47 +41,46 @@ Key = tuple[int, str]
 
 
 @dataclass
-class KeptAnswers:
-    """The answers so far. `batch`: answers are given and kept so many at a time, so that a resumed run asks for
-    the same batches as one that was never stopped."""
+class AnswerFile:
+    """The answers so far, in memory and on disk. `batch`: answers requested and written together, so that a
+    resumed run asks for the same batches as one that was never stopped."""
 
     path: Path
     batch: int
     records: dict[Key, list[AnswerRecord]] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, path: Path, batch: int, sizes: dict[str, int]) -> KeptAnswers:
-        """Read what is there; a batch that was torn in the middle is dropped and will be asked for again."""
-        kept = cls(path, batch)
-        found = recover_records(path, AnswerRecord)
-        for record in found:
-            kept.records.setdefault((record.iteration, record.split), []).append(record)
-        if found:
-            last = (found[-1].iteration, found[-1].split)
-            own = kept.records[last]
-            torn = 0 if len(own) == sizes.get(last[1]) else len(own) % batch
+    def open(cls, path: Path, batch: int, sizes: dict[str, int]) -> AnswerFile:
+        """Read the file. A batch that was written only in part is dropped, to be asked for again."""
+        file = cls(path, batch)
+        records = recover_records(path, AnswerRecord)
+        for record in records:
+            file.of_split(record.iteration, record.split).append(record)
+        if records:
+            last = file.of_split(records[-1].iteration, records[-1].split)
+            torn = 0 if len(last) == sizes.get(records[-1].split) else len(last) % batch
             if torn:
-                del own[-torn:]
-                recover_jsonl(path, keep=len(found) - torn)
-        return kept
+                del last[-torn:]
+                recover_jsonl(path, keep=len(records) - torn)
+        return file
 
-    def given(self, iteration: int, split: str) -> list[AnswerRecord]:
-        """Answers there are already."""
+    def of_split(self, iteration: int, split: str) -> list[AnswerRecord]:
+        """The answers so far of a split of an iteration."""
         return self.records.setdefault((iteration, split), [])
 
     def take_unjudged(self, iteration: int, split: str) -> list[AnswerRecord]:
-        """Take a split, the last that was asked, out of the file if the judge failed on all of it: it is to be judged
-        anew. Empty where some were judged."""
-        given = self.given(iteration, split)
-        if not given or any(record.correct is not None for record in given):
+        """Remove the last split from the file and return it, if the judge failed on all its answers, so that they can
+        be judged again. Empty where some were judged."""
+        records = self.of_split(iteration, split)
+        if not records or any(record.correct is not None for record in records):
             return []
-        taken = given[:]
-        given.clear()
+        taken = records[:]
+        records.clear()
         recover_jsonl(self.path, keep=sum(map(len, self.records.values())))
         return taken
 
     def add(self, records: Sequence[AnswerRecord]) -> None:
-        """Keep a batch."""
+        """Append a batch."""
         append_jsonl(self.path, [msgspec.to_builtins(record) for record in records])
         for record in records:
-            self.given(record.iteration, record.split).append(record)
+            self.of_split(record.iteration, record.split).append(record)

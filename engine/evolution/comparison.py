@@ -1,6 +1,6 @@
 """The best deltas against no processor, and against a length cap of the same mean length, on the test set.
 
-A cap costs nothing and shortens too: deltas that do no better than it have learnt nothing.
+A cap costs nothing and shortens too: deltas that score no better have learnt nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.evolution.score import Outcome, Score, score
 from engine.statistics import mcnemar, paired_bootstrap
 from engine.wilson import wilson
 
-Judge = Callable[[AnswerRecord, list[int]], bool | None]
+JudgeCut = Callable[[AnswerRecord, list[int]], bool | None]
 """Whether an answer, cut to these tokens, is right."""
 
 
@@ -37,7 +37,7 @@ def cap_for(lengths: Sequence[int], mean: float) -> int:
     return int(caps[max(int((means <= mean).sum()) - 1, 0)])
 
 
-def capped(baseline: Sequence[AnswerRecord], mean: float, judge: Judge) -> Capped:
+def capped(baseline: Sequence[AnswerRecord], mean: float, judge: JudgeCut) -> Capped:
     """The answers without processor, cut to the same mean length and judged again."""
     cap = cap_for([len(record.token_ids) for record in baseline], mean)
     outcomes = []
@@ -49,7 +49,7 @@ def capped(baseline: Sequence[AnswerRecord], mean: float, judge: Judge) -> Cappe
 
 
 def compare(
-    baseline: Sequence[AnswerRecord], best: Sequence[AnswerRecord], judge: Judge, scale: float, seed: int
+    baseline: Sequence[AnswerRecord], best: Sequence[AnswerRecord], judge: JudgeCut, scale: float, seed: int
 ) -> list[MethodCompared]:
     """Rows of no processor, the cap, and the best deltas, over the same questions."""
     plain = [record.outcome for record in baseline]
@@ -65,21 +65,21 @@ def compare(
 
 def _row(
     method: str,
-    found: Score,
+    figures: Score,
     pair: tuple[list[Outcome], list[Outcome]] | None,
     seed: int,
     cap: int | None = None,
 ) -> MethodCompared:
-    low, high = wilson(found.correct, found.judged)
+    low, high = wilson(figures.correct, figures.judged)
     row = MethodCompared(
         method=method,
-        n=found.judged,
-        correctness=found.correctness,
+        n=figures.judged,
+        correctness=figures.correctness,
         wilson_low=low,
         wilson_high=high,
-        mean_tokens=found.mean_tokens,
-        shortness=found.shortness,
-        composite=found.composite,
+        mean_tokens=figures.mean_tokens,
+        shortness=figures.shortness,
+        composite=figures.composite,
         cap=cap,
     )
     if pair is None:

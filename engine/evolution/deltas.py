@@ -23,40 +23,40 @@ def zero_deltas(clusters: Sequence[str]) -> Deltas:
     return dict.fromkeys(clusters, 0.0)
 
 
-def delta_problems(found: object, clusters: Sequence[str]) -> list[str]:
-    """What keeps `found` from being deltas of exactly these clusters; empty when nothing does."""
-    if not isinstance(found, Mapping):
-        return [f"deltas are an object of cluster ids and numbers, not {type(found).__name__}"]
-    missing = [cluster for cluster in clusters if cluster not in found]
-    extra = [str(key) for key in found if key not in clusters]
-    wrong = [str(key) for key, value in found.items() if not _is_number(value)]
-    large = [str(key) for key, value in found.items() if _is_number(value) and abs(value) > LARGEST]
-    told = [
+def delta_problems(value: object, clusters: Sequence[str]) -> list[str]:
+    """Why `value` is not deltas of exactly these clusters; empty if it is."""
+    if not isinstance(value, Mapping):
+        return [f"deltas are an object of cluster ids and numbers, not {type(value).__name__}"]
+    missing = [cluster for cluster in clusters if cluster not in value]
+    extra = [str(key) for key in value if key not in clusters]
+    wrong = [str(key) for key, number in value.items() if not _is_number(number)]
+    large = [str(key) for key, number in value.items() if _is_number(number) and abs(number) > LARGEST]
+    problems = [
         ("missing clusters", missing),
         ("unknown clusters", extra),
         ("not a finite number", wrong),
         (f"beyond ±{LARGEST:g}", large),
     ]
-    return [f"{what}: {', '.join(names)}" for what, names in told if names]
+    return [f"{what}: {', '.join(names)}" for what, names in problems if names]
 
 
-def check_deltas(found: object, clusters: Sequence[str], where: str) -> Deltas:
-    """`found` as deltas, in the order of `clusters`. Raises DataError naming everything that is wrong."""
-    problems = delta_problems(found, clusters)
+def check_deltas(value: object, clusters: Sequence[str], where: str) -> Deltas:
+    """`value` as deltas, in the order of `clusters`. Raises DataError naming everything that is wrong."""
+    problems = delta_problems(value, clusters)
     if problems:
         raise DataError(
             what=f"these are no deltas: {'; '.join(problems)}",
             where=where,
             mend=f"give one finite number for each of the clusters {clusters[0]} to {clusters[-1]}",
         )
-    assert isinstance(found, Mapping)
-    return {cluster: float(found[cluster]) for cluster in clusters}
+    assert isinstance(value, Mapping)
+    return {cluster: float(value[cluster]) for cluster in clusters}
 
 
 def read_deltas(path: Path, clusters: Sequence[str]) -> Deltas:
     """Deltas of exactly these clusters from a JSON file. Raises DataError."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise DataError(
             what="no such file of deltas", where=str(path), mend="correct the path, or start from zeros"
@@ -65,7 +65,7 @@ def read_deltas(path: Path, clusters: Sequence[str]) -> Deltas:
         raise DataError(
             what=f"deltas cannot be read: {error}", where=str(path), mend="restore the file, or remove it"
         ) from error
-    return check_deltas(found, clusters, str(path))
+    return check_deltas(content, clusters, str(path))
 
 
 def write_deltas(path: Path, deltas: Deltas) -> None:

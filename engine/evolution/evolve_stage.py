@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from engine.errors import SteerError
 from engine.events import EvolutionBegan, IterationBegan, IterationFinished
+from engine.evolution import layout
 from engine.evolution.answers import BASELINE, MINIBATCH, VALIDATION
 from engine.evolution.deltas import Deltas, write_deltas
+from engine.evolution.evolution_run import EvolutionRun
 from engine.evolution.history import Iteration, write_history
 from engine.evolution.plot import draw
 from engine.evolution.processor import processor_source
 from engine.evolution.reflectors.reflection import reflect
 from engine.evolution.report import write_report
 from engine.evolution.score import Score
-from engine.evolution.setup import Setup
-from engine.evolution.split_answers import Asking
+from engine.evolution.split_evaluator import SplitEvaluator
 from engine.files import write_atomic
 from engine.run.stage import StageContext, StageResult
 
 
 class ReflectorGaveUp(SteerError):
-    """Too many iterations in a row without a reply."""
+    """The reflector gave no valid reply in too many iterations in a row."""
 
 
 class Evolve:
@@ -28,33 +29,33 @@ class Evolve:
     name = "evolve"
 
     def run(self, context: StageContext) -> StageResult:
-        """Go on from the last finished iteration, with the answers that the next one already has."""
-        setup = Setup.prepare(context)
+        """Continue after the last finished iteration, with the answers stored so far."""
+        evolution = EvolutionRun.prepare(context)
         try:
-            return _Loop(setup).run()
+            return _Loop(evolution).run()
         finally:
-            setup.server.close()
+            evolution.server.close()
 
 
-def _gave_up(failures: int, aborted: str) -> ReflectorGaveUp:
+def _gave_up(failures: int, reason: str) -> ReflectorGaveUp:
     return ReflectorGaveUp(
-        what=f"the reflector gave no valid reply in {failures} iterations in a row: {aborted}",
+        what=f"the reflector gave no valid reply in {failures} iterations in a row: {reason}",
         where="evolution.reflector",
-        mend="mend what it says and resume, with more `evolution.iterations` where all are done: every finished "
+        mend="correct what it says and resume, with more `evolution.iterations` where all are done: every finished "
         "iteration is kept",
     )
 
 
 class _Loop:
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
-        self.context = setup.context
-        self.section = setup.context.config.evolution
-        self.history = setup.history
-        self.asking = Asking(setup)
+    def __init__(self, evolution: EvolutionRun) -> None:
+        self.evolution = evolution
+        self.context = evolution.context
+        self.section = evolution.context.config.evolution
+        self.history = evolution.history
+        self.evaluator = SplitEvaluator(evolution)
 
     def run(self) -> StageResult:
-        section, setup = self.section, self.setup
+        section, evolution = self.section, self.evolution
         self.context.start(section.iterations, len(self.history.iterations), unit="iterations")
         self._announce()
         self._keep_best_whole()
@@ -69,99 +70,99 @@ class _Loop:
         failures = self.history.aborted_in_a_row()
         if failures >= section.failures:  # an earlier attempt gave up at the last iteration
             raise _gave_up(failures, self.history.iterations[-1].aborted)
-        return write_report(setup, self.asking, reason)
+        return write_report(evolution, self.evaluator, reason)
 
     # ------------------------------------------------------------ before the first iteration
 
     def _announce(self) -> None:
-        section, setup = self.section, self.setup
+        section, evolution = self.section, self.evolution
         self.context.emit(
             EvolutionBegan(
-                clusters=setup.clusters.names,
+                clusters=evolution.clusters.names,
                 iterations=section.iterations,
                 minibatch=section.minibatch_size,
                 validation=section.validation_size,
                 test=section.test_size,
                 scale=section.SHORTNESS_SCALE,
                 weights=[0.4, 0.6],
-                server=setup.server.name,
-                judge=setup.judge.name,
-                reflector=setup.reflector.name,
+                server=evolution.server.name,
+                judge=evolution.judge.name,
+                reflector=evolution.reflector.name,
                 branched_from=section.branch_of or "",
             )
         )
-        setup.announce_inherited()
+        evolution.announce_inherited()
 
     def _keep_best_whole(self) -> None:
-        """What a user takes away is valid from the first moment, and after a kill between two files."""
+        """Write the best deltas and their processor: valid from the start, and after a kill between the two files."""
         best = self.history.best
-        self._write_best(self.setup.initial if best is None else best.deltas)
+        self._write_best(self.evolution.initial if best is None else best.deltas)
 
     def _write_best(self, deltas: Deltas) -> None:
-        layout = self.setup.layout
-        write_deltas(layout.deltas_best, deltas)
-        write_atomic(layout.processor_best, processor_source(self.setup.clusters, deltas))
+        run_dir = self.context.run_dir
+        write_deltas(layout.deltas_best(run_dir), deltas)
+        write_atomic(layout.processor_best(run_dir), processor_source(self.evolution.clusters, deltas))
 
     def _baseline(self) -> None:
-        """The validation set without any processor: what the iterations are seen beside."""
-        if not self.asking.complete(0, BASELINE):
-            self.asking.serve(None)
-        self.asking.ask(0, BASELINE)
-        self.asking.scored(0, BASELINE)
+        """Score the validation set without any processor, for comparison with the iterations."""
+        if not self.evaluator.is_complete(0, BASELINE):
+            self.evaluator.serve(None)
+        self.evaluator.ask(0, BASELINE)
+        self.evaluator.report_score(0, BASELINE)
 
     # ------------------------------------------------------------ one iteration
 
     def _iterate(self, number: int) -> str:
-        """Returns why the reflector gave nothing; empty if it did."""
-        setup = self.setup
-        deltas = self.history.next_deltas(setup.initial)
-        examples = [example.id for example in setup.questions.minibatch(number)]
+        """Run one iteration. Returns why the reflector gave no deltas; empty if it gave some."""
+        evolution = self.evolution
+        deltas = self.history.next_deltas(evolution.initial)
+        examples = [example.id for example in evolution.questions.minibatch(number)]
         self.context.emit(IterationBegan(iteration=number, deltas=deltas, examples=examples))
-        write_deltas(setup.layout.deltas_current, deltas)
-        self.asking.serve(deltas)
-        answers = self.asking.ask(number, MINIBATCH)
-        found = self.asking.scored(number, MINIBATCH)
-        validation, best = self._validate(number, found)
+        write_deltas(layout.deltas_current(self.context.run_dir), deltas)
+        self.evaluator.serve(deltas)
+        answers = self.evaluator.ask(number, MINIBATCH)
+        minibatch = self.evaluator.report_score(number, MINIBATCH)
+        validation, best = self._validate(number, minibatch)
         if best:
             self._write_best(deltas)
-        reply = reflect(setup, number, deltas, answers, found)
+        reply = reflect(evolution, number, deltas, answers, minibatch)
         self.history.iterations.append(
             Iteration(
                 iteration=number,
                 deltas=deltas,
                 examples=examples,
-                score=found,
+                score=minibatch,
                 validation=validation,
                 best=best,
                 new_deltas=reply.deltas,
                 summary=reply.summary,
-                reflector=setup.reflector.name,
+                reflector=evolution.reflector.name,
                 attempts=reply.attempts,
                 aborted=reply.aborted,
-                usage=reply.usage + self.asking.usage(number),
+                usage=reply.usage + self.evaluator.usage(number),
             )
         )
         self._finish(number)
         return reply.aborted
 
-    def _validate(self, number: int, found: Score) -> tuple[Score | None, bool]:
-        """A minibatch is a small sample: what looks as good as the best, give or take its standard error, is asked
-        the fixed validation set, and that decides."""
+    def _validate(self, number: int, minibatch: Score) -> tuple[Score | None, bool]:
+        """Score on the validation set, and whether it is a new best. A minibatch is a small sample: only deltas that
+        score on it as well as the best, within a standard error, are validated."""
         reached = self.history.reached
-        if reached is not None and found.composite + found.error < reached:
+        if reached is not None and minibatch.composite + minibatch.error < reached:
             return None, False
-        self.asking.ask(number, VALIDATION)
-        score = self.asking.score(number, VALIDATION)
+        self.evaluator.ask(number, VALIDATION)
+        score = self.evaluator.score(number, VALIDATION)
         is_best = reached is None or score.composite > reached
-        self.asking.scored(number, VALIDATION, best=is_best)
+        self.evaluator.report_score(number, VALIDATION, best=is_best)
         return score, is_best
 
     def _finish(self, number: int) -> None:
-        layout, history = self.setup.layout, self.history
-        write_history(layout.history, history)
+        history, run_dir = self.history, self.context.run_dir
+        write_history(layout.history(run_dir), history)
         png, svg = draw(history)
-        write_atomic(layout.plot, png)
-        write_atomic(layout.plot.with_suffix(".svg"), svg)
+        write_atomic(layout.plot(run_dir), png)
+        write_atomic(layout.plot(run_dir).with_suffix(".svg"), svg)
         best, usage = history.best, history.usage
         self.context.emit(
             IterationFinished(
@@ -177,7 +178,7 @@ class _Loop:
         self.context.progress(number + 1, self.section.iterations, note=note)
 
     def _reason_to_end(self) -> str:
-        """Why no further iteration is wanted; empty to go on."""
+        """Why the evolution ends here; empty to continue."""
         section, history = self.section, self.history
         usage = history.usage
         if len(history.iterations) >= section.iterations:

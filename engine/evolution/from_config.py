@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from engine.events import ServerChanged
+from engine.evolution import layout
 from engine.evolution.judges.judge import Judge, NumericJudge
-from engine.evolution.layout import EvolutionLayout
 from engine.evolution.processor import load_logits_processor, sglang_processor_string
 from engine.evolution.reflectors.reflector import Reflector
 from engine.evolution.reflectors.statistical_reflector import StatisticalReflector
@@ -21,7 +21,7 @@ UNSEEDED = (
 
 
 def make_judge(context: StageContext) -> Judge:
-    """Raises ConfigError for a key that is not there."""
+    """The configured judge. Raises ConfigError for an API key that is missing."""
     section = context.config.evolution.judge
     if section.kind == "openai":
         from engine.evolution.judges.openai_judge import OpenAIJudge
@@ -32,7 +32,7 @@ def make_judge(context: StageContext) -> Judge:
 
 
 def make_reflector(context: StageContext) -> Reflector:
-    """Raises ConfigError for a key that is not there."""
+    """The configured reflector. Raises ConfigError for an API key that is missing."""
     section = context.config.evolution.reflector
     if section.kind == "openai":
         from engine.evolution.reflectors.openai_reflector import OpenAIReflector
@@ -43,21 +43,21 @@ def make_reflector(context: StageContext) -> Reflector:
 
 
 def make_server(context: StageContext) -> ModelServer:
-    """Not started yet. Raises ConfigError for a command that others could reach."""
+    """The configured server, not started yet. Raises ConfigError for a command that others could reach."""
     config = context.config
     section = config.evolution.server
     if section.kind == "in_process":
         return InProcessServer(lambda: context.load_model(config.evolution_model), load_logits_processor)
-    log = EvolutionLayout(context.run_dir).server_log
+    log = layout.server_log(context.run_dir)
     model, _ = model_path(config.evolution_model)
     tokenizer = load_vocabulary(config.evolution_model).tokenizer
 
-    def tell(state: str) -> None:
+    def announce(state: str) -> None:
         context.emit(ServerChanged(state=state, server=server.name, log=server.log_tail()))
 
     evolution = config.evolution
     keys = [evolution.judge.openai.api_key_env, evolution.reflector.openai.api_key_env]
-    server = SGLangServer(section, model, tokenizer, sglang_processor_string, log, tell, hidden=keys)
+    server = SGLangServer(section, model, tokenizer, sglang_processor_string, log, announce, hidden=keys)
     if evolution.temperature > 0 and not server.draws_by_seed:
         context.notice(UNSEEDED, level="warning")
     return server

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from pathlib import Path
 
 import msgspec
@@ -14,10 +15,10 @@ from engine.servers.spent import Spent
 
 
 class Iteration(msgspec.Struct, frozen=True, kw_only=True):
-    """One iteration, finished.
+    """One finished iteration.
 
     `deltas` were used for its minibatch `examples`. `validation`: score on the fixed validation set, where the
-    iteration looked better than the best so far; `best`: it was, and is kept. `new_deltas` and `summary` are the
+    iteration looked better than the best so far; `best`: validation confirmed it. `new_deltas` and `summary` are the
     reflector's; `aborted` says why there are none. `inherited`: run and iteration it was branched from.
     """
 
@@ -54,19 +55,18 @@ class History(msgspec.Struct, kw_only=True):
 
     @property
     def since_best(self) -> int:
-        """Iterations since then."""
+        """Iterations since the best."""
         best = self.best
         return len(self.iterations) if best is None else len(self.iterations) - 1 - best.iteration
 
     @property
     def summary(self) -> str:
         """The evolving summary: what the reflector said it learnt, iteration by iteration."""
-        told = [f"Iteration {item.iteration}: {item.summary}" for item in self.iterations if item.summary]
-        return "\n".join(told)
+        return "\n".join(f"Iteration {i.iteration}: {i.summary}" for i in self.iterations if i.summary)
 
     @property
     def usage(self) -> Spent:
-        """Of all iterations."""
+        """Cost of all iterations."""
         return sum((item.usage for item in self.iterations), Spent())
 
     def next_deltas(self, initial: Deltas) -> Deltas:
@@ -78,12 +78,7 @@ class History(msgspec.Struct, kw_only=True):
 
     def aborted_in_a_row(self) -> int:
         """Iterations at the end without a reflector's reply."""
-        count = 0
-        for item in reversed(self.iterations):
-            if not item.aborted:
-                break
-            count += 1
-        return count
+        return sum(1 for _ in takewhile(lambda item: item.aborted, reversed(self.iterations)))
 
 
 def read_history(path: Path) -> History:

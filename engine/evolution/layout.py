@@ -1,100 +1,90 @@
-"""Where the evolution keeps its files below a run directory (spec Evolution 7)."""
+"""Where the evolution keeps its files, below `RUN/evolution` (spec Evolution 7)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 
-@dataclass(frozen=True)
-class EvolutionLayout:
-    """Files of one run's clusters and evolution."""
+def folder(run_dir: Path) -> Path:
+    """`RUN/evolution`."""
+    return run_dir / "evolution"
 
-    run_dir: Path
 
-    @property
-    def root(self) -> Path:
-        """`RUN/evolution`."""
-        return self.run_dir / "evolution"
+def embeddings(run_dir: Path) -> Path:
+    """float32 (vocab_size, dimension): the embedding of every row of the vocabulary."""
+    return folder(run_dir) / "embeddings.npy"
 
-    @property
-    def embeddings(self) -> Path:
-        """float32 (vocab_size, dimension): every row of the vocabulary, embedded."""
-        return self.root / "embeddings.npy"
 
-    @property
-    def pca(self) -> Path:
-        """The fitted PCA (a pickle)."""
-        return self.root / "pca.joblib"
+def pca(run_dir: Path) -> Path:
+    """The fitted PCA (a pickle)."""
+    return folder(run_dir) / "pca.joblib"
 
-    @property
-    def labels(self) -> Path:
-        """k-means label of every row, -1 where none was given (a pickle)."""
-        return self.root / "labels_kmeans.joblib"
 
-    @property
-    def descriptions(self) -> Path:
-        """What each cluster holds."""
-        return self.root / "cluster_descriptions.json"
+def labels(run_dir: Path) -> Path:
+    """k-means label of every row, -1 for rows that did not go through k-means (a pickle)."""
+    return folder(run_dir) / "labels_kmeans.joblib"
 
-    @property
-    def token_frequency(self) -> Path:
-        """Answers whose tokens were counted, one a line."""
-        return self.root / "token_frequency.jsonl"
 
-    @property
-    def server_log(self) -> Path:
-        """Output of the server that the evolution started."""
-        return self.root / "server.log"
+def descriptions(run_dir: Path) -> Path:
+    """Description of each cluster."""
+    return folder(run_dir) / "cluster_descriptions.json"
 
-    @property
-    def deltas_current(self) -> Path:
-        """Deltas of the iteration at work."""
-        return self.root / "deltas_current.json"
 
-    @property
-    def deltas_best(self) -> Path:
-        """Deltas that validation confirmed last."""
-        return self.root / "deltas_best.json"
+def token_frequency(run_dir: Path) -> Path:
+    """Answers whose tokens were counted, one a line."""
+    return folder(run_dir) / "token_frequency.jsonl"
 
-    @property
-    def processor(self) -> Path:
-        """Generated from `deltas_current`."""
-        return self.root / "processor.py"
 
-    @property
-    def processor_best(self) -> Path:
-        """Generated from `deltas_best`."""
-        return self.root / "processor_best.py"
+def server_log(run_dir: Path) -> Path:
+    """Output of the server that the evolution started."""
+    return folder(run_dir) / "server.log"
 
-    @property
-    def answers(self) -> Path:
-        """Every answer, one a line."""
-        return self.root / "answers.jsonl"
 
-    @property
-    def history(self) -> Path:
-        """Every finished iteration."""
-        return self.root / "history.json"
+def deltas_current(run_dir: Path) -> Path:
+    """Deltas of the current iteration."""
+    return folder(run_dir) / "deltas_current.json"
 
-    @property
-    def plot(self) -> Path:
-        """Composite and length over the iterations; `.svg` beside it."""
-        return self.root / "evolution_lengths.png"
 
-    @property
-    def comparison(self) -> Path:
-        """The best deltas against no processor and a length cap, on the test set."""
-        return self.root / "tables" / "test.csv"
+def deltas_best(run_dir: Path) -> Path:
+    """Deltas that validation confirmed last."""
+    return folder(run_dir) / "deltas_best.json"
 
-    def reflector_message(self, iteration: int) -> Path:
-        """What the reflector was sent."""
-        return self.root / f"reflector_message_{iteration:03d}.txt"
 
-    def reflector_reply(self, iteration: int) -> Path:
-        """What came of it."""
-        return self.root / f"reflector_reply_{iteration:03d}.json"
+def processor(run_dir: Path) -> Path:
+    """Generated from `deltas_current`."""
+    return folder(run_dir) / "processor.py"
 
-    def relative(self, path: Path) -> str:
-        """`path` as events name it."""
-        return path.relative_to(self.run_dir).as_posix()
+
+def processor_best(run_dir: Path) -> Path:
+    """Generated from `deltas_best`."""
+    return folder(run_dir) / "processor_best.py"
+
+
+def answers(run_dir: Path) -> Path:
+    """Every answer, one a line."""
+    return folder(run_dir) / "answers.jsonl"
+
+
+def history(run_dir: Path) -> Path:
+    """Every finished iteration."""
+    return folder(run_dir) / "history.json"
+
+
+def plot(run_dir: Path) -> Path:
+    """Composite and length over the iterations; the `.svg` has the same stem."""
+    return folder(run_dir) / "evolution_lengths.png"
+
+
+def comparison(run_dir: Path) -> Path:
+    """The best deltas against no processor and a length cap, on the test set."""
+    return folder(run_dir) / "tables" / "test.csv"
+
+
+def reflector_message(run_dir: Path, iteration: int) -> Path:
+    """The messages sent to the reflector."""
+    return folder(run_dir) / f"reflector_message_{iteration:03d}.txt"
+
+
+def reflector_reply(run_dir: Path, iteration: int) -> Path:
+    """The reflector's accepted reply."""
+    return folder(run_dir) / f"reflector_reply_{iteration:03d}.json"

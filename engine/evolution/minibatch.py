@@ -12,8 +12,8 @@ from engine.tasks.example import TaskExample
 
 
 @dataclass(frozen=True)
-class Questions:
-    """Three sets without a question in common. Minibatches are drawn from `pool`; `validation` confirms a new best;
+class QuestionSplits:
+    """Three disjoint sets of questions. Minibatches are drawn from `pool`; `validation` confirms a new best;
     `test` decides nothing: what is reported at the end is measured on it."""
 
     pool: Sequence[TaskExample]
@@ -23,14 +23,14 @@ class Questions:
     seed: int
 
     def minibatch(self, iteration: int) -> list[TaskExample]:
-        """Questions of an iteration, without repetition; the same for the same seed and iteration."""
+        """Distinct questions of an iteration; they depend on seed and iteration alone."""
         order = generator(self.seed, "evolve", "minibatch", iteration).permutation(len(self.pool))
         return [self.pool[i] for i in order[: self.minibatch_size]]
 
 
 def split_questions(
     examples: Sequence[TaskExample], minibatch_size: int, validation_size: int, test_size: int, seed: int
-) -> Questions:
+) -> QuestionSplits:
     """Set `validation_size` and `test_size` examples aside. Raises ConfigError where too few are left for a
     minibatch."""
     aside = validation_size + test_size
@@ -46,7 +46,7 @@ def split_questions(
         )
     order = generator(seed, "evolve", "validation").permutation(len(examples)).tolist()
     validation, test, pool = (
-        [examples[i] for i in sorted(part)]
-        for part in (order[:validation_size], order[validation_size:aside], order[aside:])
+        [examples[i] for i in sorted(indices)]
+        for indices in (order[:validation_size], order[validation_size:aside], order[aside:])
     )
-    return Questions(pool, validation, test, minibatch_size, seed)
+    return QuestionSplits(pool, validation, test, minibatch_size, seed)

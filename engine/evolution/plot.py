@@ -12,7 +12,7 @@ from engine.evolution.history import History
 
 
 def draw(history: History) -> tuple[bytes, bytes]:
-    """(PNG, SVG)."""
+    """The plot as PNG and as SVG."""
     figure = _figure(history)
     png, svg = io.BytesIO(), io.BytesIO()
     FigureCanvasAgg(figure).print_png(png)

@@ -60,10 +60,10 @@ def processor_source(clusters: ClusterMap, deltas: Deltas) -> str:
 
 
 def generate_processor(path: Path, clusters: ClusterMap, deltas: Deltas) -> None:
-    """Write `path` after the same text has passed `check_processor`: what stands there is always usable."""
+    """Write `path` after the same text has passed `check_processor`: the file is always usable."""
     source = processor_source(clusters, deltas)
     if path.is_file() and path.read_text(encoding="utf-8") == source:
-        return  # only checked text is ever put there
+        return  # only checked text is ever written
     with tempfile.TemporaryDirectory(prefix="processor-") as folder:
         candidate = Path(folder) / "processor.py"
         candidate.write_text(source, encoding="utf-8")
@@ -95,7 +95,7 @@ class LoadedProcessor:
         self._call: LogitsProcessor = _run_text(text, where).ClusterDeltaLogitsProcessor()
 
     def __call__(self, written: Sequence[Sequence[int]], logits: object) -> object:
-        """As the file's own."""
+        """Apply the file's processor."""
         return self._call(written, logits)
 
     def __reduce__(self) -> tuple[type[LoadedProcessor], tuple[str, str]]:
@@ -113,7 +113,7 @@ def _run_text(text: str, where: str) -> ModuleType:
     module.__file__ = where
     try:
         exec(compile(text, where, "exec"), module.__dict__)
-    except Exception as error:  # a file by another hand raises what it likes
+    except Exception as error:  # a file from elsewhere may raise anything
         raise DataError(
             what=f"this processor cannot be loaded: {type(error).__name__}: {error}",
             where=where,

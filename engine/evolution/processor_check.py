@@ -24,7 +24,7 @@ SECONDS = 300.0
 _PROBE = '''
 import base64, gc, importlib.util, json, pickle, sys
 
-gc.disable()  # it takes a quarter of the time, and what there is fits into memory
+gc.disable()  # collection takes a quarter of the time, and everything fits into memory
 
 class Blocked:
     """The repository, installed or not, is out of reach."""
@@ -53,8 +53,8 @@ if len(module.CLUSTER_IDS) != width:
     faults.append(f"it has {len(module.CLUSTER_IDS)} cluster ids for {width} rows of logits")
 for name, run in runs.items():
     before = some.clone()
-    found = run(some)
-    if found.shape != some.shape or not torch.equal(found, before + added) or not torch.equal(some, before):
+    changed = run(some)
+    if changed.shape != some.shape or not torch.equal(changed, before + added) or not torch.equal(some, before):
         faults.append(f"{name}: it does something else to other logits")
     run(some.to(torch.bfloat16)), run(torch.zeros(0, width))
 if not torch.isfinite(added).all():
@@ -84,7 +84,7 @@ def check_processor(
 
 
 def _answer(path: Path, vocab_size: int, seconds: float) -> tuple[list[str], NDArray[np.float32]]:
-    """What the clean process found wrong, and the row that the processor adds."""
+    """Faults that the clean process reports, and the row that the processor adds."""
     with tempfile.TemporaryDirectory(prefix="processor-check-") as folder:
         try:
             done = subprocess.run(

@@ -25,7 +25,7 @@ PACKED_CLUSTER_IDS = "eNpjYGT6DwABCgED"
 # ---- end of values
 
 CLUSTER_IDS = zlib.decompress(base64.b64decode(PACKED_CLUSTER_IDS))
-"""One byte a row of the logits: the row's cluster, or 255 for a row that no token stands behind."""
+"""One byte per row of the logits: the row's cluster, or 255 for a padding row."""
 
 
 def added_to_logits() -> torch.Tensor:
@@ -38,8 +38,8 @@ def added_to_logits() -> torch.Tensor:
 
 @lru_cache(maxsize=8)
 def _row(device: torch.device, dtype: torch.dtype, width: int) -> torch.Tensor:
-    """`added_to_logits` for logits of this kind. An error here would end the server that asks, so a width that
-    the vocabulary does not have gets what fits, and zeros."""
+    """`added_to_logits` for logits of this kind. An error here would end the server that asks, so a row of
+    another width than the vocabulary's is cut, or filled with zeros."""
     row = torch.zeros(width)
     row[:VOCAB_SIZE] = added_to_logits()[:width]
     return row.to(device=device, dtype=dtype)

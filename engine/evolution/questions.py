@@ -10,7 +10,7 @@ from engine.tasks.financebench import generated_financebench, load_financebench
 
 
 def load_questions(config: Config) -> list[TaskExample]:
-    """FinanceBench's, all or the chosen lines, or generated ones of companies that no model was trained on."""
+    """Questions of FinanceBench (all or the chosen lines), or generated ones about invented companies."""
     section = config.evolution
     if section.financebench is not None:
         return load_financebench(section.financebench, None if section.pool == "all" else section.pool)
@@ -23,7 +23,7 @@ def prompt_of(example: TaskExample) -> str:
 
 
 def ask(example: TaskExample, config: Config, iteration: int) -> ModelQuestion:
-    """The question as a server takes it."""
+    """The request that puts the question to the model server."""
     section = config.evolution
     seed = derive_seed(config.run.seed, "evolve", f"answer/{example.id}", iteration)
     return ModelQuestion(prompt_of(example), section.max_new_tokens, section.temperature, seed)

@@ -1,42 +1,43 @@
-"""What came of an evolution: the best deltas against no processor and a length cap, as table and as summary.
+"""The evolution's result: the best deltas against no processor and a length cap, as table and as summary.
 
-Measured on the test set, which decided nothing before: the best is the luckiest on the validation set, too.
+Measured on the test set, which decided nothing before: on the validation set the best deltas were also lucky.
 """
 
 from __future__ import annotations
 
 from engine.events import without_envelope
+from engine.evolution import layout
 from engine.evolution.answers import TEST, TEST_PLAIN
 from engine.evolution.comparison import compare
-from engine.evolution.setup import Setup
-from engine.evolution.split_answers import Asking
+from engine.evolution.evolution_run import EvolutionRun
+from engine.evolution.split_evaluator import SplitEvaluator
 from engine.files import csv_text, write_atomic
 from engine.run.stage import StageResult
 
 
-def write_report(setup: Setup, asking: Asking, reason: str) -> StageResult:
-    """Asks the test set and writes `tables/test.csv`."""
-    layout, history, config = setup.layout, setup.history, setup.context.config
+def write_report(evolution: EvolutionRun, evaluator: SplitEvaluator, reason: str) -> StageResult:
+    """Evaluate the test set and write `tables/test.csv`."""
+    run_dir, history, config = evolution.context.run_dir, evolution.history, evolution.context.config
     best = history.best
     assert best is not None, "the first iteration is always validated"
     plain, evolved = (0, TEST_PLAIN), (best.iteration, TEST)
     for key, deltas in ((plain, None), (evolved, best.deltas)):
-        if not asking.complete(*key):
-            asking.serve(deltas, layout.processor_best)
-        asking.ask(*key)
-        asking.scored(*key)
+        if not evaluator.is_complete(*key):
+            evaluator.serve(deltas, layout.processor_best(run_dir))
+        evaluator.ask(*key)
+        evaluator.report_score(*key)
     rows = compare(
-        setup.answers.given(*plain),
-        setup.answers.given(*evolved),
-        asking.verdict_on_tokens,
+        evolution.answers.of_split(*plain),
+        evolution.answers.of_split(*evolved),
+        evaluator.verdict_on_tokens,
         config.evolution.SHORTNESS_SCALE,
         config.run.seed,
     )
-    write_atomic(layout.comparison, csv_text([without_envelope(row) for row in rows]))
+    write_atomic(layout.comparison(run_dir), csv_text([without_envelope(row) for row in rows]))
     for row in rows:
-        setup.context.emit(row)
+        evolution.context.emit(row)
     baseline, _, steered = rows
-    usage = history.usage + asking.usage_of(plain, evolved) + asking.spent_on_caps
+    usage = history.usage + evaluator.usage_of(plain, evolved) + evaluator.spent_on_caps
     summary: dict[str, float | int | str] = {
         "iterations": len(history.iterations),
         "ended": reason,
@@ -51,8 +52,9 @@ def write_report(setup: Setup, asking: Asking, reason: str) -> StageResult:
         "spent_tokens": usage.tokens,
         "spent_cost": round(usage.cost, 6),
     }
-    files = [
+    written = [
         layout.deltas_best, layout.processor_best, layout.deltas_current, layout.processor, layout.history,
-        layout.answers, layout.plot, layout.plot.with_suffix(".svg"), layout.comparison,
+        layout.answers, layout.plot, lambda run: layout.plot(run).with_suffix(".svg"), layout.comparison,
     ]  # fmt: skip
-    return StageResult(summary, [layout.relative(path) for path in files if path.is_file()])
+    files = [file(run_dir) for file in written]
+    return StageResult(summary, [str(path.relative_to(run_dir)) for path in files if path.is_file()])

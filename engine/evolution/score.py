@@ -1,4 +1,4 @@
-"""What a set of judged answers is worth: 0.4 shortness + 0.6 correctness (spec Evolution 1, step 8)."""
+"""The score of a set of judged answers: 0.4 shortness + 0.6 correctness (spec Evolution 1, step 8)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def composite(short: float, correct: float) -> float:
 
 
 def score(outcomes: Sequence[Outcome], scale: float) -> Score:
-    """Failures of the judge are no wrong answers: they are left out of correctness and counted (DESIGN 7).
+    """Score of judged answers. Failures of the judge are left out of correctness and counted (DESIGN 7).
 
     Raises DataError when nothing could be judged.
     """
@@ -58,7 +58,7 @@ def score(outcomes: Sequence[Outcome], scale: float) -> Score:
         raise DataError(
             what=f"none of {len(outcomes)} answers could be judged",
             where="evolution.judge",
-            mend="see why the judge failed in the notices, mend it and resume: the answers are kept",
+            mend="see why the judge failed in the notices, correct that and resume: the answers are kept",
         )
     right = sum(bool(outcome.correct) for outcome in judged)
     mean_tokens = sum(outcome.tokens for outcome in outcomes) / len(outcomes)

@@ -1,4 +1,4 @@
-"""Finished iterations told again, for a run that took them over from another."""
+"""Scores as events, and the events of iterations that a branch took over from its parent."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from engine.evolution.history import Iteration
 from engine.evolution.score import Score
 
 
-def scored_event(iteration: int, split: str, found: Score, best: bool = False) -> AnswersScored:
-    """A score as an event."""
-    return AnswersScored(iteration=iteration, split=split, best=best, **msgspec.structs.asdict(found))
+def scored_event(iteration: int, split: str, score: Score, best: bool = False) -> AnswersScored:
+    """The event that reports a score."""
+    return AnswersScored(iteration=iteration, split=split, best=best, **msgspec.structs.asdict(score))
 
 
 def inherited_events(item: Iteration) -> list[Event]:
-    """What its own run logged, without the answers."""
+    """The events that the parent logged for an iteration, without its answers."""
     events: list[Event] = [
         IterationBegan(
             iteration=item.iteration, deltas=item.deltas, examples=item.examples, inherited=item.inherited

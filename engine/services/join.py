@@ -24,7 +24,7 @@ from engine.gflownet.sampler.module import GFlowNetModule
 from engine.gflownet.training.rank_meeting import answer, dismiss, is_called
 from engine.gflownet.training.rank_start import meeting_place, on_device, under_torchrun
 from engine.gflownet.training.ranks import Together
-from engine.gflownet.training.step_parts import StepParts
+from engine.gflownet.training.step_worker import StepWorker
 from engine.run.directory import RunDirectory
 from engine.torch_file import torch_threads
 
@@ -59,7 +59,7 @@ def follow(run_dir: Path) -> None:
             return
         ranks = Together(met, rank, size, device)
         _log.info("rank %d of %d, on %s", rank, size, device)
-        work = StepParts(
+        work = StepWorker(
             module.to(device), questions, config.run.seed, ranks, config.gflownet.parts or ranks.size
         )
         while work.follow():

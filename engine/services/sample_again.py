@@ -20,7 +20,7 @@ from engine.events import encode
 from engine.gflownet import layout
 from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
 from engine.gflownet.evaluation.question_paths import QuestionSampler
-from engine.gflownet.evaluation.questions import Questions
+from engine.gflownet.evaluation.questions import QuestionBatches
 from engine.gflownet.graphs.tables import EmbeddingTables, Texts
 from engine.gflownet.sampler.module import GFlowNetModule, prior_alpha
 from engine.run.directory import RunDirectory
@@ -60,7 +60,7 @@ class Again:
         self._numbers = {data[number].sample_id: number for number in range(len(data))}
         self._sampler = QuestionSampler(
             module,
-            Questions(data, tables, module),
+            QuestionBatches(data, tables, module),
             Texts.load(run_dir),
             config.run.seed,
             config.answer.token_budget,

@@ -18,8 +18,8 @@ from typing import TypeVar
 
 from engine.config.config import Config
 from engine.config.file import load_config
+from engine.esm import layout
 from engine.esm.controller import Answer, Controller
-from engine.esm.layout import EsmLayout
 from engine.esm.memory import EpisodicMemory
 from engine.esm.memory_stage import BuildMemory
 from engine.esm.mine_stage import Mine
@@ -69,8 +69,8 @@ def main(rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for stage in (Mine(), Select(), BuildMemory()):
             run_stage(stage, config, Path(folder), fast)
-        layout = EsmLayout(Path(folder))
-        memory = EpisodicMemory.load(layout.memory, layout.library, fast.info)
+        run_dir = Path(folder)
+        memory = EpisodicMemory.load(layout.memory(run_dir), layout.library(run_dir), fast.info)
     literal, throughput = [], []
     for _ in range(rounds):
         a, fast_seconds = timed(lambda: esm(fast, memory, config, FEW))

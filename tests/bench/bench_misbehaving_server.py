@@ -18,10 +18,10 @@ from typing import Any
 
 from engine.config.config import Config
 from engine.config.file import load_config
+from engine.evolution import layout
 from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.evolve_stage import Evolve
 from engine.evolution.history import read_history
-from engine.evolution.layout import EvolutionLayout
 from engine.lm.load import load_model
 from engine.lm.protocol import LanguageModel
 from tests.kill_and_resume import DEMO, SMALL_EVOLUTION
@@ -53,7 +53,6 @@ def meet(fault: str, clusters: Path, model: LanguageModel) -> dict[str, Any]:
         run = Path(shutil.copytree(clusters, Path(folder) / "run"))
         config = configured(server.url)
         error = ""
-        layout = EvolutionLayout(run)
         one = config.model_copy(update={"evolution": config.evolution.model_copy(update={"iterations": 2})})
         begun = config.model_copy(update={"evolution": config.evolution.model_copy(update={"iterations": 1})})
         first = None
@@ -63,10 +62,10 @@ def meet(fault: str, clusters: Path, model: LanguageModel) -> dict[str, Any]:
             except Exception as problem:
                 error = f"{type(problem).__name__}: {problem}"
             if part is begun:
-                first = read_history(layout.history).iterations[0]
+                first = read_history(layout.history(run)).iterations[0]
             else:
                 server.script.clear()
-        iterations = read_history(layout.history).iterations
+        iterations = read_history(layout.history(run)).iterations
         leaked = any(KEY.encode() in path.read_bytes() for path in run.rglob("*") if path.is_file())
         return {
             "fault": fault or "none",

@@ -159,12 +159,11 @@ def take_in_mined(folder: Path, emit: Any, count: int) -> tuple[Any, Callable[[A
 def take_in_answered(folder: Path, emit: Any, count: int) -> tuple[Any, Callable[[Any], None]]:
     """What stage eval does with results: lines, decisions, running figures against greedy."""
     from engine.esm.eval_work import Batch
-    from engine.esm.layout import EsmLayout
 
     config = load_config(DEMO, [])
     context = StageContext("eval", config, folder, emit, lambda: None, load_model)
     examples = [TaskExample(f"e{n}", "", "") for n in range(4 * count)]
-    job = EvaluateJob(context, config, EsmLayout(folder), ["greedy", "esm"], examples, None)
+    job = EvaluateJob(context, config, ["greedy", "esm"], examples, None)
     job.lines = {"greedy": [], "esm": []}
     items = [Batch("esm", 4 * n, examples[4 * n : 4 * n + 4]) for n in range(count)]
     greedy = replace(samples()["eval"], decisions=[[]] * 4)

@@ -73,15 +73,15 @@ def load_cluster_map(folder: Path) -> ClusterMap:
     try:
         about = json.loads((folder / ABOUT_FILE).read_text(encoding="utf-8"))
         ids = np.load(folder / IDS_FILE, allow_pickle=False)
-        found = ClusterMap(ids, int(about["clusters"]), str(about["vocabulary"]))
+        clusters = ClusterMap(ids, int(about["clusters"]), str(about["vocabulary"]))
         fits = ids.dtype == np.uint8 and ids.shape == (about["vocab_size"],)
-        if not fits or not ((ids < found.count) | (ids == NO_CLUSTER)).all():
+        if not fits or not ((ids < clusters.count) | (ids == NO_CLUSTER)).all():
             raise ValueError("cluster_ids.npy is not what clusters.json says")
     except FileNotFoundError as error:
         raise _unusable(folder, f"`{Path(str(error.filename)).name}` is not there") from error
     except (ValueError, KeyError, TypeError, EOFError) as error:
         raise _unusable(folder, f"the clusters cannot be read: {error}") from error
-    return found
+    return clusters
 
 
 def _unusable(folder: Path, what: str) -> DataError:

@@ -21,7 +21,7 @@ RESTARTS = 10
 def fit_pca(rows: NDArray[np.float32], components: int, seed: int) -> PCA:
     """PCA of `rows` (n, dimension); as many components as asked for, or as there can be."""
     most = min(components, *rows.shape)
-    with threadpool_limits(1), np.errstate(invalid="ignore"):  # rows that are all the same: told by k-means
+    with threadpool_limits(1), np.errstate(invalid="ignore"):  # identical rows: kmeans_labels reports them
         return PCA(n_components=most, random_state=seed % 2**32).fit(rows)
 
 
@@ -41,6 +41,6 @@ def kmeans_labels(points: NDArray[np.float32], k: int, seed: int) -> NDArray[np.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         settings: dict[str, Any] = {"n_init": RESTARTS, "random_state": seed % 2**32}
-        found = KMeans(k, **settings).fit(points)
-    assert found.labels_ is not None
-    return found.labels_.astype(np.int32)
+        fitted = KMeans(k, **settings).fit(points)
+    assert fitted.labels_ is not None
+    return fitted.labels_.astype(np.int32)

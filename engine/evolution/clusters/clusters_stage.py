@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from engine.errors import DataError
 from engine.events import ClustersBuilt, TokenCluster
+from engine.evolution import layout
 from engine.evolution.clusters.cluster_map import (
     EOS_CLUSTER,
     FIRST_KMEANS,
@@ -32,7 +33,6 @@ from engine.evolution.clusters.descriptions import (
 from engine.evolution.clusters.outside_files import read_embeddings, read_labels, read_pickle
 from engine.evolution.clusters.special_clusters import eos_tokens, number_tokens
 from engine.evolution.clusters.token_frequency import count_tokens, frequency_items
-from engine.evolution.layout import EvolutionLayout
 from engine.files import write_atomic
 from engine.lm.embedding.sentence_embedder import SentenceEmbedder, load_embedder
 from engine.lm.embedding.text_embedding import distinct_texts, embed_texts, write_array
@@ -48,11 +48,11 @@ class BuildClusters:
 
     def run(self, context: StageContext) -> StageResult:
         """Embeddings and counted answers that an earlier attempt finished are kept; the rest is recomputed."""
-        return _Job(context, load_vocabulary(context.config.evolution_model)).run()
+        return _ClusterJob(context, load_vocabulary(context.config.evolution_model)).run()
 
 
 @dataclass
-class _Job:
+class _ClusterJob:
     """One attempt at the stage."""
 
     context: StageContext
@@ -62,7 +62,7 @@ class _Job:
 
     def __post_init__(self) -> None:
         self.config = self.context.config.clusters
-        self.layout = EvolutionLayout(self.context.run_dir)
+        self.run_dir = self.context.run_dir
         self.special = self._special()
 
     def run(self) -> StageResult:
@@ -79,13 +79,16 @@ class _Job:
         clusters = self._assign(self._kmeans(points) if given_labels is None else given_labels, count)
         frequency = count_tokens(self.context, self.vocabulary, texts, total)
         self.context.notice(f"frequent tokens: {frequency.source}")
-        if self.layout.token_frequency.exists():
-            self.files.append(self.layout.token_frequency)
+        if layout.token_frequency(self.run_dir).exists():
+            self.files.append(layout.token_frequency(self.run_dir))
         descriptions = describe(
             clusters, self.vocabulary, points, frequency, self.config.tokens_listed, given_words
         )
-        write_descriptions(self.layout.descriptions, descriptions)
-        self.files += [self.layout.descriptions, *save_cluster_map(clusters, self.layout.root)]
+        write_descriptions(layout.descriptions(self.run_dir), descriptions)
+        self.files += [
+            layout.descriptions(self.run_dir),
+            *save_cluster_map(clusters, layout.folder(self.run_dir)),
+        ]
         self._announce(clusters, descriptions, frequency.source)
         self.context.progress(total, total)
         return self._result(clusters)
@@ -104,7 +107,7 @@ class _Job:
 
     @property
     def _ordinary(self) -> NDArray[np.bool_]:
-        """Rows that k-means is for."""
+        """Rows that go through k-means."""
         return (self.special == NO_CLUSTER) & ~self.vocabulary.padding
 
     # ------------------------------------------------------------ made elsewhere
@@ -144,17 +147,17 @@ class _Job:
 
     def _embeddings(self, total: int) -> NDArray[np.float32]:
         """(vocab_size, dimension), computed or read."""
-        self.files.append(self.layout.embeddings)
+        self.files.append(layout.embeddings(self.run_dir))
         if self.config.embeddings is not None:
             self.embedder = self.config.embeddings
             rows = read_embeddings(self.config.embeddings, self.vocabulary)
-            write_array(self.layout.embeddings, rows)
+            write_array(layout.embeddings(self.run_dir), rows)
             return rows
         self.embedder = self.config.embedder
         return embed_texts(
             self.vocabulary.texts,
             self._load_embedder,
-            self.layout.embeddings,
+            layout.embeddings(self.run_dir),
             self.context.checkpoint,
             lambda done: self.context.progress(done, total, note="embedding"),
         )
@@ -176,7 +179,7 @@ class _Job:
                 where=f"clusters.pca: {self.config.pca}",
                 mend="use the PCA that was fitted to these embeddings",
             )
-        self._write_joblib(self.layout.pca, pca)
+        self._write_joblib(layout.pca(self.run_dir), pca)
         return project(pca, embeddings)
 
     def _kmeans(self, points: NDArray[np.float32] | None) -> NDArray[np.int64]:
@@ -189,10 +192,10 @@ class _Job:
         return labels
 
     def _assign(self, labels: NDArray[np.int64], count: int) -> ClusterMap:
-        """Special rows keep their cluster; padding rows that were given a label have none all the same."""
+        """Special rows keep their cluster; padding rows have no cluster even if they were labelled."""
         ids = self.special.copy()
         ids[self._ordinary] = labels[self._ordinary] + FIRST_KMEANS
-        self._write_joblib(self.layout.labels, labels)
+        self._write_joblib(layout.labels(self.run_dir), labels)
         return ClusterMap(ids, count, self.vocabulary.fingerprint)
 
     def _write_joblib(self, path: Path, content: Any) -> None:
@@ -201,24 +204,13 @@ class _Job:
         write_atomic(path, buffer.getvalue())
         self.files.append(path)
 
-    # ------------------------------------------------------------ telling
+    # ------------------------------------------------------------ results
 
     def _announce(self, clusters: ClusterMap, descriptions: Descriptions, source: str) -> None:
-        told = [
-            TokenCluster(
-                id=name,
-                description=found.description,
-                size=found.size,
-                share=found.share,
-                central_tokens=found.central_tokens,
-                frequent_tokens=found.frequent_tokens,
-            )
-            for name, found in descriptions.items()
-        ]
         self.context.emit(
             ClustersBuilt(
                 tokens=clusters.vocab_size,
-                clusters=told,
+                clusters=[TokenCluster(id=name, **asdict(item)) for name, item in descriptions.items()],
                 unassigned=int((clusters.ids == NO_CLUSTER).sum()),
                 embedder=self.embedder,
                 frequency_source=source,
@@ -232,4 +224,4 @@ class _Job:
             "eos_tokens": clusters.sizes()[EOS_CLUSTER],
             "number_tokens": clusters.sizes()[NUMBER_CLUSTER],
         }
-        return StageResult(summary, [self.layout.relative(path) for path in self.files])
+        return StageResult(summary, [str(path.relative_to(self.run_dir)) for path in self.files])

@@ -1,4 +1,4 @@
-"""`cluster_descriptions.json`: what each cluster holds, for the reflector and for readers (spec Evolution 1, 4.1)."""
+"""`cluster_descriptions.json`: each cluster in words, for the reflector and for readers (spec Evolution 1, 4.1)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def describe(
     """Describe every cluster. `points`: (vocab_size, components) in the PCA's space, None if there is none;
     `listed`: tokens named at most; `given`: descriptions made elsewhere, which keep their words."""
     total = int(frequency.counts[clusters.ids < clusters.count].sum())
-    found: Descriptions = {}
+    descriptions: Descriptions = {}
     for cluster, name in enumerate(clusters.names):
         members = np.flatnonzero(clusters.ids == cluster)
         counts = frequency.counts[members]
@@ -61,14 +61,14 @@ def describe(
         central_tokens = _distinct(vocabulary.texts, central, listed)
         frequent_tokens = _distinct(vocabulary.texts, frequent, listed)
         words = (given or {}).get(name) or _SPECIAL.get(cluster)
-        found[name] = ClusterDescription(
+        descriptions[name] = ClusterDescription(
             description=words or _words(central_tokens, frequent_tokens, counted=total > 0),
             size=len(members),
             share=round(int(counts.sum()) / total, 6) if total else 0.0,
             central_tokens=central_tokens,
             frequent_tokens=frequent_tokens,
         )
-    return found
+    return descriptions
 
 
 def write_descriptions(path: Path, descriptions: Descriptions) -> None:
@@ -124,23 +124,23 @@ def _by_distance(points: NDArray[np.float32]) -> NDArray[np.int64]:
 
 
 def _distinct(texts: Sequence[str], tokens: Sequence[int], most: int) -> list[str]:
-    """Texts of tokens, white space around them left out, each once; parts of characters and control codes are
-    no text."""
-    found: dict[str, None] = {}
+    """Distinct texts of tokens without surrounding white space; partial characters and control codes are left
+    out."""
+    distinct: dict[str, None] = {}
     for token in tokens:
         core = texts[token].strip()
         if texts[token] and core.isprintable() and "\ufffd" not in core:
-            found.setdefault(core or texts[token])
-        if len(found) == most:
+            distinct.setdefault(core or texts[token])
+        if len(distinct) == most:
             break
-    return list(found)
+    return list(distinct)
 
 
 def _words(central: Sequence[str], frequent: Sequence[str], counted: bool) -> str:
     def named(tokens: Sequence[str]) -> str:
         return " ".join(json.dumps(token, ensure_ascii=False) for token in tokens[:_NAMED])
 
-    parts = [f"tokens such as {named(central)}" if central else "parts of characters"]
+    phrases = [f"tokens such as {named(central)}" if central else "parts of characters"]
     if counted:
-        parts.append(f"most used: {named(frequent)}" if frequent else "not used")
-    return "; ".join(parts)
+        phrases.append(f"most used: {named(frequent)}" if frequent else "not used")
+    return "; ".join(phrases)

@@ -31,16 +31,16 @@ def read_array(path: str, setting: str) -> NDArray[Any]:
 def read_embeddings(path: str, vocabulary: Vocabulary) -> NDArray[np.float32]:
     """float (at least the vocabulary's tokens, at most its rows; dimension); missing padding rows are zero."""
     setting = "clusters.embeddings"
-    found = read_array(path, setting)
-    if found.ndim != 2 or found.dtype.kind != "f" or not np.isfinite(found).all():
+    matrix = read_array(path, setting)
+    if matrix.ndim != 2 or matrix.dtype.kind != "f" or not np.isfinite(matrix).all():
         raise DataError(
-            what=f"embeddings are a matrix of finite floats, not {found.dtype} of shape {found.shape}",
+            what=f"embeddings are a matrix of finite floats, not {matrix.dtype} of shape {matrix.shape}",
             where=f"{setting}: {path}",
             mend="give one row for each token of the model's vocabulary",
         )
-    _check_length(len(found), vocabulary, f"{setting}: {path}")
-    rows = np.zeros((len(vocabulary), found.shape[1]), dtype=np.float32)
-    rows[: len(found)] = found
+    _check_length(len(matrix), vocabulary, f"{setting}: {path}")
+    rows = np.zeros((len(vocabulary), matrix.shape[1]), dtype=np.float32)
+    rows[: len(matrix)] = matrix
     return rows
 
 
@@ -48,8 +48,8 @@ def read_labels(path: str, vocabulary: Vocabulary, trusted: bool) -> NDArray[np.
     """k-means label of every row: from 0; negative where a row never went through k-means."""
     setting = "clusters.labels"
     where = f"{setting}: {path}"
-    found = read_array(path, setting) if path.endswith(".npy") else read_pickle(path, setting, trusted)
-    labels = np.asarray(getattr(found, "labels_", found))
+    content = read_array(path, setting) if path.endswith(".npy") else read_pickle(path, setting, trusted)
+    labels = np.asarray(getattr(content, "labels_", content))
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise DataError(
             what=f"labels are whole numbers, one a token, not {labels.dtype} of shape {labels.shape}",
@@ -69,7 +69,7 @@ def read_labels(path: str, vocabulary: Vocabulary, trusted: bool) -> NDArray[np.
 
 
 def read_pickle(path: str, setting: str, trusted: bool) -> Any:
-    """What joblib stored. Raises DataError unless the user trusts the file."""
+    """Content of a joblib file. Raises DataError unless the user trusts the file."""
     file = _existing(path, setting)
     if not trusted:
         raise DataError(

@@ -1,6 +1,6 @@
 """How often each token occurs: in answers the model itself generates, or in a corpus.
 
-What is said often is what a delta changes often, so a cluster is described by its frequent tokens too.
+A delta acts most through frequent tokens, so a cluster is described by its frequent tokens too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import DataError
-from engine.evolution.layout import EvolutionLayout
+from engine.evolution import layout
 from engine.evolution.questions import load_questions, prompt_of
 from engine.files import append_jsonl, read_jsonl, recover_records
 from engine.lm.protocol import Request, Sampling
@@ -22,7 +22,7 @@ from engine.lm.vocabulary import Vocabulary
 from engine.run.stage import StageContext
 
 BATCH = 32
-"""Answers generated between two writes."""
+"""Answers per write."""
 TEMPERATURE = 1.0
 
 
@@ -59,10 +59,10 @@ def frequency_items(context: StageContext) -> int:
 
 
 def _count_generated(context: StageContext, vocabulary: Vocabulary, done: int, total: int) -> TokenFrequency:
-    """Sampled answers to questions of the pool; what an earlier attempt generated is kept."""
+    """Count tokens of sampled answers to questions of the pool; answers of an earlier attempt are kept."""
     config = context.config
     examples = load_questions(config)[: config.clusters.frequency_texts]
-    path = EvolutionLayout(context.run_dir).token_frequency
+    path = layout.token_frequency(context.run_dir)
     records = recover_records(path, GeneratedAnswer)
     model = context.load_model(config.evolution_model)
     while len(records) < len(examples):

@@ -15,7 +15,7 @@ from engine.servers.spent import Spent
 
 @dataclass(frozen=True)
 class Verdict:
-    """`reasoning` says what was compared, or why the judge found as it did."""
+    """A judge's decision. `reasoning` says what was compared, or why the judge decided so."""
 
     correct: bool
     reasoning: str
@@ -23,7 +23,7 @@ class Verdict:
 
 
 class JudgeFailed(SteerError):
-    """No verdict could be had. This is no wrong answer. `usage`: it cost, too."""
+    """The judge gave no verdict, which does not make the answer wrong. `usage`: cost of the attempt."""
 
     def __init__(self, *, what: str, where: str = "", mend: str = "", usage: Spent = Spent()) -> None:
         super().__init__(what=what, where=where, mend=mend)
@@ -48,7 +48,7 @@ class Judge(Protocol):
         ...
 
 
-def judge_retrying(
+def judge_with_retries(
     judge: Judge,
     question: str,
     golds: Sequence[str],
@@ -56,7 +56,7 @@ def judge_retrying(
     attempts: int,
     checkpoint: Callable[[], None],
 ) -> Verdict | Unjudged:
-    """A verdict, or after `attempts` failures why there is none; what failed before is charged to either."""
+    """A verdict, or after `attempts` failures the reason; either carries the cost of all attempts."""
     reason, usage = "", Spent()
     for _ in range(attempts):
         checkpoint()
@@ -70,17 +70,17 @@ def judge_retrying(
 
 
 _LONGEST_NUMERIC = 12
-"""Words besides its numbers with which a gold answer still is a figure; a longer one is a text that has some."""
+"""Words besides its numbers with which a gold answer still is a figure; a longer answer is a text that has some."""
 
 
 class NumericJudge:
     """Offline. It reads figures and words, not meaning.
 
     A gold answer with a number is met by the same number within `tolerance` (relative; absolute where it is 0). An
-    answer that lists several different numbers is judged by what it comes to: the number after "answer is" and the
-    like, else the last one that is no year (as many as the gold answer has); that another one happens to match does
-    not help. A gold answer without a number, or a long one, is a text: it is met from a token F1 of `text_threshold`
-    on.
+    answer that lists several different numbers is judged by its final ones: those after "answer is" and the like,
+    else the last numbers that are no years (as many as the gold answer has); other numbers do not
+    count. A gold answer without a number, or a long gold answer, is a text: it is met from a token F1 of
+    `text_threshold` on.
     """
 
     name = "numeric (offline)"
@@ -100,16 +100,18 @@ class NumericJudge:
         if not figures or len(words(gold)) - len(figures) > _LONGEST_NUMERIC:
             return self._text(gold, answer)
         given = stated(answer, figures)
-        missing = [want for want in figures if not any(same(want, found, self.tolerance) for found in given)]
+        missing = [
+            want for want in figures if not any(same(want, number, self.tolerance) for number in given)
+        ]
         if missing:
-            shown = ", ".join(found.text for found in given) or "no number"
+            shown = ", ".join(number.text for number in given) or "no number"
             return Verdict(False, f"{missing[0].text} is not what was answered: {shown}")
         return Verdict(
             True, f"answered {', '.join(want.text for want in figures)} within {self.tolerance:.2%}"
         )
 
     def _text(self, gold: str, answer: str) -> Verdict:
-        found = agreement(gold, answer)
-        right = found >= self.text_threshold
+        score = agreement(gold, answer)
+        right = score >= self.text_threshold
         sign = "at least" if right else "less than"
-        return Verdict(right, f"`{gold}` agrees by {found:.2f}, {sign} {self.text_threshold:g}")
+        return Verdict(right, f"`{gold}` agrees by {score:.2f}, {sign} {self.text_threshold:g}")

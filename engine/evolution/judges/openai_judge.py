@@ -37,7 +37,7 @@ SCHEMA: Schema = {
 
 
 class OpenAIJudge:
-    """Asks once; retrying is its caller's."""
+    """Asks once; the caller retries."""
 
     def __init__(self, client: OpenAIClient, model: str, tolerance: float) -> None:
         self.name = model
@@ -55,18 +55,18 @@ class OpenAIJudge:
         return _read(reply, self.name)
 
     def messages(self, question: str, golds: Sequence[str], answer: str) -> list[Message]:
-        """What is sent."""
+        """The messages that ask for a verdict."""
         system = _SYSTEM.format(tolerance=self._tolerance, percent=100 * self._tolerance)
-        told = "\n".join(f"- {gold}" for gold in golds)
-        user = _USER.format(question=question, golds=told, answer=answer)
+        listed = "\n".join(f"- {gold}" for gold in golds)
+        user = _USER.format(question=question, golds=listed, answer=answer)
         return [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
 
 def _read(reply: Reply, name: str) -> Verdict:
     problem = "it is not an object with `reasoning` and `correct`"
     try:
-        found = json_object(reply)
-        correct, reasoning = found.get("correct"), found.get("reasoning")
+        content = json_object(reply)
+        correct, reasoning = content.get("correct"), content.get("reasoning")
         if isinstance(correct, bool) and isinstance(reasoning, str):
             return Verdict(correct, reasoning, reply.spent)
     except Unusable as error:

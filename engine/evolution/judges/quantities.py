@@ -41,21 +41,21 @@ class Quantity:
 
 def quantities(text: str) -> list[Quantity]:
     """Every number in `text`: thousands separators, currency, percent, scale words, (accounting negatives)."""
-    found = []
+    numbers = []
     for match in _NUMBER.finditer(text):
         plain = float(match["digits"].replace(",", ""))
         if match["sign"] or match["sign2"] or (match["open"] and match["close"]):
             plain = -plain
         scale = _SCALES[match["scale"].lower()] if match["scale"] else 1.0
         bare = match["digits"].isdigit() and not any(match[name] for name in ("unit", "percent", "scale"))
-        found.append(
+        numbers.append(
             Quantity(plain * scale, plain, bool(match["percent"]), scale != 1.0, match[0].strip(), bare)
         )
-    return found
+    return numbers
 
 
 def stated(answer: str, wanted: Sequence[Quantity]) -> list[Quantity]:
-    """The numbers that an answer comes to: as many different ones as are wanted, each as often as it is written.
+    """The final numbers of an answer: as many different ones as are wanted, each as often as it is written.
 
     Those that follow the last "answer is", "answer:", "####" or "\\boxed", else the last ones of the text. Years do
     not count unless a year is wanted.
@@ -64,42 +64,42 @@ def stated(answer: str, wanted: Sequence[Quantity]) -> list[Quantity]:
     marked = _counting(answer[ends[-1] :], wanted) if ends else []
     if marked:
         return _of(marked, list(dict.fromkeys(map(_key, marked)))[: len(wanted)])
-    found = _counting(answer, wanted)
-    return _of(found, list(dict.fromkeys(map(_key, reversed(found))))[: len(wanted)])
+    numbers = _counting(answer, wanted)
+    return _of(numbers, list(dict.fromkeys(map(_key, reversed(numbers))))[: len(wanted)])
 
 
-def same(want: Quantity, found: Quantity, tolerance: float) -> bool:
-    """Whether both are one number within `tolerance`, relative to `want`; absolute where that is 0.
+def same(want: Quantity, given: Quantity, tolerance: float) -> bool:
+    """Whether both are the same number within `tolerance`, relative to `want`; absolute where that is 0.
 
     8.7% is 8.7 percent, 0.087, and 8.7 where the sign was left out; 2 billion is 2000 million, 2,000,000,000, and 2
     where the word was.
     """
-    if want.percent == found.percent:
-        pairs = [(want.plain, found.plain)] if want.percent else [(want.value, found.value)]
-        if want.scaled != found.scaled:
-            pairs.append((want.plain, found.plain))
+    if want.percent == given.percent:
+        pairs = [(want.plain, given.plain)] if want.percent else [(want.value, given.value)]
+        if want.scaled != given.scaled:
+            pairs.append((want.plain, given.plain))
     else:
-        share = (want.plain / 100, found.value) if want.percent else (want.value, found.plain / 100)
-        pairs = [share, (want.plain, found.plain)]
+        share = (want.plain / 100, given.value) if want.percent else (want.value, given.plain / 100)
+        pairs = [share, (want.plain, given.plain)]
     return any(_close(a, b, tolerance) for a, b in pairs)
 
 
 def _counting(text: str, wanted: Sequence[Quantity]) -> list[Quantity]:
-    """Numbers of a text, without its years where none is wanted."""
+    """Numbers of a text, without years unless a year is wanted."""
     years = any(want.year for want in wanted)
-    return [found for found in quantities(text) if years or not found.year]
+    return [number for number in quantities(text) if years or not number.year]
 
 
-def _of(found: Sequence[Quantity], keys: Sequence[tuple[float, bool]]) -> list[Quantity]:
-    return [quantity for quantity in found if _key(quantity) in keys]
+def _of(numbers: Sequence[Quantity], keys: Sequence[tuple[float, bool]]) -> list[Quantity]:
+    return [quantity for quantity in numbers if _key(quantity) in keys]
 
 
 def _key(quantity: Quantity) -> tuple[float, bool]:
-    """Equal for two mentions of one number."""
+    """Equal for two mentions of the same number."""
     return (quantity.value, quantity.percent)
 
 
-def _close(want: float, found: float, tolerance: float) -> bool:
+def _close(want: float, given: float, tolerance: float) -> bool:
     if want == 0.0:
-        return abs(found) <= tolerance
-    return abs(want - found) <= max(tolerance, _EXACT) * abs(want)
+        return abs(given) <= tolerance
+    return abs(want - given) <= max(tolerance, _EXACT) * abs(want)

@@ -29,7 +29,7 @@ def agreement(gold: str, answer: str) -> float:
 
     1 where the gold words stand in it next to each other, else the best token F1 of the answer and its clauses: what
     stands around the clause that answers is a matter of length. A clause that denies what the gold answer does not,
-    or the other way round, says something else. A plain yes or no is compared with the first one of the answer.
+    or the other way round, says something else. A plain yes or no is compared with the first yes or no of the answer.
     """
     want = words(gold)
     if len(want) == 1 and want[0] in _POLAR:

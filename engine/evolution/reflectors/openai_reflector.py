@@ -14,11 +14,11 @@ from engine.servers.request_form import Message, Schema
 from engine.servers.spent import Spent
 
 ATTEMPTS = 2
-"""The second one is told what was wrong with the first."""
+"""The second request says what was wrong with the first reply."""
 
 
 class OpenAIReflector:
-    """Asks once, and once more with what was wrong."""
+    """Asks the server; after an invalid reply once more, naming the problem."""
 
     def __init__(self, client: OpenAIClient, model: str) -> None:
         self.name = model
@@ -40,11 +40,11 @@ class OpenAIReflector:
                 failed.usage = usage + error.spent
                 raise failed from None
             usage += reply.spent
-            found = read_reply(reply, names)
-            if not isinstance(found, str):
-                deltas = {name: float(found["deltas"][name]) for name in names}
-                return ReflectorReply(deltas, found["summary"].strip(), attempt, reply.text, usage)
-            problem = found
+            content = read_reply(reply, names)
+            if not isinstance(content, str):
+                deltas = {name: float(content["deltas"][name]) for name in names}
+                return ReflectorReply(deltas, content["summary"].strip(), attempt, reply.text, usage)
+            problem = content
             messages += [
                 {"role": "assistant", "content": reply.text or reply.refusal or "(nothing)"},
                 {
@@ -55,14 +55,14 @@ class OpenAIReflector:
         failed = ReflectorFailed(
             what=f"no valid reply in {ATTEMPTS} attempts: {problem}",
             where=f"evolution.reflector: {self.name}",
-            mend="the iteration ends without new deltas; the next one asks again",
+            mend="the iteration ends without new deltas; the next iteration asks again",
         )
         failed.usage = usage
         raise failed
 
 
 def reply_schema(names: list[str]) -> Schema:
-    """Every cluster id required, none besides."""
+    """JSON schema of a reply: exactly the cluster ids `names`, and a summary."""
     deltas = {
         "type": "object",
         "properties": {name: {"type": "number"} for name in names},
@@ -79,16 +79,16 @@ def reply_schema(names: list[str]) -> Schema:
 
 
 def read_reply(reply: Reply, names: list[str]) -> dict[str, Any] | str:
-    """The object, or what is wrong with it."""
+    """The reply's object, or what is wrong with it."""
     try:
-        found = json_object(reply)
+        content = json_object(reply)
     except Unusable as error:
         return str(error)
-    if set(found) != {"deltas", "summary"}:
+    if set(content) != {"deltas", "summary"}:
         return 'it is not an object with exactly "deltas" and "summary"'
-    problems = delta_problems(found["deltas"], names)
+    problems = delta_problems(content["deltas"], names)
     if problems:
         return "; ".join(problems)
-    if not isinstance(found["summary"], str) or not found["summary"].strip():
+    if not isinstance(content["summary"], str) or not content["summary"].strip():
         return "the summary is no text"
-    return found
+    return content

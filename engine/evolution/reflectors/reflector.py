@@ -1,4 +1,4 @@
-"""What a reflector is given and gives back (spec Evolution 4.1, 4.3)."""
+"""The reflectors' protocol: their input and their reply (spec Evolution 4.1, 4.3)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from engine.servers.spent import Spent
 
 @dataclass(frozen=True)
 class JudgedAnswer:
-    """One answer of the minibatch. `clusters`: the cluster of each of its tokens, the one that ended it not
-    counted; `correct` None: the judge failed."""
+    """One answer of the minibatch. `clusters`: the cluster of each of its tokens, without the end token;
+    `correct` None: the judge failed."""
 
     example: str
     text: str
@@ -39,7 +39,7 @@ class ReflectorInput:
 
 @dataclass(frozen=True)
 class ReflectorReply:
-    """New deltas for exactly the known clusters, and what was learnt, in two to four sentences."""
+    """New deltas for exactly the known clusters, and what the reflector learnt, in two to four sentences."""
 
     deltas: Deltas
     summary: str
@@ -49,7 +49,7 @@ class ReflectorReply:
 
 
 class ReflectorFailed(SteerError):
-    """No valid reply could be had: the iteration ends without new deltas, the run is kept. `usage`: it cost, too."""
+    """The reflector gave no valid reply: the iteration ends without new deltas. `usage`: cost of the attempts."""
 
     usage = Spent()
 

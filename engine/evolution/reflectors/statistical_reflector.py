@@ -51,7 +51,7 @@ class StatisticalReflector:
         self._limit = limit
 
     def reflect(self, given: ReflectorInput, message: str) -> ReflectorReply:
-        """New deltas from counts; `message` is for those who can read."""
+        """New deltas from counts; `message` is not used."""
         names = list(given.deltas)
         evidence = gather(given.answers, len(names))
         base, step, worse = search_state(given, self._step)
@@ -79,7 +79,7 @@ def search_state(given: ReflectorInput, first_step: float) -> tuple[Deltas, floa
 
 
 def gather(answers: Sequence[JudgedAnswer], clusters: int) -> Evidence:
-    """Counts of the answers, compared."""
+    """Compare the cluster counts of long, short, right and wrong answers."""
     counts = np.stack([_counts(answer, clusters) for answer in answers])
     lengths = counts.sum(axis=1)
     right = np.array([answer.correct is True for answer in answers])
@@ -102,7 +102,7 @@ def gather(answers: Sequence[JudgedAnswer], clusters: int) -> Evidence:
 def direction(evidence: Evidence) -> NDArray[np.float64]:
     """Change of each delta for a step of 1, within [-1, 1]."""
     excess = max(0.0, 1.0 - evidence.short / max(evidence.long, 1e-9))
-    change = -excess * _largest_one(np.maximum(evidence.padding, 0)) + evidence.wrong * evidence.missing
+    change = -excess * _scaled_to_one(np.maximum(evidence.padding, 0)) + evidence.wrong * evidence.missing
     # Numbers are what answers are for: they are never discouraged. The end comes sooner while there is excess.
     change[NUMBER_CLUSTER] = max(change[NUMBER_CLUSTER], 0.0)
     change[EOS_CLUSTER] = excess * (1 - evidence.wrong) - evidence.wrong * (evidence.long < evidence.short)
@@ -118,12 +118,12 @@ def _share(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     return counts / max(float(counts.sum()), 1e-9)
 
 
-def _largest_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scaled_to_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return values / max(float(np.abs(values).max()), 1e-9)
 
 
 def _missing(counts: Counts, right: NDArray[np.bool_], wrong: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Less of a cluster in wrong answers than in right ones, as a share of what right ones hold."""
+    """By how much wrong answers hold less of a cluster than right ones, as a share of the latter."""
     if not right.any() or not wrong.any():
         return np.zeros(counts.shape[1])
     of_right, of_wrong = counts[right].mean(0), counts[wrong].mean(0)
@@ -135,7 +135,7 @@ def _summary(given: ReflectorInput, evidence: Evidence, deltas: Deltas, step: fl
     most = [place for place in np.argsort(-evidence.padding)[:_NAMED] if evidence.padding[place] > 0]
     padded = ", ".join(f"{names[place]} ({_tokens(given, names[place])})" for place in most) or "none"
     moved = sorted(names, key=lambda name: -abs(deltas[name] - given.deltas[name]))[:_NAMED]
-    told = ", ".join(f"{name} {given.deltas[name]:+.2f} to {deltas[name]:+.2f}" for name in moved)
+    changes = ", ".join(f"{name} {given.deltas[name]:+.2f} to {deltas[name]:+.2f}" for name in moved)
     first = (
         f"By counting: the longest answers have {evidence.long:.0f} tokens, the shortest right ones "
         f"{evidence.short:.0f}, and {evidence.wrong:.0%} are wrong."
@@ -145,7 +145,7 @@ def _summary(given: ReflectorInput, evidence: Evidence, deltas: Deltas, step: fl
         if worse
         else f"The step stays at {step:.3g}."
     )
-    return f"{first} Most of what is on top lies in clusters {padded}. I changed {told}. {search}"
+    return f"{first} Most of what is on top lies in clusters {padded}. I changed {changes}. {search}"
 
 
 def _tokens(given: ReflectorInput, name: str) -> str:

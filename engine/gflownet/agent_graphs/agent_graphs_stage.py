@@ -10,7 +10,7 @@ import torch
 from engine.errors import DataError
 from engine.events import AgentGraphsBuilt
 from engine.gflownet import layout
-from engine.gflownet.agent_graphs.agent_graphs_work import AgentBuilding, Batch
+from engine.gflownet.agent_graphs.agent_graphs_work import AgentBuilding, ScoredGraphs
 from engine.gflownet.agent_graphs.builder import Dropped
 from engine.gflownet.agent_graphs.samples import GAgentSample
 from engine.gflownet.agent_graphs.store import load_samples, save_samples
@@ -32,10 +32,10 @@ class BuildAgentGraphs:
 
     def run(self, context: StageContext) -> StageResult:
         with RetrievalStore(layout.retrieval_store(context.run_dir)) as store:
-            return _Job(context, store).run()
+            return _AgentGraphsJob(context, store).run()
 
 
-class _Job:
+class _AgentGraphsJob:
     def __init__(self, context: StageContext, store: RetrievalStore) -> None:
         self.context = context
         self.section = context.config.agent_graphs
@@ -56,7 +56,9 @@ class _Job:
         paths.append(layout.dropped_samples(context.run_dir))
         return StageResult(summary, [str(path.relative_to(context.run_dir)) for path in paths])
 
-    def _split(self, split: str, built: ReadyWork[Batch, list[GAgentSample | Dropped]]) -> list[GAgentSample]:
+    def _split(
+        self, split: str, built: ReadyWork[ScoredGraphs, list[GAgentSample | Dropped]]
+    ) -> list[GAgentSample]:
         run_dir = self.context.run_dir
         path = layout.agent_graphs(run_dir, split)
         if path.is_file():
@@ -71,37 +73,37 @@ class _Job:
         return samples
 
     def _built(
-        self, split: str, built: ReadyWork[Batch, list[GAgentSample | Dropped]]
+        self, split: str, built: ReadyWork[ScoredGraphs, list[GAgentSample | Dropped]]
     ) -> tuple[list[GAgentSample], Counter[str]]:
         samples: list[GAgentSample] = []
         dropped: Counter[str] = Counter()
         for batch in built(self._batches(split)):
-            for found in batch:
-                if isinstance(found, Dropped):
-                    dropped[found.reason] += 1
+            for result in batch:
+                if isinstance(result, Dropped):
+                    dropped[result.reason] += 1
                 else:
-                    samples.append(found)
+                    samples.append(result)
             self._progress(len(batch), split)
         return samples, dropped
 
-    def _batches(self, split: str) -> Iterator[Batch]:
+    def _batches(self, split: str) -> Iterator[ScoredGraphs]:
         """Raises DataError for scores that do not fit the graphs."""
         graphs, scores = self.data[split], read_scores(self.context.run_dir, split)
         if len(scores) != len(graphs):
             raise self._unfit(split, f"{len(graphs)} {split} graphs, but scores of {len(scores)}")
-        # A held-out question is never helped to keep its answer: what selection loses there, is lost.
+        # Held-out questions get no ground-truth edges: an answer that selection loses stays lost.
         keep_gt = self.section.force_include_gt and split == "train"
         for first in range(0, len(graphs), GRAPHS_AT_ONCE):
             numbers = range(first, min(first + GRAPHS_AT_ONCE, len(graphs)))
             records = [graphs.record(number) for number in numbers]
-            # Copies: a part of one long tensor would take all of it along.
+            # Copies: a view of one long tensor would be sent with all of it.
             own = [scores[number].clone() for number in numbers]
             for record, score in zip(records, own, strict=True):
                 edges = len(record.labels)
                 if score.shape != (edges,) or not _probabilities(score):
                     what = f"sample {record.sample_id}: no scores in (0, 1] for its {edges} edges"
                     raise self._unfit(split, what)
-            yield Batch(split, records, own, keep_gt)
+            yield ScoredGraphs(split, records, own, keep_gt)
 
     def _progress(self, count: int, split: str) -> None:
         self.done += count

@@ -17,8 +17,8 @@ from engine.torch_file import torch_threads
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Graphs of one split, and the scores [E] of each one's edges. `keep_gt` adds the ground-truth paths."""
+class ScoredGraphs:
+    """Graphs of one split, and the scores [E] of each graph's edges. `keep_gt` adds the ground-truth paths."""
 
     split: str
     records: Sequence[RetrievalRecord]
@@ -28,22 +28,22 @@ class Batch:
 
 @dataclass(frozen=True)
 class AgentBuilding:
-    """Turns a batch into a sample, or the reason for none, for each graph."""
+    """Builds a sample, or the reason for none, from each graph of a batch."""
 
     section: AgentGraphsSection
 
-    def open(self, context: WorkContext) -> Callable[[Batch], list[GAgentSample | Dropped]]:
+    def open(self, context: WorkContext) -> Callable[[ScoredGraphs], list[GAgentSample | Dropped]]:
         builder = GAgentBuilder(self.section)
 
-        def build(batch: Batch) -> list[GAgentSample | Dropped]:
-            found: list[GAgentSample | Dropped] = []
+        def build(batch: ScoredGraphs) -> list[GAgentSample | Dropped]:
+            results: list[GAgentSample | Dropped] = []
             with torch_threads(1):
                 for record, scores in zip(batch.records, batch.scores, strict=True):
                     context.checkpoint()
-                    found.append(builder.build(graph_of(record), scores, batch.keep_gt))
-            return found
+                    results.append(builder.build(graph_of(record), scores, batch.keep_gt))
+            return results
 
         return build
 
-    def size(self, item: Batch) -> int:
+    def size(self, item: ScoredGraphs) -> int:
         return len(item.records)

@@ -1,4 +1,4 @@
-"""GAgentBuilder: from a scored retrieval graph to the smaller one that is walked (spec GFlowNet 0.3)."""
+"""GAgentBuilder: from a scored retrieval graph to the smaller graph that is walked (spec GFlowNet 0.3)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class GAgentBuilder:
         self.section = section
 
     def build(self, data: Any, scores: torch.Tensor, keep_gt: bool) -> GAgentSample | Dropped:
-        """`data` is a retrieval graph, `scores` [E] its edges'. `keep_gt` adds the ground-truth paths."""
+        """The agent graph of `data`, a retrieval graph whose edges have `scores` [E]; `keep_gt` adds gt paths."""
         if not data.a_local_indices.numel():
             return Dropped("answer outside the graph")
         if not data.gt_path_edge_indices:

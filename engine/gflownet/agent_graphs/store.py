@@ -43,13 +43,13 @@ def load_samples(path: Path) -> list[GAgentSample]:
     if missing:
         raise DataError(what=f"the agent graphs have no {', '.join(missing)}", where=str(path), mend=_MEND)
     for name in TENSORS:
-        found = state[name]
-        if not isinstance(found, torch.Tensor) or found.ndim != 1 or found.dtype != _dtype(name):
+        flat = state[name]
+        if not isinstance(flat, torch.Tensor) or flat.ndim != 1 or flat.dtype != _dtype(name):
             what = f"{name} is no flat tensor of {_dtype(name)}"
             raise DataError(what=what, where=str(path), mend=_MEND)
     try:
-        parts = {name: state[name].split(state[f"{name}.sizes"].tolist()) for name in TENSORS}
-        columns = [state[name] for name in (*TEXTS, *FLAGS)] + [parts[name] for name in TENSORS]
+        pieces = {name: state[name].split(state[f"{name}.sizes"].tolist()) for name in TENSORS}
+        columns = [state[name] for name in (*TEXTS, *FLAGS)] + [pieces[name] for name in TENSORS]
         names = (*TEXTS, *FLAGS, *TENSORS)
         samples = [GAgentSample(**dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
     except (KeyError, RuntimeError, ValueError, AttributeError, TypeError) as error:
@@ -85,9 +85,8 @@ def _lengths(sample: GAgentSample, width: int) -> Iterator[str]:
         "gt_path_node_local_ids": steps + 1 if steps else 0,
     }
     for name, length in lengths.items():
-        found = getattr(sample, name).shape[0]
-        if found != length:
-            yield f"{name} has length {found}, expected {length}"
+        if (given := getattr(sample, name).shape[0]) != length:
+            yield f"{name} has length {given}, expected {length}"
 
 
 def _numbers(sample: GAgentSample) -> Iterator[str]:
@@ -104,7 +103,7 @@ def _numbers(sample: GAgentSample) -> Iterator[str]:
 
 
 def _relations(sample: GAgentSample) -> Iterator[str]:
-    """What can be asked once all numbers are inside the graph."""
+    """Checks that need all numbers to lie inside the graph."""
     ids, path, nodes = sample.node_entity_ids, sample.gt_path_edge_local_ids, sample.gt_path_node_local_ids
     for name in ("start", "answer"):
         if not torch.equal(

@@ -37,16 +37,16 @@ AT_ONCE = 16
 
 
 class AnswerQuestions:
-    """Each question by both methods; what was answered is not asked again."""
+    """Answers each question by both methods; stored answers are not asked for again."""
 
     name = "answer"
 
     def run(self, context: StageContext) -> StageResult:
         with torch_threads(1):
-            return _Run(context).run()
+            return _AnswerJob(context).run()
 
 
-class _Run:
+class _AnswerJob:
     def __init__(self, context: StageContext) -> None:
         self.context = context
         self.section = context.config.answer
@@ -83,12 +83,12 @@ class _Run:
             self.context.progress(len(self.answers), total)
         return self._result()
 
-    def _answer(self, part: Sequence[tuple[int, str]]) -> None:
-        prompts = [self._prompt(number, method) for number, method in part]
+    def _answer(self, batch: Sequence[tuple[int, str]]) -> None:
+        prompts = [self._prompt(number, method) for number, method in batch]
         texts = self.reader.read(prompts, self.context.checkpoint)
         answers = [
             _judged(self.questions[number], method, prompt, text)
-            for (number, method), prompt, text in zip(part, prompts, texts, strict=True)
+            for (number, method), prompt, text in zip(batch, prompts, texts, strict=True)
         ]
         for answer in answers:
             self.context.emit(answer)
@@ -134,11 +134,15 @@ class _Run:
         )
         if own is baseline or not own:
             return row
-        here, there = ([answer.hit for answer in answers] for answers in (own, baseline))
+        hits, baseline_hits = ([answer.hit for answer in answers] for answers in (own, baseline))
         seed = derive_seed(self.context.config.run.seed, "answer", "bootstrap")
-        found = paired_bootstrap(here, there, seed)
+        interval = paired_bootstrap(hits, baseline_hits, seed)
         return msgspec.structs.replace(
-            row, difference=found.difference, low=found.low, high=found.high, p=mcnemar(here, there)
+            row,
+            difference=interval.difference,
+            low=interval.low,
+            high=interval.high,
+            p=mcnemar(hits, baseline_hits),
         )
 
 
@@ -147,7 +151,7 @@ def _mean(answers: Sequence[EvidenceAnswered], name: str) -> float:
 
 
 def _judged(question: dict[str, Any], method: str, prompt: EvidencePrompt, answer: str) -> EvidenceAnswered:
-    """Hit and recall by name, as the field's benchmarks count them: a gold answer that stands in the text is met."""
+    """Hit and recall by name, as the field's benchmarks count them: a gold answer counts if the text contains it."""
     golds: list[str] = question["answers"]
     said = answer.casefold()
     met = [gold for gold in golds if gold.casefold() in said]

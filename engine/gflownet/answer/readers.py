@@ -1,4 +1,4 @@
-"""Who answers from evidence: a language model, one behind a server, or an offline reader that follows paths."""
+"""Readers, which answer from evidence: a language model, here or behind a server, or an offline path follower."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Reader(Protocol):
     name: str
 
     def count_tokens(self, text: str) -> int:
-        """As the model that reads counts them, where that is known."""
+        """Tokens of `text`, by the reading model's tokenizer if that is known."""
         ...
 
     def read(self, prompts: Sequence[EvidencePrompt], checkpoint: Callable[[], None]) -> list[str]:
@@ -54,10 +54,10 @@ class PathReader:
         answers = []
         for prompt in prompts:
             checkpoint()
-            answers.append(self._one(prompt))
+            answers.append(self._answer(prompt))
         return answers
 
-    def _one(self, prompt: EvidencePrompt) -> str:
+    def _answer(self, prompt: EvidencePrompt) -> str:
         ends = _ends_by_wording(prompt)
         if not ends:
             return "unknown"
@@ -88,16 +88,16 @@ def _ends_by_wording(prompt: EvidencePrompt) -> dict[str, list[str]]:
                 ends.setdefault(chain, {}).setdefault(end, set()).add(start)
     worded: dict[str, list[str]] = {}
     for chain, reached in ends.items():
-        most = max(len(found) for found in reached.values())
-        together = sorted(set().union(*(found for found in reached.values() if len(found) == most)))
+        most = max(map(len, reached.values()))
+        together = sorted(set().union(*(starts for starts in reached.values() if len(starts) == most)))
         worded[f"{chain} of {' and '.join(together)}"] = [
-            end for end, found in reached.items() if len(found) == most
+            end for end, starts in reached.items() if len(starts) == most
         ]
     return worded
 
 
 class ModelReader:
-    """A language model of this process."""
+    """A language model loaded in this process."""
 
     def __init__(self, model: LanguageModel, max_new_tokens: int) -> None:
         self.name = model.info.name
@@ -110,7 +110,7 @@ class ModelReader:
     def read(self, prompts: Sequence[EvidencePrompt], checkpoint: Callable[[], None]) -> list[str]:
         encode = self._model.tokenizer.encode_chat
         requests = [Request(encode(prompt.text, SYSTEM), self._sampling) for prompt in prompts]
-        return [found.text for found in self._model.generate(requests, checkpoint=checkpoint)]
+        return [completion.text for completion in self._model.generate(requests, checkpoint=checkpoint)]
 
 
 class OpenAIReader:
@@ -126,15 +126,15 @@ class OpenAIReader:
 
     def read(self, prompts: Sequence[EvidencePrompt], checkpoint: Callable[[], None]) -> list[str]:
         checkpoint()
-        return list(map_side_by_side(self._one, prompts, AT_ONCE))
+        return list(map_side_by_side(self._answer, prompts, AT_ONCE))
 
-    def _one(self, prompt: EvidencePrompt) -> str:
+    def _answer(self, prompt: EvidencePrompt) -> str:
         messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt.text}]
         return self._client.complete(messages).text
 
 
 def make_reader(context: StageContext, embedder: Callable[[], SentenceEmbedder]) -> Reader:
-    """As `answer.reader` names it. Raises ConfigError for a key that is not there, ModelError for a model."""
+    """The reader `answer.reader`. Raises ConfigError for a missing API key, ModelError for a model."""
     section = context.config.answer
     if section.reader == "openai":
         client = context.client(section.openai, "model", "answer.openai")

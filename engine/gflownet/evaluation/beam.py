@@ -9,7 +9,7 @@ from engine.gflownet.sampler.graph_batch import GraphBatch
 
 
 def beam_search(env: GraphEnv, batch: GraphBatch, width: int, per_edge: bool) -> tuple[Walks, torch.Tensor]:
-    """The `width` best paths of every graph, of any length from one edge on, best first.
+    """The `width` best paths of every graph, of any length from a single edge on, best first.
 
     A path is worth the sum of its edges' log scores, or with `per_edge` their mean. Returns walks [B * width] (a
     graph with fewer paths is filled up with empty walks) and their worth (minus infinity there).
@@ -17,25 +17,23 @@ def beam_search(env: GraphEnv, batch: GraphBatch, width: int, per_edge: bool) ->
     state = env.reset(torch.arange(batch.size, device=batch.heads.device))
     worth = batch.edge_scores.new_zeros(batch.size)
     log_score = batch.edge_scores.clamp(min=1e-12).log()
-    found, values = [_empty(env, batch, width)], [worth.new_full((batch.size * width,), -torch.inf)]
+    finished, values = [_empty(env, batch, width)], [worth.new_full((batch.size * width,), -torch.inf)]
     while state.live.numel() and state.step < env.max_steps:
         frontier = env.frontier(batch, state)
         row = state.live[frontier.owner]
-        grown = Walks(state.walks.graph[row], state.walks.edges[row], state.walks.nodes[row])
         worth = worth[row] + log_score[frontier.edge]
-        everyone = torch.arange(row.shape[0], device=row.device)
-        grown = env.step(batch, GraphState(grown, everyone, state.step), frontier.edge).walks
+        branches = torch.arange(row.shape[0], device=row.device)
+        state = GraphState(state.walks.rows(row), branches, state.step)
+        grown = env.step(batch, state, frontier.edge).walks
         kept = _best(grown.graph, worth, batch.size, width)
-        grown, worth = _rows(grown, kept), worth[kept]
-        found.append(grown)
+        grown, worth = grown.rows(kept), worth[kept]
+        finished.append(grown)
         values.append(worth / (state.step + 1) if per_edge else worth)
         state = GraphState(grown, torch.arange(kept.shape[0], device=row.device), state.step + 1)
-    walks = Walks(
-        *(torch.cat(parts) for parts in zip(*((w.graph, w.edges, w.nodes) for w in found), strict=True))
-    )
+    walks = Walks.join(finished)
     value = torch.cat(values)
     kept = _best(walks.graph, value, batch.size, width)
-    return _rows(walks, kept), value[kept]
+    return walks.rows(kept), value[kept]
 
 
 def _best(graph: torch.Tensor, worth: torch.Tensor, size: int, width: int) -> torch.Tensor:
@@ -46,10 +44,6 @@ def _best(graph: torch.Tensor, worth: torch.Tensor, size: int, width: int) -> to
     first = (counts.cumsum(0) - counts)[graph[order]]
     place = torch.arange(order.shape[0], device=order.device) - first
     return order[place < width]
-
-
-def _rows(walks: Walks, rows: torch.Tensor) -> Walks:
-    return Walks(walks.graph[rows], walks.edges[rows], walks.nodes[rows])
 
 
 def _empty(env: GraphEnv, batch: GraphBatch, width: int) -> Walks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ import torch
 from engine.events import SamplerEvaluated
 from engine.gflownet.evaluation.beam import beam_search
 from engine.gflownet.evaluation.metrics import pearson, question_figures, spearman
-from engine.gflownet.evaluation.questions import Questions
+from engine.gflownet.evaluation.questions import QuestionBatches
 from engine.gflownet.sampler.actor import GFlowNetActor, Sampling
 from engine.gflownet.sampler.counter_noise import rollout_seeds
 from engine.gflownet.sampler.embedder import Tokens
@@ -29,7 +29,7 @@ SCATTERED = 300
 
 @dataclass
 class Evaluation:
-    """A method's figures, one number a question, and its trajectories' (log P_F, log R) where it has a P_F."""
+    """A method's figures, one number per question, and its trajectories' (log P_F, log R) where it has a P_F."""
 
     method: str
     k: int
@@ -57,13 +57,13 @@ class Evaluation:
         return means
 
     def event(self, step: int, split: str, run_seed: int, resamples: int = 2000) -> SamplerEvaluated:
-        """With bootstrap intervals of what is compared."""
+        """The event, with bootstrap intervals of the compared figures."""
         zeros = np.zeros(self.n)
         intervals = {}
         for name in [name for name in self.figures if "@" in name or name == "unique_paths"]:
             seed = derive_seed(run_seed, "gflownet", f"bootstrap {name}")
-            found = paired_bootstrap(self.figures[name], zeros, seed, resamples)
-            intervals[name] = (found.low, found.high)
+            interval = paired_bootstrap(self.figures[name], zeros, seed, resamples)
+            intervals[name] = (interval.low, interval.high)
         every = max(1, len(self.log_pf) // SCATTERED)
         scatter = list(zip(self.log_pf[::every], self.log_reward[::every], strict=True))
         return SamplerEvaluated(
@@ -82,7 +82,11 @@ class Evaluator:
     """Evaluates on one split. `checkpoint` is called between batches."""
 
     def __init__(
-        self, module: GFlowNetModule, questions: Questions, run_seed: int, checkpoint: Callable[[], None]
+        self,
+        module: GFlowNetModule,
+        questions: QuestionBatches,
+        run_seed: int,
+        checkpoint: Callable[[], None],
     ) -> None:
         self.module = module
         self.section = module.section
@@ -105,17 +109,17 @@ class Evaluator:
         return self._policy("prior", actor, Sampling(prior_alpha=1.0), self._each)
 
     def best_stop_score(self) -> float:
-        """Of the retriever prior: where its answer recall is best, on this split."""
+        """The stop score at which the retriever prior's answer recall on this split is best."""
         recall = f"answer_recall_union@{self._each}"
         return max(STOP_SCORES, key=lambda score: self.prior(score).means()[recall])
 
     def beam(self, per_edge: bool) -> Evaluation:
         """Beam search on the retriever's scores, as wide as the sampler samples."""
-        found = Evaluation("beam_mean" if per_edge else "beam_sum", self._each)
+        evaluation = Evaluation("beam_mean" if per_edge else "beam_sum", self._each)
         for batch, _ in self._batches():
             walks, _ = beam_search(self.module.env, batch, self._each, per_edge)
-            found.add(self._figures(batch, walks))
-        return found
+            evaluation.add(self._figures(batch, walks))
+        return evaluation
 
     @property
     def _each(self) -> int:
@@ -125,16 +129,16 @@ class Evaluator:
         return Sampling(self.section.actor.eval_policy_temperature, prior_alpha)
 
     def _policy(self, method: str, actor: GFlowNetActor, sampling: Sampling, each: int) -> Evaluation:
-        found = Evaluation(method, each)
+        evaluation = Evaluation(method, each)
         for batch, names in self._batches():
             seeds = rollout_seeds(self.run_seed, "evaluate", names, each)
             graph = torch.arange(batch.size).repeat_interleave(each)
             rollout = actor.rollout(batch, self._tokens(batch), graph, seeds, sampling)
             reward = self.module.reward(batch, rollout.walks, rollout.log_pf)
-            found.add(self._figures(batch, rollout.walks))
-            found.log_pf += rollout.log_pf.double().tolist()
-            found.log_reward += reward.log_reward.double().tolist()
-        return found
+            evaluation.add(self._figures(batch, rollout.walks))
+            evaluation.log_pf += rollout.log_pf.double().tolist()
+            evaluation.log_reward += reward.log_reward.double().tolist()
+        return evaluation
 
     def _figures(self, batch: GraphBatch, walks: Walks) -> dict[str, torch.Tensor]:
         reward = self.module.reward(batch, walks, batch.question_emb)
@@ -154,21 +158,19 @@ class Evaluator:
 
 
 def differences(
-    one: Evaluation, other: Evaluation, names: Sequence[str], run_seed: int
+    evaluation: Evaluation, baseline: Evaluation, names: Sequence[str], run_seed: int
 ) -> list[dict[str, float | str]]:
     """Paired differences of means over the same questions, with bootstrap 95% intervals."""
     rows: list[dict[str, float | str]] = []
     for name in names:
         seed = derive_seed(run_seed, "gflownet", f"bootstrap {name}")
-        found = paired_bootstrap(one.figures[name], other.figures[name], seed)
+        interval = paired_bootstrap(evaluation.figures[name], baseline.figures[name], seed)
         rows.append(
             {
                 "metric": name,
-                "method": one.method,
-                "against": other.method,
-                "difference": found.difference,
-                "low": found.low,
-                "high": found.high,
+                "method": evaluation.method,
+                "against": baseline.method,
+                **asdict(interval),
             }
         )
     return rows

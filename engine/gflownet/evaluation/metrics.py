@@ -1,6 +1,6 @@
 """Every figure of a sampler's trajectories, by its name in the spec (GFlowNet 4.1, 9).
 
-Figures come a question at a time, [B], so that whoever has a set of questions can give intervals. Trajectories of
+Figures come a question at a time, [B], so that callers can compute intervals over questions. Trajectories of
 question b are the rows b*K .. b*K + K - 1.
 """
 
@@ -58,20 +58,20 @@ def question_figures(
         if k > each:
             continue
         first = Walks(
-            *(by_question(part)[:, :k].flatten(0, 1) for part in (walks.graph, walks.edges, walks.nodes))
+            *(by_question(rows)[:, :k].flatten(0, 1) for rows in (walks.graph, walks.edges, walks.nodes))
         )
-        found = modes(batch, first)
+        answers = modes(batch, first)
         figures[f"success@{k}"] = success[:, :k].any(1).to(reward.reward)
-        figures[f"answer_hit_any@{k}"] = (found > 0).to(reward.reward)
-        figures[f"answer_recall_union@{k}"] = found / batch.answer_count.clamp(min=1)
+        figures[f"answer_hit_any@{k}"] = (answers > 0).to(reward.reward)
+        figures[f"answer_recall_union@{k}"] = answers / batch.answer_count.clamp(min=1)
         figures[f"path_hit_any@{k}"] = hit_gt[:, :k].any(1).to(reward.reward)
         figures[f"unique_paths@{k}"] = unique_paths(first, size)
         hits = success[:, :k].flatten()
-        figures[f"unique_success_paths@{k}"] = unique_paths(_only(first, hits), size)
+        figures[f"unique_success_paths@{k}"] = unique_paths(first.rows(hits), size)
         figures[f"path_f1_union@{k}"] = _union_f1(batch, first)
     for window in path_hit_k:
-        parts = path_hit(batch, walks, window)
-        for name, values in zip(("precision", "recall", "f1"), parts, strict=True):
+        hit = path_hit(batch, walks, window)
+        for name, values in zip(("precision", "recall", "f1"), hit, strict=True):
             figures[f"path_hit_{name}@{window}"] = by_question(values).mean(1)
     figures["modes_found"] = modes(batch, walks)
     figures["modes_recall"] = figures["modes_found"] / batch.answer_count.clamp(min=1)
@@ -92,7 +92,7 @@ def path_hit(
 
 
 def _gt_path(batch: GraphBatch, walks: Walks) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The same against the one path that is taught."""
+    """Precision, recall and F1 [J] of the walked edges against the ground-truth path that is taught."""
     truth = batch.gt_paths[walks.graph]
     walked, taught = walks.edges >= 0, truth >= 0
     hits = ((walks.edges[:, :, None] == truth[:, None, :]).any(2) & walked).sum(1).to(batch.edge_scores)
@@ -108,17 +108,13 @@ def modes(batch: GraphBatch, walks: Walks) -> torch.Tensor:
 
 
 def unique_paths(walks: Walks, size: int) -> torch.Tensor:
-    """Distinct paths among a question's trajectories [B]; the empty one counts."""
+    """Distinct paths among a question's trajectories [B]; the empty path counts."""
     signature = torch.cat([walks.graph[:, None], walks.edges], 1).unique(dim=0)
     return torch.bincount(signature[:, 0], minlength=size).double()
 
 
-def _only(walks: Walks, mask: torch.Tensor) -> Walks:
-    return Walks(walks.graph[mask], walks.edges[mask], walks.nodes[mask])
-
-
 def pearson(x: torch.Tensor, y: torch.Tensor) -> float:
-    """Correlation of two [J], 0 where one of them does not vary."""
+    """Correlation of two [J], 0 where either does not vary."""
     x, y = x.double() - x.double().mean(), y.double() - y.double().mean()
     scale = x.norm() * y.norm()
     return float((x * y).sum() / scale) if scale > 1e-12 else 0.0

@@ -12,12 +12,12 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 def rough_tokens(text: str) -> int:
-    """Words and signs: a count where no model's tokenizer is at hand."""
+    """Words and signs: a count where the model's tokenizer is not known."""
     return len(_TOKEN.findall(text))
 
 
 def path_triples(paths: Sequence[SampledPath]) -> list[PathStep]:
-    """The triples of ranked paths in walking order, each once; paths that met no edge have none."""
+    """The triples of ranked paths in walking order, each once; paths without an edge have none."""
     unique: dict[tuple[str, str, str], PathStep] = {}
     for path in paths:
         for step in path.steps:

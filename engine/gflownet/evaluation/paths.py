@@ -13,15 +13,15 @@ from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.reward import RewardOutput
 
 
-class Names(Protocol):
+class NameLookup(Protocol):
     """Texts of global entity and relation numbers."""
 
     def entity(self, number: int) -> str:
-        """Never empty: one without text is named by its number."""
+        """Name of an entity; never empty, the id where it has no name."""
         ...
 
     def relation(self, number: int) -> str:
-        """Of a relation."""
+        """Name of a relation."""
         ...
 
 
@@ -29,16 +29,16 @@ class Names(Protocol):
 class GraphNames:
     """The names of a one-question batch: node n is entity `entities[n]`, row r of its relations `relations[r]`."""
 
-    names: Names
+    names: NameLookup
     entities: list[int]
     relations: list[int]
 
     def node(self, number: int) -> str:
-        """Of a node of the batch."""
+        """Name of a node of the batch."""
         return self.names.entity(self.entities[number])
 
     def relation(self, row: int) -> str:
-        """Of a row of the batch's relation embeddings."""
+        """Name of the relation in a row of the batch's relation embeddings."""
         return self.names.relation(self.relations[row])
 
 
@@ -65,7 +65,7 @@ def ranked_paths(
 
 
 def path_step(batch: GraphBatch, edge: int, names: GraphNames) -> PathStep:
-    """One edge in words."""
+    """An edge in words."""
     tail = int(batch.tails[edge])
     return PathStep(
         head=names.node(int(batch.heads[edge])),

@@ -1,4 +1,4 @@
-"""One question's paths as the sampler draws them: what the question browser shows."""
+"""A question's paths as the sampler draws them, for the question browser."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import torch
 
 from engine.events import QuestionSampled
 from engine.gflownet.evaluation.path_prompt import build_triplet_prompt, path_triples
-from engine.gflownet.evaluation.paths import GraphNames, Names, ranked_paths
-from engine.gflownet.evaluation.questions import Questions
+from engine.gflownet.evaluation.paths import GraphNames, NameLookup, ranked_paths
+from engine.gflownet.evaluation.questions import QuestionBatches
 from engine.gflownet.sampler.actor import Sampling
 from engine.gflownet.sampler.counter_noise import rollout_seeds
 from engine.gflownet.sampler.module import GFlowNetModule
@@ -17,7 +17,12 @@ class QuestionSampler:
     """Samples single questions of a split with a trained module."""
 
     def __init__(
-        self, module: GFlowNetModule, questions: Questions, names: Names, run_seed: int, token_budget: int
+        self,
+        module: GFlowNetModule,
+        questions: QuestionBatches,
+        names: NameLookup,
+        run_seed: int,
+        token_budget: int,
     ) -> None:
         self.module = module.eval()
         self.questions = questions
@@ -34,8 +39,8 @@ class QuestionSampler:
         samples: int | None = None,
         draw: int = 0,
     ) -> QuestionSampled:
-        """The paths of question `number`. `draw` 0 repeats the samples that the figures were made of; each further
-        number draws others."""
+        """The paths of question `number`. `draw` 0 repeats the samples behind the figures; other numbers draw new
+        samples."""
         section = self.module.section
         temperature = section.actor.eval_policy_temperature if temperature is None else temperature
         samples = section.num_eval_rollouts if samples is None else samples

@@ -1,4 +1,4 @@
-"""A split's questions as batches; what a question's walks can reach is cut out once and kept."""
+"""A split's questions as batches of their walkable subgraphs, which are cached."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from engine.gflownet.sampler.module import GFlowNetModule
 from engine.gflownet.sampler.walkable import walkable
 
 KEPT = 4096
-"""Questions whose parts stay in memory: some 100 KB each."""
+"""Questions whose subgraphs stay in memory: some 100 KB each."""
 
 
-class Questions:
+class QuestionBatches:
     """`data` in the form that `module` reads, with the embeddings of `tables`."""
 
     def __init__(self, data: GAgentPyGDataset, tables: Tables, module: GFlowNetModule) -> None:
@@ -28,15 +28,15 @@ class Questions:
         self._steps = module.env.max_steps
         self._look_ahead = module.policy.look_ahead
         self._backward = module.section.estimator.log_pb_mode == "learned"
-        self._part = lru_cache(maxsize=KEPT)(self._cut_out)
+        self._subgraph = lru_cache(maxsize=KEPT)(self._cut_out)
 
     def __len__(self) -> int:
         return len(self.data)
 
     def batch(self, numbers: Sequence[int]) -> tuple[GraphBatch, list[str]]:
-        """The walkable parts of the questions `numbers` as one batch, and their sample ids."""
-        parts = [self._part(number) for number in numbers]
-        return concatenate([part for part, _ in parts]), [name for _, name in parts]
+        """The walkable subgraphs of the questions `numbers` in a batch, and their sample ids."""
+        graphs, names = zip(*map(self._subgraph, numbers), strict=True)
+        return concatenate(graphs), list(names)
 
     def whole(self, number: int) -> tuple[GraphBatch, Any]:
         """One question's whole graph: nodes are numbered as in its data, the PyG `Data` that comes with it."""
@@ -50,10 +50,12 @@ class Questions:
         return walkable(batch, self._steps, self._look_ahead, self._backward), data.sample_id
 
 
-def load_questions(run_dir: Path, split: str, tables: EmbeddingTables, module: GFlowNetModule) -> Questions:
+def load_questions(
+    run_dir: Path, split: str, tables: EmbeddingTables, module: GFlowNetModule
+) -> QuestionBatches:
     """A split's questions. Raises DataError where there are none, or their embeddings have another width."""
     path = layout.agent_graphs(run_dir, split)
-    questions = Questions(GAgentPyGDataset(path), tables, module)
+    questions = QuestionBatches(GAgentPyGDataset(path), tables, module)
     if not len(questions):
         raise DataError(
             what=f"no {split} question has an answer its agent graph reaches",

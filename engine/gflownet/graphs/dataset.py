@@ -25,18 +25,19 @@ class GRetrievalDataset:
         return self._count
 
     def __getitem__(self, number: int) -> Any:
-        """As `graph_of` its record."""
+        """The graph of record `number`, made by `graph_of`."""
         return graph_of(self.record(number))
 
     def record(self, number: int) -> RetrievalRecord:
-        """As it is stored."""
+        """The stored record `number`."""
         return self._store.record(self._split, number)
 
 
 def graph_of(record: RetrievalRecord) -> Any:
-    """Fields: edge_index [2, E], edge_attr [E], labels [E], num_nodes, node_global_ids [N], node_embedding_ids [N],
-    topic_one_hot [N, 2], question_emb [1, D], question, sample_id, q_local_indices, a_local_indices,
-    answer_entity_ids, answer_entity_ids_len, gt_path_edge_indices, gt_paths_nodes, gt_paths_triples."""
+    """PyG `Data` of a record. Fields: edge_index [2, E], edge_attr [E], labels [E], num_nodes, node_global_ids [N],
+    node_embedding_ids [N], topic_one_hot [N, 2], question_emb [1, D], question, sample_id, q_local_indices,
+    a_local_indices, answer_entity_ids, answer_entity_ids_len, gt_path_edge_indices, gt_paths_nodes,
+    gt_paths_triples."""
     nodes, heads, tails, relations = map(ints, (record.nodes, record.heads, record.tails, record.relations))
     topic = torch.zeros(len(nodes), NUM_TOPICS)
     topic[:, 0] = 1

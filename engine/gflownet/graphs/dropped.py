@@ -12,7 +12,7 @@ from engine.gflownet import layout
 
 
 def write_dropped(run_dir: Path, stage: str, split: str, reasons: Mapping[str, int]) -> None:
-    """Note one stage's counts for one split; the others' stay."""
+    """Record a stage's counts for a split; the other counts stay."""
     path = layout.dropped_samples(run_dir)
     counts = _counts(path)
     counts.setdefault(stage, {})[split] = dict(reasons)
@@ -20,7 +20,7 @@ def write_dropped(run_dir: Path, stage: str, split: str, reasons: Mapping[str, i
 
 
 def read_dropped(run_dir: Path, stage: str, split: str) -> dict[str, int]:
-    """What `write_dropped` noted; nothing where it did not."""
+    """The counts that `write_dropped` recorded, or none."""
     return _counts(layout.dropped_samples(run_dir)).get(stage, {}).get(split, {})
 
 

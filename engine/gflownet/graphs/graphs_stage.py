@@ -37,14 +37,14 @@ class BuildGraphs:
     name = "graphs"
 
     def run(self, context: StageContext) -> StageResult:
-        """Goes on behind the last committed row."""
+        """Continues after the last committed row."""
         with RetrievalStore(layout.retrieval_store(context.run_dir), write=True) as store:
-            return _Build(context, store).run()
+            return _GraphsJob(context, store).run()
 
 
 @dataclass
 class Numbering:
-    """Numbers of names, in order of first occurrence. `rows`: of entities, the row of their embedding."""
+    """Numbers of names, in order of first occurrence. `rows`: for entities, the row of their embedding."""
 
     numbers: dict[str, int] = field(default_factory=dict)
     rows: list[int] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Numbering:
         return first, list(islice(self.numbers, first, None))
 
 
-class _Build:
+class _GraphsJob:
     def __init__(self, context: StageContext, store: RetrievalStore) -> None:
         self.context = context
         self.store = store
@@ -101,7 +101,7 @@ class _Build:
         while chunk := list(islice(rows, CHUNK)):
             self.context.checkpoint()
             before = len(self.entities.numbers), len(self.relations.numbers)
-            kept = [found for found in (self._kept(row, dropped) for row in chunk) if found is not None]
+            kept = [record for row in chunk if (record := self._kept(row, dropped)) is not None]
             records = self._embedded(kept)
             read[split] += len(chunk)
             self.store.write(
@@ -127,7 +127,7 @@ class _Build:
         return record
 
     def _record(self, row: RawSample) -> RetrievalRecord:
-        """Without its embedding. The same triple twice is one edge."""
+        """The record of a question, without its embedding. Equal triples become a single edge."""
         triples = list(dict.fromkeys(self._both_ways(row.graph)))
         local: dict[str, int] = {}
         for head, _, tail in triples:
@@ -139,7 +139,7 @@ class _Build:
         nodes = _array([self.entities.number(entity) for entity in local])
         starts = [local[entity] for entity in dict.fromkeys(row.q_entity) if entity in local]
         answers = [local[entity] for entity in dict.fromkeys(row.a_entity) if entity in local]
-        found = shortest_paths(len(local), heads, tails, starts, answers)
+        shortest = shortest_paths(len(local), heads, tails, starts, answers)
         return RetrievalRecord(
             sample_id=row.id,
             question=row.question,
@@ -148,12 +148,12 @@ class _Build:
             heads=heads.tobytes(),
             tails=tails.tobytes(),
             relations=relations.tobytes(),
-            labels=found.labels.tobytes(),
+            labels=shortest.labels.tobytes(),
             q_locals=starts,
             a_locals=answers,
             answer_entity_ids=[self.entities.number(entity) for entity in dict.fromkeys(row.a_entity)],
             question_emb=b"",
-            gt_paths=found.paths,
+            gt_paths=shortest.paths,
         )
 
     def _both_ways(self, graph: Sequence[Triple]) -> Iterator[Triple]:
@@ -197,15 +197,15 @@ class _Build:
                 what="no text to embed is left", where="graphs", mend="see dropped.json for what was wrong"
             )
 
-        def told(done: int) -> None:
+        def report(done: int) -> None:
             self.context.progress(total, total, note=f"embedding {done:,} of {len(texts):,} texts")
 
-        rows = embed_texts(texts, lambda: self.embedder, unfinished, self.context.checkpoint, told)
+        rows = embed_texts(texts, lambda: self.embedder, unfinished, self.context.checkpoint, report)
         table = np.concatenate([np.zeros((1, rows.shape[1]), np.float32), rows]) if zero else rows
         write_array(path, table.astype(np.float32))
         unfinished.unlink(missing_ok=True)
 
-    # ------------------------------------------------------------ what came of it
+    # ------------------------------------------------------------ result
 
     def _result(self) -> StageResult:
         run_dir = self.context.run_dir

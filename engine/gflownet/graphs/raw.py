@@ -23,7 +23,7 @@ class RawSample:
 
 
 def has_text(entity: str) -> bool:
-    """Whether a name says anything: Freebase ids without a label (m.0abc, g.1xyz) do not."""
+    """Whether an entity has a name: Freebase ids without a label (m.0abc, g.1xyz) do not."""
     return _NO_TEXT.fullmatch(entity) is None
 
 
@@ -33,14 +33,14 @@ def inverse(triple: Triple) -> Triple:
     return tail, f"{_INVERSE}{relation}", head
 
 
-def led_back_from(triple: Triple) -> Triple | None:
-    """The triple whose inverse this is; None if it is none."""
+def inverse_of(triple: Triple) -> Triple | None:
+    """The triple whose inverse this is, or None."""
     head, relation, tail = triple
     return (tail, relation.removeprefix(_INVERSE), head) if relation.startswith(_INVERSE) else None
 
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A row that is no question, or none to be used, and why."""
+    """A row that holds no usable question, and why."""
 
     reason: str

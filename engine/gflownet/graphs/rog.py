@@ -28,13 +28,13 @@ _SETTING = "graphs.path"
 class RogSource:
     """The parquet files of a folder, or of `hub:owner/name`, in the order of their names; never a whole file in memory.
 
-    What is asked in a held-out split is not trained on: of a question that stands in two splits, told by id or by
-    words, only the one in the later split of train, validation, test is kept.
+    Held-out questions are not trained on: of a question that is in two splits (same id or same words), only the copy
+    in the later split of train, validation, test is kept.
     """
 
     def __init__(self, section: GraphsSection) -> None:
         if section.path is None:
-            raise DataError(what="no folder of parquet files is named", where=_SETTING, mend="name it")
+            raise DataError(what="no folder of parquet files is named", where=_SETTING, mend="set it")
         folder = rog_folder(section.path)
         self._files = {split: split_files(folder, split, _SETTING, (".parquet",)) for split in SPLITS}
         self._most = dict(
@@ -46,12 +46,12 @@ class RogSource:
         self._asked: dict[str, set[str]] = {}
 
     def size(self, split: str) -> int:
-        """Rows there are, or as many as configured."""
+        """Number of rows, at most the configured number."""
         rows = sum(_open(file).metadata.num_rows for file in self._files[split])
         return min(rows, self._most[split])
 
     def read(self, split: str) -> Iterator[RawSample | Unreadable]:
-        """Row by row. A row that does not hold what it should is told as unreadable, and the next one is read."""
+        """Row by row. A broken row is returned as unreadable, and reading continues."""
         left = self.size(split)
         later = {other: self._questions(other) for other in SPLITS[SPLITS.index(split) + 1 :]}
         for file in self._files[split]:
@@ -59,10 +59,10 @@ class RogSource:
                 if left == 0:
                     return
                 left -= 1
-                found = parse_row(row)
+                sample = parse_row(row)
                 again = [other for other, asked in later.items() if asked & _names(row)]
-                unread = isinstance(found, Unreadable) or not again
-                yield found if unread else Unreadable(f"asked in {again[0]}, too")
+                unread = isinstance(sample, Unreadable) or not again
+                yield sample if unread else Unreadable(f"asked in {again[0]}, too")
 
     def _questions(self, split: str) -> set[str]:
         """Ids and words of all questions of a split, however many of them are used."""
@@ -84,7 +84,7 @@ def _names(row: dict[str, Any]) -> set[str]:
 
 
 def parse_row(row: dict[str, Any]) -> RawSample | Unreadable:
-    """One row's question, or what is wrong with it."""
+    """The question of a row, or why it cannot be used."""
     identity, question, graph = row["id"], row["question"], row["graph"]
     if not isinstance(identity, str) or not identity:
         return Unreadable("no id")
@@ -94,7 +94,7 @@ def parse_row(row: dict[str, Any]) -> RawSample | Unreadable:
         return Unreadable("graph is no list")
     triples = []
     for triple in graph or ():
-        if not isinstance(triple, list) or len(triple) != 3 or not all(_is_name(part) for part in triple):
+        if not isinstance(triple, list) or len(triple) != 3 or not all(map(_is_name, triple)):
             return Unreadable("a triple that is not three texts")
         triples.append((triple[0], triple[1], triple[2]))
     lists = {name: _texts(row[name]) for name in ("answer", "q_entity", "a_entity")}
@@ -127,9 +127,9 @@ def _rows(file: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
     for group in range(parquet.num_row_groups):
         try:
             for batch in parquet.iter_batches(ROWS_AT_ONCE, row_groups=[group], columns=list(columns)):
-                found = batch.to_pylist()
-                row += len(found)
-                yield from found
+                rows = batch.to_pylist()
+                row += len(rows)
+                yield from rows
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise _broken(f"row group {group} cannot be read behind row {row}: {error}", file) from error
 

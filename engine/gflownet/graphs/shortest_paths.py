@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_PATHS = 8
-"""Paths kept of a question; `labels` knows them all."""
+"""Paths kept of a question; `labels` marks the edges of all paths."""
 
 
 @dataclass(frozen=True)
 class ShortestPaths:
-    """`labels` [E]: 1 on any shortest path of any pair (start, answer). `paths`: edge numbers of some of them, one a
-    pair, the shortest pairs first."""
+    """`labels` [E]: 1 on any shortest path of any pair (start, answer). `paths`: edge numbers of some of them, at most
+    one path for each pair, shortest first."""
 
     labels: NDArray[np.uint8]
     paths: list[list[int]]
@@ -40,7 +40,7 @@ def shortest_paths(
             if answer == start or distance[answer] < 0:
                 continue
             labels[_edges_back(answer, distance, arriving, heads)] = 1
-            paths.append(_one_path(answer, distance, arriving, heads))
+            paths.append(_first_path(answer, distance, arriving, heads))
     paths.sort(key=len)
     return ShortestPaths(labels, paths[:MOST_PATHS])
 
@@ -85,7 +85,7 @@ def _edges_back(
     return edges
 
 
-def _one_path(
+def _first_path(
     answer: int, distance: list[int], arriving: list[list[int]], heads: NDArray[np.int64]
 ) -> list[int]:
     path: list[int] = []

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from engine.config.gflownet import GraphsSection
-from engine.gflownet.graphs.generated.questions import Questions
+from engine.gflownet.graphs.generated.questions import QuestionGenerator
 from engine.gflownet.graphs.raw import RawSample, Unreadable
 from engine.gflownet.layout import SPLITS
 
@@ -19,7 +19,7 @@ class RawSource(Protocol):
         ...
 
     def read(self, split: str) -> Iterator[RawSample | Unreadable]:
-        """Row by row. Raises DataError for a file that is none."""
+        """The rows in order. Raises DataError for an unreadable file."""
         ...
 
 
@@ -30,15 +30,15 @@ class GeneratedSource:
         self._sizes = dict(
             zip(SPLITS, (section.train_size, section.validation_size, section.test_size), strict=True)
         )
-        self._questions = Questions(section, seed)
+        self._questions = QuestionGenerator(section, seed)
         self._read: dict[str, list[RawSample]] = {}
 
     def size(self, split: str) -> int:
-        """As configured."""
+        """The configured number of questions."""
         return self._sizes[split]
 
     def read(self, split: str) -> Iterator[RawSample | Unreadable]:
-        """All splits up to this one are drawn first, so that what was asked before is known."""
+        """All splits up to this one are drawn first, so that no question is drawn twice."""
         for name in SPLITS[: SPLITS.index(split) + 1]:
             if name not in self._read:
                 self._read[name] = list(self._questions.split(name, self._sizes[name]))
@@ -46,7 +46,7 @@ class GeneratedSource:
 
 
 def make_source(section: GraphsSection, seed: int) -> RawSource:
-    """Raises DataError where files are missing."""
+    """The configured source. Raises DataError where files are missing."""
     if section.dataset == "rog":
         from engine.gflownet.graphs.rog import RogSource
 

@@ -1,7 +1,7 @@
 """g_retrieval on disk: an LMDB with a database a split, and the names of entities and relations (spec GFlowNet 0.2).
 
-Records are msgpack with the arrays as raw little-endian bytes: no pickles. What was committed stays; a stage that
-was killed goes on behind it.
+Records are msgpack with the arrays as raw little-endian bytes: no pickles. A stage that was killed
+continues after the last committed record.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RetrievalRecord(msgspec.Struct, array_like=True, frozen=True):
 
 
 def ints(data: bytes) -> NDArray[np.int64]:
-    """An array of a record."""
+    """An int64 array from the bytes of a record."""
     return np.frombuffer(data, dtype="<i8")
 
 
@@ -100,7 +100,7 @@ class RetrievalStore:
             )
 
     def note(self, name: str) -> Any:
-        """What was written under `name` with the last records; None if nothing was."""
+        """The note last written under `name`, or None."""
         with self._explained():
             database = self._database("notes")
         with self._explained(), self._env.begin() as transaction:

@@ -23,7 +23,7 @@ class EmbeddingTables:
 
     @classmethod
     def load(cls, run_dir: Path) -> EmbeddingTables:
-        """Raises DataError where they are missing, no arrays, or of two widths."""
+        """The tables of a run. Raises DataError where they are missing, no arrays, or of two widths."""
         tables = cls(_mapped(layout.entity_embeddings(run_dir)), _mapped(layout.relation_embeddings(run_dir)))
         if tables.entity.shape[1] != tables.relation.shape[1]:
             raise DataError(
@@ -50,22 +50,22 @@ class EmbeddingTables:
 
 @dataclass(frozen=True)
 class Texts:
-    """What entities and relations are called."""
+    """Names of entities and relations, by number."""
 
     entities: list[str]
     relations: list[str]
 
     @classmethod
     def load(cls, run_dir: Path) -> Texts:
-        """Raises DataError where they are missing."""
+        """The names of a run. Raises DataError where they are missing."""
         return cls(_list(layout.entity_texts(run_dir)), _list(layout.relation_texts(run_dir)))
 
     def entity(self, number: int) -> str:
-        """Its name, or its id where it has none."""
+        """Name of an entity; its id where it has none."""
         return self.entities[number]
 
     def relation(self, number: int) -> str:
-        """Its name."""
+        """Name of a relation."""
         return self.relations[number]
 
 

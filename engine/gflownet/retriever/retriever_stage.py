@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import safetensors.torch
@@ -15,7 +16,7 @@ from engine.gflownet import layout
 from engine.gflownet.graphs.dataset import GRetrievalDataset
 from engine.gflownet.graphs.store import RetrievalStore
 from engine.gflownet.graphs.tables import EmbeddingTables, Texts
-from engine.gflownet.retriever.subgraphrag import UNSCORED, Coverage, GivenScores, Mapped, coverage
+from engine.gflownet.retriever.subgraphrag import UNSCORED, Coverage, GivenScores, GraphScores, coverage
 from engine.gflownet.retriever.training import RetrieverTraining, mean_recalls, score_graphs
 from engine.run.stage import StageContext, StageResult
 from engine.torch_file import torch_threads
@@ -29,12 +30,12 @@ class TrainRetriever:
     name = "retriever"
 
     def run(self, context: StageContext) -> StageResult:
-        """Goes on from the last finished epoch."""
+        """Continues after the last finished epoch."""
         with torch_threads(1), RetrievalStore(layout.retrieval_store(context.run_dir)) as store:
-            return _Run(context, store).run()
+            return _RetrieverJob(context, store).run()
 
 
-class _Run:
+class _RetrieverJob:
     def __init__(self, context: StageContext, store: RetrievalStore) -> None:
         self.context = context
         self.section = context.config.retriever
@@ -76,7 +77,7 @@ class _Run:
             # Where no question can tell epochs apart, the last one is kept.
             judged = any(bool(label.any()) for label in labels)
             best = training.keep_best(sum(recall.values()) if judged else float(training.epoch))
-            # Before the checkpoint: a kill in between tells an epoch twice, never not at all.
+            # Before the checkpoint: a kill in between logs an epoch twice rather than not at all.
             context.emit(
                 RetrieverEpoch(
                     epoch=training.epoch, epochs=section.epochs, loss=loss, recall=recall, best=best
@@ -110,40 +111,42 @@ class _Run:
         given = GivenScores(path, Texts.load(self.context.run_dir))
         total = sum(map(len, self.data.values()))
         self.context.start(total, unit="questions")
-        mapped = {split: self._mapped(given, data) for split, data in self.data.items()}
-        if not any(one is not None and one.named for found in mapped.values() for one in found):
+        by_split = {split: self._scores_of(given, data) for split, data in self.data.items()}
+        if not any(graph is not None and graph.named for graphs in by_split.values() for graph in graphs):
             raise DataError(
                 what="these scores name no edge of any graph",
                 where=f"retriever.scores: {path}",
                 mend="give the file made for the same questions; entities and relations must be spelled as there",
             )
-        measured = {split: self._write_given(split, found, str(path)) for split, found in mapped.items()}
+        measured = {split: self._write_given(split, graphs, str(path)) for split, graphs in by_split.items()}
         self.context.progress(total, total)
         return measured
 
-    def _mapped(self, given: GivenScores, data: GRetrievalDataset) -> list[Mapped | None]:
-        found = []
+    def _scores_of(self, given: GivenScores, data: GRetrievalDataset) -> list[GraphScores | None]:
+        graphs = []
         for number in range(len(data)):
             self.context.checkpoint()
-            found.append(given.of(data[number]))
-        return found
+            graphs.append(given.of(data[number]))
+        return graphs
 
-    def _write_given(self, split: str, found: Sequence[Mapped | None], source: str) -> RetrieverMeasured:
-        labels = [self.data[split][number].labels for number in range(len(found))]
+    def _write_given(
+        self, split: str, graphs: Sequence[GraphScores | None], source: str
+    ) -> RetrieverMeasured:
+        labels = [self.data[split][number].labels for number in range(len(graphs))]
         scores = [
-            torch.full(label.shape, UNSCORED) if one is None else one.scores
-            for one, label in zip(found, labels, strict=True)
+            torch.full(label.shape, UNSCORED) if graph is None else graph.scores
+            for graph, label in zip(graphs, labels, strict=True)
         ]
-        covered = coverage(found)
+        covered = coverage(graphs)
         if covered.missing or covered.strangers:
             self.context.notice(
-                f"{split}: {covered.missing} of {len(found)} questions have no scores; "
+                f"{split}: {covered.missing} of {len(graphs)} questions have no scores; "
                 f"{covered.strangers} scored triples are not in their question's graph",
                 level="warning",
             )
         return self._write(split, scores, labels, source, covered)
 
-    # ------------------------------------------------------------ both
+    # ------------------------------------------------------------ scores of a split
 
     def _write(
         self,
@@ -162,16 +165,14 @@ class _Run:
             samples=len(scores),
             recall=mean_recalls(scores, labels, self.section.recall_k),
             source=source,
-            missing=covered.missing,
-            unscored=covered.unscored,
-            strangers=covered.strangers,
+            **asdict(covered),
         )
         self.context.emit(event)
         return event
 
 
 def read_scores(run_dir: Path, split: str) -> list[torch.Tensor]:
-    """Scores [E] of each graph of a split. Raises DataError where there are none."""
+    """Scores [E] of each graph of a split. Raises DataError where they are missing."""
     path = layout.edge_scores(run_dir, split)
     try:
         content = safetensors.torch.load(path.read_bytes())

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from engine.errors import DataError
-from engine.gflownet.graphs.raw import Triple, led_back_from
+from engine.gflownet.graphs.raw import Triple, inverse_of
 from engine.gflownet.graphs.tables import Texts
 from engine.torch_file import load_torch
 
@@ -19,8 +19,8 @@ UNSCORED = 1e-4
 
 
 @dataclass(frozen=True)
-class Mapped:
-    """One graph's scores [E] in (0, 1]; how many of its edges the file names, and how many of the file's triples the
+class GraphScores:
+    """Scores [E] of a graph's edges in (0, 1]; how many of its edges the file names, and how many of its triples the
     graph does not hold."""
 
     scores: torch.Tensor
@@ -38,13 +38,13 @@ class Coverage:
     strangers: int = 0
 
 
-def coverage(found: Sequence[Mapped | None]) -> Coverage:
-    """Of a split's graphs."""
-    known = [one for one in found if one is not None]
+def coverage(graphs: Sequence[GraphScores | None]) -> Coverage:
+    """The coverage of a split's graphs; None: the file does not know the sample."""
+    known = [graph for graph in graphs if graph is not None]
     return Coverage(
-        missing=len(found) - len(known),
-        unscored=sum(len(one.scores) - one.named for one in known),
-        strangers=sum(one.strangers for one in known),
+        missing=len(graphs) - len(known),
+        unscored=sum(len(graph.scores) - graph.named for graph in known),
+        strangers=sum(graph.strangers for graph in known),
     )
 
 
@@ -68,8 +68,8 @@ class GivenScores:
 
     def _read(self, file: Path) -> None:
         for sample_id, sample in load_torch(file, _MEND).items():
-            found = [sample.get(name) for name in _NAMES] if isinstance(sample, dict) else []
-            scored = next((one for one in found if isinstance(one, list)), None)
+            values = [sample.get(name) for name in _NAMES] if isinstance(sample, dict) else []
+            scored = next((value for value in values if isinstance(value, list)), None)
             if scored is None:
                 raise DataError(
                     what=f"sample {sample_id} has no list `{_NAMES[0]}`", where=str(file), mend=_MEND
@@ -82,21 +82,20 @@ class GivenScores:
                 )
             self._samples[sample_id] = file, scored
 
-    def of(self, data: Any) -> Mapped | None:
-        """Scores of a retrieval graph's edges, or None where the file does not know the sample. An edge that stands
-        there twice has its best score, an inverse edge that does not stand there that of the edge. Raises DataError
-        for a triple that is none, or a score that is none."""
-        found = self._samples.get(data.sample_id)
-        if found is None:
+    def of(self, data: Any) -> GraphScores | None:
+        """Scores of a retrieval graph's edges, or None where the file does not know the sample. An edge that the
+        file scores twice has its best score, an inverse edge without a score that of the edge. Raises DataError for
+        a malformed triple or score."""
+        if data.sample_id not in self._samples:
             return None
-        file, scored = found
+        file, scored = self._samples[data.sample_id]
         known: dict[Triple, float] = {}
         for number, triplet in enumerate(scored):
             key, score = _checked(triplet, f"{file}: sample {data.sample_id}", number)
             known[key] = max(score, known.get(key, UNSCORED))
         edges = list(self._edges(data))
         scores = [_score(edge, known) for edge in edges]
-        return Mapped(
+        return GraphScores(
             scores=torch.tensor([UNSCORED if score is None else score for score in scores]),
             named=sum(score is not None for score in scores),
             strangers=len(known.keys() - set(edges)),
@@ -110,7 +109,7 @@ class GivenScores:
 
 
 def _score(edge: Triple, known: Mapping[Triple, float]) -> float | None:
-    forth = led_back_from(edge)
+    forth = inverse_of(edge)
     return known.get(edge, known.get(forth) if forth else None)
 
 
@@ -122,7 +121,7 @@ def _checked(triplet: Any, place: str, number: int) -> tuple[Triple, float]:
         score = float("nan")
         head = relation = tail = ""
     texts = isinstance(triplet, tuple | list) and all(
-        isinstance(part, str) for part in (head, relation, tail)
+        isinstance(text, str) for text in (head, relation, tail)
     )
     if not texts or not 0 <= score <= 1:
         raise DataError(

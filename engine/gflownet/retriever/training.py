@@ -1,4 +1,4 @@
-"""The training of the edge scorer, an epoch at a time; killed and gone on with, it ends with the same weights."""
+"""The training of the edge scorer, an epoch at a time; killed and resumed, it ends with the same weights."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class RetrieverTraining:
         return sum(losses) / len(losses)
 
     def keep_best(self, recall: float) -> bool:
-        """Remember these weights if they are the best so far; of equals the earliest."""
+        """Remember these weights if they are the best so far; the earliest of equals."""
         if recall <= self.best_recall:
             return False
         self.best_recall = recall
@@ -109,8 +109,8 @@ def mean_recalls(
     """recall@k by k, over the graphs with a positive edge."""
     recalls: dict[str, float] = {}
     for k in recall_k:
-        found = [recall_at_k(score, label, k) for score, label in zip(scores, labels, strict=True)]
-        known = [value for value in found if value is not None]
+        values = [recall_at_k(score, label, k) for score, label in zip(scores, labels, strict=True)]
+        known = [value for value in values if value is not None]
         recalls[str(k)] = sum(known) / len(known) if known else 0.0
     return recalls
 

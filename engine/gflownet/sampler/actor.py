@@ -1,4 +1,4 @@
-"""GFlowNetActor: roll-outs of the forward policy P_F, and the probability of given ones (spec GFlowNet 3.1).
+"""GFlowNetActor: roll-outs of the forward policy P_F, and the probability of given trajectories (spec GFlowNet 3.1).
 
 Sampled with exploration, scored without: `log_pf` is that of the clean policy (DESIGN 7).
 """
@@ -23,7 +23,7 @@ _REFUSED = -2
 
 @dataclass(frozen=True)
 class Rollout:
-    """Finished trajectories with log P_F [J]; minus infinity where a given one was `refused` [J] as illegal."""
+    """Finished trajectories with log P_F [J]; minus infinity where a given trajectory was illegal (`refused` [J])."""
 
     walks: Walks
     log_pf: torch.Tensor
@@ -32,7 +32,7 @@ class Rollout:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How to draw. `greedy` takes the most probable action; `random_action_prob` is the share of uniform ones."""
+    """How to draw. `greedy` takes the most probable action; `random_action_prob` is the share of uniform draws."""
 
     temperature: float = 1.0
     prior_alpha: float = 0.0
@@ -141,7 +141,7 @@ def _explore(
 
 def _position(frontier: Frontier, wanted: torch.Tensor) -> torch.Tensor:
     """Where in the frontier each wanted edge is: -1 for STOP, -2 where it is not legal."""
-    found = torch.nonzero(frontier.edge == wanted[frontier.owner])[:, 0]
+    matches = torch.nonzero(frontier.edge == wanted[frontier.owner])[:, 0]
     position = torch.where(wanted == STOP, STOP, _REFUSED)
-    position[frontier.owner[found]] = found
+    position[frontier.owner[matches]] = matches
     return position

@@ -14,7 +14,7 @@ STRUCTURE = 4
 
 @dataclass(frozen=True)
 class Tokens:
-    """What a batch's trajectories all share; computed once a batch. H is the width."""
+    """Tokens that all trajectories of a batch share, computed once per batch. H is the width."""
 
     edge: torch.Tensor  # [E, H], phi_e(e, q)
     node: torch.Tensor  # [N, H], phi_v(v, q)

@@ -1,12 +1,13 @@
-"""The walks there are (spec GFlowNet 2): from a start along directed edges, STOP at any time.
+"""The possible walks (spec GFlowNet 2): from a start along directed edges, STOP at any time.
 
 All trajectories of a batch take their steps together. Nothing here is as large as a graph: a state holds the
 walked nodes and edges, a frontier the edges that may come next. With `forbid_revisit` a walk is a simple path and
-so is told by its edges: the states form a tree, and the backward policy is 1.
+so is identified by its edges: the states form a tree, and the backward policy is 1.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -33,6 +34,15 @@ class Walks:
     def length(self) -> torch.Tensor:
         """[J]: edges walked."""
         return (self.edges >= 0).sum(1)
+
+    def rows(self, rows: torch.Tensor) -> Walks:
+        """The trajectories `rows`, numbers or a mask."""
+        return Walks(self.graph[rows], self.edges[rows], self.nodes[rows])
+
+    @classmethod
+    def join(cls, walks: Sequence[Walks]) -> Walks:
+        """Several sets of trajectories, one behind the other."""
+        return cls(*(torch.cat([getattr(w, f) for w in walks]) for f in ("graph", "edges", "nodes")))
 
 
 @dataclass(frozen=True)
@@ -111,7 +121,7 @@ class GraphEnv:
 
 
 def enumerate_walks(env: GraphEnv, batch: GraphBatch, graph: int, limit: int = 1_000_000) -> Walks:
-    """Every trajectory of one graph, found by the environment itself. Raises ValueError above `limit`."""
+    """Every trajectory of graph `graph`, enumerated by the environment itself. Raises ValueError above `limit`."""
     state = env.reset(torch.tensor([graph], device=batch.heads.device))
     finished = [state.walks]
     while state.live.numel():
@@ -121,12 +131,7 @@ def enumerate_walks(env: GraphEnv, batch: GraphBatch, graph: int, limit: int = 1
         if not frontier.edge.numel():
             break
         row = state.live[frontier.owner]
-        walks = Walks(state.walks.graph[row], state.walks.edges[row], state.walks.nodes[row])
-        everyone = torch.arange(row.shape[0], device=row.device)
-        state = env.step(batch, GraphState(walks, everyone, state.step), frontier.edge)
+        branches = torch.arange(row.shape[0], device=row.device)
+        state = env.step(batch, GraphState(state.walks.rows(row), branches, state.step), frontier.edge)
         finished.append(state.walks)
-    return Walks(
-        torch.cat([walks.graph for walks in finished]),
-        torch.cat([walks.edges for walks in finished]),
-        torch.cat([walks.nodes for walks in finished]),
-    )
+    return Walks.join(finished)

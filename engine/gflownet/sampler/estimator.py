@@ -16,7 +16,7 @@ from engine.gflownet.sampler.segments import expand, log_softmax
 
 @dataclass(frozen=True)
 class Backward:
-    """log P_B [J] of trajectories, and the backward head's own losses by the spec's names (none where it does not
+    """log P_B [J] of trajectories, and the backward head's own losses by the spec's names (empty where it does not
     learn): means, as `sums` over `counts`. `entropy` is summed over the `targets` that the walks reach."""
 
     log_pb: torch.Tensor
@@ -48,11 +48,11 @@ class GFlowNetEstimator(nn.Module):
         self.backward_head.requires_grad_(self.learns)
 
     def build_context(self, start_summary: torch.Tensor, question_tokens: torch.Tensor) -> torch.Tensor:
-        """[B, H] from two of [B, H]."""
+        """The context [B, H] of log Z, from two tensors [B, H]."""
         return self.context(torch.cat([start_summary, question_tokens], 1))
 
     def log_z(self, context: torch.Tensor) -> torch.Tensor:
-        """[B]."""
+        """log Z [B] from a context."""
         return self.log_z_head(context)[:, 0]
 
     def backward_policy(self, batch: GraphBatch, tokens: Tokens, walks: Walks) -> Backward:

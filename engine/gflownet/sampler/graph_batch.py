@@ -14,11 +14,11 @@ class Tables(Protocol):
     """Text embeddings by number: rows [len(numbers), D]."""
 
     def entities(self, numbers: torch.Tensor) -> torch.Tensor:
-        """Of nodes; row 0 is the zero vector of all without text."""
+        """Embeddings of nodes; row 0 is the zero vector of all nodes without text."""
         ...
 
     def relations(self, numbers: torch.Tensor) -> torch.Tensor:
-        """Of relations."""
+        """Embeddings of relations."""
         ...
 
 
@@ -142,18 +142,18 @@ _COUNTED_IN = {
 _POINTERS = ("out_ptr", "in_ptr", "start_ptr")
 
 
-def concatenate(parts: Sequence[GraphBatch]) -> GraphBatch:
-    """One batch of several, in order: everything is laid out already, so numbers are only moved up."""
+def concatenate(batches: Sequence[GraphBatch]) -> GraphBatch:
+    """Several batches as one, in order: only their numbers are shifted."""
     sizes = {
-        "nodes": [part.node_graph.shape[0] for part in parts],
-        "edges": [part.heads.shape[0] for part in parts],
-        "graphs": [part.size for part in parts],
-        "relations": [part.relation_emb.shape[0] for part in parts],
+        "nodes": [batch.node_graph.shape[0] for batch in batches],
+        "edges": [batch.heads.shape[0] for batch in batches],
+        "graphs": [batch.size for batch in batches],
+        "relations": [batch.relation_emb.shape[0] for batch in batches],
     }
     unit_of = {name: unit for unit, names in _COUNTED_IN.items() for name in names}
     joined: dict[str, torch.Tensor] = {}
     for field in fields(GraphBatch):
-        values = [getattr(part, field.name) for part in parts]
+        values = [getattr(batch, field.name) for batch in batches]
         if field.name == "gt_paths":
             joined[field.name] = _join_paths(values, sizes["edges"])
         elif field.name in _POINTERS:

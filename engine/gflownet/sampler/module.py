@@ -1,4 +1,4 @@
-"""GFlowNetModule: the parts together, and the loss of a batch (spec GFlowNet 5 to 7)."""
+"""GFlowNetModule: embedder, policy, estimator and reward, and the loss of a batch (spec GFlowNet 5 to 7)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ COUNTED = (*TERMS, "targets")
 
 @dataclass(frozen=True)
 class Losses:
-    """Terms by the spec's names, and what they were made of.
+    """Terms by the spec's names, and the values they were computed from.
 
     Each term is a mean, kept as `sums` over `counts` (whose `targets` are those of `pb_entropy`, whether it is a term
-    or not): of a batch that was cut, a term is the sum of the parts' sums over the sum of their counts.
+    or not): a term of a batch cut into micro-batches is the sum of their sums over the sum of their counts.
     """
 
     sums: dict[str, torch.Tensor]
@@ -42,11 +42,11 @@ class Losses:
 
     @property
     def terms(self) -> dict[str, torch.Tensor]:
-        """Of this batch by itself."""
+        """The terms of this batch by itself."""
         return self.terms_over(self.counts)
 
     def terms_over(self, counts: Mapping[str, int]) -> dict[str, torch.Tensor]:
-        """This part's share of the terms of a batch with `counts`."""
+        """This micro-batch's share of the terms of a batch with `counts`."""
         return {name: total / counts[name] for name, total in self.sums.items() if counts[name]}
 
     @property
@@ -56,7 +56,7 @@ class Losses:
 
 
 def added_up(terms: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    """Their sum."""
+    """Sum of the terms."""
     return torch.stack(list(terms.values())).sum()
 
 
@@ -76,7 +76,7 @@ class GFlowNetModule(nn.Module):
         self.reward = AnswerOnlyReward(section.reward)
 
     def log_z(self, tokens: Tokens) -> torch.Tensor:
-        """[B]."""
+        """log Z of each question [B]."""
         return self.estimator.log_z(self.estimator.build_context(tokens.start_summary, tokens.question))
 
     def sample(
@@ -114,7 +114,7 @@ class GFlowNetModule(nn.Module):
     def _gt_loss(
         self, batch: GraphBatch, tokens: Tokens, sampling: Sampling, replay: Sequence[int]
     ) -> tuple[torch.Tensor, int, int]:
-        """-log P_F of the ground-truth paths, weighted and summed; of how many; how many the environment refused."""
+        """(-log P_F of the ground-truth paths, weighted and summed; number of these paths; refused paths)."""
         graph = torch.tensor(replay, dtype=torch.long, device=batch.heads.device)
         graph = graph[batch.gt_paths[graph, 0] >= 0]
         if not graph.numel():

@@ -1,4 +1,4 @@
-"""AnswerOnlyReward: what a trajectory is worth (spec GFlowNet 4.1, 4.2)."""
+"""AnswerOnlyReward: the reward of a trajectory (spec GFlowNet 4.1, 4.2)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RewardOutput:
 
 class AnswerOnlyReward:
     """log R = log r_succ or log r_fail, + lambda_reach * share of answers met by a success, minus the largest
-    value there is."""
+    possible value."""
 
     def __init__(self, section: RewardSection) -> None:
         self.log_success = math.log(section.success_reward)

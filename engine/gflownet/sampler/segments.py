@@ -20,7 +20,7 @@ def expand(pointers: torch.Tensor, groups: torch.Tensor) -> tuple[torch.Tensor, 
 def log_softmax_with_stop(
     logits: torch.Tensor, owner: torch.Tensor, stop: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log-softmax of every owner's `logits` [F] together with its one `stop` logit [L]; same shapes back."""
+    """Log-softmax of every owner's `logits` [F] together with its `stop` logit [L]; same shapes back."""
     peak = stop.detach().scatter_reduce(0, owner, logits.detach(), "amax", include_self=True)
     total = (stop - peak).exp().index_add(0, owner, (logits - peak[owner]).exp())
     normaliser = peak + total.log()
@@ -28,7 +28,7 @@ def log_softmax_with_stop(
 
 
 def log_softmax(logits: torch.Tensor, owner: torch.Tensor, owners: int) -> torch.Tensor:
-    """Log-softmax of `logits` [F] over each owner's own; every owner has at least one."""
+    """Log-softmax of `logits` [F] over each owner's entries; every owner has at least one."""
     peak = logits.detach().new_full((owners,), -torch.inf)
     peak = peak.scatter_reduce(0, owner, logits.detach(), "amax", include_self=True)
     total = logits.new_zeros(owners).index_add(0, owner, (logits - peak[owner]).exp())

@@ -1,4 +1,4 @@
-"""The part of a graph that walks can come to: all that a sampler of short paths ever reads of a large one."""
+"""The subgraph that walks can reach: all that a sampler of short paths reads of a large graph."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def walkable(batch: GraphBatch, steps: int, look_ahead: int = 0, backward: bool 
     has_node[batch.heads[edges]] = True
     has_node[batch.tails[edges]] = True
     has_node[batch.starts] = True
-    return _part(batch, torch.nonzero(has_node)[:, 0], edges)
+    return _subgraph(batch, torch.nonzero(has_node)[:, 0], edges)
 
 
 def _within(batch: GraphBatch, hops: int) -> torch.Tensor:
@@ -43,11 +43,11 @@ def _within(batch: GraphBatch, hops: int) -> torch.Tensor:
     return seen
 
 
-def _part(batch: GraphBatch, nodes: torch.Tensor, edges: torch.Tensor) -> GraphBatch:
+def _subgraph(batch: GraphBatch, nodes: torch.Tensor, edges: torch.Tensor) -> GraphBatch:
     """Only `nodes` and `edges`, both sorted; ends of the edges are among the nodes."""
     node_place = torch.full_like(batch.node_graph, -1)
     node_place[nodes] = torch.arange(nodes.shape[0], device=nodes.device)
-    # One more entry, for an edge that was not here before.
+    # A last entry for edges that are not in this batch.
     edge_place = torch.full((batch.heads.shape[0] + 1,), edges.shape[0], device=edges.device)
     edge_place[edges] = torch.arange(edges.shape[0], device=edges.device)
     heads, tails = node_place[batch.heads[edges]], node_place[batch.tails[edges]]

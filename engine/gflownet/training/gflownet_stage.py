@@ -13,11 +13,11 @@ from engine.files import append_jsonl, csv_text, recover_jsonl, write_atomic, wr
 from engine.gflownet import layout
 from engine.gflownet.evaluation.evaluator import Evaluation, Evaluator, differences
 from engine.gflownet.evaluation.question_paths import QuestionSampler
-from engine.gflownet.evaluation.questions import Questions, load_questions
+from engine.gflownet.evaluation.questions import QuestionBatches, load_questions
 from engine.gflownet.graphs.tables import EmbeddingTables, Texts
 from engine.gflownet.sampler.module import GFlowNetModule, prior_alpha
 from engine.gflownet.training.rank_start import leading
-from engine.gflownet.training.step_parts import StepParts
+from engine.gflownet.training.step_worker import StepWorker
 from engine.gflownet.training.training import Training
 from engine.run.stage import StageContext, StageResult
 from engine.torch_file import torch_threads
@@ -26,17 +26,17 @@ Summary = dict[str, float | int | str]
 
 
 class TrainGFlowNet:
-    """A checkpoint every so often, and at every stop; the figures come when training is through."""
+    """Trains with checkpoints at intervals and at every stop, then evaluates."""
 
     name = "gflownet"
 
     def run(self, context: StageContext) -> StageResult:
-        """Goes on from the last checkpoint of this run, if there is one."""
+        """Continues from the last checkpoint of this run, if it has one."""
         with torch_threads(1):
-            return _Run(context).run()
+            return _SamplerJob(context).run()
 
 
-class _Run:
+class _SamplerJob:
     def __init__(self, context: StageContext) -> None:
         self.context = context
         self.section = context.config.gflownet
@@ -53,7 +53,7 @@ class _Run:
         self._train()
         return self._measure()
 
-    def _questions(self, split: str) -> Questions:
+    def _questions(self, split: str) -> QuestionBatches:
         return load_questions(self.context.run_dir, split, self.tables, self.module)
 
     # ------------------------------------------------------------ training
@@ -67,17 +67,17 @@ class _Run:
         questions = self._questions("train")
         with leading(self.context.run_dir, section, self.context.checkpoint) as ranks:
             module = self.module if ranks.device.type == "cpu" else deepcopy(self.module).to(ranks.device)
-            parts = StepParts(module, questions, self.seed, ranks, section.parts or ranks.size)
+            worker = StepWorker(module, questions, self.seed, ranks, section.parts or ranks.size)
             if ranks.size > 1:
                 self.context.notice(
-                    f"{ranks.size} processes on {ranks.device.type} train on {parts.parts} parts of each step"
+                    f"{ranks.size} processes on {ranks.device.type} train on {worker.micro_batches} parts of each step"
                 )
-            self._steps(parts)
+            self._steps(worker)
 
-    def _steps(self, parts: StepParts) -> None:
+    def _steps(self, worker: StepWorker) -> None:
         section, training = self.section, self.training
         while training.step < section.steps:
-            report = training.update(parts)
+            report = training.update(worker)
             last = training.step == section.steps
             if last or training.step % section.log_every == 0:
                 self._report(report)
@@ -105,7 +105,7 @@ class _Run:
     def _validation(self) -> Evaluator:
         return self._evaluator(self._questions("validation"))
 
-    def _evaluator(self, questions: Questions) -> Evaluator:
+    def _evaluator(self, questions: QuestionBatches) -> Evaluator:
         return Evaluator(self.module, questions, self.seed, self.context.checkpoint)
 
     # ------------------------------------------------------------ measuring
@@ -114,32 +114,32 @@ class _Run:
         test = self._questions("test")
         evaluator = self._evaluator(test)
         stop_score = self._validation().best_stop_score()
-        found = [
+        evaluations = [
             evaluator.sampler(self._alpha),
             evaluator.greedy(self._alpha),
             evaluator.beam(per_edge=True),
             evaluator.beam(per_edge=False),
             evaluator.prior(stop_score),
         ]
-        for evaluation in found:
+        for evaluation in evaluations:
             self._emit(evaluation, "test")
-        files = [*self._tables(found), self._paths(test)]
-        return StageResult(self._summary(found), files)
+        files = [*self._tables(evaluations), self._paths(test)]
+        return StageResult(self._summary(evaluations), files)
 
     def _emit(self, evaluation: Evaluation, split: str) -> SamplerEvaluated:
         event = evaluation.event(self.training.step, split, self.seed)
         self.context.emit(event)
         return event
 
-    def _tables(self, found: Sequence[Evaluation]) -> list[str]:
+    def _tables(self, evaluations: Sequence[Evaluation]) -> list[str]:
         folder = layout.folder(self.context.run_dir)
-        rows = [{"method": e.method, "n": e.n, "k": e.k, **e.means()} for e in found]
+        rows = [{"method": e.method, "n": e.n, "k": e.k, **e.means()} for e in evaluations]
         names = list(dict.fromkeys(name for row in rows for name in row))
         metrics = layout.metrics(self.context.run_dir)
         write_atomic(metrics, csv_text(rows, names))
-        sampler = found[0]
+        sampler = evaluations[0]
         compared = [name for name in sampler.figures if "@" in name]
-        rest = [other for other in found[1:] if other.k == sampler.k]
+        rest = [other for other in evaluations[1:] if other.k == sampler.k]
         lines = [line for other in rest for line in differences(sampler, other, compared, self.seed)]
         comparison = metrics.with_name("comparison.csv")
         write_atomic(comparison, csv_text(lines))
@@ -149,7 +149,7 @@ class _Run:
         )
         return [f"gflownet/{path.relative_to(folder)}" for path in (metrics, comparison)]
 
-    def _paths(self, test: Questions) -> str:
+    def _paths(self, test: QuestionBatches) -> str:
         """Every held-out question's paths, as sampled for the figures."""
         budget = self.context.config.answer.token_budget
         sampler = QuestionSampler(self.module, test, Texts.load(self.context.run_dir), self.seed, budget)
@@ -163,11 +163,11 @@ class _Run:
         write_jsonl(path, lines)
         return f"gflownet/{path.name}"
 
-    def _summary(self, found: Sequence[Evaluation]) -> Summary:
-        sampler, greedy, beam = found[0].means(), found[1].means(), found[2].means()
+    def _summary(self, evaluations: Sequence[Evaluation]) -> Summary:
+        sampler, greedy, beam = evaluations[0].means(), evaluations[1].means(), evaluations[2].means()
         most = max(k for k in self.section.success_k if k <= self.section.num_eval_rollouts)
         return {
-            "questions": found[0].n,
+            "questions": evaluations[0].n,
             "success@1": round(sampler["success@1"], 4),
             "success@1_greedy": round(greedy["success@1"], 4),
             f"success@{most}": round(sampler[f"success@{most}"], 4),

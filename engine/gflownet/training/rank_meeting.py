@@ -1,7 +1,7 @@
-"""How the processes of a training meet in a store, which may still hold what was left by processes that are gone.
+"""How rank processes meet in a store, which may still hold entries of processes that have ended.
 
-torchrun starts all of them again when one dies, and may keep the store. So the leader calls by a word of its own each
-time, every follower answers by a word of its own, and goes only with a leader who repeats that.
+torchrun restarts all of them when one dies, and may keep the store. So the leader calls with a new random word each
+time, every follower answers with its own random word, and joins only a leader that repeats it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def call_all(store: Store, size: int, while_waiting: Callable[[], None]) -> Store:
-    """The leader: wait until ranks 1 .. `size` - 1 have answered; a store that is this training's alone."""
+    """The leader waits until ranks 1 .. `size` - 1 have answered. Returns a store that only these processes use."""
     word = uuid4().hex
     store.set(_CALL, word)
     answers = [f"{word}/{rank}" for rank in range(1, size)]
@@ -33,18 +33,18 @@ def call_all(store: Store, size: int, while_waiting: Callable[[], None]) -> Stor
 
 
 def dismiss(store: Store) -> None:
-    """The leader: there will be no more training."""
+    """The leader announces that there will be no more training."""
     store.set(_CALL, _OVER)
 
 
 def is_called(store: Store) -> bool:
-    """A follower: wait for the leader's first word; whether it is a call. Raises RanksFailed when it is gone."""
+    """A follower waits for the leader's first word. Returns whether it is a call. Raises RanksFailed."""
     return _patiently(lambda: store.get(_CALL) != _OVER.encode() if store.check([_CALL]) else None)
 
 
 def answer(store: Store, rank: int) -> Store | None:
-    """A follower: answer every call until the leader goes. The store that `call_all` returned, None if there is no
-    more training. Raises RanksFailed when the leader is gone."""
+    """A follower answers every call until the leader joins it. Returns the store that `call_all` returned, None if
+    there is no more training. Raises RanksFailed when the leader is gone."""
     own = uuid4().hex
 
     def look() -> tuple[Store | None] | None:
@@ -61,8 +61,8 @@ def answer(store: Store, rank: int) -> Store | None:
 
 def _patiently(look: Callable[[], T | None]) -> T:
     try:
-        while (found := look()) is None:
+        while (result := look()) is None:
             time.sleep(_LOOK_EVERY)
     except RuntimeError as error:
         raise RanksFailed(what="the leader is gone", where=str(error).splitlines()[0]) from error
-    return found
+    return result

@@ -1,4 +1,4 @@
-"""The other ranks of a training on this machine, as processes of this one."""
+"""The follower ranks on this machine, as child processes of the leader."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RankProcesses:
         self._ranks: dict[int, ServerProcess] = {}
 
     def start(self, port: int) -> None:
-        """Start them all; they come to 127.0.0.1:`port`. Raises DiskError where a log cannot be written."""
+        """Start all ranks; they meet at 127.0.0.1:`port`. Raises DiskError where a log cannot be written."""
         for rank in range(1, self._size):
             place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": self._size, "MASTER_PORT": port}
             env = engine_environment() | {name: str(value) for name, value in place.items()}
@@ -32,16 +32,16 @@ class RankProcesses:
             self._ranks[rank].start(command, env | {"MASTER_ADDR": "127.0.0.1"})
 
     def log(self, rank: int) -> Path:
-        """What that rank wrote."""
+        """The rank's log file."""
         return self._run_dir / "ranks" / f"rank{rank}.log"
 
     def failure(self) -> RanksFailed | None:
-        """Which of them ended, and how. None while all run. Asked when one must have failed."""
+        """Which rank ended, and how; None while all run."""
         codes = {rank: process.exit_code for rank, process in self._ranks.items()}
         failed = {rank: code for rank, code in codes.items() if code is not None}
         if not failed:
             return None
-        # One that was killed takes others with it, who then complain: name the cause.
+        # The death of a rank makes others fail too: name the cause.
         rank = max(failed, key=lambda rank: failed[rank] or 0)
         last = self._ranks[rank].tail(1)
         return RanksFailed(
@@ -51,21 +51,21 @@ class RankProcesses:
         )
 
     def cause(self, said: str) -> RanksFailed:
-        """Why the network broke, which `said` so: waits a moment for the process that ended."""
+        """Why the network failed with the message `said`: waits a moment for the process that ended."""
         until = time.monotonic() + _NOTICED_WITHIN
         while time.monotonic() < until and self.failure() is None:
             time.sleep(0.02)
-        time.sleep(0.1)  # one that was killed and those it took along end in any order
+        time.sleep(0.1)  # a killed rank and those that fail with it end in any order
         return self.failure() or lost(said)
 
     def let_go(self) -> None:
-        """Give them, who have been told that training is over, a moment to leave by themselves."""
+        """Give the ranks, which know that training is over, a moment to end by themselves."""
         until = time.monotonic() + _GRACE
         while time.monotonic() < until and any(process.running for process in self._ranks.values()):
             time.sleep(0.02)
 
     def stop(self) -> None:
-        """End what is left of them."""
+        """End all ranks that still run."""
         for process in self._ranks.values():
             process.stop()
         self._ranks.clear()

@@ -1,4 +1,4 @@
-"""How the processes of a training find each other: started by the leader on one machine, or all by torchrun."""
+"""How the rank processes start and meet: started by the leader on its machine, or all by torchrun."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def meeting_place() -> Store:
         raise RanksFailed(
             what=f"cannot reach the other processes: {str(error).splitlines()[0]}",
             where=f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}",
-            mend="start all of them with torchrun and one --rdzv-endpoint",
+            mend="start all of them with torchrun and the same --rdzv-endpoint",
         ) from error
 
 
@@ -71,8 +71,8 @@ def on_device(kind: str) -> Iterator[torch.device]:
 def leading(
     run_dir: Path, section: GFlowNetSection, checkpoint: Callable[[], None]
 ) -> Iterator[Alone | Together]:
-    """The training's processes, seen from rank 0: started, met, and let go behind it. `checkpoint` is called while
-    they are waited for. Raises RanksFailed."""
+    """The rank processes, seen from rank 0: started, met, and ended on exit. `checkpoint` is called while rank 0
+    waits for them. Raises RanksFailed."""
     with on_device(section.device) as device:
         if under_torchrun():
             with _together(meeting_place(), int(os.environ["WORLD_SIZE"]), device, None, checkpoint) as ranks:
@@ -97,7 +97,7 @@ def _own(
         is_master=True,
         wait_for_workers=False,
         timeout=START_TIMEOUT,
-        master_listen_fd=listener.detach(),  # of its own accord it would listen to the network
+        master_listen_fd=listener.detach(),  # by default it would listen to the network
     )
     try:
         processes.start(port)
@@ -122,7 +122,7 @@ def _together(
         if processes is not None and (failure := processes.failure()):
             raise failure
         if time.monotonic() > until:
-            raise RanksFailed(what="not all processes of the training came", mend="see what they wrote")
+            raise RanksFailed(what="not all processes of the training came", mend="see their logs")
         checkpoint()
 
     ranks = Together(call_all(store, size, look), 0, size, device, processes and processes.cause)
@@ -134,7 +134,7 @@ def _together(
 
 @contextmanager
 def _watched(processes: RankProcesses, ranks: Together) -> Iterator[None]:
-    """Abort what waits for a process that ended: a GPU would wait for ten minutes."""
+    """Abort operations that wait for a process that ended: a GPU would wait for ten minutes."""
     over = threading.Event()
 
     def watch() -> None:
@@ -154,7 +154,7 @@ def _watched(processes: RankProcesses, ranks: Together) -> Iterator[None]:
 
 @contextmanager
 def _loopback_alone() -> Iterator[None]:
-    """Have gloo and nccl, in this process and those it starts, listen where only this machine can speak to them."""
+    """Have gloo and nccl, in this process and its children, listen on the loopback interface only."""
     names = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
     before = {name: os.environ.get(name) for name in names}
     os.environ.update(dict.fromkeys(names, _LOOPBACK))

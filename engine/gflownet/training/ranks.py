@@ -1,7 +1,7 @@
-"""How the processes that train together speak: rank 0 leads, the others follow (torch.distributed).
+"""Communication of the processes that train together: rank 0 leads, the others follow (torch.distributed).
 
-Small talk (commands, weights, counts, figures) goes by gloo; the gradients go by nccl between GPUs and by gloo between
-CPUs. Rank 0 alone has a state: it sends the weights at every step, so the others may come and go with it.
+Commands, weights, counts and figures go by gloo; the gradients go by nccl between GPUs and by gloo between
+CPUs. Rank 0 alone has a state: it sends the weights at every step, so the others need none.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torch.distributed.distributed_c10d import _set_pg_timeout
 from engine.errors import SteerError
 
 MEETING_TIMEOUT = timedelta(minutes=2)
-"""All have said that they are here: who is not found by now is gone."""
+"""All processes have announced themselves: a process that does not connect by now is gone."""
 STEP_TIMEOUT = timedelta(minutes=10)
 PAUSE_TIMEOUT = timedelta(days=365)
 """Followers wait for a command for as long as the leader is paused."""
@@ -35,14 +35,14 @@ class RanksFailed(SteerError):
 
 
 class Ranks(Protocol):
-    """The processes of a training, seen from one of them."""
+    """The rank processes, seen from any of them."""
 
     rank: int
     size: int
     device: torch.device
 
     def lead(self, step: int) -> AbstractContextManager[None]:
-        """Rank 0: have all compute `step` while inside."""
+        """Rank 0: have all processes compute `step` within this context."""
         ...
 
     def follow(self) -> int | None:
@@ -62,7 +62,7 @@ class Ranks(Protocol):
         ...
 
     def gather_bytes(self, data: bytes) -> list[bytes] | None:
-        """The same of bytes, however many."""
+        """`data` of every process, of any length, at rank 0; None elsewhere."""
         ...
 
 
@@ -94,7 +94,7 @@ class Alone:
 
 
 class Together:
-    """`size` processes that have found each other through `store`. Whatever breaks between them is RanksFailed."""
+    """`size` processes that met through `store`. Every failure between them raises RanksFailed."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Together:
         device: torch.device,
         cause: Callable[[str], RanksFailed] | None = None,
     ) -> None:
-        """`cause` turns what the network said into the error to raise."""
+        """`cause` turns a message of the network into the error to raise."""
         self.rank, self.size, self.device = rank, size, device
         self._cause = cause or lost
         self.broken = False
@@ -120,7 +120,7 @@ class Together:
             self._heavy = _group("nccl", STEP_TIMEOUT) if device.type == "cuda" else None
             _set_pg_timeout(STEP_TIMEOUT)
 
-    # ------------------------------------------------------------ what to do
+    # ------------------------------------------------------------ commands
 
     @contextmanager
     def lead(self, step: int) -> Iterator[None]:
@@ -138,7 +138,7 @@ class Together:
             dist.broadcast(weights, 0)
 
     def close(self) -> None:
-        """Rank 0 lets the others go; every process leaves."""
+        """Rank 0 dismisses the others; every process leaves the group."""
         if self.rank == 0 and not self.broken:
             try:
                 self._command(_OVER)
@@ -147,7 +147,7 @@ class Together:
         dist.destroy_process_group()
 
     def abort(self) -> None:
-        """End what waits for a process that is gone: nccl would not notice. From any thread."""
+        """Abort operations that wait for a process that is gone: nccl would not notice. Callable from any thread."""
         if self._heavy is not None:
             self._heavy.abort()
 
@@ -172,18 +172,18 @@ class Together:
         longest = torch.tensor([len(data)])
         with self._talk():
             dist.all_reduce(longest, dist.ReduceOp.MAX)
-        # the length comes first: everyone sends equally much
+        # the length comes first: all ranks send equally much
         sent = torch.zeros(8 + int(longest), dtype=torch.uint8)
         content = len(data).to_bytes(8, "big") + data
         sent[: len(content)] = torch.frombuffer(bytearray(content), dtype=torch.uint8)
-        found = self._gather(sent, None)
-        return None if found is None else [_content(each.numpy().tobytes()) for each in found]
+        gathered = self._gather(sent, None)
+        return None if gathered is None else [_content(row.numpy().tobytes()) for row in gathered]
 
     def _gather(self, rows: torch.Tensor, group: dist.ProcessGroup | None) -> list[torch.Tensor] | None:
-        found = [torch.empty_like(rows) for _ in range(self.size)] if self.rank == 0 else None
+        gathered = [torch.empty_like(rows) for _ in range(self.size)] if self.rank == 0 else None
         with self._talk():
-            dist.gather(rows, found, dst=0, group=group)
-        return found
+            dist.gather(rows, gathered, dst=0, group=group)
+        return gathered
 
     @contextmanager
     def _talk(self) -> Iterator[None]:
@@ -207,7 +207,7 @@ def _content(data: bytes) -> bytes:
 
 
 def lost(said: str) -> RanksFailed:
-    """A process is gone, and the network `said` so."""
+    """The error for a process that is gone, as the network `said`."""
     return RanksFailed(
         what="a process of the training is gone",
         where=re.sub(r"^\[\S+\] ", "", said.splitlines()[0]).partition(". ")[0],  # without gloo's source line

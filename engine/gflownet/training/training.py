@@ -1,7 +1,7 @@
-"""The training of the sampler, a step at a time: stopped or killed and gone on with, it draws the same curve.
+"""The training of the sampler, a step at a time; stopped or killed and resumed, it gives the same weights.
 
 No generator's position is part of the state: order of the data, roll-outs, replay and dropout are drawn by (run seed,
-question or part, step).
+question or micro-batch, step).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch.nn.utils import parameters_to_vector
 from engine.config.gflownet import GFlowNetSection
 from engine.events import SamplerStep
 from engine.gflownet.sampler.module import GFlowNetModule, prior_alpha
-from engine.gflownet.training.step_parts import StepParts, StepSums
+from engine.gflownet.training.step_worker import StepSums, StepWorker
 from engine.training_state import TrainingState
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -50,18 +50,18 @@ class Training:
         self._rates = (self.section.learning_rate, self.section.log_z_learning_rate)
 
     def restore(self) -> None:
-        """Take over the saved state, if there is one. Raises DataError for one of another shape."""
+        """Take over the saved state, if it exists. Raises DataError for a state of other settings."""
         self.step = self._state.restore({"step": self.step})["step"]
 
     def save(self) -> None:
         """Everything the rest of the training depends on."""
         self._state.save({"step": self.step})
 
-    def update(self, parts: StepParts) -> SamplerStep:
-        """One step, whose gradient `parts` computes; says what it saw."""
+    def update(self, worker: StepWorker) -> SamplerStep:
+        """A step with the gradient that `worker` computes; returns its figures."""
         began = time.perf_counter()
         section, step = self.section, self.step
-        sums = parts.lead(step, parameters_to_vector(self.module.parameters()).detach())
+        sums = worker.lead(step, parameters_to_vector(self.module.parameters()).detach())
         for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
             group["lr"] = rate * self._schedule(step)
         learning = [parameter for parameter in self.module.parameters() if parameter.requires_grad]

@@ -24,7 +24,7 @@ from engine.events import (
     ReflectorReplied,
     ServerChanged,
 )
-from engine.evolution import from_config as parts
+from engine.evolution import from_config, layout
 from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION
 from engine.evolution.clusters.cluster_map import load_cluster_map
 from engine.evolution.clusters.clusters_stage import BuildClusters
@@ -32,7 +32,6 @@ from engine.evolution.deltas import read_deltas
 from engine.evolution.evolve_stage import Evolve
 from engine.evolution.history import read_history
 from engine.evolution.judges.judge import JudgeFailed, Verdict
-from engine.evolution.layout import EvolutionLayout
 from engine.evolution.processor import expected_row
 from engine.evolution.processor_check import check_processor
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
@@ -111,34 +110,33 @@ def artefacts(run: Path) -> dict[str, bytes]:
 
 def test_files_follow_from_the_answers(run: Path, model: LanguageModel) -> None:
     events = run_stage(Evolve(), configured(), run, model)
-    layout = EvolutionLayout(run)
-    history = read_history(layout.history)
+    history = read_history(layout.history(run))
     assert [item.iteration for item in history.iterations] == [0, 1, 2]
     assert history.iterations[0].validation is not None and history.iterations[0].best
-    answers = read_jsonl(layout.answers)
+    answers = read_jsonl(layout.answers(run))
     for item in history.iterations:
         own = [a for a in answers if (a["iteration"], a["split"]) == (item.iteration, "minibatch")]
         assert [a["example_id"] for a in own] == item.examples and len(set(item.examples)) == 6
         outcomes = [Outcome(len(a["token_ids"]), a["correct"]) for a in own]
         assert score(outcomes, 100.0) == item.score
-        assert layout.reflector_message(item.iteration).read_text().count("example_id:") == 6
+        assert layout.reflector_message(run, item.iteration).read_text().count("example_id:") == 6
     for before, after in zip(history.iterations, history.iterations[1:], strict=False):
         assert after.deltas == before.new_deltas
     best = history.best
     assert best is not None and best.validation is not None
     kept = [item for item in history.iterations if item.best]
     assert max(item.validation.composite for item in kept if item.validation) == best.validation.composite
-    clusters = load_cluster_map(layout.root)
-    assert read_deltas(layout.deltas_best, clusters.names) == best.deltas
-    check_processor(layout.processor_best, clusters.vocab_size, expected_row(clusters, best.deltas))
-    assert layout.plot.stat().st_size > 1000 and layout.plot.with_suffix(".svg").is_file()
+    clusters = load_cluster_map(layout.folder(run))
+    assert read_deltas(layout.deltas_best(run), clusters.names) == best.deltas
+    check_processor(layout.processor_best(run), clusters.vocab_size, expected_row(clusters, best.deltas))
+    assert layout.plot(run).stat().st_size > 1000 and layout.plot(run).with_suffix(".svg").is_file()
     compared = [event for event in events if isinstance(event, MethodCompared)]
     assert [event.method for event in compared] == ["no_processor", "length_cap", "best"]
     for row, iteration, split in ((compared[0], 0, TEST_PLAIN), (compared[2], best.iteration, TEST)):
         own = [a for a in answers if (a["iteration"], a["split"]) == (iteration, split)]
         found = score([Outcome(len(a["token_ids"]), a["correct"]) for a in own], 100.0)
         assert len(own) == row.n == 5 and row.composite == pytest.approx(found.composite)
-    assert (layout.root / "tables" / "test.csv").read_text().count("\n") == 4
+    assert (layout.folder(run) / "tables" / "test.csv").read_text().count("\n") == 4
 
 
 def test_answers_carry_their_tokens_clusters(run: Path, model: LanguageModel) -> None:
@@ -153,7 +151,7 @@ def test_answers_carry_their_tokens_clusters(run: Path, model: LanguageModel) ->
 
 
 def test_no_question_is_in_two_sets(whole: Path) -> None:
-    answers = read_jsonl(EvolutionLayout(whole).answers)
+    answers = read_jsonl(layout.answers(whole))
     sets = {split: {a["example_id"] for a in answers if a["split"] == split} for split in SPLITS}
     assert (len(sets[VALIDATION]), len(sets[TEST])) == (8, 5)
     assert sets[VALIDATION] == sets["baseline"] and sets[TEST] == sets[TEST_PLAIN]
@@ -162,7 +160,7 @@ def test_no_question_is_in_two_sets(whole: Path) -> None:
 
 
 def test_the_test_set_is_asked_last_and_once(whole: Path) -> None:
-    splits = [a["split"] for a in read_jsonl(EvolutionLayout(whole).answers)]
+    splits = [a["split"] for a in read_jsonl(layout.answers(whole))]
     assert splits[-10:] == [TEST_PLAIN] * 5 + [TEST] * 5
     assert not {TEST, TEST_PLAIN} & set(splits[:-10])
 
@@ -205,10 +203,10 @@ def test_stopped_anywhere_it_ends_as_if_it_had_not_been(run: Path, whole: Path, 
 def test_a_torn_batch_is_asked_again(run: Path, whole: Path, model: LanguageModel) -> None:
     """Half of a batch at the end of answers.jsonl, as a kill in the middle of a write leaves it."""
     shutil.copytree(whole / "evolution", run / "evolution", dirs_exist_ok=True)
-    answers = EvolutionLayout(run).answers
+    answers = layout.answers(run)
     lines = answers.read_bytes().splitlines(keepends=True)
     answers.write_bytes(b"".join(lines[:12]) + lines[12][:40])
-    EvolutionLayout(run).history.unlink()
+    layout.history(run).unlink()
     for path in (run / "evolution").glob("reflector_reply_*.json"):
         path.unlink()
     run_stage(Evolve(), configured(), run, model)
@@ -224,7 +222,7 @@ def test_stop_after_the_iteration(run: Path, model: LanguageModel) -> None:
     )
     with pytest.raises(StopRequested):
         Evolve().run(context)
-    assert len(read_history(EvolutionLayout(run).history).iterations) == 1
+    assert len(read_history(layout.history(run)).iterations) == 1
 
 
 def test_a_branch_goes_back_and_leaves_its_parent_alone(
@@ -233,14 +231,14 @@ def test_a_branch_goes_back_and_leaves_its_parent_alone(
     before = artefacts(whole)
     config = configured(branch_of=str(whole), branch_iteration=1)
     events = run_stage(Evolve(), config, tmp_path / "branch", model)
-    parent = read_history(EvolutionLayout(whole).history)
-    branch = read_history(EvolutionLayout(tmp_path / "branch").history)
+    parent = read_history(layout.history(whole))
+    branch = read_history(layout.history(tmp_path / "branch"))
     assert branch.iterations[0].deltas == parent.iterations[0].deltas and branch.iterations[0].inherited
     assert branch.iterations[2].deltas == parent.iterations[1].deltas
     assert not branch.iterations[2].inherited
     assert {e.iteration for e in events if isinstance(e, AnswerJudged) and e.split == "minibatch"} == {2}
     assert artefacts(whole) == before
-    asked = [a for a in read_jsonl(EvolutionLayout(tmp_path / "branch").answers) if a["split"] == TEST_PLAIN]
+    asked = [a for a in read_jsonl(layout.answers(tmp_path / "branch")) if a["split"] == TEST_PLAIN]
     assert len(asked) == 5  # its own, not its parent's
     with pytest.raises(DataError, match="no finished iteration 9"):
         run_stage(Evolve(), configured(branch_of=str(whole), branch_iteration=9), tmp_path / "other", model)
@@ -263,9 +261,9 @@ class Failing:
 def test_an_iteration_without_reply_is_kept_and_the_next_goes_on(
     run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.evolution.setup.make_reflector", lambda context: Failing({1}))
+    monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", lambda context: Failing({1}))
     events = run_stage(Evolve(), configured(iterations=4), run, model)
-    history = read_history(EvolutionLayout(run).history).iterations
+    history = read_history(layout.history(run)).iterations
     assert "it refused" in history[1].aborted and history[1].new_deltas is None
     assert history[2].deltas == history[1].deltas and history[2].examples != history[1].examples
     told = [event for event in events if isinstance(event, ReflectorReplied) and event.aborted]
@@ -275,20 +273,20 @@ def test_an_iteration_without_reply_is_kept_and_the_next_goes_on(
 def test_a_reflector_that_always_fails_ends_the_stage_and_loses_nothing(
     run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.evolution.setup.make_reflector", lambda context: Failing({1, 2}))
+    monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", lambda context: Failing({1, 2}))
     with pytest.raises(SteerError, match="2 iterations in a row"):
         run_stage(Evolve(), configured(iterations=5, failures=2), run, model)
-    assert len(read_history(EvolutionLayout(run).history).iterations) == 3
-    monkeypatch.setattr("engine.evolution.setup.make_reflector", parts.make_reflector)
+    assert len(read_history(layout.history(run)).iterations) == 3
+    monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", from_config.make_reflector)
     run_stage(Evolve(), configured(iterations=5, failures=2), run, model)
-    assert len(read_history(EvolutionLayout(run).history).iterations) == 5
+    assert len(read_history(layout.history(run)).iterations) == 5
 
 
 def test_a_reflector_that_gave_up_at_the_end_is_told_again(
     run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is left to iterate then, and still this is no end like any other."""
-    monkeypatch.setattr("engine.evolution.setup.make_reflector", lambda context: Failing({1, 2}))
+    monkeypatch.setattr("engine.evolution.evolution_run.make_reflector", lambda context: Failing({1, 2}))
     told = []
     for _ in range(2):
         with pytest.raises(SteerError, match="2 iterations in a row: it refused") as caught:
@@ -296,7 +294,7 @@ def test_a_reflector_that_gave_up_at_the_end_is_told_again(
         told.append(str(caught.value))
     assert told[0] == told[1]
     run_stage(Evolve(), configured(failures=2, iterations=4), run, model)
-    assert len(read_history(EvolutionLayout(run).history).iterations) == 4
+    assert len(read_history(layout.history(run)).iterations) == 4
 
 
 @pytest.mark.parametrize(
@@ -306,7 +304,7 @@ def test_ends_early(
     run: Path, model: LanguageModel, changes: dict[str, object], iterations: int | None
 ) -> None:
     run_stage(Evolve(), configured(**changes), run, model)
-    history = read_history(EvolutionLayout(run).history)
+    history = read_history(layout.history(run))
     assert len(history.iterations) == iterations if iterations else history.since_best <= 1
 
 
@@ -338,9 +336,9 @@ def test_a_budget_ends_it(
     run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch, budget: dict[str, object], words: str
 ) -> None:
     """The first iteration takes 8 + 6 + 8 verdicts; no second one is begun."""
-    monkeypatch.setattr("engine.evolution.setup.make_judge", lambda context: Priced())
+    monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: Priced())
     result = finish_stage(run, configured(iterations=9, **budget), model)
-    assert len(read_history(EvolutionLayout(run).history).iterations) == 1
+    assert len(read_history(layout.history(run)).iterations) == 1
     assert str(result.summary["ended"]) == f"{words} spent"
 
 
@@ -349,9 +347,9 @@ def test_verdicts_that_failed_are_charged(
 ) -> None:
     """Answer 3 gets its verdict at the second attempt, and of the rest none fails: one call more than answers."""
     judge = Priced({3})
-    monkeypatch.setattr("engine.evolution.setup.make_judge", lambda context: judge)
+    monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: judge)
     run_stage(Evolve(), configured(iterations=1), run, model)
-    usage = read_history(EvolutionLayout(run).history).usage
+    usage = read_history(layout.history(run)).usage
     assert (usage.calls, usage.tokens, usage.cost) == (23, 230, 11.5)
 
 
@@ -360,18 +358,18 @@ def test_a_judge_that_was_dead_judges_when_it_is_back(
 ) -> None:
     """The answers it failed on are kept and judged anew, not asked for again; what failed before is charged."""
     dead, alive = Priced(set(range(1000))), Priced()
-    monkeypatch.setattr("engine.evolution.setup.make_judge", lambda context: dead)
+    monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: dead)
     for _ in range(2):
         with pytest.raises(DataError, match="could be judged"):
             run_stage(Evolve(), configured(iterations=1), run, model)
-    kept = read_jsonl(EvolutionLayout(run).answers)
+    kept = read_jsonl(layout.answers(run))
     assert kept and all(one["correct"] is None for one in kept)
-    monkeypatch.setattr("engine.evolution.setup.make_judge", lambda context: alive)
+    monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: alive)
     run_stage(Evolve(), configured(iterations=1), run, model)
-    after = read_jsonl(EvolutionLayout(run).answers)
+    after = read_jsonl(layout.answers(run))
     assert [one["answer"] for one in after[: len(kept)]] == [one["answer"] for one in kept]
     assert all(one["correct"] for one in after)
-    history = read_history(EvolutionLayout(run).history)
+    history = read_history(layout.history(run))
     assert history.usage.calls == dead.asked + 22
 
 
@@ -380,7 +378,7 @@ def test_the_summary_tells_of_every_call(
 ) -> None:
     """Also of those for the test set, and for its answers that were cut to a length cap."""
     judge = Priced()
-    monkeypatch.setattr("engine.evolution.setup.make_judge", lambda context: judge)
+    monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: judge)
     summary = finish_stage(run, configured(iterations=1), model).summary
     assert summary["spent_calls"] == judge.asked >= 22 + 5 + 5
     assert summary["spent_tokens"] == 10 * judge.asked and summary["spent_cost"] == judge.asked / 2
@@ -398,7 +396,7 @@ def test_bad_input(run: Path, model: LanguageModel, tmp_path: Path) -> None:
     (tmp_path / "bench.jsonl").write_text('{"question": "q"}\n')
     fails("bench.jsonl:1", financebench=str(tmp_path / "bench.jsonl"))
     fails("cannot be read", financebench=str(tmp_path / "none.jsonl"))
-    EvolutionLayout(run).history.write_text("{")
+    layout.history(run).write_text("{")
     fails("history cannot be read")
     with pytest.raises(DataError, match="clusters"):
         run_stage(Evolve(), configured(), tmp_path / "empty", model)
@@ -413,11 +411,11 @@ def test_over_a_server_the_history_is_the_same(run: Path, clustered: Path, tmp_p
     events = run_stage(Evolve(), configured(**short, server=server), served)
     states = [event.state for event in events if isinstance(event, ServerChanged)]
     assert states[:6] == ["stopping", "starting", "healthy", "restarting", "healthy", "stopping"]
-    one, other = (read_history(EvolutionLayout(folder).history).iterations for folder in (run, served))
+    one, other = (read_history(layout.history(folder)).iterations for folder in (run, served))
     assert [item.new_deltas for item in one] == [item.new_deltas for item in other]
     assert [item.score for item in one] == [item.score for item in other]
-    assert read_jsonl(EvolutionLayout(run).answers) == read_jsonl(EvolutionLayout(served).answers)
-    assert "device-side assert" in EvolutionLayout(served).server_log.read_text()
+    assert read_jsonl(layout.answers(run)) == read_jsonl(layout.answers(served))
+    assert "device-side assert" in layout.server_log(served).read_text()
 
 
 @pytest.mark.parametrize(
@@ -432,5 +430,5 @@ def test_a_server_that_ignores_seeds_is_told(
     server = server.model_copy(update={"command": server.command + more})
     events: list[Event] = []
     config = configured(server=server, temperature=temperature)
-    parts.make_server(StageContext("evolve", config, tmp_path, events.append, lambda: None, load_model))
+    from_config.make_server(StageContext("evolve", config, tmp_path, events.append, lambda: None, load_model))
     assert [event.level for event in events if isinstance(event, Notice)] == ["warning"] * told

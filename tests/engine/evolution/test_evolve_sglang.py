@@ -14,7 +14,7 @@ import pytest
 
 from app.runs.client import prepare_resume
 from engine.events import Event, ServerChanged
-from engine.evolution.layout import EvolutionLayout
+from engine.evolution import layout
 from engine.files import read_jsonl
 from engine.run.directory import RunDirectory
 from tests.engine.lm.sglang.test_server import gone
@@ -52,7 +52,7 @@ def test_a_worker_killed_in_a_minibatch(
     run_whole(whole)
     section = real_section(grace=5.0)
     run = prepared(tmp_path, "served", (*small, f"evolution.server={section.model_dump_json()}"))
-    answers = EvolutionLayout(run.path).answers
+    answers = layout.answers(run.path)
 
     def minibatch() -> list[str]:
         return [line["example_id"] for line in read_jsonl(answers) if line["split"] == "minibatch"]

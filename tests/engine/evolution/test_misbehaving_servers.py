@@ -11,10 +11,10 @@ import pytest
 
 from engine.config.file import load_config
 from engine.events import encode
+from engine.evolution import layout
 from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.evolve_stage import Evolve
 from engine.evolution.history import read_history
-from engine.evolution.layout import EvolutionLayout
 from engine.lm.load import load_model
 from engine.run.stage import StageContext
 from tests.kill_and_resume import DEMO, SMALL_EVOLUTION
@@ -67,7 +67,7 @@ def test_faults_of_both_servers_end_no_run_and_leave_no_key(
             )  # fmt: skip
         assert len(server.requests) > len(FAULTS), "the servers were asked"
         assert all(f"Bearer {KEY}" in sent.values() for sent in server.headers)
-    history = read_history(EvolutionLayout(tmp_path).history)
+    history = read_history(layout.history(tmp_path))
     assert [item.iteration for item in history.iterations] == [0, 1, 2]
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(written) > 10

@@ -1,4 +1,4 @@
-"""Readable names, each once, by kind."""
+"""Invented names of entities by kind, none of them twice."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _FIXED = {
 }
 
 
-class Names:
-    """Draws names; the same generator gives the same ones."""
+class NameGenerator:
+    """Draws names; the same generator gives the same names."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng

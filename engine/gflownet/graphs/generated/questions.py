@@ -1,4 +1,4 @@
-"""Questions over the generated graph: a chain of relations from one or two entities, and a subgraph around it."""
+"""Questions over the generated graph: a chain of relations from an entity or two, and a subgraph around it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TWO_STARTS = 0.25
 MOST_ANSWERS = 8
 AT_AN_ANSWER = 150
 AT_ONE_NODE = 30
-"""Edges a subgraph takes at one entity before it grows elsewhere."""
+"""Edges a subgraph takes at a single entity before it grows elsewhere."""
 TEMPLATES = (
     "What is the {chain} of {start}?",
     "Which is the {chain} of {start}?",
@@ -31,7 +31,7 @@ for _relation in RELATIONS:
     _BY_HEAD.setdefault(_relation.head, []).append(_relation)
 
 
-class Questions:
+class QuestionGenerator:
     """Draws questions by number; no two of a run are the same in words."""
 
     def __init__(self, section: GraphsSection, seed: int) -> None:
@@ -41,17 +41,17 @@ class Questions:
         self._asked: set[str] = set()
 
     def split(self, name: str, size: int) -> Iterator[RawSample]:
-        """The questions of a split. To be called split after split, in one order, each to its end."""
+        """The questions of a split. Call it for the splits always in the same order, each to its end."""
         for number in range(size):
             yield self._question(name, number)
 
     def _question(self, split: str, number: int) -> RawSample:
         for draw in range(1000):
             rng = generator(self._seed, "graphs", f"{split} {number}", draw)
-            found = self._chain(rng)
-            if found is None:
+            chain = self._chain(rng)
+            if chain is None:
                 continue
-            starts, relations, answers, edges = found
+            starts, relations, answers, edges = chain
             question = _words(starts, relations, rng)
             if question in self._asked:
                 continue
@@ -76,7 +76,7 @@ class Questions:
         if rng.random() < TWO_STARTS and (other := self._companion(start, relations[0], rng)):
             starts.append(other)
         reached = [self._walk(entity, relations) for entity in starts]
-        answers = [entity for entity in reached[0][0] if all(entity in found for found, _ in reached)]
+        answers = [entity for entity in reached[0][0] if all(entity in ends for ends, _ in reached)]
         if not 1 <= len(answers) <= MOST_ANSWERS or set(answers) & set(starts):
             return None
         return starts, relations, answers, set().union(*(edges for _, edges in reached))
@@ -98,14 +98,14 @@ class Questions:
         """Entities at the end of the chain, in order, and the triples that lead there."""
         world, here, edges = self._world, [start], set[int]()
         for relation in relations:
-            there: dict[str, None] = {}
+            reached: dict[str, None] = {}
             for entity in here:
                 for number in world.leaving.get(entity, ()):
                     _, name, tail = world.triples[number]
                     if name == relation.name:
-                        there[tail] = None
+                        reached[tail] = None
                         edges.add(number)
-            here = list(there)
+            here = list(reached)
         return here, edges
 
     def _subgraph(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.gflownet.graphs.generated.names import Names
+from engine.gflownet.graphs.generated.names import NameGenerator
 from engine.gflownet.graphs.generated.schema import PARALLEL, RELATIONS, SHARES, Relation
 from engine.gflownet.graphs.raw import Triple
 from engine.seeds import generator
@@ -28,14 +28,14 @@ class World:
 
     def follow(self, entity: str, relation: str) -> list[str]:
         """Tails of `relation` from `entity`, in order."""
-        found = (self.triples[number] for number in self.leaving.get(entity, ()))
-        return [tail for _, name, tail in found if name == relation]
+        triples = (self.triples[number] for number in self.leaving.get(entity, ()))
+        return [tail for _, name, tail in triples if name == relation]
 
 
 def make_world(seed: int, nodes: int) -> World:
     """The graph of a run: `nodes` entities, about three triples each."""
     rng = generator(seed, "graphs", "world")
-    names = Names(rng)
+    names = NameGenerator(rng)
     kinds = {
         kind: _entities(kind, max(3, round(share * nodes)), names, rng) for kind, share in SHARES.items()
     }
@@ -53,7 +53,7 @@ def make_world(seed: int, nodes: int) -> World:
     return World(kinds, listed, leaving, arriving)
 
 
-def _entities(kind: str, count: int, names: Names, rng: np.random.Generator) -> list[str]:
+def _entities(kind: str, count: int, names: NameGenerator, rng: np.random.Generator) -> list[str]:
     nameless = kind in ("person", "film")
     return [
         names.mediator() if nameless and rng.random() < NO_TEXT else names.draw(kind) for _ in range(count)

@@ -1,4 +1,4 @@
-"""What the actor asks of a policy, and what the three have in common: a memory of the walk."""
+"""The policies' protocol, and their common base: a recurrent memory of the walk."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Policy(Protocol):
     look_ahead: int
 
     def prepare(self, batch: GraphBatch, tokens: Tokens) -> torch.Tensor:
-        """[E, H]: what is known of every edge, once a batch."""
+        """Keys [E, H] of the edges, computed once per batch."""
         ...
 
     def begin(self, tokens: Tokens, graph: torch.Tensor) -> torch.Tensor:
-        """[J, M]: memory before the first action."""
+        """Memory [J, M] before the first action."""
         ...
 
     def logits(
@@ -34,14 +34,14 @@ class Policy(Protocol):
         ...
 
     def advance(self, keys: torch.Tensor, memory: torch.Tensor, edge: torch.Tensor) -> torch.Tensor:
-        """[M, M']: memory after walking `edge`."""
+        """Memory after walking `edge`."""
         ...
 
 
 class RecurrentPolicy(nn.Module, ABC):
     """A GRU remembers the walk: which edges may follow, and what it is worth, depends on all of it.
 
-    Subclasses say what an edge is known by (`prepare`) and how it is scored (`logits`). `hidden` is H,
+    Subclasses define the key of an edge (`prepare`) and how it is scored (`logits`). `hidden` is H,
     `max_steps` is T_max.
     """
 

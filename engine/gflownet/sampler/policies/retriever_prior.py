@@ -1,4 +1,4 @@
-"""The retriever's scores as a policy of their own: what the sampler adds is what it does better than this."""
+"""The retriever's scores as a policy: the baseline that the sampler has to beat."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from engine.gflownet.sampler.graph_batch import GraphBatch
 
 
 class RetrieverPriorPolicy:
-    """An edge is taken in proportion to its score (with `Sampling(prior_alpha=1)`), STOP as an edge of the score
-    `stop_score` would be."""
+    """An edge is taken in proportion to its score (with `Sampling(prior_alpha=1)`), STOP like an edge with the
+    score `stop_score`."""
 
     look_ahead = 0
 

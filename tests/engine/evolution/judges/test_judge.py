@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.evolution.judges.judge import JudgeFailed, NumericJudge, Unjudged, Verdict, judge_retrying
+from engine.evolution.judges.judge import JudgeFailed, NumericJudge, Unjudged, Verdict, judge_with_retries
 from engine.evolution.judges.quantities import quantities
 from engine.evolution.judges.words import token_f1
 from engine.servers.spent import Spent
@@ -162,6 +162,6 @@ def test_failures_are_retried_then_told() -> None:
 
     once = Spent(calls=1, tokens=7)
     thrice = Spent(calls=3, tokens=21)
-    assert judge_retrying(Flaky(2), "?", ["1"], "1", 3, lambda: None) == Verdict(True, "fine", thrice)
-    failed = judge_retrying(Flaky(3), "?", ["1"], "1", 3, lambda: None)
+    assert judge_with_retries(Flaky(2), "?", ["1"], "1", 3, lambda: None) == Verdict(True, "fine", thrice)
+    failed = judge_with_retries(Flaky(3), "?", ["1"], "1", 3, lambda: None)
     assert isinstance(failed, Unjudged) and "no verdict" in failed.reason and failed.usage == thrice

@@ -27,7 +27,7 @@ from engine.gflownet.sampler.module import Losses
 from engine.gflownet.training import rank_meeting, rank_start, ranks
 from engine.gflownet.training.gflownet_stage import TrainGFlowNet
 from engine.gflownet.training.ranks import RanksFailed
-from engine.gflownet.training.step_parts import StepParts
+from engine.gflownet.training.step_worker import StepWorker
 from engine.run.directory import RunDirectory
 from engine.run.gate import StopRequested
 from engine.run.stage import StageContext
@@ -118,16 +118,16 @@ def test_what_fails_in_the_middle_of_a_step_is_told_at_once(
 ):
     """The others wait for rank 0's share then, for ten minutes if they are let: not for a command."""
     run = run_directory(data, tmp_path / "run", config_of(2))
-    losses = StepParts._losses
+    losses = StepWorker._losses
 
-    def failing(self: StepParts, step: int, part: int, numbers: Sequence[int]) -> Losses:
+    def failing(self: StepWorker, step: int, part: int, numbers: Sequence[int]) -> Losses:
         if step == 3:
             raise MemoryError("the device's memory is full")
         return losses(self, step, part, numbers)
 
     commands: list[int] = []
     command = ranks.Together._command
-    monkeypatch.setattr(StepParts, "_losses", failing)
+    monkeypatch.setattr(StepWorker, "_losses", failing)
     monkeypatch.setattr(
         ranks.Together, "_command", lambda self, step: commands.append(step) or command(self, step)
     )

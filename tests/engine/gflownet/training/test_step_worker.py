@@ -14,12 +14,12 @@ from torch.nn.utils import parameters_to_vector
 from engine.config.gflownet import GFlowNetSection
 from engine.gflownet import layout
 from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
-from engine.gflownet.evaluation.questions import Questions
+from engine.gflownet.evaluation.questions import QuestionBatches
 from engine.gflownet.graphs.tables import EmbeddingTables
 from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.module import GFlowNetModule
 from engine.gflownet.training.ranks import Alone
-from engine.gflownet.training.step_parts import StepParts, StepSums
+from engine.gflownet.training.step_worker import StepSums, StepWorker
 from tests.engine.gflownet.small_run import run_stages, small_config
 
 
@@ -36,11 +36,11 @@ def computed(data: Path, parts: int, step: int = 3, **changes: object) -> StepSu
     torch.manual_seed(0)
     module = GFlowNetModule(tables.width, section).double()
     questions = DoubleQuestions(GAgentPyGDataset(layout.agent_graphs(data, "train")), tables, module)
-    work = StepParts(module, questions, 0, Alone(torch.device("cpu")), parts)
+    work = StepWorker(module, questions, 0, Alone(torch.device("cpu")), parts)
     return work.lead(step, parameters_to_vector(module.parameters()).detach())
 
 
-class DoubleQuestions(Questions):
+class DoubleQuestions(QuestionBatches):
     """In float64, where what differs is not rounding."""
 
     def batch(self, numbers: Sequence[int]) -> tuple[GraphBatch, list[str]]:

@@ -1,4 +1,4 @@
-"""What the evolution works with: clusters, questions, judge, reflector, server, and what there is already."""
+"""Everything the stage `evolve` works with: clusters, questions, history, answers, judge, reflector, server."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 import msgspec
 
 from engine.errors import DataError
-from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION, KeptAnswers
+from engine.evolution import layout
+from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION, AnswerFile
 from engine.evolution.clusters.cluster_map import ABOUT_FILE, IDS_FILE, ClusterMap, load_cluster_map
 from engine.evolution.clusters.descriptions import Descriptions, read_descriptions
 from engine.evolution.deltas import Deltas, read_deltas, zero_deltas
 from engine.evolution.from_config import make_judge, make_reflector, make_server
 from engine.evolution.history import History, read_history, write_history
 from engine.evolution.judges.judge import Judge
-from engine.evolution.layout import EvolutionLayout
-from engine.evolution.minibatch import Questions, split_questions
+from engine.evolution.minibatch import QuestionSplits, split_questions
 from engine.evolution.questions import load_questions
 from engine.evolution.reflectors.reflector import Reflector
 from engine.evolution.score_events import inherited_events
@@ -28,37 +28,34 @@ from engine.run.stage import StageContext
 
 
 @dataclass
-class Setup:
-    """Everything a loop needs."""
+class EvolutionRun:
+    """Inputs, earlier results and services of one run of the stage."""
 
     context: StageContext
-    layout: EvolutionLayout
     clusters: ClusterMap
     descriptions: Descriptions
     vocabulary: Vocabulary
-    questions: Questions
+    questions: QuestionSplits
     initial: Deltas
     history: History
-    answers: KeptAnswers
+    answers: AnswerFile
     judge: Judge
     reflector: Reflector
     server: ModelServer
 
     @classmethod
-    def prepare(cls, context: StageContext) -> Setup:
-        """Read what there is. Raises SteerErrors for what is missing or does not fit."""
-        config, layout = context.config, EvolutionLayout(context.run_dir)
+    def prepare(cls, context: StageContext) -> EvolutionRun:
+        """Read the run's files and build its services. Raises SteerErrors for what is missing or does not fit."""
+        config, run_dir = context.config, context.run_dir
         section = config.evolution
-        if section.branch_of is not None and not layout.history.is_file():
-            _take_over(
-                EvolutionLayout(Path(section.branch_of).expanduser()), layout, section.branch_iteration
-            )
+        if section.branch_of is not None and not layout.history(run_dir).is_file():
+            _take_over(Path(section.branch_of).expanduser(), run_dir, section.branch_iteration)
         vocabulary = load_vocabulary(config.evolution_model)
-        clusters = load_cluster_map(layout.root)
+        clusters = load_cluster_map(layout.folder(run_dir))
         if clusters.vocabulary != vocabulary.fingerprint:
             raise DataError(
                 what="the clusters were made for another vocabulary than the model's",
-                where=str(layout.root),
+                where=str(layout.folder(run_dir)),
                 mend="run the stage `clusters` again for this model (evolution.model)",
             )
         names = clusters.names
@@ -76,9 +73,8 @@ class Setup:
         }
         return cls(
             context=context,
-            layout=layout,
             clusters=clusters,
-            descriptions=read_descriptions(layout.descriptions, names),
+            descriptions=read_descriptions(layout.descriptions(run_dir), names),
             vocabulary=vocabulary,
             questions=split_questions(
                 load_questions(config),
@@ -88,45 +84,43 @@ class Setup:
                 config.run.seed,
             ),
             initial=initial,
-            history=read_history(layout.history),
-            answers=KeptAnswers.open(layout.answers, section.batch_size, sizes),
+            history=read_history(layout.history(run_dir)),
+            answers=AnswerFile.open(layout.answers(run_dir), section.batch_size, sizes),
             judge=make_judge(context),
             reflector=make_reflector(context),
             server=make_server(context),
         )
 
     def announce_inherited(self) -> None:
-        """A branch shows what it grew from."""
+        """Emit the events of the iterations that a branch took over from its parent."""
         for item in self.history.iterations:
             if item.inherited:
                 for event in inherited_events(item):
                     self.context.emit(event)
 
 
-def _take_over(parent: EvolutionLayout, own: EvolutionLayout, iteration: int) -> None:
-    """Copy the parent's clusters, and its history up to `iteration`, whose deltas are used once more."""
-    history = read_history(parent.history)
+def _take_over(parent: Path, own: Path, iteration: int) -> None:
+    """Copy the parent's clusters, and its history up to `iteration`, whose deltas the branch uses again."""
+    history = read_history(layout.history(parent))
     if iteration >= len(history.iterations):
         raise DataError(
-            what=f"there is no finished iteration {iteration} to branch from",
-            where=str(parent.history),
+            what=f"the parent has no finished iteration {iteration} to branch from",
+            where=str(layout.history(parent)),
             mend=f"choose one of 0 to {len(history.iterations) - 1} (evolution.branch_iteration)",
         )
-    own.root.mkdir(parents=True, exist_ok=True)
-    for name in (ABOUT_FILE, IDS_FILE, parent.descriptions.name):
-        shutil.copyfile(parent.root / name, own.root / name)
+    layout.folder(own).mkdir(parents=True, exist_ok=True)
+    for name in (ABOUT_FILE, IDS_FILE, layout.descriptions(parent).name):
+        shutil.copyfile(layout.folder(parent) / name, layout.folder(own) / name)
     kept = [
-        msgspec.structs.replace(
-            item, inherited=item.inherited or f"{parent.run_dir}, iteration {item.iteration}"
-        )
+        msgspec.structs.replace(item, inherited=item.inherited or f"{parent}, iteration {item.iteration}")
         for item in history.iterations[: iteration + 1]
     ]
     kept[-1] = msgspec.structs.replace(kept[-1], new_deltas=None)
     records = [
         line
-        for line in read_jsonl(parent.answers)
+        for line in read_jsonl(layout.answers(parent))
         if line["iteration"] <= iteration and line["split"] not in (TEST, TEST_PLAIN)
     ]
-    own.answers.unlink(missing_ok=True)
-    append_jsonl(own.answers, records)
-    write_history(own.history, History(iterations=kept))
+    layout.answers(own).unlink(missing_ok=True)
+    append_jsonl(layout.answers(own), records)
+    write_history(layout.history(own), History(iterations=kept))

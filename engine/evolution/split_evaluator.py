@@ -1,4 +1,4 @@
-"""Asking a split of an iteration: served, answered, judged, kept and told, batch by batch."""
+"""Evaluation of a split of an iteration: its questions answered, judged, stored and scored, batch by batch."""
 
 from __future__ import annotations
 
@@ -9,110 +9,111 @@ import msgspec
 
 from engine.errors import SteerError
 from engine.events import AnswerJudged, ServerChanged
+from engine.evolution import layout
 from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION, AnswerRecord
 from engine.evolution.deltas import Deltas
-from engine.evolution.judges.judge import Unjudged, Verdict, judge_retrying
+from engine.evolution.evolution_run import EvolutionRun
+from engine.evolution.judges.judge import Unjudged, Verdict, judge_with_retries
 from engine.evolution.processor import generate_processor
 from engine.evolution.questions import ask
 from engine.evolution.score import Score, score
 from engine.evolution.score_events import scored_event
-from engine.evolution.setup import Setup
 from engine.lm.model_server import ModelAnswer
 from engine.servers.side_by_side import map_side_by_side
 from engine.servers.spent import Spent
 from engine.tasks.example import TaskExample
 
 
-class Asking:
-    """Speaks with server and judge."""
+class SplitEvaluator:
+    """Has the model server answer questions under given deltas, and the judge decide on the answers."""
 
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
-        self.context = setup.context
+    def __init__(self, evolution: EvolutionRun) -> None:
+        self.evolution = evolution
+        self.context = evolution.context
         self.spent_on_caps = Spent()
-        questions = setup.questions
+        questions = evolution.questions
         self._examples = {e.id: e for e in (*questions.pool, *questions.validation, *questions.test)}
 
     def examples(self, iteration: int, split: str) -> list[TaskExample]:
         """The questions of a split, in order."""
-        questions = self.setup.questions
+        questions = self.evolution.questions
         if split == MINIBATCH:
             return questions.minibatch(iteration)
         return list(questions.test if split in (TEST, TEST_PLAIN) else questions.validation)
 
-    def complete(self, iteration: int, split: str) -> bool:
-        """Whether every answer is there."""
-        return len(self.setup.answers.given(iteration, split)) == len(self.examples(iteration, split))
+    def is_complete(self, iteration: int, split: str) -> bool:
+        """Whether every question of the split is answered."""
+        return len(self.evolution.answers.of_split(iteration, split)) == len(self.examples(iteration, split))
 
     # ------------------------------------------------------------ the server
 
     def serve(self, deltas: Deltas | None, file: Path | None = None) -> None:
-        """Stop, generate the processor, start (spec Evolution 1, steps 1 to 3). `file`: the processor's, if it is
-        not the current one."""
-        setup = self.setup
-        file = file or setup.layout.processor
-        self._tell("stopping")
-        setup.server.stop()
+        """Restart the server with a processor of `deltas` (spec Evolution 1, steps 1 to 3), written to `file` or else
+        to the current processor's file."""
+        evolution = self.evolution
+        file = file or layout.processor(self.context.run_dir)
+        self._announce_server("stopping")
+        evolution.server.stop()
         self.context.checkpoint()
         if deltas is not None:
-            generate_processor(file, setup.clusters, deltas)
-        self._tell("starting")
+            generate_processor(file, evolution.clusters, deltas)
+        self._announce_server("starting")
         try:
             processor = None if deltas is None else file
-            setup.server.start(processor, self.context.checkpoint)
+            evolution.server.start(processor, self.context.checkpoint)
         except SteerError:
-            self._tell("failed")
+            self._announce_server("failed")
             raise
-        self._tell("healthy")
+        self._announce_server("healthy")
 
-    def _tell(self, state: str) -> None:
-        server = self.setup.server
+    def _announce_server(self, state: str) -> None:
+        server = self.evolution.server
         self.context.emit(ServerChanged(state=state, server=server.name, log=server.log_tail()))
 
     # ------------------------------------------------------------ answers
 
     def ask(self, iteration: int, split: str) -> list[AnswerRecord]:
-        """All answers of the split; those there are already are told again, not asked for again. If none of them could
-        be judged, which ended the stage, they are judged again."""
-        examples, kept = self.examples(iteration, split), self.setup.answers
-        if self.complete(iteration, split):
-            self._judge_again(kept.take_unjudged(iteration, split))
-        given = kept.given(iteration, split)
-        for example, record in zip(examples, given, strict=False):
+        """All answers of the split. Events of stored answers are emitted again without asking again; a split on which
+        the judge failed altogether, which ended the stage, is judged again."""
+        examples, file = self.examples(iteration, split), self.evolution.answers
+        if self.is_complete(iteration, split):
+            self._judge_again(file.take_unjudged(iteration, split))
+        stored = file.of_split(iteration, split)
+        for example, record in zip(examples, stored, strict=False):
             self._announce(example, record)
-        for first in range(len(given), len(examples), kept.batch):
+        for first in range(len(stored), len(examples), file.batch):
             self.context.checkpoint()
-            batch = examples[first : first + kept.batch]
+            batch = examples[first : first + file.batch]
             asks = [ask(example, self.context.config, iteration) for example in batch]
-            answers = self.setup.server.answer(asks, self.context.checkpoint)
+            answers = self.evolution.server.answer(asks, self.context.checkpoint)
             records = self._judge(iteration, split, batch, answers)
-            kept.add(records)
+            file.add(records)
             for example, record in zip(batch, records, strict=True):
                 self._announce(example, record)
             self._progress(split, first + len(batch), len(examples), sum(len(a.tokens) for a in answers))
-        return kept.given(iteration, split)
+        return file.of_split(iteration, split)
 
     def _judge_again(self, records: Sequence[AnswerRecord]) -> None:
-        """Verdicts on kept answers; what the judge has cost before is still theirs."""
-        for first in range(0, len(records), self.setup.answers.batch):
+        """Judge stored answers again; their earlier cost stays counted."""
+        for first in range(0, len(records), self.evolution.answers.batch):
             self.context.checkpoint()
-            part = records[first : first + self.setup.answers.batch]
-            examples = [self._examples[record.example_id] for record in part]
-            answers = [ModelAnswer(record.answer, record.token_ids) for record in part]
-            judged = self._judge(part[0].iteration, part[0].split, examples, answers)
-            self.setup.answers.add(
+            batch = records[first : first + self.evolution.answers.batch]
+            examples = [self._examples[record.example_id] for record in batch]
+            answers = [ModelAnswer(record.answer, record.token_ids) for record in batch]
+            judged = self._judge(batch[0].iteration, batch[0].split, examples, answers)
+            self.evolution.answers.add(
                 [
                     msgspec.structs.replace(new, usage=old.usage + new.usage)
-                    for old, new in zip(part, judged, strict=True)
+                    for old, new in zip(batch, judged, strict=True)
                 ]
             )
 
     def _judge(
         self, iteration: int, split: str, examples: Sequence[TaskExample], answers: Sequence[ModelAnswer]
     ) -> list[AnswerRecord]:
-        """Side by side: a judge may be a server far away."""
+        """Records of the judged answers; the judge, which may be a remote server, is called concurrently."""
 
-        def one(pair: tuple[TaskExample, ModelAnswer]) -> AnswerRecord:
+        def judge(pair: tuple[TaskExample, ModelAnswer]) -> AnswerRecord:
             example, answer = pair
             verdict = self.verdict(example, answer.text)
             failed = isinstance(verdict, Unjudged)
@@ -128,42 +129,41 @@ class Asking:
             )
 
         pairs = list(zip(examples, answers, strict=True))
-        return list(map_side_by_side(one, pairs, len(pairs)))
+        return list(map_side_by_side(judge, pairs, len(pairs)))
 
     def verdict(self, example: TaskExample, text: str) -> Verdict | Unjudged:
-        """What the judge says of an answer; why it failed, if it did as often as it may."""
+        """The judge's verdict on an answer, or why it failed after the configured attempts."""
         attempts = self.context.config.evolution.judge.attempts
         golds = example.meta["answers"]
-        return judge_retrying(self.setup.judge, example.question, golds, text, attempts, lambda: None)
+        return judge_with_retries(self.evolution.judge, example.question, golds, text, attempts, lambda: None)
 
     def verdict_on_tokens(self, record: AnswerRecord, tokens: Sequence[int]) -> bool | None:
-        """The same for the beginning of an answer."""
-        text = self.setup.vocabulary.tokenizer.decode(list(tokens))
+        """Whether the beginning of an answer, `tokens`, is right; None if the judge failed."""
+        text = self.evolution.vocabulary.tokenizer.decode(list(tokens))
         verdict = self.verdict(self._examples[record.example_id], text)
         self.spent_on_caps += verdict.usage
         return None if isinstance(verdict, Unjudged) else verdict.correct
 
     def clusters_of(self, record: AnswerRecord) -> list[int]:
-        """The cluster of each token."""
-        ids = self.setup.clusters.ids
+        """The cluster of each token of an answer."""
+        ids = self.evolution.clusters.ids
         return [int(ids[token]) for token in record.token_ids if token < len(ids)]
 
     # ------------------------------------------------------------ scores
 
     def score(self, iteration: int, split: str) -> Score:
-        """Of the answers that are there. Raises DataError when none could be judged."""
-        outcomes = [record.outcome for record in self.setup.answers.given(iteration, split)]
+        """Score of the stored answers of a split. Raises DataError when none could be judged."""
+        outcomes = [record.outcome for record in self.evolution.answers.of_split(iteration, split)]
         return score(outcomes, self.context.config.evolution.SHORTNESS_SCALE)
 
-    def scored(self, iteration: int, split: str, best: bool = False) -> Score:
-        """The same, told; with a warning if the judge failed."""
-        found = self.score(iteration, split)
-        if found.judged < found.answers:
-            left_out = found.answers - found.judged
-            text = f"the judge failed on {left_out} of {found.answers} answers ({split} of iteration {iteration})"
+    def report_score(self, iteration: int, split: str, best: bool = False) -> Score:
+        """Score a split and emit its event; with a warning if the judge failed on some answers."""
+        figures = self.score(iteration, split)
+        if failures := figures.answers - figures.judged:
+            text = f"the judge failed on {failures} of {figures.answers} answers ({split} of iteration {iteration})"
             self.context.notice(f"{text}; they are left out", level="warning")
-        self.context.emit(scored_event(iteration, split, found, best))
-        return found
+        self.context.emit(scored_event(iteration, split, figures, best))
+        return figures
 
     def usage(self, iteration: int) -> Spent:
         """What judging this iteration cost."""
@@ -172,12 +172,14 @@ class Asking:
 
     def usage_of(self, *keys: tuple[int, str]) -> Spent:
         """What judging these splits of these iterations cost."""
-        return sum((record.usage for key in keys for record in self.setup.answers.given(*key)), Spent())
+        return sum(
+            (record.usage for key in keys for record in self.evolution.answers.of_split(*key)), Spent()
+        )
 
-    # ------------------------------------------------------------ telling
+    # ------------------------------------------------------------ events
 
     def _announce(self, example: TaskExample, record: AnswerRecord) -> None:
-        texts = self.setup.vocabulary.texts
+        texts = self.evolution.vocabulary.texts
         self.context.emit(
             AnswerJudged(
                 iteration=record.iteration,
@@ -196,6 +198,6 @@ class Asking:
 
     def _progress(self, split: str, done: int, total: int, tokens: int) -> None:
         iterations = self.context.config.evolution.iterations
-        finished = len(self.setup.history.iterations)
+        finished = len(self.evolution.history.iterations)
         place = "" if split in (TEST, TEST_PLAIN) else f"iteration {finished}: "
         self.context.progress(finished, iterations, tokens, f"{place}{split} {done}/{total}")

@@ -1,8 +1,8 @@
-"""What one process computes of a training step.
+"""A process's share of a training step.
 
-The questions of a step are cut into parts, and the parts dealt out to the processes. A part's gradient does not depend
-on who computes it, and gradients are added up part by part: as long as the parts are the same, so are the weights, bit
-by bit, whether one process trains or many.
+The questions of a step are cut into micro-batches (`gflownet.parts`), which are dealt out to the processes. The
+gradient of a micro-batch does not depend on its process, and gradients are added in the order of the micro-batches: the
+same micro-batches give the same weights, bit by bit, with any number of processes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from engine.gflownet.evaluation.metrics import trajectory_figures
-from engine.gflownet.evaluation.questions import Questions
+from engine.gflownet.evaluation.questions import QuestionBatches
 from engine.gflownet.sampler.actor import Sampling
 from engine.gflownet.sampler.counter_noise import rollout_seeds
 from engine.gflownet.sampler.module import COUNTED, GFlowNetModule, Losses, added_up, prior_alpha
@@ -32,7 +32,7 @@ WATCHED = ("rollout_reward", "success_mean", "answer_f1", "path_hit_f1", "length
 
 
 class StepFigures(msgspec.Struct):
-    """What a step, or a part of it, saw: the loss and its terms by the spec's names; `entropy` summed over the target
+    """Figures of a step or a micro-batch: the loss and its terms by the spec's names; `entropy` summed over the target
     nodes; `residual` and each of `watched` by trajectory, `log_z` by question."""
 
     loss: float
@@ -46,7 +46,7 @@ class StepFigures(msgspec.Struct):
 
 @dataclass(frozen=True)
 class StepSums:
-    """A whole step: the gradient [P] of all parameters that learn, one behind the other, and what was seen; `targets`
+    """A whole step: the gradient [P] of all parameters that learn, one behind the other, and its figures; `targets`
     is how many nodes `figures.entropy` is a sum over."""
 
     gradient: torch.Tensor
@@ -54,11 +54,16 @@ class StepSums:
     targets: int
 
 
-class StepParts:
-    """`module` is this process's own, on the device of `ranks`; `parts` is how many each step is cut into."""
+class StepWorker:
+    """`module` is this process's own, on the device of `ranks`; each step is cut into `micro_batches`."""
 
     def __init__(
-        self, module: GFlowNetModule, questions: Questions, run_seed: int, ranks: Ranks, parts: int
+        self,
+        module: GFlowNetModule,
+        questions: QuestionBatches,
+        run_seed: int,
+        ranks: Ranks,
+        micro_batches: int,
     ) -> None:
         self.module = module
         self.section = module.section
@@ -66,19 +71,19 @@ class StepParts:
         self.run_seed = run_seed
         self.ranks = ranks
         self.size = min(self.section.batch_size, len(questions))
-        self.parts = min(parts, self.size)
+        self.micro_batches = min(micro_batches, self.size)
         self._order = lru_cache(maxsize=2)(self._drawn_order)
         self.parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
 
     def lead(self, step: int, weights: torch.Tensor) -> StepSums:
-        """Rank 0: all compute `step` with its `weights` [all parameters], on the CPU."""
+        """Rank 0: have all processes compute `step` with its `weights` [all parameters], on the CPU."""
         with self.ranks.lead(step):
             sums = self._together(step, weights)
         assert sums is not None
         return sums
 
     def follow(self) -> bool:
-        """Any other rank: wait for a step and take part in it. False: there are no more."""
+        """Any other rank: wait for a step and compute its share. Returns False when training is over."""
         step = self.ranks.follow()
         if step is None:
             return False
@@ -86,13 +91,13 @@ class StepParts:
         return True
 
     def _together(self, step: int, weights: torch.Tensor) -> StepSums | None:
-        """The sums are rank 0's, and None elsewhere."""
+        """Compute this process's share; the sums of all at rank 0, None elsewhere."""
         self.ranks.share(weights)
         self._take(weights)
-        cut = self._cut(step)
-        mine = range(self.ranks.rank, self.parts, self.ranks.size)
+        batches = self._cut(step)
+        own = range(self.ranks.rank, self.micro_batches, self.ranks.size)
         self.module.train()
-        losses = [self._losses(step, part, cut[part]) for part in mine]
+        losses = [self._losses(step, index, batches[index]) for index in own]
         counts = self.ranks.total([sum(each.counts.get(name, 0) for each in losses) for name in COUNTED])
         totals: dict[str, int] = dict(zip(COUNTED, counts, strict=True))
         results = [self._result(each, totals) for each in losses]
@@ -102,7 +107,7 @@ class StepParts:
             return None
         decoded = [msgspec.msgpack.decode(data, type=list[StepFigures]) for data in figures]
         return StepSums(
-            _in_order_added(self._by_part(gradients)), _joined(self._by_part(decoded)), totals["targets"]
+            _sum_in_order(self._dealt_back(gradients)), _joined(self._dealt_back(decoded)), totals["targets"]
         )
 
     def _take(self, weights: torch.Tensor) -> None:
@@ -116,10 +121,10 @@ class StepParts:
     # ------------------------------------------------------------ the data of a step
 
     def _cut(self, step: int) -> list[list[int]]:
-        """The questions of a step, part by part: as even as can be, the longer parts first."""
+        """The questions of a step, cut into micro-batches of about equal size, the larger ones first."""
         numbers = self._numbers(step)
-        short, longer = divmod(len(numbers), self.parts)
-        ends = [short * part + min(part, longer) for part in range(self.parts + 1)]
+        short, longer = divmod(len(numbers), self.micro_batches)
+        ends = [short * index + min(index, longer) for index in range(self.micro_batches + 1)]
         return [numbers[first:last] for first, last in pairwise(ends)]
 
     def _numbers(self, step: int) -> list[int]:
@@ -142,21 +147,21 @@ class StepParts:
         drawn = [generator(self.run_seed, STAGE, f"replay {name}", step).random() for name in names]
         return [number for number, value in enumerate(drawn) if value < ratio]
 
-    # ------------------------------------------------------------ one part
+    # ------------------------------------------------------------ a micro-batch
 
-    def _losses(self, step: int, part: int, numbers: Sequence[int]) -> Losses:
+    def _losses(self, step: int, index: int, numbers: Sequence[int]) -> Losses:
         actor, device = self.section.actor, self.ranks.device
         batch, names = self.questions.batch(numbers)
         alpha = prior_alpha(self.section, step)
         sampling = Sampling(actor.policy_temperature, alpha, actor.random_action_prob)
-        if self.section.policy.dropout:  # torch's own generator: seeded by part, whoever computes it
-            torch.manual_seed(derive_seed(self.run_seed, STAGE, f"dropout {step}", part))
+        if self.section.policy.dropout:  # torch's own generator: seeded by micro-batch, not by process
+            torch.manual_seed(derive_seed(self.run_seed, STAGE, f"dropout {step}", index))
         return self.module.losses(
             batch.to(device), self._seeds(names, step).to(device), sampling, self._replayed(names, step)
         )
 
     def _result(self, losses: Losses, counts: Mapping[str, int]) -> tuple[torch.Tensor, StepFigures]:
-        """The gradient of a part's share of the loss [P], and what the part saw."""
+        """Gradient [P] of a micro-batch's share of the loss, and its figures."""
         terms = losses.terms_over(counts)
         loss = added_up(terms)
         gradients = torch.autograd.grad(loss, self.parameters, allow_unused=True, materialize_grads=True)
@@ -172,36 +177,37 @@ class StepParts:
         )
         return torch.cat([gradient.flatten() for gradient in gradients]), figures
 
-    # ------------------------------------------------------------ all parts
+    # ------------------------------------------------------------ all micro-batches
 
     def _gathered(self, gradients: Sequence[torch.Tensor]) -> list[list[torch.Tensor]] | None:
-        """Every process's, at rank 0. All send equally many rows: zeros where there is no part."""
+        """The gradients of every process, at rank 0. All send equally many rows, filled up with zeros."""
         width = sum(parameter.numel() for parameter in self.parameters)
-        rows = -(-self.parts // self.ranks.size) - len(gradients)
+        rows = -(-self.micro_batches // self.ranks.size) - len(gradients)
         empty = torch.zeros(rows, width, device=self.ranks.device)
-        found = self.ranks.gather(torch.cat([*(gradient[None] for gradient in gradients), empty]))
-        return None if found is None else [list(each) for each in found]
+        gathered = self.ranks.gather(torch.cat([*(gradient[None] for gradient in gradients), empty]))
+        return None if gathered is None else [list(rows) for rows in gathered]
 
-    def _by_part(self, found: Sequence[Sequence[T]]) -> list[T]:
+    def _dealt_back(self, by_rank: Sequence[Sequence[T]]) -> list[T]:
+        """Results in the order of the micro-batches, from those of each rank."""
         size = self.ranks.size
-        return [found[part % size][part // size] for part in range(self.parts)]
+        return [by_rank[index % size][index // size] for index in range(self.micro_batches)]
 
 
-def _in_order_added(gradients: Sequence[torch.Tensor]) -> torch.Tensor:
+def _sum_in_order(gradients: Sequence[torch.Tensor]) -> torch.Tensor:
     total = gradients[0].clone()
     for gradient in gradients[1:]:
         total += gradient
     return total.cpu()
 
 
-def _joined(parts: Sequence[StepFigures]) -> StepFigures:
-    names = dict.fromkeys(name for part in parts for name in part.terms)
+def _joined(batches: Sequence[StepFigures]) -> StepFigures:
+    names = dict.fromkeys(name for batch in batches for name in batch.terms)
     return StepFigures(
-        sum(part.loss for part in parts),
-        {name: sum(part.terms.get(name, 0.0) for part in parts) for name in names},
-        sum(part.entropy for part in parts),
-        sum(part.refused for part in parts),
-        [value for part in parts for value in part.residual],
-        {name: [value for part in parts for value in part.watched[name]] for name in WATCHED},
-        [value for part in parts for value in part.log_z],
+        sum(batch.loss for batch in batches),
+        {name: sum(batch.terms.get(name, 0.0) for batch in batches) for name in names},
+        sum(batch.entropy for batch in batches),
+        sum(batch.refused for batch in batches),
+        [value for batch in batches for value in batch.residual],
+        {name: [value for batch in batches for value in batch.watched[name]] for name in WATCHED},
+        [value for batch in batches for value in batch.log_z],
     )
