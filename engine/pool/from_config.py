@@ -1,4 +1,4 @@
-"""Data set, vision model and RL data as the configuration names them."""
+"""Makes data set, vision model and RL data as configured."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from engine.scale.work import Place
 
 
 def make_dataset(config: Config) -> PoolDataset:
-    """Raises DataError for files that are none, and ConfigError for what does not fit together."""
+    """The configured data set. Raises DataError for unusable files, ConfigError for contradicting settings."""
     section = config.pool
     if section.dataset == "digits":
         return DigitsDataset(config.run.seed, train=section.train_queries, heldout=section.heldout_queries)
@@ -29,7 +29,7 @@ def make_dataset(config: Config) -> PoolDataset:
 
 
 def make_vqa_model(config: Config, place: Place, dataset: PoolDataset) -> VQAModel:
-    """Raises ConfigError for a key that is not there."""
+    """The configured vision model. Raises ConfigError for a missing API key."""
     section = config.pool.vqa
     if section.kind == "openai":
         from engine.pool.vqa.openai_vqa import OpenAIVQA
@@ -41,20 +41,20 @@ def make_vqa_model(config: Config, place: Place, dataset: PoolDataset) -> VQAMod
 
 
 def given_rl_data(context: StageContext, dataset: PoolDataset, model: VQAModel) -> RLData:
-    """The file's, or generated once and kept in `pool/initial.json`. Raises DataError for a file that is none."""
+    """RL data of the configured file, or generated once into `pool/initial.json`. Raises DataError."""
     section, table_size = context.config.pool, len(dataset.embeddings)
     if section.rl_data is not None:
         return read_rl_data(Path(section.rl_data).expanduser(), table_size)
     path = layout.initial(context.run_dir)
     if not path.exists():
         evaluator = PairEvaluator(layout.initial_evaluated(context.run_dir), model, dataset.annotations)
-        made = initial_rl_data(
+        generated = initial_rl_data(
             _digits(dataset),
             lambda asks: evaluator.evaluate(asks, context.checkpoint),
             model.name,
             context.config.run.seed,
         )
-        write_rl_data(path, made)
+        write_rl_data(path, generated)
     return read_rl_data(path, table_size)
 
 
