@@ -88,7 +88,7 @@ def _forget(table: NDArray[Any]) -> None:
 
 def usable_rows(table: NDArray[Any], rows: Sequence[int]) -> NDArray[np.bool_]:
     """[len(rows)]: whether each row is finite."""
-    return np.isfinite(_directions_of(table, rows)).all(axis=1)
+    return np.asarray(np.isfinite(_directions_of(table, rows)).all(axis=1), dtype=np.bool_)
 
 
 def similarities(table: NDArray[Any], rows: Sequence[int], query: NDArray[Any]) -> Floats:

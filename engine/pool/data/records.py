@@ -107,7 +107,7 @@ def read_rl_data(path: Path, table_size: int | None = None) -> RLData:
             continue
         query = parse_query(key, record, str(path), table_size)
         if query.query_id in queries:
-            raise _bad(str(path), f"query {query.query_id}", "this id stands there twice")
+            raise _bad(str(path), f"query {query.query_id}", "this id occurs twice")
         queries[query.query_id] = query
     return RLData(queries, notes)
 
