@@ -153,7 +153,7 @@ def _selector(own: str) -> Iterator[ev.Event]:
             query_id=f"heldout-{number:04d}", question="Which digit is this?", answers={"7": 10}, pool=POOL,
             picture=own, stage="selector",
             picks=[
-                *(_pick(*one) for one in chosen),
+                *(_pick(*pick) for pick in chosen),
                 ev.SelectorPick(method="selector", pointer=[4, 5], pair=[4, 5], answer="7", score=score,
                                 probability=0.169),
             ],

@@ -56,7 +56,7 @@ def _events(finish: bool, failure: str) -> Iterator[ev.Event]:
     ]
     yield ev.SLSMBegan(
         conversations=2, variants=variants, controller="rules (offline)", model="dialogues", judge="exact (offline)",
-        dataset="generated", dataset_hash="5be37d962160" * 5, axes=[one.axis for one in CONVERSATIONS],
+        dataset="generated", dataset_hash="5be37d962160" * 5, axes=[talk.axis for talk in CONVERSATIONS],
     )  # fmt: skip
     yield ev.StageStarted(total=2, unit="conversations")
     for conversation in CONVERSATIONS:
@@ -111,7 +111,7 @@ def _scored(mode: str, memory: str) -> ev.ModeScored:
     score = 1.0 if noted else 0.0
     return ev.ModeScored(
         mode=mode, memory_mode=memory, n=2, judged=2, score=score, low=score, high=score,
-        by_axis=[[one.axis, score, 0.2, 1.0, 1] for one in CONVERSATIONS],
+        by_axis=[[talk.axis, score, 0.2, 1.0, 1] for talk in CONVERSATIONS],
         difference=None if mode == "baseline" else score, difference_low=0.0, difference_high=1.0,
         injections=2 * noted, injected_tokens=21.0 * noted, controller_calls=4.0 * (memory != "none"), model_calls=1.5,
         fixed=2 * noted,

@@ -1,4 +1,4 @@
-"""Data set, vision model and RL data as the configuration names them."""
+"""Makes data set, vision model and RL data as configured."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from engine.scale.work import WorkContext
 
 
 def make_dataset(config: Config) -> PoolDataset:
-    """Raises DataError for files that are none, and ConfigError for what does not fit together."""
+    """The configured data set. Raises DataError for unusable files, ConfigError for contradicting settings."""
     section = config.pool
     if section.dataset == "digits":
         return DigitsDataset(config.run.seed, train=section.train_queries, heldout=section.heldout_queries)
@@ -28,33 +28,33 @@ def make_dataset(config: Config) -> PoolDataset:
     return FilesDataset(section.files, config.run.seed)
 
 
-def make_vqa_model(config: Config, place: WorkContext, dataset: PoolDataset) -> VQAModel:
-    """Raises ConfigError for a key that is not there."""
+def make_vqa_model(config: Config, context: WorkContext, dataset: PoolDataset) -> VQAModel:
+    """The configured vision model. Raises ConfigError for a missing API key."""
     section = config.pool.vqa
     if section.kind == "openai":
         from engine.pool.vqa.openai_vqa import OpenAIVQA
 
         openai = section.openai
-        client = place.client(openai, "vision", "pool.vqa.openai", openai.requests_per_minute)
+        client = context.client(openai, "vision", "pool.vqa.openai", openai.requests_per_minute)
         return OpenAIVQA(client, openai, dataset)
     return DigitsVQA(_digits(dataset))
 
 
 def given_rl_data(context: StageContext, dataset: PoolDataset, model: VQAModel) -> RLData:
-    """The file's, or generated once and kept in `pool/initial.json`. Raises DataError for a file that is none."""
+    """RL data of the configured file, or generated once into `pool/initial.json`. Raises DataError."""
     section, table_size = context.config.pool, len(dataset.embeddings)
     if section.rl_data is not None:
         return read_rl_data(Path(section.rl_data).expanduser(), table_size)
     path = layout.initial(context.run_dir)
     if not path.exists():
         evaluator = PairEvaluator(layout.initial_evaluated(context.run_dir), model, dataset.annotations)
-        made = initial_rl_data(
+        generated = initial_rl_data(
             _digits(dataset),
             lambda asks: evaluator.evaluate(asks, context.checkpoint),
             model.name,
             context.config.run.seed,
         )
-        write_rl_data(path, made)
+        write_rl_data(path, generated)
     return read_rl_data(path, table_size)
 
 

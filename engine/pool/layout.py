@@ -1,4 +1,4 @@
-"""Where the stage pool keeps its files, below `RUN/pool` (spec Pool)."""
+"""Paths of the stage's files, below `RUN/pool` (spec Pool)."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ def folder(run_dir: Path) -> Path:
 
 
 def initial(run_dir: Path) -> Path:
-    """RL data as they were generated, where none were given."""
+    """Generated RL data, in a run without a file of RL data."""
     return folder(run_dir) / "initial.json"
 
 
 def initial_evaluated(run_dir: Path) -> Path:
-    """One JSON line a pair that generated RL data were scored with."""
+    """Pairs by which generated RL data were scored: a JSON line for each."""
     return folder(run_dir) / "initial_evaluated.jsonl"
 
 
 def neighbours(run_dir: Path) -> Path:
-    """npz: the rows nearest to every query, and their similarities."""
+    """npz: every query's nearest rows, and their similarities."""
     return folder(run_dir) / "neighbours.npz"
 
 
 def evaluated(run_dir: Path) -> Path:
-    """One JSON line a pair that a query was asked with."""
+    """Evaluated pairs: a JSON line for each query and pair."""
     return folder(run_dir) / "evaluated.jsonl"
 
 
 def decisions(run_dir: Path) -> Path:
-    """One JSON line a finished query: what was decided about its pool and trajectories, and what came of it."""
+    """Decisions on pool and trajectories, and the resulting query: a JSON line for each finished query."""
     return folder(run_dir) / "decisions.jsonl"
 
 
@@ -41,7 +41,7 @@ def rl_data(run_dir: Path) -> Path:
 
 
 def heldout(run_dir: Path) -> Path:
-    """The held-out queries: 64 candidates each, chosen without a look at their answers, and no trajectories."""
+    """The held-out queries: 64 candidates each, chosen without their answers, and no trajectories."""
     return folder(run_dir) / "heldout.json"
 
 

@@ -1,4 +1,4 @@
-"""The rows nearest to every query, searched once and kept."""
+"""Every query's nearest rows, searched once and kept in a file."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def load_or_search(
     k: int,
     checkpoint: Callable[[], None],
 ) -> Neighbours:
-    """The `k` rows of `table` nearest to each query: from `path` if it holds just that, else searched and written."""
-    found = _loaded(path, names, k, len(table))
-    if found is None:
-        asked = np.array(queries, dtype=np.float32).reshape(len(names), table.shape[1])
-        found = top_k(table, asked, k, checkpoint)
+    """The `k` rows of `table` nearest to each query: from `path` if it fits, else searched and written."""
+    nearest = _loaded(path, names, k, len(table))
+    if nearest is None:
+        vectors = np.array(queries, dtype=np.float32).reshape(len(names), table.shape[1])
+        nearest = top_k(table, vectors, k, checkpoint)
         buffer = io.BytesIO()
         np.savez(
-            buffer, names=np.array(names), rows=found.rows, similarity=found.similarity, table=len(table)
+            buffer, names=np.array(names), rows=nearest.rows, similarity=nearest.similarity, table=len(table)
         )
         write_atomic(path, buffer.getvalue())
-    return found
+    return nearest
 
 
 def _loaded(path: Path, names: Sequence[str], k: int, table_size: int) -> Neighbours | None:
-    """None where nothing usable is there: searching again costs less than asking for help."""
+    """Neighbours in the file; None for a missing, broken or unfit file, as a new search costs less than an error."""
     if not path.exists():
         return None
     try:

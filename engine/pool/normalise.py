@@ -1,4 +1,4 @@
-"""Pools of any size become pools of 64 different, usable candidates (spec Pool, properties 1 to 3)."""
+"""Brings pools of any size to 64 different, usable candidates (spec Pool, properties 1 to 3)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from engine.pool.data.records import POOL_SIZE, RLQueryData, TrajectoryData
 from engine.pool.top_k import similarities, usable_rows
 
 Ranking = Callable[[Sequence[TrajectoryData]], Sequence[TrajectoryData]]
-"""Trajectories in the order in which their rows are worth keeping."""
+"""Orders trajectories by how much their rows are worth keeping."""
 
 
 @dataclass(frozen=True)
 class Normalised:
-    """`query` with its pool of 64. `cut` and `filled`: rows taken out for size, or put in. `dropped`: rows and
+    """`query` with its pool of 64. `cut`, `filled`: rows removed or added for size; `dropped`: counts of rows and
     trajectories left out, by reason."""
 
     query: RLQueryData
@@ -39,18 +39,18 @@ def normalise(
     own_rows: Sequence[int] = (),
     size: int = POOL_SIZE,
 ) -> Normalised:
-    """A pool of exactly `size` rows, each once, none the query's own, all finite in `table`.
+    """The query with a pool of exactly `size` different rows, none its own, all finite in `table`.
 
-    What stays keeps its order, which carries a prior. Too many: rows that the best trajectories point to stay, then
-    the most similar. Too few: the `nearest` rows of the table follow, best first. A trajectory goes with a row it
-    points to, or if it points to one row twice, or repeats another one's rows in order. Raises DataError where the
-    table has too few usable rows.
+    Rows keep their order, which carries a prior. From a pool that is too large, rows of the best trajectories and then
+    the most similar rows stay; a pool that is too small is filled with the `nearest` rows of the table. A trajectory
+    is dropped with a row it points to, if it points to the same row twice, or if it repeats another trajectory. Raises
+    DataError if the table has too few usable rows.
     """
     dropped: Counter[str] = Counter()
     pool = _usable(query.candidate_pool_indices, table, set(own_rows), dropped)
     trajectories = _distinct(query, set(pool), dropped)
     kept = _fitting(query, pool, ranking(trajectories), table, query_embedding, size)
-    surviving = [one for one in trajectories if kept.issuperset(query.pair(one))]
+    surviving = [trajectory for trajectory in trajectories if kept.issuperset(query.pair(trajectory))]
     if len(surviving) < len(trajectories):
         dropped["trajectory: its candidate was cut"] += len(trajectories) - len(surviving)
     cut = tuple(row for row in pool if row not in kept)
@@ -68,7 +68,7 @@ def normalise(
 
 
 def _usable(pool: Sequence[int], table: NDArray[Any], own_rows: set[int], dropped: Counter[str]) -> list[int]:
-    """Rows in order, each once, without the query's own and those that are not finite."""
+    """Different rows in order, without the query's own and rows that are not finite."""
     once = list(dict.fromkeys(pool))
     others = [row for row in once if row not in own_rows]
     usable = [row for row, good in zip(others, usable_rows(table, others), strict=True) if good]
@@ -82,20 +82,20 @@ def _usable(pool: Sequence[int], table: NDArray[Any], own_rows: set[int], droppe
 
 
 def _distinct(query: RLQueryData, pool: set[int], dropped: Counter[str]) -> list[TrajectoryData]:
-    """Trajectories that point to two different rows of the pool; of several to the same rows the first scored."""
-    found: dict[tuple[int, int], TrajectoryData] = {}
-    for one in query.pointer_candidates:
-        pair = query.pair(one)
+    """Trajectories to two different rows of the pool; of several to the same rows the first with a score."""
+    distinct: dict[tuple[int, int], TrajectoryData] = {}
+    for trajectory in query.pointer_candidates:
+        pair = query.pair(trajectory)
         if not pool.issuperset(pair):
             dropped["trajectory: its candidate cannot be used"] += 1
         elif pair[0] == pair[1]:
             dropped["trajectory: one candidate twice"] += 1
-        elif pair in found and not found[pair].failed:
+        elif pair in distinct and not distinct[pair].failed:
             dropped["trajectory: another points to the same"] += 1
         else:
-            dropped.update(["trajectory: another points to the same"] if pair in found else [])
-            found[pair] = one
-    return list(found.values())
+            dropped.update(["trajectory: another points to the same"] if pair in distinct else [])
+            distinct[pair] = trajectory
+    return list(distinct.values())
 
 
 def _fitting(
@@ -106,13 +106,13 @@ def _fitting(
     query_embedding: NDArray[Any],
     size: int,
 ) -> set[int]:
-    """Rows that stay, at most `size`."""
+    """The rows to keep, at most `size`."""
     if len(pool) <= size:
         return set(pool)
     kept: set[int] = set()
-    for one in ranked:
-        if len(kept.union(query.pair(one))) <= size:
-            kept.update(query.pair(one))
+    for trajectory in ranked:
+        if len(kept.union(query.pair(trajectory))) <= size:
+            kept.update(query.pair(trajectory))
     similarity = similarities(table, pool, query_embedding)
     order = sorted(range(len(pool)), key=lambda place: (-similarity[place], place))
     rest = [pool[place] for place in order if pool[place] not in kept]

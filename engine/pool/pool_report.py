@@ -30,18 +30,18 @@ def write_report(
     evaluated: Iterable[EvaluatedPair],
     model: str,
 ) -> StageResult:
-    """From the lines of decisions.jsonl and all that was asked; also tells the totals."""
+    """Write both files from the lines of decisions.jsonl and all evaluated pairs; also logs the totals."""
     decisions = [line.decision for line in lines if line.decision is not None]
     left_out = Counter(line.left_out for line in lines if line.left_out)
     totals = _totals(decisions, dict(left_out), heldout, list(evaluated), model)
     run_dir = context.run_dir
-    write_atomic(layout.oracle(run_dir), csv_text([_row(one) for one in decisions], _COLUMNS))
+    write_atomic(layout.oracle(run_dir), csv_text([_row(decision) for decision in decisions], _COLUMNS))
     fields = without_envelope(totals)
     write_atomic(layout.report(run_dir), json.dumps(fields, indent=2, ensure_ascii=False) + "\n")
     context.emit(totals)
     for reason, count in left_out.items():
         context.notice(f"{count} of {len(lines)} queries were left out: {reason}", level="warning")
-    for text, count in Counter(one["warning"] for one in decisions).items():
+    for text, count in Counter(decision["warning"] for decision in decisions).items():
         if text:
             context.notice(
                 f"{count} of {len(decisions)} queries: {text} (see pool/oracle.csv)", level="warning"
@@ -73,25 +73,27 @@ def _totals(
 ) -> PoolTotals:
     dropped: Counter[str] = Counter()
     rules: Counter[str] = Counter()
-    for one in decisions:
-        dropped.update(one["dropped"])
-        rules.update(f"{t['verdict']}: {t['rule']}" for t in one["trajectories"] if t["verdict"] != GIVEN)
+    for decision in decisions:
+        dropped.update(decision["dropped"])
+        rules.update(
+            f"{t['verdict']}: {t['rule']}" for t in decision["trajectories"] if t["verdict"] != GIVEN
+        )
     return PoolTotals(
         queries=len(decisions),
-        before=_oracle([one["oracle_before"] for one in decisions]),
-        inside=_oracle([one["oracle_inside"] for one in decisions]),
-        after=_oracle([one["oracle_after"] for one in decisions]),
+        before=_oracle([decision["oracle_before"] for decision in decisions]),
+        inside=_oracle([decision["oracle_inside"] for decision in decisions]),
+        after=_oracle([decision["oracle_after"] for decision in decisions]),
         left_out=left_out,
         heldout=heldout,
-        injected=sum(len(one["injected"]) for one in decisions),
-        warnings=sum(bool(one["warning"]) for one in decisions),
+        injected=sum(len(decision["injected"]) for decision in decisions),
+        warnings=sum(bool(decision["warning"]) for decision in decisions),
         dropped=dict(dropped),
         rules=dict(rules),
         asked=len(evaluated),
-        failed=sum(one.score is None for one in evaluated),
-        calls=sum(one.calls for one in evaluated),
-        tokens=sum(one.tokens for one in evaluated),
-        cost=sum(one.cost for one in evaluated),
+        failed=sum(pair.score is None for pair in evaluated),
+        calls=sum(pair.calls for pair in evaluated),
+        tokens=sum(pair.tokens for pair in evaluated),
+        cost=sum(pair.cost for pair in evaluated),
         model=model,
     )
 
@@ -102,6 +104,6 @@ def _oracle(scores: Sequence[float]) -> OracleTotal:
     return OracleTotal(mean=sum(scores) / len(scores), positive=positive, low=low, high=high)
 
 
-def _row(one: dict[str, Any]) -> dict[str, Any]:
-    committed = sum(t["verdict"] == COMMITTED for t in one["trajectories"])
-    return {**one, "injected": len(one["injected"]), "committed": committed}
+def _row(decision: dict[str, Any]) -> dict[str, Any]:
+    committed = sum(t["verdict"] == COMMITTED for t in decision["trajectories"])
+    return {**decision, "injected": len(decision["injected"]), "committed": committed}

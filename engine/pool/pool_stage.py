@@ -1,4 +1,4 @@
-"""The stage `pool`: RL data with pools of any size become 64 candidates and the wanted trajectories (spec Pool)."""
+"""The stage `pool`: brings RL data to 64 candidates and the wanted number of trajectories a query (spec Pool)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from engine.pool.pool_report import write_report
 from engine.pool.pool_work import (
     DecisionLine,
     PoolMining,
-    Query,
-    Settled,
+    PoolQuery,
+    SettledQuery,
     make_controller,
     normalised,
     unusable,
@@ -36,22 +36,22 @@ from engine.run.stage import StageContext, StageResult
 
 
 class BuildPools:
-    """Normalises, mines, injects and selects, query by query."""
+    """Normalises, mines, injects and selects, query by query; no pair is asked twice."""
 
     name = "pool"
 
     def run(self, context: StageContext) -> StageResult:
-        """A query is finished when its line stands in decisions.jsonl; no pair is asked twice."""
+        """Work on every query without a line in decisions.jsonl."""
         dataset = make_dataset(context.config)
         model = make_vqa_model(context.config, context.work_context(), dataset)
         return PoolJob(context, dataset, model, given_rl_data(context, dataset, model)).run()
 
 
 class PoolJob:
-    """The stage's work on these queries."""
+    """The stage's work on the given RL data."""
 
     def __init__(self, context: StageContext, dataset: PoolDataset, model: VQAModel, data: RLData) -> None:
-        """Raises DataError where no query is left to train on."""
+        """Raises DataError if no training query is left."""
         self.context = context
         self.dataset = dataset
         self.model = model
@@ -67,7 +67,7 @@ class PoolJob:
         self.nearest: dict[str, list[int]] = {}
 
     def run(self) -> StageResult:
-        """All of it, or what is left."""
+        """Settle all unfinished queries, then write the data and the report."""
         context, path = self.context, layout.decisions(self.context.run_dir)
         lines = KeyedRecords(path, DecisionLine, lambda line: line.query_id)
         settled = context.prepare(
@@ -76,13 +76,13 @@ class PoolJob:
         context.start(len(self.training), len(lines), unit="queries")
         self._search()
         left = [query_id for query_id in self.training if query_id not in lines]
-        for found in settled(self._queries(left)):
-            lines.add(self._line(found))
-            context.progress(len(lines), len(self.training), note=found.query_id)
+        for query in settled(self._queries(left)):
+            lines.add(self._line(query))
+            context.progress(len(lines), len(self.training), note=query.query_id)
         return self._finish([lines[query_id] for query_id in self.training])
 
     def _search(self) -> None:
-        """Nearest rows of all queries, in one pass over the table."""
+        """Search the nearest rows of all queries, in a single pass over the table."""
         known = set(self.dataset.splits[TRAIN])
         names = [name for name in self.training if name in known] + list(self.dataset.splits[HELDOUT])
         own = {name: set(self.dataset.own_rows(name)) for name in names}
@@ -90,31 +90,31 @@ class PoolJob:
             map(len, own.values()), default=0
         )
         queries = [self.dataset.query_embedding(name) for name in names]
-        found = load_or_search(
+        neighbours = load_or_search(
             layout.neighbours(self.context.run_dir), names, self.dataset.embeddings, queries, wanted,
             self.context.checkpoint,
         )  # fmt: skip
         for number, name in enumerate(names):
-            self.nearest[name] = [row for row in found.of(number) if row not in own[name]]
+            self.nearest[name] = [row for row in neighbours.of(number) if row not in own[name]]
 
-    def _queries(self, names: Sequence[str]) -> Iterator[Query]:
+    def _queries(self, names: Sequence[str]) -> Iterator[PoolQuery]:
         for name in names:
             asked = list(self.evaluator.known(name).values())
-            yield Query(self.data[name], self.nearest.get(name), asked)
+            yield PoolQuery(self.data[name], self.nearest.get(name), asked)
 
-    def _line(self, found: Settled) -> DecisionLine:
-        """Its line in decisions.jsonl; tells what was decided."""
-        if found.decision is None or found.query is None:
-            return DecisionLine(query_id=found.query_id, left_out=found.left_out)
-        event = found.decision
-        # Before the line: a kill in between tells a query twice, never not at all.
-        self.thumbnails.tell([*event.pool_before, *event.pool_after])
+    def _line(self, settled: SettledQuery) -> DecisionLine:
+        """The query's line for decisions.jsonl; also logs the decision."""
+        if settled.decision is None or settled.query is None:
+            return DecisionLine(query_id=settled.query_id, left_out=settled.left_out)
+        event = settled.decision
+        # Before the line: a kill in between logs a query twice rather than never.
+        self.thumbnails.log([*event.pool_before, *event.pool_after])
         self.context.emit(event)
         return DecisionLine(
-            query_id=found.query_id, decision=without_envelope(event), query=query_record(found.query)
+            query_id=settled.query_id, decision=without_envelope(event), query=query_record(settled.query)
         )
 
-    # ------------------------------------------------------------ all together
+    # ------------------------------------------------------------ data and report
 
     def _finish(self, lines: Sequence[DecisionLine]) -> StageResult:
         run_dir = self.context.run_dir
@@ -136,13 +136,12 @@ class PoolJob:
         return write_report(self.context, lines, len(heldout), self.evaluator.all(), self.model.name)
 
     def _heldout(self) -> dict[str, RLQueryData]:
-        """Pools of held-out queries: given ones brought to size, the nearest rows where none was given. No score of
-        theirs is looked at."""
+        """Held-out queries: given pools brought to size, else the nearest rows. Their scores are not used."""
         controller = make_controller(self.context.config.pool)
-        found: dict[str, RLQueryData] = {}
+        heldout: dict[str, RLQueryData] = {}
         for name in self.dataset.splits[HELDOUT]:
             if not unusable(self.dataset, name, self.nearest.get(name)):
                 pool = self.data[name].candidate_pool_indices if name in self.data else []
                 bare = RLQueryData(query_id=name, candidate_pool_indices=pool, pointer_candidates=[])
-                found[name] = normalised(bare, self.dataset, self.nearest[name], controller).query
-        return found
+                heldout[name] = normalised(bare, self.dataset, self.nearest[name], controller).query
+        return heldout

@@ -1,4 +1,4 @@
-"""The work of stage `pool`: one query's pool and trajectories, normalised, mined and improved (spec Pool 2 to 5)."""
+"""Settles a query of stage `pool`: normalises, mines and improves its pool and trajectories (spec Pool 2 to 5)."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ UNKNOWN, NOT_FINITE, NOTHING = (
 
 
 @dataclass(frozen=True)
-class Query:
-    """`nearest`: rows by falling similarity, None for a query that the data set does not know. `asked`: what an earlier
-    attempt asked about it."""
+class PoolQuery:
+    """A query to settle. `nearest`: rows by falling similarity, None if the data set lacks the query; `asked`: pairs
+    that an earlier attempt evaluated."""
 
     data: RLQueryData
     nearest: list[int] | None
@@ -46,8 +46,8 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Settled:
-    """What was decided and the query that came of it, or why it is left out."""
+class SettledQuery:
+    """The decision on a query and the resulting query, or why it is left out."""
 
     query_id: str
     left_out: str = ""
@@ -66,8 +66,8 @@ class DecisionLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 @dataclass(frozen=True)
 class PoolMining:
-    """Turns a query into what is settled about it. Pairs it asks with are handed over early, as lists of
-    `EvaluatedPair`. `made` are data set and model where they have been made already; they do not travel."""
+    """Settles queries, in this or another process; hands evaluated pairs over early, as lists of `EvaluatedPair`.
+    `made`: data set and model of this process, which are not pickled."""
 
     config: Config
     made: tuple[PoolDataset, VQAModel] | None = None
@@ -75,73 +75,70 @@ class PoolMining:
     def __reduce__(self) -> tuple[type[PoolMining], tuple[Config]]:
         return PoolMining, (self.config,)
 
-    def open(self, context: WorkContext) -> Callable[[Query], Settled]:
-        """Make data set and model. Raises DataError and ConfigError."""
-        if self.made is None:
-            dataset = make_dataset(self.config)
-            return QueryMiner(
-                self.config.pool, dataset, make_vqa_model(self.config, context, dataset), context
-            ).settle
-        return QueryMiner(self.config.pool, *self.made, context).settle
+    def open(self, context: WorkContext) -> Callable[[PoolQuery], SettledQuery]:
+        """A function that settles a query. Raises DataError and ConfigError."""
+        dataset, model = self.made or (make_dataset(self.config), None)
+        model = model or make_vqa_model(self.config, context, dataset)
+        return QueryMiner(self.config.pool, dataset, model, context).settle
 
-    def size(self, item: Query) -> int:
+    def size(self, item: PoolQuery) -> int:
         return 1
 
 
 def normalised(
     query: RLQueryData, dataset: PoolDataset, nearest: Sequence[int], controller: TrajectoryQualityController
 ) -> Normalised:
-    """Brought to size."""
+    """The query with its pool brought to size."""
     name = query.query_id
     embedding = dataset.query_embedding(name)
     return normalise(query, dataset.embeddings, embedding, nearest, controller.ranked, dataset.own_rows(name))
 
 
 def make_controller(section: PoolSection) -> TrajectoryQualityController:
-    """As configured."""
+    """The controller, as configured."""
     return TrajectoryQualityController(
         section.target_trajectory_count, section.positive_quota, section.partial_quota
     )
 
 
 def unusable(dataset: PoolDataset, query_id: str, nearest: Sequence[int] | None) -> str:
-    """Why a query cannot be worked on; empty if it can."""
+    """Why a query cannot be settled; "" if it can."""
     if nearest is None:
         return UNKNOWN
     return "" if np.isfinite(dataset.query_embedding(query_id)).all() else NOT_FINITE
 
 
 class QueryMiner:
-    """Works on one query after another; none knows of another."""
+    """Settles queries one after the other, each on its own."""
 
     def __init__(
-        self, section: PoolSection, dataset: PoolDataset, model: VQAModel, place: WorkContext
+        self, section: PoolSection, dataset: PoolDataset, model: VQAModel, context: WorkContext
     ) -> None:
         self.section = section
         self.dataset = dataset
         self.model = model
-        self.place = place
+        self.context = context
         self.controller = make_controller(section)
         self.injector = CandidatePoolInjector(dataset.embeddings, section.max_inject_per_query)
 
-    def settle(self, item: Query) -> Settled:
+    def settle(self, item: PoolQuery) -> SettledQuery:
         name = item.data.query_id
         if item.nearest is None or unusable(self.dataset, name, item.nearest):
-            return Settled(name, left_out=unusable(self.dataset, name, item.nearest))
+            return SettledQuery(name, left_out=unusable(self.dataset, name, item.nearest))
         normal = normalised(item.data, self.dataset, item.nearest, self.controller)
         mined = self._mined(normal.query, item.nearest, item.asked)
         embedding = self.dataset.query_embedding(name)
-        found = improve(normal.query, mined, embedding, self.controller, self.injector)
-        if not found.query.pointer_candidates:
-            return Settled(name, left_out=NOTHING)
+        improved = improve(normal.query, mined, embedding, self.controller, self.injector)
+        if not improved.query.pointer_candidates:
+            return SettledQuery(name, left_out=NOTHING)
         given = len(item.data.candidate_pool_indices)
-        return Settled(name, decision=self._event(given, normal, mined, found), query=found.query)
+        return SettledQuery(name, decision=self._event(given, normal, mined, improved), query=improved.query)
 
     def _mined(
         self, query: RLQueryData, nearest: Sequence[int], asked: Iterable[EvaluatedPair]
     ) -> list[EvaluatedPair]:
         section, name = self.section, query.query_id
-        asker = PairAsker(self.model, self.dataset.annotations, self.place.keep)
+        asker = PairAsker(self.model, self.dataset.annotations, self.context.keep)
         asker.remember(asked)
         miner = GlobalPositiveMiner(
             self.dataset.embeddings,
@@ -151,14 +148,14 @@ class QueryMiner:
             section.batch_size,
             section.enough_positives,
         )
-        known = frozenset(query.pair(one) for one in query.pointer_candidates if not one.failed)
+        known = frozenset(query.pair(given) for given in query.pointer_candidates if not given.failed)
         embedding = self.dataset.query_embedding(name)
-        return miner.mine_positives_for_query(name, embedding, nearest, known, self.place.checkpoint)
+        return miner.mine_positives_for_query(name, embedding, nearest, known, self.context.checkpoint)
 
     def _event(
-        self, given: int, normal: Normalised, mined: Sequence[EvaluatedPair], found: Improved
+        self, given: int, normal: Normalised, mined: Sequence[EvaluatedPair], improved: Improved
     ) -> PoolQueryDone:
-        name, pool = normal.query.query_id, found.query.candidate_pool_indices
+        name, pool = normal.query.query_id, improved.query.candidate_pool_indices
         return PoolQueryDone(
             query_id=name,
             question=self.dataset.question(name),
@@ -169,37 +166,39 @@ class QueryMiner:
             similarity=_rounded(
                 similarities(self.dataset.embeddings, pool, self.dataset.query_embedding(name))
             ),
-            injected=list(found.injection.places),
-            referenced=sorted({place for one in found.query.pointer_candidates for place in one.pointer}),
-            oracle_before=found.oracle_before,
-            oracle_inside=found.oracle_inside,
-            oracle_after=found.oracle_after,
+            injected=list(improved.injection.places),
+            referenced=sorted(
+                {place for final in improved.query.pointer_candidates for place in final.pointer}
+            ),
+            oracle_before=improved.oracle_before,
+            oracle_inside=improved.oracle_inside,
+            oracle_after=improved.oracle_after,
             trajectories=[
                 PoolTrajectory(
-                    pair=one.pair,
-                    score=one.score,
-                    origin=one.origin,
-                    verdict=one.verdict,
-                    rule=one.rule,
-                    kept=one.kept,
-                    answer=one.answer,
+                    pair=verdict.pair,
+                    score=verdict.score,
+                    origin=verdict.origin,
+                    verdict=verdict.verdict,
+                    rule=verdict.rule,
+                    kept=verdict.kept,
+                    answer=verdict.answer,
                 )
-                for one in found.verdicts
+                for verdict in improved.verdicts
             ],
             filled=len(normal.filled),
             cut=len(normal.cut),
             dropped=dict(normal.dropped),
             asked=len(mined),
-            failed=sum(one.score is None for one in mined),
-            warning=_warning(found),
+            failed=sum(pair.score is None for pair in mined),
+            warning=_warning(improved),
             picture=as_text(self.dataset.query_image(name)),
         )
 
 
-def _warning(found: Improved) -> str:
-    if found.injection.injected and found.oracle_after <= found.oracle_before:
+def _warning(improved: Improved) -> str:
+    if improved.injection.injected and improved.oracle_after <= improved.oracle_before:
         return "injection did not raise oracle@64"
-    return "" if is_positive(found.oracle_after) else "no pair is known that is fully right"
+    return "" if is_positive(improved.oracle_after) else "no pair is known that is fully right"
 
 
 def _rounded(values: NDArray[np.float32]) -> list[float]:

@@ -1,4 +1,4 @@
-"""The rows of a table nearest to each of many queries, block by block: memory grows with the block, not the table."""
+"""Exact nearest-row search for many queries, block by block: memory grows with the block, not with the table."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 BLOCK_ROWS = 16_384
 _SCORES_AT_ONCE = 1 << 24
 """Similarities held at once: 64 MB."""
-NOBODY = -1
-"""Stands in `rows` where the table has no further row."""
+NO_ROW = -1
+"""Entry of `rows` where the table has no further row."""
 
 Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Neighbours:
-    """`rows` [Q, k] by falling cosine `similarity` [Q, k]; of equals the lower row first."""
+    """`rows` [Q, k] by falling cosine `similarity` [Q, k]; equally similar rows by row number."""
 
     rows: NDArray[np.int64]
     similarity: Floats
@@ -29,7 +29,7 @@ class Neighbours:
     def of(self, number: int) -> list[int]:
         """Rows nearest to query `number`, best first."""
         rows = self.rows[number]
-        return rows[rows != NOBODY].tolist()
+        return rows[rows != NO_ROW].tolist()
 
 
 def top_k(
@@ -39,16 +39,16 @@ def top_k(
     checkpoint: Callable[[], None] = lambda: None,
     block_rows: int = BLOCK_ROWS,
 ) -> Neighbours:
-    """Nearest rows of `table` [N, d], which may be memory-mapped, to `queries` [Q, d], by cosine.
+    """The `k` rows of `table` [N, d], which may be memory-mapped, nearest to `queries` [Q, d] by cosine.
 
-    A row that holds NaN or infinity is nobody's neighbour, a query that does has none; a row of zeros has
-    similarity 0 to all. `checkpoint` is called between blocks.
+    Rows with NaN or infinity are no neighbours, and queries with them have none; a row of zeros has similarity 0.
+    `checkpoint` is called between blocks.
     """
     directions = _directions(queries)
     usable = np.isfinite(directions).all(axis=1)
     directions[~usable] = 0
-    found = Neighbours(
-        np.full((len(queries), k), NOBODY, dtype=np.int64),
+    nearest = Neighbours(
+        np.full((len(queries), k), NO_ROW, dtype=np.int64),
         np.full((len(queries), k), -np.inf, dtype=np.float32),
     )
     group = max(1, _SCORES_AT_ONCE // block_rows)
@@ -60,53 +60,52 @@ def top_k(
         for first in range(0, len(queries), group):
             scores = directions[first : first + group] @ block.T
             scores[:, unusable] = -np.inf
-            _merge(found, first, scores, first_row)
+            _merge(nearest, first, scores, first_row)
         _forget(table)
-    found.rows[~usable] = NOBODY
-    found.similarity[~usable] = -np.inf
-    return found
+    nearest.rows[~usable] = NO_ROW
+    nearest.similarity[~usable] = -np.inf
+    return nearest
 
 
-def _merge(found: Neighbours, first: int, scores: Floats, first_row: int) -> None:
-    """Take a block's rows in. They come after all rows so far, so a tie leaves what is there."""
-    k = found.rows.shape[1]
-    better = scores > found.similarity[first : first + len(scores), -1:]
+def _merge(nearest: Neighbours, first: int, scores: Floats, first_row: int) -> None:
+    """Add a block's rows. On a tie the earlier row stays, as blocks come in row order."""
+    k = nearest.rows.shape[1]
+    better = scores > nearest.similarity[first : first + len(scores), -1:]
     for number in np.flatnonzero(better.any(axis=1)):
         place = np.flatnonzero(better[number])
-        similarity = np.concatenate([found.similarity[first + number], scores[number, place]])
-        rows = np.concatenate([found.rows[first + number], place + first_row])
+        similarity = np.concatenate([nearest.similarity[first + number], scores[number, place]])
+        rows = np.concatenate([nearest.rows[first + number], place + first_row])
         order = np.argsort(-similarity, kind="stable")[:k]
-        found.similarity[first + number] = similarity[order]
-        found.rows[first + number] = rows[order]
+        nearest.similarity[first + number] = similarity[order]
+        nearest.rows[first + number] = rows[order]
 
 
 def _forget(table: NDArray[Any]) -> None:
-    """Let go of pages of a mapped file that were read: they would count as this process's memory."""
+    """Release the read pages of a mapped file, which would count as this process's memory."""
     if isinstance(table.base, mmap.mmap) and not table.flags.writeable and hasattr(mmap, "MADV_DONTNEED"):
         table.base.madvise(mmap.MADV_DONTNEED)
 
 
 def usable_rows(table: NDArray[Any], rows: Sequence[int]) -> NDArray[np.bool_]:
-    """[len(rows)]: whether a row can be anybody's neighbour."""
-    directions = _taken(table, rows)
-    return np.array([bool(np.isfinite(one).all()) for one in directions], dtype=np.bool_)
+    """[len(rows)]: whether each row is finite."""
+    return np.asarray(np.isfinite(_directions_of(table, rows)).all(axis=1), dtype=np.bool_)
 
 
 def similarities(table: NDArray[Any], rows: Sequence[int], query: NDArray[Any]) -> Floats:
     """[len(rows)]: cosine of each row to the query [d]; minus infinity for a row that is not finite."""
-    found = _taken(table, rows) @ _directions(query[None])[0]
-    return np.where(np.isfinite(found), found, np.float32(-np.inf))
+    cosines = _directions_of(table, rows) @ _directions(query[None])[0]
+    return np.where(np.isfinite(cosines), cosines, np.float32(-np.inf))
 
 
-def _taken(table: NDArray[Any], rows: Sequence[int]) -> Floats:
-    """[len(rows), d]: directions of these rows alone."""
-    found = _directions(table[np.asarray(rows, dtype=np.int64)])
+def _directions_of(table: NDArray[Any], rows: Sequence[int]) -> Floats:
+    """[len(rows), d]: directions of these rows."""
+    directions = _directions(table[np.asarray(rows, dtype=np.int64)])
     _forget(table)
-    return found
+    return directions
 
 
 def _directions(rows: NDArray[Any]) -> Floats:
-    """A copy in float32, each row of length 1; zeros stay zeros."""
+    """A copy in float32 with rows of length 1; rows of zeros stay zero."""
     with np.errstate(over="ignore", invalid="ignore"):
         copied = np.array(rows, dtype=np.float32)
         length = np.sqrt(np.einsum("ij,ij->i", copied, copied))

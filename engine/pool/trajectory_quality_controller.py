@@ -1,4 +1,4 @@
-"""Trajectories worth training on: only improvements come in, a fixed number goes out (spec Pool 5)."""
+"""Chooses trajectories to train on: commits only improvements, selects a fixed number (spec Pool 5)."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ HIGHER_MAXIMUM, NEW_SCORE = "higher maximum", "new score"
 NO_IMPROVEMENT, NEVER_SCORED = "no improvement", "never scored"
 COMMITS = frozenset({HIGHER_MAXIMUM, NEW_SCORE})
 REPEATED = "repeated"
-"""Field of a trajectory that stands in the data once more because there were too few."""
+"""Field of a trajectory that the data repeat because there were too few."""
 
 _CLOSE = 1e-9
 """Scores nearer than this are the same score."""
 
 
 def is_positive(score: float) -> bool:
-    """Fully right."""
+    """Whether the answer is fully right."""
     return score >= 1 - _CLOSE
 
 
 def is_partial(score: float) -> bool:
-    """0 < score < 1 (DESIGN 7)."""
+    """Whether the answer is partly right: 0 < score < 1 (DESIGN 7)."""
     return _CLOSE < score < 1 - _CLOSE
 
 
 class TrajectoryQualityController:
-    """Commit-on-improve, quotas, and exactly `target_trajectory_count`."""
+    """Commits trajectories that improve a query, and selects `target_trajectory_count` by quotas."""
 
     def __init__(
         self, target_trajectory_count: int = 12, positive_quota: int = 4, partial_quota: int = 2
@@ -42,29 +42,28 @@ class TrajectoryQualityController:
     # ------------------------------------------------------------ commit-on-improve
 
     def rule(self, current: Sequence[TrajectoryData], new: TrajectoryData) -> str:
-        """By which rule `new` is committed (`COMMITS`) or refused."""
+        """The rule by which `new` is committed (one of `COMMITS`) or refused."""
         if new.failed:
             return NEVER_SCORED
-        scores = {_same(one.vqa_acc_score) for one in current if not one.failed}
-        score = _same(new.vqa_acc_score)
+        scores = {_rounded(old.vqa_acc_score) for old in current if not old.failed}
+        score = _rounded(new.vqa_acc_score)
         if score > max(scores, default=0.0):
             return HIGHER_MAXIMUM
         return NO_IMPROVEMENT if score in scores else NEW_SCORE
 
     def should_commit(self, current: Sequence[TrajectoryData], new: TrajectoryData) -> bool:
-        """Whether `new` raises the best score, or has one that is not there yet."""
+        """Whether `new` raises the best score, or has a new score."""
         return self.rule(current, new) in COMMITS
 
     # ------------------------------------------------------------ the final selection
 
     def ranked(self, trajectories: Sequence[TrajectoryData]) -> list[TrajectoryData]:
-        """All that were scored, in the order in which they are given places: positives and partly right ones up to
-        their quotas, wrong ones, then what the quotas left over. Within a class each score comes once before any
-        comes twice."""
-        scored = [one for one in trajectories if not one.failed]
-        positive = [one for one in scored if is_positive(one.vqa_acc_score)]
-        partial = _each_score_first([one for one in scored if is_partial(one.vqa_acc_score)])
-        wrong = [one for one in scored if one.vqa_acc_score <= _CLOSE]
+        """Scored trajectories in order of preference: fully and partly right ones up to their quotas, wrong ones, then
+        the rest. Of partly right ones, each score comes once before any comes twice."""
+        scored = [item for item in trajectories if not item.failed]
+        positive = [item for item in scored if is_positive(item.vqa_acc_score)]
+        partial = _each_score_first([item for item in scored if is_partial(item.vqa_acc_score)])
+        wrong = [item for item in scored if item.vqa_acc_score <= _CLOSE]
         p, q = self.positive_quota, self.partial_quota
         return positive[:p] + partial[:q] + wrong + positive[p:] + partial[q:]
 
@@ -75,30 +74,32 @@ class TrajectoryQualityController:
     def select_final_trajectories(
         self, all_trajectories: Sequence[TrajectoryData], reserve: Sequence[TrajectoryData] = ()
     ) -> list[TrajectoryData]:
-        """Exactly `target_trajectory_count`, or none where there is none at all.
+        """Exactly `target_trajectory_count` trajectories, or none without any to choose from.
 
-        `reserve` (what was refused) is taken only for places that would else hold repetitions. These go round
-        the selection in order and carry the field `repeated`.
+        `reserve` (refused ones) replaces repetitions. Repetitions follow the selection's order and carry the field
+        `repeated`.
         """
         chosen = self.choose(all_trajectories)
         chosen += self.ranked(reserve)[: self.target_trajectory_count - len(chosen)]
         if not chosen:
             return []
         missing = self.target_trajectory_count - len(chosen)
-        again = [chosen[number % len(chosen)] for number in range(missing)]
-        return chosen + [msgspec.structs.replace(one, extra={**one.extra, REPEATED: True}) for one in again]
+        repeated = [chosen[number % len(chosen)] for number in range(missing)]
+        return chosen + [
+            msgspec.structs.replace(old, extra={**old.extra, REPEATED: True}) for old in repeated
+        ]
 
 
-def _same(score: float) -> float:
+def _rounded(score: float) -> float:
     return round(score, 9)
 
 
 def _each_score_first(trajectories: Sequence[TrajectoryData]) -> list[TrajectoryData]:
-    """By how often the score came before, then by falling score."""
+    """Trajectories by how often their score came before, then by falling score."""
     seen: Counter[float] = Counter()
     keyed: list[tuple[int, float, int]] = []
-    for number, one in enumerate(trajectories):
-        score = _same(one.vqa_acc_score)
+    for number, trajectory in enumerate(trajectories):
+        score = _rounded(trajectory.vqa_acc_score)
         keyed.append((seen[score], -score, number))
         seen[score] += 1
     return [trajectories[number] for _, _, number in sorted(keyed)]

@@ -29,7 +29,7 @@ from engine.slsm.answering import NO_MEMORY
 from engine.slsm.chat_model import ChatAsk
 from engine.slsm.controllers.state_tracking import gated, state_event
 from engine.slsm.from_config import make_chat_model, make_controller
-from engine.slsm.outcome import Detected, Given, answered, conflicts_of
+from engine.slsm.outcome import DetectedConflicts, ModelAnswer, answer_event, conflict_events
 from engine.slsm.policy import decide, note_of
 from engine.slsm.state import MemoryMode, State, empty_state
 from engine.slsm.turns import Conversation, Turn
@@ -111,19 +111,19 @@ class Chat:
         first, second, detected = self._given(conversation, shown), None, None
         if wanted.mode == "on_detection":
             detection = self._controller.detect(state, conversation.turns, first.text)
-            detected = Detected(conflicts_of(detection), detection.failure, detection.spent)
+            detected = DetectedConflicts(conflict_events(detection), detection.failure, detection.spent)
             shown = note if detection.conflicts else ""
             second = self._given(conversation, shown) if shown else None
         variant = (wanted.mode, NO_MEMORY if baseline else wanted.memory_mode)
         tokens = self._model.count_tokens(shown) if shown else 0
-        return answered(
+        return answer_event(
             conversation, variant, 0, decision, shown, tokens, first, self._followed, detected, second
         )
 
-    def _given(self, conversation: Conversation, note: str) -> Given:
+    def _given(self, conversation: Conversation, note: str) -> ModelAnswer:
         seed = self._context.seed("chat", len(conversation.turns))
         answer = next(self._model.answer([ChatAsk(tuple(conversation.messages(note)), seed)], lambda: None))
-        return Given(answer.text, answer.spent)
+        return ModelAnswer(answer.text, answer.spent)
 
 
 def open_chat(run_dir: Path) -> Chat:

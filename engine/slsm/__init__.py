@@ -1,1 +1,1 @@
-"""Memory notes of a conversation: what they know, when they are injected, what they cost (spec SLSM)."""
+"""Memory notes of a conversation: what they hold, when they are injected and their cost (spec SLSM)."""

@@ -1,4 +1,4 @@
-"""Who answers the conversations: a language model in this process, or one behind a server."""
+"""Models that answer conversations: a language model in this process, or behind a server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.slsm.turns import Message
 
 @dataclass(frozen=True)
 class ChatAsk:
-    """Messages up to where the assistant answers; `seed` of the random draws."""
+    """The messages before the answer, and the seed of its sampling."""
 
     messages: tuple[Message, ...]
     seed: int = 0
@@ -23,7 +23,7 @@ class ChatAsk:
 
 @dataclass(frozen=True)
 class ChatAnswer:
-    """`spent`: one call, tokens of prompt and answer, cost."""
+    """An answer. `spent`: one call, tokens of prompt and answer, cost."""
 
     text: str
     spent: Spent
@@ -35,11 +35,11 @@ class ChatModel(Protocol):
     name: str
 
     def answer(self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None]) -> Iterator[ChatAnswer]:
-        """One answer each, in order, as they come. Raises SteerError where one cannot be had."""
+        """An answer to each ask, in order, as they arrive. Raises SteerError where the model gives none."""
         ...
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of a text: exactly for a local model, about four letters each for a server."""
+        """Tokens of a text: exact for a local model, a quarter of its characters for a server."""
         ...
 
 
@@ -56,16 +56,16 @@ class LocalChatModel:
         requests = [
             Request(prompt, self._sampling, seed=ask.seed) for prompt, ask in zip(prompts, asks, strict=True)
         ]
-        found = self._model.generate(requests, checkpoint=checkpoint)
-        for prompt, one in zip(prompts, found, strict=True):
-            yield ChatAnswer(one.text.strip(), Spent(1, len(prompt) + len(one.tokens)))
+        completions = self._model.generate(requests, checkpoint=checkpoint)
+        for prompt, completion in zip(prompts, completions, strict=True):
+            yield ChatAnswer(completion.text.strip(), Spent(1, len(prompt) + len(completion.tokens)))
 
     def count_tokens(self, text: str) -> int:
         return len(self._model.tokenizer.encode(text))
 
 
 class OpenAIChatModel:
-    """A model behind a server, asked a few conversations at once."""
+    """A model behind a server, with up to `concurrency` requests at once."""
 
     def __init__(self, client: OpenAIClient, name: str, concurrency: int) -> None:
         self.name = name
@@ -73,9 +73,9 @@ class OpenAIChatModel:
         self._concurrency = concurrency
 
     def answer(self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None]) -> Iterator[ChatAnswer]:
-        return map_side_by_side(self._one, asks, self._concurrency)
+        return map_side_by_side(self._request, asks, self._concurrency)
 
-    def _one(self, ask: ChatAsk) -> ChatAnswer:
+    def _request(self, ask: ChatAsk) -> ChatAnswer:
         reply = self._client.complete(ask.messages, seed=ask.seed)
         if reply.refusal and not reply.text:
             return ChatAnswer(reply.refusal, reply.spent)

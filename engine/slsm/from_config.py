@@ -1,4 +1,4 @@
-"""Conversations, controller, model and judge as the configuration names them."""
+"""Makes conversations, controller, model and judge as configured."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from engine.files import write_atomic
 from engine.run.stage import StageContext
 from engine.slsm import layout
 from engine.slsm.chat_model import ChatModel, LocalChatModel, OpenAIChatModel
-from engine.slsm.controllers.controller import Controller
+from engine.slsm.controllers.controller import MemoryController
 from engine.slsm.controllers.openai_controller import OpenAIController
 from engine.slsm.controllers.rule_controller import RuleController
-from engine.slsm.judges.judge import ExactJudge, Judge
-from engine.slsm.judges.openai_judge import OpenAIJudge
+from engine.slsm.judges.judge import AnswerJudge, ExactAnswerJudge
+from engine.slsm.judges.openai_judge import OpenAIAnswerJudge
 from engine.slsm.multichallenge import Dialogues, dialogues_file, parse_dialogues, read_dialogues
 from engine.tasks.generated.dialogues.records import multichallenge_jsonl
 
 
 def make_dialogues(context: StageContext) -> Dialogues:
-    """From the file that is named; else generated, and written into the run."""
+    """Conversations of the configured file; without a file, generated ones, which are written into the run."""
     data = context.config.slsm.data
     if data.path is not None:
         return read_dialogues(dialogues_file(data.path), data.conversations)
@@ -27,8 +27,8 @@ def make_dialogues(context: StageContext) -> Dialogues:
     return parse_dialogues(text, str(path), "generated", data.conversations)
 
 
-def make_controller(context: StageContext) -> Controller:
-    """Raises ConfigError for a key that is not there."""
+def make_controller(context: StageContext) -> MemoryController:
+    """Rules, or a server's model. Raises ConfigError for a missing API key."""
     section = context.config.slsm.controller
     if section.kind == "openai":
         client = context.client(section.openai, "controller", "slsm.controller.openai")
@@ -37,7 +37,7 @@ def make_controller(context: StageContext) -> Controller:
 
 
 def make_chat_model(context: StageContext) -> ChatModel:
-    """Raises ModelError and ConfigError."""
+    """A local model, or a server's. Raises ModelError and ConfigError."""
     section = context.config.slsm
     if section.answers.kind == "openai":
         limits = {"max_tokens": section.max_new_tokens, "temperature": min(section.temperature, 2.0)}
@@ -48,10 +48,10 @@ def make_chat_model(context: StageContext) -> ChatModel:
     return LocalChatModel(model, section.max_new_tokens, section.temperature)
 
 
-def make_judge(context: StageContext) -> Judge | None:
-    """None where nothing is to be scored."""
+def make_judge(context: StageContext) -> AnswerJudge | None:
+    """The judge of the answers; None for no score."""
     section = context.config.slsm.judge
     if section.kind == "openai":
         client = context.client(section.openai, "judge", "slsm.judge.openai")
-        return OpenAIJudge(client, section.openai.model)
-    return ExactJudge() if section.kind == "exact" else None
+        return OpenAIAnswerJudge(client, section.openai.model)
+    return ExactAnswerJudge() if section.kind == "exact" else None

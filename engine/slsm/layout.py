@@ -1,4 +1,4 @@
-"""Where the stage keeps its files, below `RUN/slsm`."""
+"""Paths of the stage's files, below `RUN/slsm`."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ def dialogues(run_dir: Path) -> Path:
 
 
 def states(run_dir: Path) -> Path:
-    """A line a conversation, memory mode and turn: the state after it."""
+    """State after each turn: a line for each conversation, memory mode and turn."""
     return folder(run_dir) / "states.jsonl"
 
 
 def answers(run_dir: Path) -> Path:
-    """A line a prompt: conversation, attempt, note and the model's answer."""
+    """The model's answers: a line for each conversation, attempt and note."""
     return folder(run_dir) / "answers.jsonl"
 
 
 def detections(run_dir: Path) -> Path:
-    """A line a conversation, memory mode and attempt: conflicts of the first answer."""
+    """Conflicts of first answers: a line for each conversation, memory mode and attempt."""
     return folder(run_dir) / "detections.jsonl"
 
 
 def verdicts(run_dir: Path) -> Path:
-    """A line an answer: whether it passes."""
+    """The judge's verdicts: a line for each answer."""
     return folder(run_dir) / "verdicts.jsonl"
 
 
 def results(run_dir: Path) -> Path:
-    """A line a conversation, mode, memory mode and attempt."""
+    """Results: a line for each conversation, mode, memory mode and attempt."""
     return folder(run_dir) / "results.jsonl"
 
 
 def modes(run_dir: Path) -> Path:
-    """A line a mode and memory mode: scores and cost."""
+    """Scores and cost: a line for each mode and memory mode."""
     return folder(run_dir) / "modes.csv"
 
 
 def summary(run_dir: Path) -> Path:
-    """What was compared: data set and its hash, controller, model, judge; failures."""
+    """JSON: data set and its hash, controller, model, judge, failures."""
     return folder(run_dir) / "summary.json"

@@ -1,6 +1,6 @@
-"""MultiChallenge's questions, from its JSONL or the hub's parquet, and plain chat transcripts, as conversations.
+"""Reads conversations: MultiChallenge, from its JSONL or the hub's parquet, and plain chat transcripts.
 
-What the target question and its criteria are is kept apart: only a judge is given them (DESIGN 7).
+Target questions and criteria are kept apart from the conversations: only a judge sees them (DESIGN 7).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ SETTING = "slsm.data.path"
 HUB = "hub:ScaleAI/MultiChallenge"
 HUB_FILES = "data/test-*.parquet"
 _Numbered = tuple[int, str, dict[str, Any]]
-"""Number of a record, its place, and what it holds."""
+"""A record's number, its place (for errors) and its fields."""
 _FIELDS = ("QUESTION_ID", "AXIS", "CONVERSATION", "TARGET_QUESTION", "PASS_CRITERIA")
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """What a judge is asked about an answer, and the answer that passes: YES or NO."""
+    """The judge's question about an answer, and the reply that passes: YES or NO."""
 
     target_question: str
     pass_criteria: str
@@ -36,7 +36,7 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Dialogues:
-    """`criteria`: by conversation id; none for a plain chat. `digest`: SHA-256 of what was read."""
+    """Conversations. `criteria`: by conversation id, none for a plain chat; `digest`: SHA-256 of the data."""
 
     conversations: Sequence[Conversation]
     criteria: Mapping[str, Criterion] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Dialogues:
 
     @property
     def axes(self) -> list[str]:
-        """Axes that occur, in order of appearance."""
+        """Axes of the conversations, in order of appearance."""
         return list(dict.fromkeys(item.axis for item in self.conversations))
 
 
@@ -66,7 +66,7 @@ def read_dialogues(path: Path, most: int) -> Dialogues:
 
 
 def dialogues_file(path: str) -> Path:
-    """The file that a configuration names: a path, or `hub:owner/name`. Raises DataError."""
+    """The local file of a configured path or `hub:owner/name`, downloaded if needed. Raises DataError."""
     name = hub_name(path)
     if name is None:
         return Path(path).expanduser()
@@ -75,7 +75,7 @@ def dialogues_file(path: str) -> Path:
 
 
 def parse_dialogues(data: bytes, where: str, name: str, most: int) -> Dialogues:
-    """The same from JSONL in bytes."""
+    """The first `most` conversations of JSONL. Raises DataError with line and field."""
     return _dialogues(_lines(data, where), where, name, most, hashlib.sha256(data).hexdigest())
 
 
@@ -115,7 +115,7 @@ def _lines(data: bytes, where: str) -> Iterator[_Numbered]:
 
 
 def _published(record: dict[str, Any]) -> dict[str, Any]:
-    """The same with the names of the JSONL: the hub's copy has them in small letters, and keeps messages by column."""
+    """The record in the JSONL's form: the hub's copy has lower-case names and keeps messages by column."""
     if "conversation" in record and "CONVERSATION" not in record:
         record = {name.upper(): value for name, value in record.items()}
         columns = record["CONVERSATION"]
@@ -158,24 +158,24 @@ def _conversation(record: dict[str, Any], place: str, number: int) -> tuple[Conv
 
 
 def _text(record: dict[str, Any], name: str, place: str, default: str = "") -> str:
-    """A field that is a text, or a number that names something."""
-    found = record.get(name, default)
-    if isinstance(found, int) and not isinstance(found, bool):
-        return str(found)
-    if not isinstance(found, str) or not found.strip() or _is_broken(found):
-        raise _wrong(place, f"`{name}` is {found!r}", "a text")
-    return found
+    """A field as text; whole numbers are accepted as ids. Raises DataError."""
+    value = record.get(name, default)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value.strip() or _is_broken(value):
+        raise _wrong(place, f"`{name}` is {value!r}", "a text")
+    return value
 
 
 def _is_broken(text: str) -> bool:
-    """Whether it has half a letter, which JSON can hold and no file."""
+    """Whether a text holds half of a surrogate pair, which JSON allows and UTF-8 does not."""
     return any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
-def _messages(found: object) -> list[dict[str, str]]:
-    if not isinstance(found, list) or not found:
+def _messages(value: object) -> list[dict[str, str]]:
+    if not isinstance(value, list) or not value:
         raise ValueError("is no list of messages")
-    for number, message in enumerate(found):
+    for number, message in enumerate(value):
         if not (
             isinstance(message, dict)
             and isinstance(message.get("role"), str)
@@ -184,7 +184,7 @@ def _messages(found: object) -> list[dict[str, str]]:
             raise ValueError(f"message {number} has no `role` and `content` that are text")
         if _is_broken(message["content"]):
             raise ValueError(f"message {number} has half a letter in its content")
-    return found
+    return value
 
 
 def _wrong(where: str, what: str, mend: str) -> DataError:

@@ -11,8 +11,8 @@ HEADER = "[SLSM MEMORY NOTE]"
 def structured_note(
     constraints: Iterable[tuple[str, str]], facts: Iterable[str] = (), versions: Iterable[str] = ()
 ) -> str:
-    """Sections of lines, empty ones left out; "" if all are. `constraints`: (status, text); `versions`: what stands
-    after the last edit."""
+    """A note with a section for each kind of item; "" without any item. `constraints`: (status, text); `versions`:
+    edited things after their last edit."""
     sections = (
         ("Constraints:", [f"[{status}] {text}" for status, text in constraints]),
         ("User facts/preferences:", list(facts)),
@@ -23,7 +23,7 @@ def structured_note(
 
 
 def flat_note(memory_text: str) -> str:
-    """The memory as it is; "" if there is none."""
+    """A note with the whole memory; "" for an empty memory."""
     text = memory_text.strip()
     return f"{HEADER}\n{text}" if text else ""
 
@@ -35,8 +35,8 @@ def flat_text(statements: Sequence[str]) -> str:
 
 def flat_statements(text: str) -> list[str]:
     """The statements of a running text, without their full stops."""
-    parts = re.split(r"(?<=[.!?。！？])\s+|\n+", text)
-    return [told for part in parts if (told := part.strip().rstrip(".").strip())]
+    sentences = re.split(r"(?<=[.!?。！？])\s+|\n+", text)
+    return [bare for sentence in sentences if (bare := sentence.strip().rstrip(".").strip())]
 
 
 def with_note(message: str, note: str) -> str:

@@ -1,4 +1,4 @@
-"""What an answer under a mode amounts to: which answer stands, with or without a note, and what it cost."""
+"""The event of an answer under a mode: which answer counts, its note and its cost."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from engine.slsm.turns import Conversation
 
 
 @dataclass(frozen=True)
-class Given:
-    """An answer of the model."""
+class ModelAnswer:
+    """A model's answer and its cost."""
 
     text: str
     cost: Spent
 
 
 @dataclass(frozen=True)
-class Detected:
-    """What the first answer was found to go against."""
+class DetectedConflicts:
+    """Conflicts of the first answer with the state, as events hold them."""
 
     conflicts: list[ConflictFound]
     failure: str
     cost: Spent
 
 
-def conflicts_of(found: Detection) -> list[ConflictFound]:
-    """The conflicts as they are told."""
-    return [ConflictFound(item=one.item, why=one.why, exact=one.exact) for one in found.conflicts]
+def conflict_events(detection: Detection) -> list[ConflictFound]:
+    """The conflicts as events hold them."""
+    return [ConflictFound(item=found.item, why=found.why, exact=found.exact) for found in detection.conflicts]
 
 
-def answered(
+def answer_event(
     conversation: Conversation,
     variant: tuple[str, str],
     attempt: int,
     decision: Decision,
     note: str,
     note_tokens: int,
-    first: Given,
+    first: ModelAnswer,
     controller: Spent,
-    detected: Detected | None = None,
-    second: Given | None = None,
+    detected: DetectedConflicts | None = None,
+    second: ModelAnswer | None = None,
 ) -> ConversationAnswered:
-    """Not judged yet. `note`: what stood behind the question of the answer that counts; `detected`: of on_detection,
-    whose call is one in the cost table (spec SLSM) however often a server was asked."""
+    """The event of an answer, without a verdict. `note`: the note in the prompt of the answer that counts; `detected`:
+    only for on_detection; the cost table counts a detection as one call, whatever the number of requests."""
     last = second or first
     detector = Spent() if detected is None else Spent(1, detected.cost.tokens, detected.cost.cost)
     model = first.cost if second is None else first.cost + second.cost

@@ -15,14 +15,14 @@ MODES: tuple[Mode, ...] = ("baseline", "never", "on_risk", "always", "on_detecti
 
 @dataclass(frozen=True)
 class Decision:
-    """`inject`: whether the first answer is asked with the note. `reason`: why, or why not."""
+    """Whether the first prompt holds the note, and why."""
 
     inject: bool
     reason: str
 
 
 def decide(mode: Mode, state: State, note: str, risk_modes: Collection[PlanMode]) -> Decision:
-    """Whether to inject before the first answer."""
+    """Whether to inject the note before the first answer."""
     plan = state.plan
     if mode == "baseline":
         return Decision(False, "baseline: no controller")
@@ -43,8 +43,8 @@ def decide(mode: Mode, state: State, note: str, risk_modes: Collection[PlanMode]
 
 
 def note_of(state: State, max_items: int) -> str:
-    """The note of a state: at most `max_items` lines, broken constraints first, then the other constraints, what was
-    edited, and facts; the newest of each before older ones. Lines keep the state's order."""
+    """The note of a state: at most `max_items` lines, broken constraints first, then the other constraints, edits,
+    facts; newer items first. Lines keep the state's order."""
     if not isinstance(state, SemanticState):
         return flat_note(state.memory_text)
     broken = [item for item in state.constraints if item.status == "violated"]

@@ -1,4 +1,4 @@
-"""What the stage writes down, line by line."""
+"""Records of the stage's JSONL files."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ AnswerKey = tuple[str, int, str]
 """A conversation's id, attempt, note."""
 DetectionKey = tuple[str, str, int]
 """A conversation's id, memory mode, attempt."""
-Case = tuple[str, str]
+VerdictKey = tuple[str, str]
 """A conversation's id and an answer."""
 
 
 class StateRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """`event`: what was told of it; `state`: as JSON."""
+    """The state after a turn, as JSON, and the event that reported it."""
 
     conversation_id: str
     memory_mode: str
@@ -33,13 +33,13 @@ class StateRecord(msgspec.Struct, frozen=True, kw_only=True):
         return self.conversation_id, self.memory_mode, self.turn
 
     def restored(self) -> State:
-        """The state."""
+        """The state, parsed."""
         kind = SemanticState if self.memory_mode == "structured" else FlatState
         return kind.model_validate_json(msgspec.json.encode(self.state))
 
 
-class AnswerRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """`note`: what stood behind the user's last message."""
+class ChatAnswerRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A model's answer. `note`: the note behind the user's last message."""
 
     conversation_id: str
     attempt: int
@@ -66,7 +66,7 @@ class DetectionRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerdictRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """`passed` None: no verdict could be had, `reason` says why."""
+    """A judge's verdict. `passed`: None if the judge gave no verdict, for the reason in `reason`."""
 
     conversation_id: str
     answer: str
@@ -74,5 +74,5 @@ class VerdictRecord(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     cost: Spent
 
-    def key(self) -> Case:
+    def key(self) -> VerdictKey:
         return self.conversation_id, self.answer

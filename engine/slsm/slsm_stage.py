@@ -12,13 +12,13 @@ from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext, StageResult
 from engine.seeds import derive_seed
 from engine.slsm import layout
-from engine.slsm.answering import NO_MEMORY, Answering, Kept, Variant
-from engine.slsm.controllers.state_tracking import Following
+from engine.slsm.answering import NO_MEMORY, AnsweringRecords, ConversationAnswerer, Variant
+from engine.slsm.controllers.state_tracking import StateTracker
 from engine.slsm.from_config import make_chat_model, make_controller, make_dialogues, make_judge
 from engine.slsm.judges.scoring import score_mode
-from engine.slsm.judges.verdicts import Judging
+from engine.slsm.judges.verdicts import JudgeRunner
 from engine.slsm.policy import Mode
-from engine.slsm.records import AnswerRecord, DetectionRecord, StateRecord, VerdictRecord
+from engine.slsm.records import ChatAnswerRecord, DetectionRecord, StateRecord, VerdictRecord
 from engine.slsm.state import MemoryMode
 from engine.slsm.turns import Conversation
 
@@ -27,68 +27,65 @@ ResultKey = tuple[str, str, str, int]
 
 
 def variants_of(section: SLSMSection) -> list[Variant]:
-    """Modes and memory modes that the configuration asks for; `baseline` has no memory and comes once."""
+    """The configured modes with their memory modes; `baseline` has no memory and occurs once."""
     single: Mode = "baseline" if section.disable_controller else section.inject
     modes: Sequence[Mode] = section.compare or [single]
     memories = section.compare_memory or [section.memory_mode]
-    found: list[Variant] = []
-    for mode in modes:
-        of_mode: list[Variant] = [
-            (mode, memory) for memory in ([NO_MEMORY] if mode == "baseline" else memories)
-        ]
-        found += of_mode
-    return list(dict.fromkeys(found))
+    return list(
+        dict.fromkeys(
+            (mode, memory) for mode in modes for memory in ([NO_MEMORY] if mode == "baseline" else memories)
+        )
+    )
 
 
 class RunSLSM:
-    """Follows, answers, judges and scores, some conversations at a time; nothing that was done is done again."""
+    """Tracks states, answers, judges and scores, batch by batch; a resumed run repeats no finished work."""
 
     name = "slsm"
 
     def run(self, context: StageContext) -> StageResult:
         layout.folder(context.run_dir).mkdir(parents=True, exist_ok=True)
-        return _Run(context).run()
+        return _SLSMRun(context).run()
 
 
-class _Run:
+class _SLSMRun:
     def __init__(self, context: StageContext) -> None:
         self.context = context
         self.section = context.config.slsm
         run_dir = context.run_dir
         self.dialogues = make_dialogues(context)
         self.variants = variants_of(self.section)
-        self.memories: list[MemoryMode] = [
-            memory
-            for memory in ("structured", "flat")
-            if any(memory == variant[1] for variant in self.variants)
-        ]
+        used = {memory for _, memory in self.variants}
+        self.memories: list[MemoryMode] = [memory for memory in ("structured", "flat") if memory in used]
         self.judge = make_judge(context) if self.dialogues.criteria else None
         self.controller = make_controller(context)
         self.model = make_chat_model(context)
         states = KeyedRecords(layout.states(run_dir), StateRecord, StateRecord.key)
-        self.following = Following(context, self.controller, states)
-        self.kept = Kept(
-            KeyedRecords(layout.answers(run_dir), AnswerRecord, AnswerRecord.key),
+        self.tracker = StateTracker(context, self.controller, states)
+        self.records = AnsweringRecords(
+            KeyedRecords(layout.answers(run_dir), ChatAnswerRecord, ChatAnswerRecord.key),
             KeyedRecords(layout.detections(run_dir), DetectionRecord, DetectionRecord.key),
             KeyedRecords(layout.verdicts(run_dir), VerdictRecord, VerdictRecord.key),
         )
         self.results = KeyedRecords(layout.results(run_dir), ConversationAnswered, _result_key)
-        judging = None
+        judge = None
         if self.judge is not None:
-            judging = Judging(context, self.judge, self.dialogues.criteria, self.kept.verdicts)
-        self.answering = Answering(context, self.following, self.controller, self.model, judging, self.kept)
+            judge = JudgeRunner(context, self.judge, self.dialogues.criteria, self.records.verdicts)
+        self.answering = ConversationAnswerer(
+            context, self.tracker, self.controller, self.model, judge, self.records
+        )
 
     def run(self) -> StageResult:
         conversations, size = self.dialogues.conversations, self.section.batch_size
         self._begin()
-        # Whole batches, also after a stop: the same conversations meet, and the same lines follow each other.
+        # Whole batches, also in a resumed run: batches and the order of lines stay the same.
         batches = [conversations[first : first + size] for first in range(0, len(conversations), size)]
-        todo = [batch for batch in batches if not all(map(self._finished, batch))]
+        todo = [batch for batch in batches if not all(map(self._is_finished, batch))]
         done = len(conversations) - sum(map(len, todo))
         self.context.start(len(conversations), done, unit="conversations")
         for batch in todo:
             self.context.checkpoint()
-            self._do(batch)
+            self._answer_batch(batch)
             done += len(batch)
             self.context.progress(done, len(conversations))
         return self._result(self._score())
@@ -108,28 +105,26 @@ class _Run:
             )
         )
 
-    def _keys(self, conversation: Conversation) -> list[ResultKey]:
-        return [
-            (conversation.id, *variant, attempt)
-            for variant in self.variants
-            for attempt in range(self.section.attempts)
-        ]
+    def _keys(self, conversation: Conversation, variant: Variant) -> list[ResultKey]:
+        return [(conversation.id, *variant, attempt) for attempt in range(self.section.attempts)]
 
-    def _finished(self, conversation: Conversation) -> bool:
-        return all(key in self.results for key in self._keys(conversation))
+    def _is_finished(self, conversation: Conversation) -> bool:
+        return all(
+            key in self.results for variant in self.variants for key in self._keys(conversation, variant)
+        )
 
-    def _do(self, conversations: Sequence[Conversation]) -> None:
-        self.following.follow(conversations, self.memories)
+    def _answer_batch(self, conversations: Sequence[Conversation]) -> None:
+        self.tracker.track(conversations, self.memories)
         for event in self.answering.run(conversations, self.variants):
             if _result_key(event) not in self.results:
                 self.context.emit(event)
                 self.results.add(event)
 
-    # ------------------------------------------------------------ the end
+    # ------------------------------------------------------------ scores and summary
 
     def _score(self) -> list[ModeScored]:
         seed = derive_seed(self.context.config.run.seed, "slsm", "bootstrap")
-        by_variant = {variant: self._of(variant) for variant in self.variants}
+        by_variant = {variant: self._results_of(variant) for variant in self.variants}
         baseline = by_variant.get(("baseline", NO_MEMORY), [])
         scored = [
             score_mode(own, baseline, self._failures(variant), seed) for variant, own in by_variant.items()
@@ -138,25 +133,25 @@ class _Run:
             self.context.emit(row)
         return scored
 
-    def _of(self, variant: Variant) -> list[ConversationAnswered]:
+    def _results_of(self, variant: Variant) -> list[ConversationAnswered]:
         return [
-            self.results[one.id, *variant, attempt]
-            for one in self.dialogues.conversations
-            for attempt in range(self.section.attempts)
+            self.results[key]
+            for conversation in self.dialogues.conversations
+            for key in self._keys(conversation, variant)
         ]
 
     def _failures(self, variant: Variant) -> int:
-        """Of the controller: turns whose update was lost, and detections."""
+        """Failures of the controller under a variant: lost updates, and failed detections."""
         mode, memory = variant
-        turns = [record for record in self.following.states.values() if record.memory_mode == memory]
-        looks = [record for record in self.kept.detections.values() if record.memory_mode == memory]
+        turns = [record for record in self.tracker.states.values() if record.memory_mode == memory]
+        detections = [record for record in self.records.detections.values() if record.memory_mode == memory]
         lost = sum(bool(record.event.failure) for record in turns)
-        return lost + (sum(bool(record.failure) for record in looks) if mode == "on_detection" else 0)
+        return lost + (sum(bool(record.failure) for record in detections) if mode == "on_detection" else 0)
 
     def _result(self, scored: Sequence[ModeScored]) -> StageResult:
         run_dir = self.context.run_dir
         write_atomic(layout.modes(run_dir), csv_text([_row(item) for item in scored]))
-        unjudged = sum(record.passed is None for record in self.kept.verdicts.values())
+        unjudged = sum(record.passed is None for record in self.records.verdicts.values())
         about = {
             "dataset": self.dialogues.name,
             "dataset_hash": self.dialogues.digest,
@@ -164,8 +159,8 @@ class _Run:
             "controller": self.controller.name,
             "model": self.model.name,
             "judge": "none" if self.judge is None else self.judge.name,
-            "controller_failures": self.following.failures()
-            + sum(bool(record.failure) for record in self.kept.detections.values()),
+            "controller_failures": self.tracker.failures()
+            + sum(bool(record.failure) for record in self.records.detections.values()),
             "unjudged": unjudged,
         }
         scores = {} if self.judge is None else {
@@ -173,8 +168,8 @@ class _Run:
         }  # fmt: skip
         write_atomic(layout.summary(run_dir), json.dumps({**about, **scores}, indent=1) + "\n")
         files = [layout.results, layout.states, layout.modes, layout.summary]
-        told = {"controller_failures": about["controller_failures"], "unjudged": unjudged, **scores}
-        return StageResult(told, [str(path(run_dir).relative_to(run_dir)) for path in files])
+        totals = {"controller_failures": about["controller_failures"], "unjudged": unjudged, **scores}
+        return StageResult(totals, [str(path(run_dir).relative_to(run_dir)) for path in files])
 
 
 def _result_key(result: ConversationAnswered) -> ResultKey:
@@ -182,9 +177,9 @@ def _result_key(result: ConversationAnswered) -> ResultKey:
 
 
 def _row(item: ModeScored) -> dict[str, object]:
-    """A line of the table: axes side by side."""
+    """A row of `modes.csv`, with a column for each axis."""
     plain = without_envelope(item)
     axes = plain.pop("by_axis")
     if not item.judged:
         plain |= dict.fromkeys(("score", "low", "high"))
-    return {**plain, **{f"{axis}": score for axis, score, *_ in axes}}
+    return {**plain, **{str(axis): score for axis, score, *_ in axes}}

@@ -1,4 +1,4 @@
-"""What a conversation has established: a structured or a flat state (spec SLSM, memory modes)."""
+"""The memory of a conversation: a structured or a flat state (spec SLSM, memory modes)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PlanMode = Literal["proceed", "verify", "clarify"]
 Status = Literal["active", "satisfied", "violated"]
 MemoryMode = Literal["structured", "flat"]
 LONGEST_TEXT, LONGEST_MEMORY = 2000, 20_000
-"""Letters of an item, and of a flat memory."""
+"""Most characters of an item, and of a flat memory."""
 Text = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT)]
 
 
@@ -26,7 +26,7 @@ class Plan(_Model):
 
 
 class Fact(_Model):
-    """Something known. `evidence`: a quote of the turn it came from."""
+    """A known fact. `evidence`: a quote of the turn it comes from."""
 
     id: Text
     text: Text
@@ -34,8 +34,8 @@ class Fact(_Model):
 
 
 class Constraint(_Model):
-    """A standing instruction. `status`: whether the assistant's last answer kept it; active: none came yet, or it
-    cannot be checked."""
+    """A standing instruction. `status`: whether the assistant's last answer kept it; active: not answered yet, or not
+    checkable."""
 
     id: Text
     text: Text
@@ -44,7 +44,7 @@ class Constraint(_Model):
 
 
 class Assumption(_Model):
-    """Something supposed until it is said otherwise."""
+    """Something supposed until somebody contradicts it."""
 
     id: Text
     text: Text
@@ -52,8 +52,8 @@ class Assumption(_Model):
     evidence: str = ""
 
 
-class Unknown(_Model):
-    """Something that would have to be known."""
+class MissingFact(_Model):
+    """Something that a good answer needs and the conversation does not give."""
 
     id: Text
     text: Text
@@ -61,20 +61,20 @@ class Unknown(_Model):
 
 
 class Edit(_Model):
-    """What has been edited, as it stands after the last edit."""
+    """The latest version of something that has been edited."""
 
     id: Text
     text: Text
     evidence: str = ""
 
 
-Item = Fact | Constraint | Assumption | Unknown | Edit
+Item = Fact | Constraint | Assumption | MissingFact | Edit
 KINDS: dict[str, type[Item]] = {
-    "facts": Fact, "constraints": Constraint, "assumptions": Assumption, "unknowns": Unknown, "edits": Edit,
+    "facts": Fact, "constraints": Constraint, "assumptions": Assumption, "unknowns": MissingFact, "edits": Edit,
 }  # fmt: skip
-"""The state's lists, by name."""
+"""The item class of each list of the state."""
 LETTERS = {"facts": "F", "constraints": "C", "assumptions": "A", "unknowns": "U", "edits": "E"}
-"""With which their ids begin."""
+"""First letter of the ids in each list."""
 
 
 class SemanticState(_Model):
@@ -83,7 +83,7 @@ class SemanticState(_Model):
     facts: tuple[Fact, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
-    unknowns: tuple[Unknown, ...] = ()
+    unknowns: tuple[MissingFact, ...] = ()
     edits: tuple[Edit, ...] = ()
     plan: Plan = Plan()
 
@@ -92,12 +92,12 @@ class SemanticState(_Model):
         return getattr(self, kind)
 
     def find(self, item_id: str) -> Item | None:
-        """The item of this id."""
+        """The item with this id, or None."""
         return next((item for kind in KINDS for item in self.items(kind) if item.id == item_id), None)
 
 
 class FlatState(_Model):
-    """The flat state. `mismatch`: the last answer went against the memory."""
+    """The flat state. `mismatch`: the assistant's last answer contradicts the memory."""
 
     memory_text: str = Field(default="", max_length=LONGEST_MEMORY)
     plan: Plan = Plan()
@@ -108,5 +108,5 @@ State = SemanticState | FlatState
 
 
 def empty_state(mode: MemoryMode) -> State:
-    """What is known before the first turn."""
+    """The state before the first turn."""
     return SemanticState() if mode == "structured" else FlatState()

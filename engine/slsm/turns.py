@@ -1,4 +1,4 @@
-"""A conversation as turns: what the user says and what the assistant answers to it."""
+"""A conversation as turns: a message of the user and the assistant's answer."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ Message = dict[str, str]
 
 @dataclass(frozen=True)
 class Turn:
-    """`assistant` is None where the answer is still to come."""
+    """A message and its answer; `assistant` is None in an unanswered turn."""
 
     user: str
     assistant: str | None = None
 
     @property
     def text(self) -> str:
-        """All that was said in it."""
+        """Message and answer together."""
         return self.user if self.assistant is None else f"{self.user}\n{self.assistant}"
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """`turns`: the last one is unanswered. `axis`: what it tests, "" if nothing."""
+    """A conversation whose last turn is unanswered. `axis`: the ability it tests, or ""."""
 
     id: str
     turns: tuple[Turn, ...]
     axis: str = ""
 
     def messages(self, note: str = "") -> list[Message]:
-        """As a model is asked, with the note behind the user's last message."""
-        found: list[Message] = []
+        """The prompt's messages, with the note behind the user's last message."""
+        messages: list[Message] = []
         for turn in self.turns[:-1]:
-            found.append({"role": "user", "content": turn.user})
+            messages.append({"role": "user", "content": turn.user})
             if turn.assistant is not None:
-                found.append({"role": "assistant", "content": turn.assistant})
-        return [*found, {"role": "user", "content": with_note(self.turns[-1].user, note)}]
+                messages.append({"role": "assistant", "content": turn.assistant})
+        return [*messages, {"role": "user", "content": with_note(self.turns[-1].user, note)}]
 
 
 def turns_of(messages: Sequence[Message]) -> tuple[Turn, ...]:
-    """Messages as turns: consecutive ones of a role belong together; a system message opens the first turn. Raises
-    ValueError with what is wrong."""
+    """Messages as turns: consecutive messages of one role are joined; a system message opens the first turn. Raises
+    ValueError, with what is wrong."""
     pairs: list[tuple[list[str], list[str]]] = []
     opening: list[str] = []
     for number, message in enumerate(messages):

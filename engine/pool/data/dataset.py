@@ -1,4 +1,4 @@
-"""What the demonstration pool is about: queries with people's answers, and a table of demonstrations."""
+"""The protocol of data sets: queries with people's answers, and a table of demonstrations."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 Image = NDArray[Any] | Path | None
-"""Greyscale uint8 [h, w] in [0, 255], or a file; None where there is none."""
+"""Greyscale uint8 [h, w] in [0, 255], or a file; None without an image."""
 TRAIN, HELDOUT = "train", "heldout"
 
 
 class PoolDataset(Protocol):
-    """Queries by id; demonstrations by row of `embeddings`, which pools and pointers speak of."""
+    """Queries by id, and demonstrations by row of `embeddings`; pools hold these rows."""
 
     @property
     def splits(self) -> Mapping[str, Sequence[str]]:
-        """Ids of `train` and `heldout` queries, in order; no query is in both."""
+        """Ids of `train` and `heldout` queries, in order, without overlap."""
         ...
 
     @property
     def query_ids(self) -> Sequence[str]:
-        """Those of both splits."""
+        """Ids of both splits."""
         ...
 
     @property
@@ -32,27 +32,27 @@ class PoolDataset(Protocol):
         ...
 
     def query_embedding(self, query_id: str) -> NDArray[Any]:
-        """[d], in the same space."""
+        """The query's embedding [d], in the space of `embeddings`."""
         ...
 
     def question(self, query_id: str) -> str:
-        """In words."""
+        """The question's text."""
         ...
 
     def annotations(self, query_id: str) -> list[str]:
-        """People's answers."""
+        """People's answers to the question."""
         ...
 
     def query_image(self, query_id: str) -> Image:
-        """What the question is about."""
+        """The image that the question is about."""
         ...
 
     def own_rows(self, query_id: str) -> Sequence[int]:
-        """Rows that show the query itself, or its image: never its demonstrations."""
+        """Rows with the query itself or its image, which are never its demonstrations."""
         ...
 
     def demonstration(self, row: int) -> tuple[str, str]:
-        """Question and answer that are shown with the row's image."""
+        """Question and answer that a prompt shows with the row's image."""
         ...
 
     def image(self, row: int) -> Image:

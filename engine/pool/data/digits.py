@@ -1,9 +1,8 @@
 """Offline data of the demonstration pool: questions about scikit-learn's handwritten digits (DESIGN 6).
 
-1,797 pictures of 8x8 pixels come with scikit-learn. Each is photographed here under a light of its own: brightness,
-contrast and a slanting shade differ, so that photos which are alike as pixels need not show the same digit. Four
-questions are asked about the same picture, and have different answers. Demonstrations, training queries and held-out
-queries show different pictures.
+scikit-learn includes 1,797 pictures of 8x8 pixels. Each is photographed here with its own brightness, contrast and
+slanting shade, so that photos with similar pixels may show different digits. Each picture has four questions with
+different answers. Demonstrations, training queries and held-out queries show different pictures.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ ANNOTATORS = 10
 SIDE = 8
 QUESTION_WIDTH = 32
 PICTURES = {"demonstration": range(900), "train": range(900, 1500), "heldout": range(1500, 1797)}
-"""Places in the seed's order of the pictures."""
+"""Places of each split in the seed's order of the pictures."""
 MOST_DEMONSTRATIONS = len(PICTURES["demonstration"]) * len(QUESTIONS)
 _CARELESS = 0.2
-"""Share of an annotator's readings without a second look."""
+"""Share of careless readings among an annotator's."""
 _LOOKS_ALIKE = 1.6
 """Squared distance over which the chance of a careless reading falls by e."""
 _LIGHT = 0.2
@@ -56,8 +55,8 @@ def answer_of(digit: int, question: int) -> str:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question (its number) about a photo [8, 8], and what ten people answered."""
+class DigitQuestion:
+    """A question (its number) about a photo [8, 8], and the answers of ten people."""
 
     photo: Photo
     question: int
@@ -65,7 +64,7 @@ class Asked:
 
     @property
     def majority(self) -> str:
-        """The most frequent answer; of equals the first in order."""
+        """The most frequent answer; of equally frequent ones the first in order."""
         counts = Counter(self.annotations)
         return min(counts, key=lambda answer: (-counts[answer], answer))
 
@@ -80,7 +79,7 @@ class DigitsDataset:
     def __init__(
         self, seed: int, demonstrations: int = MOST_DEMONSTRATIONS, train: int = 600, heldout: int = 300
     ) -> None:
-        """Counts of questions, at most 3,600 demonstrations. A query is the same whatever the counts are."""
+        """Takes numbers of questions, at most 3,600 demonstrations. Queries do not depend on these numbers."""
         if not 2 <= demonstrations <= MOST_DEMONSTRATIONS:
             raise ValueError(f"from 2 to {MOST_DEMONSTRATIONS} demonstrations")
         pictures = _Pictures(seed)
@@ -100,24 +99,24 @@ class DigitsDataset:
         """Training queries, then held-out ones."""
         return list(self._queries)
 
-    def asked(self, query_id: str) -> Asked:
-        """Everything about a query."""
+    def digit_question(self, query_id: str) -> DigitQuestion:
+        """Photo, question and answers of a query."""
         return self._queries[query_id]
 
-    def shown(self, row: int) -> Asked:
-        """Everything about a demonstration."""
+    def digit_demonstration(self, row: int) -> DigitQuestion:
+        """Photo, question and answers of a demonstration."""
         return self._rows[row]
 
     def question(self, query_id: str) -> str:
-        """In words."""
+        """The question's text."""
         return QUESTIONS[self._queries[query_id].question]
 
     def annotations(self, query_id: str) -> list[str]:
-        """Ten answers."""
+        """The ten answers."""
         return list(self._queries[query_id].annotations)
 
     def query_embedding(self, query_id: str) -> NDArray[np.float32]:
-        """[96], of length 1, in the space of `embeddings`."""
+        """The query's embedding [96], of length 1."""
         return self._query_embeddings[query_id]
 
     def query_image(self, query_id: str) -> Photo:
@@ -125,7 +124,7 @@ class DigitsDataset:
         return self._queries[query_id].photo
 
     def own_rows(self, query_id: str) -> Sequence[int]:
-        """None: no query's picture is a demonstration's."""
+        """No rows: queries and demonstrations show different pictures."""
         return ()
 
     def image(self, row: int) -> Photo:
@@ -133,7 +132,7 @@ class DigitsDataset:
         return self._rows[row].photo
 
     def demonstration(self, row: int) -> tuple[str, str]:
-        """Question and answer: what most of its annotators said."""
+        """Question and majority answer."""
         shown = self._rows[row]
         return QUESTIONS[shown.question], shown.majority
 
@@ -142,7 +141,7 @@ class DigitsDataset:
 
 
 class _Pictures:
-    """Draws photos and annotations; every draw depends on the seed and on what is drawn alone."""
+    """Draws photos and annotations; each draw depends only on the seed and the drawn item."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -152,12 +151,12 @@ class _Pictures:
     def _draws(self, item: str) -> np.random.Generator:
         return generator(self._seed, "digits", item)
 
-    def demonstration(self, row: int) -> Asked:
+    def demonstration(self, row: int) -> DigitQuestion:
         place, question = divmod(row, len(QUESTIONS))
         photo = photographed(self._image(place), self._draws(f"photo {place}"))
         return self._ask(place, photo, question, self._draws(f"demonstration {row}"))
 
-    def query(self, name: str, split: str) -> Asked:
+    def query(self, name: str, split: str) -> DigitQuestion:
         draws = self._draws(f"query {name}")
         place, question = int(draws.choice(PICTURES[split])), int(draws.integers(len(QUESTIONS)))
         return self._ask(place, photographed(self._image(place), draws), question, draws)
@@ -165,13 +164,13 @@ class _Pictures:
     def _image(self, place: int) -> Floats:
         return self._images[self._order[place]]
 
-    def _ask(self, place: int, photo: Photo, question: int, draws: np.random.Generator) -> Asked:
+    def _ask(self, place: int, photo: Photo, question: int, draws: np.random.Generator) -> DigitQuestion:
         read = draws.choice(10, ANNOTATORS, p=self._readings[self._order[place]])
-        return Asked(photo, question, tuple(answer_of(int(digit), question) for digit in read))
+        return DigitQuestion(photo, question, tuple(answer_of(int(digit), question) for digit in read))
 
 
 def photographed(image: Floats, draws: np.random.Generator) -> Photo:
-    """`image` [8, 8] in [0, 1] under a lamp of its own: contrast, brightness, a shade both ways, a little noise."""
+    """A photo of `image` [8, 8] in [0, 1] with drawn contrast, brightness, shade in both directions and noise."""
     contrast = draws.uniform(0.3, 0.6)
     brightness, down, across = draws.uniform(-_LIGHT, _LIGHT, 3)
     slope = np.linspace(-1, 1, SIDE)
@@ -182,7 +181,7 @@ def photographed(image: Floats, draws: np.random.Generator) -> Photo:
 
 @cache
 def _source() -> tuple[Floats, NDArray[np.int64], Floats]:
-    """Pictures [1797, 8, 8] in [0, 1], their digits, and the chance [1797, 10] that somebody reads each digit."""
+    """Pictures [1797, 8, 8] in [0, 1], their digits, and the chance [1797, 10] that an annotator reads each digit."""
     from sklearn.datasets import load_digits
 
     images, digits = load_digits(return_X_y=True)
@@ -197,12 +196,12 @@ def _source() -> tuple[Floats, NDArray[np.int64], Floats]:
 # ---------------------------------------------------------------- embeddings
 
 
-def _embed(asked: Sequence[Asked]) -> NDArray[np.float32]:
-    if not asked:
+def _embed(questions: Sequence[DigitQuestion]) -> NDArray[np.float32]:
+    if not questions:
         return np.empty((0, SIDE * SIDE + QUESTION_WIDTH), dtype=np.float32)
-    pixels = np.stack([one.photo.ravel() for one in asked]).astype(np.float64)
+    pixels = np.stack([item.photo.ravel() for item in questions]).astype(np.float64)
     pixels /= np.maximum(np.linalg.norm(pixels, axis=1, keepdims=True), 1)
-    words = _question_words()[[one.question for one in asked]]
+    words = _question_words()[[item.question for item in questions]]
     return (np.concatenate([pixels, words], axis=1) / np.sqrt(2)).astype(np.float32)
 
 

@@ -1,4 +1,4 @@
-"""RL data as an earlier beam search would have left them: pools of any size, positives missed (spec Pool, Overview)."""
+"""Generates RL data like an earlier beam search: pools of any size, missed positives (spec Pool, Overview)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from engine.seeds import generator
 
 SMALLEST_POOL, LARGEST_POOL = 8, 128
 _NEIGHBOURS = 300
-"""Half of a pool is drawn from this many most similar demonstrations, half from all."""
+"""Most similar demonstrations from which half of a pool is drawn; the other half is drawn from all."""
 _MISSED = 0.4
-"""Share of training queries whose pool is without any demonstration that has a fully right answer."""
+"""Share of training queries whose pool has no demonstration with a fully right answer."""
 _BEAMS, _SAMPLES, _RANDOMS = 4, 4, 4
 _SAMPLING_TEMPERATURE = 0.02
 
@@ -27,7 +27,7 @@ Evaluate = Callable[[Sequence[VQAAsk]], Iterable[EvaluatedPair]]
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A trajectory that is not scored yet."""
+    """A trajectory without a score."""
 
     pointer: tuple[int, int]
     method: str
@@ -35,23 +35,23 @@ class _Drawn:
 
 
 def initial_rl_data(dataset: DigitsDataset, evaluate: Evaluate, made_by: str, seed: int) -> RLData:
-    """Every query of the data set. Training queries have trajectories, scored by `evaluate`; held-out ones a pool that
-    was drawn without a look at their answers, and no trajectories. `made_by`: kept with the data."""
+    """RL data for every query. Training queries have trajectories, scored by `evaluate`; held-out queries have a pool,
+    drawn without their answers, and no trajectories. `made_by`: a note kept with the data."""
     trained = set(dataset.splits["train"])
     pools = {name: _pool(dataset, name, seed, name in trained) for name in dataset.query_ids}
     drawn = {name: list(_trajectories(dataset, name, seed, pools[name])) for name in dataset.splits["train"]}
     asks = [
-        VQAAsk(name, (pools[name][one.pointer[0]], pools[name][one.pointer[1]]))
+        VQAAsk(name, (pools[name][first], pools[name][last]))
         for name, trajectories in drawn.items()
-        for one in trajectories
+        for first, last in (trajectory.pointer for trajectory in trajectories)
     ]
-    found = iter(evaluate(asks))
+    evaluated = iter(evaluate(asks))
     return RLData(
         {
             name: RLQueryData(
                 query_id=name,
                 candidate_pool_indices=pool,
-                pointer_candidates=[_scored(one, pool, next(found).score) for one in drawn.get(name, ())],
+                pointer_candidates=[_scored(new, pool, next(evaluated).score) for new in drawn.get(name, ())],
             )
             for name, pool in pools.items()
         },
@@ -74,7 +74,7 @@ def _pool(dataset: DigitsDataset, name: str, seed: int, training: bool) -> list[
 
 
 def _trajectories(dataset: DigitsDataset, name: str, seed: int, pool: list[int]) -> Iterator[_Drawn]:
-    """Beams: pairs of the four most similar; samples: drawn by similarity; the rest: drawn evenly."""
+    """Beams: pairs of the four most similar rows; samples: drawn by similarity; random: drawn evenly."""
     draws = generator(seed, "digits", f"trajectories {name}")
     similarity = _similarity(dataset, name)[pool]
     best = np.argsort(-similarity, kind="stable")[:4].tolist()
@@ -93,16 +93,16 @@ def _trajectories(dataset: DigitsDataset, name: str, seed: int, pool: list[int])
 
 
 def _similarity(dataset: DigitsDataset, name: str) -> NDArray[np.float32]:
-    """[N]."""
+    """Similarity [N] of every demonstration to the query."""
     return dataset.embeddings @ dataset.query_embedding(name)
 
 
-def _scored(one: _Drawn, pool: list[int], score: float | None) -> TrajectoryData:
+def _scored(drawn: _Drawn, pool: list[int], score: float | None) -> TrajectoryData:
     return TrajectoryData(
-        pointer=list(one.pointer),
-        pointer_global=[pool[place] for place in one.pointer],
+        pointer=list(drawn.pointer),
+        pointer_global=[pool[place] for place in drawn.pointer],
         vqa_correct=int(score == 1),
         vqa_acc_score=score or 0.0,
-        gen_method=one.method,
-        extra={**one.extra, **({"eval_failed": True} if score is None else {})},
+        gen_method=drawn.method,
+        extra={**drawn.extra, **({"eval_failed": True} if score is None else {})},
     )

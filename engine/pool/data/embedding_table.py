@@ -1,4 +1,4 @@
-"""Precomputed embeddings, with ids or without: .npy, memory-mapped, .npz, or tensors of .pt and .safetensors."""
+"""Reads precomputed embeddings, with or without ids: .npy (memory-mapped), .npz, .pt and .safetensors."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from engine.errors import DataError
 from engine.pool.data.vqa_files import VQAQuestion
 
 _Named = Mapping[str, Any]
-"""Arrays, and lists of ids, by the names they have in a file."""
+"""Arrays and lists of ids, by their names in a file."""
 
 
 def read_embeddings(path: Path, questions: Sequence[VQAQuestion]) -> NDArray[Any]:
-    """[len(questions), d] floats: row i is question i's.
+    """Embeddings [len(questions), d] of the questions, in their order.
 
-    A file without ids must hold exactly these rows in this order. With ids (in the file, or beside a .npy in
-    `<name>.ids.json` or `<name>.ids.npy`), of questions or of images, the rows are picked by them. A .npy is mapped,
-    not read, unless rows have to be picked. No file is opened as pickled code. Raises DataError for anything else.
+    A file without ids must hold exactly these rows in this order. Ids of questions or images (in the file, or beside a
+    .npy in `<name>.ids.json` or `<name>.ids.npy`) pick the rows. A .npy is mapped, not read, unless ids pick rows. No
+    file is opened as pickled code. Raises DataError for unusable files.
     """
     table, ids = _read(path)
     if table.ndim != 2 or table.dtype.kind != "f" or not table.shape[1]:
@@ -49,11 +49,11 @@ def _picked(
     if len(place) < len(keys):
         twice = next(key for row, key in enumerate(keys) if place[key] != row)
         raise DataError(
-            what=f"the id {twice} is there twice", where=str(path), mend="give every row its own id"
+            what=f"the id {twice} occurs twice", where=str(path), mend="give every row its own id"
         )
-    by_question = [place.get(one.question_id) for one in questions]
-    by_image = [place.get(str(one.image_id)) for one in questions]
-    rows = min(by_question, by_image, key=lambda found: found.count(None))
+    by_question = [place.get(question.question_id) for question in questions]
+    by_image = [place.get(str(question.image_id)) for question in questions]
+    rows = min(by_question, by_image, key=lambda picked: picked.count(None))
     if None in rows:
         lost = questions[rows.index(None)]
         raise DataError(
@@ -66,32 +66,32 @@ def _picked(
 
 
 def _keys(ids: Any, rows: int, path: Path) -> list[str]:
-    found = ids.tolist() if isinstance(ids, np.ndarray) else ids
-    good = isinstance(found, list) and all(isinstance(one, int | str) for one in found)
-    if not good or len(found) != rows:
-        told = f"{len(found)} ids" if good else "ids that are neither numbers nor texts"
-        raise DataError(what=f"{told} for {rows} rows", where=str(path), mend="give one id for each row")
-    return [str(one) for one in found]
+    keys = ids.tolist() if isinstance(ids, np.ndarray) else ids
+    good = isinstance(keys, list) and all(isinstance(key, int | str) for key in keys)
+    if not good or len(keys) != rows:
+        what = f"{len(keys)} ids" if good else "ids that are neither numbers nor texts"
+        raise DataError(what=f"{what} for {rows} rows", where=str(path), mend="give one id for each row")
+    return [str(key) for key in keys]
 
 
 # ---------------------------------------------------------------- formats
 
 
 def _read(path: Path) -> tuple[NDArray[Any], Any]:
-    """The table, and what ids there are."""
+    """The table, and its ids or None."""
     if path.suffix in (".pt", ".pth"):
-        return _one_table(_torch(path), path)
+        return _only_table(_torch(path), path)
     if path.suffix == ".safetensors":
-        return _one_table(_safetensors(path), path)
-    found = _numpy(path)
-    if isinstance(found, np.ndarray):
-        return found, _ids_beside(path)
-    with found:
-        return _one_table(_arrays(found, path), path)
+        return _only_table(_safetensors(path), path)
+    loaded = _numpy(path)
+    if isinstance(loaded, np.ndarray):
+        return loaded, _ids_beside(path)
+    with loaded:
+        return _only_table(_arrays(loaded, path), path)
 
 
-def _one_table(named: _Named, path: Path) -> tuple[NDArray[Any], Any]:
-    """The only two-dimensional array, and the only list of ids, whatever they are called."""
+def _only_table(named: _Named, path: Path) -> tuple[NDArray[Any], Any]:
+    """The only two-dimensional array and the only list of ids, under any names."""
     tables = {
         name: value for name, value in named.items() if isinstance(value, np.ndarray) and value.ndim > 1
     }
@@ -136,24 +136,22 @@ def _torch(path: Path) -> _Named:
     import torch
 
     try:
-        # Mapped: a table of gigabytes need not be in memory twice.
-        found = torch.load(path, weights_only=True, map_location="cpu", mmap=True)
-    except (
-        Exception
-    ) as error:  # for bytes that are no pickle, torch's unpickler raises KeyError, struct.error and more
+        # Mapped: a table of gigabytes must not be in memory twice.
+        loaded = torch.load(path, weights_only=True, map_location="cpu", mmap=True)
+    except Exception as error:  # torch's unpickler raises KeyError, struct.error and more for other bytes
         text = f"{type(error).__name__}: {error}".splitlines()[0][:200]
         raise DataError(
             what=f"no tensor: {text}", where=str(path), mend="save tensors with torch.save"
         ) from error
-    if isinstance(found, torch.Tensor):
-        found = {"embeddings": found}
-    if not isinstance(found, dict):
+    if isinstance(loaded, torch.Tensor):
+        loaded = {"embeddings": loaded}
+    if not isinstance(loaded, dict):
         raise DataError(
-            what=f"holds {type(found).__name__}, not a tensor",
+            what=f"holds {type(loaded).__name__}, not a tensor",
             where=str(path),
             mend="save one with torch.save",
         )
-    return {str(name): _array(value) for name, value in found.items()}
+    return {str(name): _array(value) for name, value in loaded.items()}
 
 
 def _safetensors(path: Path) -> _Named:
@@ -169,7 +167,7 @@ def _safetensors(path: Path) -> _Named:
 
 
 def _array(value: Any) -> Any:
-    """A tensor as an array, which knows no bfloat16; anything else as it is."""
+    """A tensor as an array (bfloat16 as float32); any other value unchanged."""
     import torch
 
     if not isinstance(value, torch.Tensor):

@@ -1,4 +1,4 @@
-"""A data set of one's own: VQAv2 or OK-VQA files and precomputed embeddings."""
+"""The data set of a user's files: VQAv2 or OK-VQA questions and precomputed embeddings."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from engine.pool.data.vqa_files import VQAQuestion, read_vqa
 from engine.seeds import generator
 
 
-class _Source:
-    """One group of files: questions, and an embedding each."""
+class _QuestionSource:
+    """The questions of a group of files, with an embedding each."""
 
     def __init__(self, files: QuestionFiles, where: str, id_is_row: bool) -> None:
         self.questions = read_vqa(_path(files.questions), _path(files.annotations))
         self.embeddings = read_embeddings(_path(files.embeddings), self.questions)
-        self.ids = [str(row) if id_is_row else one.question_id for row, one in enumerate(self.questions)]
+        self.ids = [str(row) if id_is_row else q.question_id for row, q in enumerate(self.questions)]
         self._images = files.images
         self._where = where
-        self.image(self.questions[0])  # a pattern that does not fit is told at once
+        self.image(self.questions[0])  # raises at once for an unfit pattern
 
     def image(self, question: VQAQuestion) -> Path | None:
-        """Where its image should be. Raises ConfigError for a pattern that is none."""
+        """Path of a question's image, or None. Raises ConfigError for an unfit pattern."""
         if self._images is None:
             return None
         try:
@@ -41,20 +41,20 @@ class _Source:
 
 class FilesDataset:
     """Demonstrations are the questions of `files.demonstrations`, in order; queries those of `files.queries`, or the
-    same ones. A query's own rows are all that show its image."""
+    same. A query's own rows are all rows with its image."""
 
     def __init__(self, files: PoolFilesSection, seed: int) -> None:
-        """Raises DataError and ConfigError for files that are none or do not belong together."""
+        """Raises DataError and ConfigError for unusable files, and for files that do not fit each other."""
         if files.demonstrations is None:
             raise ConfigError([Problem("pool.files.demonstrations", "", "files of questions")])
         by_row = files.query_id == "row"
-        self._shown = _Source(files.demonstrations, "pool.files.demonstrations", by_row)
+        self._shown = _QuestionSource(files.demonstrations, "pool.files.demonstrations", by_row)
         queries = self._shown
         if files.queries is not None:
-            queries = _Source(files.queries, "pool.files.queries", by_row)
+            queries = _QuestionSource(files.queries, "pool.files.queries", by_row)
         sources = [queries]
         if files.heldout is not None:
-            sources.append(_Source(files.heldout, "pool.files.heldout", by_row))
+            sources.append(_QuestionSource(files.heldout, "pool.files.heldout", by_row))
         self._queries = _by_id(sources, self.embeddings.shape[1])
         self.splits: Mapping[str, Sequence[str]] = (
             {TRAIN: sources[0].ids, HELDOUT: sources[1].ids}
@@ -62,8 +62,8 @@ class FilesDataset:
             else _split(queries.ids, files.heldout_share, seed)
         )
         self._rows_of_image: dict[int | str, list[int]] = defaultdict(list)
-        for row, one in enumerate(self._shown.questions):
-            self._rows_of_image[one.image_id].append(row)
+        for row, question in enumerate(self._shown.questions):
+            self._rows_of_image[question.image_id].append(row)
 
     @property
     def query_ids(self) -> Sequence[str]:
@@ -72,37 +72,37 @@ class FilesDataset:
 
     @property
     def embeddings(self) -> NDArray[Any]:
-        """[N, d]."""
+        """The demonstrations' embeddings [N, d]."""
         return self._shown.embeddings
 
     def query_embedding(self, query_id: str) -> NDArray[Any]:
-        """[d]."""
+        """The query's embedding [d]."""
         source, row = self._queries[query_id]
         return source.embeddings[row]
 
     def question(self, query_id: str) -> str:
-        """In words."""
+        """The question's text."""
         return self._question(query_id).text
 
     def annotations(self, query_id: str) -> list[str]:
-        """People's answers."""
+        """People's answers to the question."""
         return list(self._question(query_id).answers)
 
     def query_image(self, query_id: str) -> Image:
-        """Where it is, or None."""
+        """Path of the image, or None."""
         return self._queries[query_id][0].image(self._question(query_id))
 
     def own_rows(self, query_id: str) -> Sequence[int]:
-        """Rows with the query's image, its own among them."""
+        """Rows with the query's image."""
         return self._rows_of_image.get(self._question(query_id).image_id, [])
 
     def demonstration(self, row: int) -> tuple[str, str]:
-        """Question, and the answer most people gave."""
+        """Question and majority answer."""
         shown = self._shown.questions[row]
         return shown.text, shown.majority
 
     def image(self, row: int) -> Image:
-        """Where it is, or None."""
+        """Path of the image, or None."""
         return self._shown.image(self._shown.questions[row])
 
     def _question(self, query_id: str) -> VQAQuestion:
@@ -114,8 +114,8 @@ def _path(text: str) -> Path:
     return Path(text).expanduser()
 
 
-def _by_id(sources: Sequence[_Source], width: int) -> dict[str, tuple[_Source, int]]:
-    found: dict[str, tuple[_Source, int]] = {}
+def _by_id(sources: Sequence[_QuestionSource], width: int) -> dict[str, tuple[_QuestionSource, int]]:
+    by_id: dict[str, tuple[_QuestionSource, int]] = {}
     for source in sources:
         if source.embeddings.shape[1] != width:
             raise DataError(
@@ -124,17 +124,17 @@ def _by_id(sources: Sequence[_Source], width: int) -> dict[str, tuple[_Source, i
                 mend="embed all questions with the same model",
             )
         for row, name in enumerate(source.ids):
-            if name in found:
+            if name in by_id:
                 raise DataError(
                     what=f"query {name} is both trained on and held out",
                     where="pool.files.heldout",
                     mend="give files that share no question; ids that are rows cannot tell two files apart",
                 )
-            found[name] = source, row
-    return found
+            by_id[name] = source, row
+    return by_id
 
 
 def _split(ids: Sequence[str], share: float, seed: int) -> dict[str, list[str]]:
-    """A draw for each id: another query in the file changes nobody's side."""
+    """Draws a split for each id alone: further queries in the file do not change it."""
     held = {name for name in ids if generator(seed, "pool", f"heldout {name}").random() < share}
     return {TRAIN: [n for n in ids if n not in held], HELDOUT: [n for n in ids if n in held]}

@@ -1,4 +1,4 @@
-"""Images as data URLs, as vision models take them."""
+"""Images as data URLs for vision models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from engine.errors import DataError
 
 SMALLEST_SIDE = 128
-"""Smaller pictures are enlarged, each pixel to a square: the patches of a vision model have 14 pixels and more."""
+"""Smaller pictures are enlarged, each pixel to a square: a vision model's patches have 14 pixels or more."""
 _SIGNATURES = {
     b"\xff\xd8\xff": "image/jpeg",
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -23,7 +23,7 @@ _SIGNATURES = {
 
 
 def image_url(image: NDArray[np.uint8] | Path) -> str:
-    """Data URL of greyscale [h, w], as PNG, or of a JPEG, PNG, GIF or WebP file as it is. Raises DataError."""
+    """Data URL of greyscale [h, w], as PNG, or of a JPEG, PNG, GIF or WebP file, unchanged. Raises DataError."""
     if isinstance(image, Path):
         data = _read(image)
         return _url(_kind(data, image), data)
@@ -31,7 +31,7 @@ def image_url(image: NDArray[np.uint8] | Path) -> str:
 
 
 def enlarged(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """`image` with whole-numbered magnification, so that its shorter side has at least SMALLEST_SIDE pixels."""
+    """`image` enlarged by a whole number, so that its shorter side has at least SMALLEST_SIDE pixels."""
     if image.ndim != 2 or image.dtype != np.uint8 or not image.size:
         raise DataError(
             what=f"an image of shape {list(image.shape)} and type {image.dtype}",

@@ -16,7 +16,7 @@ from engine.files import write_atomic
 POOL_SIZE = 64
 """Candidates of a query after normalisation."""
 SHOTS = 2
-"""Demonstrations a trajectory points to, in the order they stand in the prompt."""
+"""Demonstrations of a trajectory, in the prompt's order."""
 POOL_NAMES = ("candidate_pool_indices", "candidate_pool_ids")
 
 _MEND = "correct the file, or leave the query out"
@@ -24,10 +24,10 @@ _OWN = frozenset({"pointer", "pointer_global", "vqa_correct", "vqa_acc_score", "
 
 
 class TrajectoryData(msgspec.Struct, frozen=True, kw_only=True):
-    """Two demonstrations and how well the model answered with them.
+    """Two demonstrations and the score of the model's answer with them.
 
     `pointer`: their places in the pool; `pointer_global`: their rows in the embedding table; `vqa_acc_score` in
-    [0, 1]; `extra`: fields of the file that are none of these, as they stood there.
+    [0, 1]; `extra`: all other fields of the file, unchanged.
     """
 
     pointer: list[int]
@@ -39,7 +39,7 @@ class TrajectoryData(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> bool:
-        """Whether it was never scored: its score says nothing."""
+        """Whether the trajectory was never scored; then its score has no meaning."""
         return bool(self.extra.get("eval_failed", False))
 
 
@@ -59,7 +59,7 @@ class RLQueryData(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RLData(dict[str, RLQueryData]):
-    """Queries by id. `notes`: entries of the file whose keys begin with `_`, which are no queries."""
+    """Queries by id. `notes`: entries of the file whose keys begin with `_`."""
 
     def __init__(self, queries: Mapping[str, RLQueryData], notes: Mapping[str, Any] | None = None) -> None:
         super().__init__(queries)
@@ -87,12 +87,12 @@ def global_to_local(row: int, pool: Sequence[int]) -> int:
 def read_rl_data(path: Path, table_size: int | None = None) -> RLData:
     """Queries of a JSON file: an object of queries by id, or a list of queries with `query_id`.
 
-    Pools may have any size and hold a row twice: normalisation mends that. Raises DataError, naming query,
-    trajectory and value, for what cannot be meant: pointers out of the pool, rows that `table_size` does not reach,
-    a `pointer_global` that contradicts `pointer`, scores that are none, ids that stand there twice.
+    Pools may have any size and hold a row twice: normalisation corrects that. Raises DataError, with query, trajectory
+    and value, for pointers out of the pool, rows beyond `table_size`, a `pointer_global` that contradicts `pointer`,
+    wrong scores and repeated ids.
     """
     try:
-        found = json.loads(path.read_bytes(), object_pairs_hook=_object)
+        data = json.loads(path.read_bytes(), object_pairs_hook=_object)
     except OSError as error:
         raise DataError(
             what=f"no RL data: {error.strerror}", where=str(path), mend="name a JSON file"
@@ -101,40 +101,41 @@ def read_rl_data(path: Path, table_size: int | None = None) -> RLData:
         raise DataError(what=f"no JSON: {error}", where=str(path), mend="restore the file") from error
     notes: dict[str, Any] = {}
     queries: dict[str, RLQueryData] = {}
-    for key, record in _entries(found, path):
+    for key, record in _entries(data, path):
         if key is not None and key.startswith("_"):
             notes[key] = record
             continue
         query = parse_query(key, record, str(path), table_size)
         if query.query_id in queries:
-            raise _bad(str(path), f"query {query.query_id}", "this id stands there twice")
+            raise _bad(str(path), f"query {query.query_id}", "this id occurs twice")
         queries[query.query_id] = query
     return RLData(queries, notes)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    """An object of the file. Raises ValueError for a repeated key."""
+    record = dict(pairs)
+    if len(record) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice!r} stands twice in one object")
-    return found
+        raise ValueError(f"the key {twice!r} occurs twice in an object")
+    return record
 
 
-def _entries(found: Any, path: Path) -> Iterable[tuple[str | None, Any]]:
-    if isinstance(found, dict):
-        return found.items()
-    if isinstance(found, list):
-        return ((None, record) for record in found)
+def _entries(data: Any, path: Path) -> Iterable[tuple[str | None, Any]]:
+    if isinstance(data, dict):
+        return data.items()
+    if isinstance(data, list):
+        return ((None, record) for record in data)
     raise DataError(
-        what=f"found {_shown(found)}, expected an object of queries by id, or a list of queries",
+        what=f"found {_shown(data)}, expected an object of queries by id, or a list of queries",
         where=str(path),
         mend="give RL data: queries with candidate_pool_indices and pointer_candidates",
     )
 
 
 def parse_query(key: str | None, record: Any, source: str, table_size: int | None = None) -> RLQueryData:
-    """One query. `key`: its id where the file is an object; `source` names the file in errors."""
+    """A query of the file. `key`: its id if the file is an object; `source`: the file's name in errors."""
     where = f"query {key}" if key is not None else "a query of the list"
     if not isinstance(record, dict):
         raise _bad(source, where, f"found {_shown(record)}, expected an object")
@@ -149,8 +150,8 @@ def parse_query(key: str | None, record: Any, source: str, table_size: int | Non
         query_id=query_id,
         candidate_pool_indices=pool,
         pointer_candidates=[
-            _trajectory(one, pool, source, f"{where}, trajectory {number}")
-            for number, one in enumerate(trajectories)
+            _trajectory(trajectory, pool, source, f"{where}, trajectory {number}")
+            for number, trajectory in enumerate(trajectories)
         ],
         extra={name: _plain(value) for name, value in record.items() if name not in own},
     )
@@ -219,7 +220,7 @@ def _ints(value: Any, name: str, source: str, where: str) -> list[int]:
 
 
 def _scores(record: dict[str, Any], failed: bool, source: str, where: str) -> tuple[int, float]:
-    """(vqa_correct, vqa_acc_score); a trajectory whose evaluation failed may do without them."""
+    """(vqa_correct, vqa_acc_score); a failed trajectory may lack them."""
     correct, score = record.get("vqa_correct"), record.get("vqa_acc_score")
     if failed:
         correct, score = correct or 0, score or 0.0
@@ -235,7 +236,7 @@ def _is_int(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Python writes NaN and infinities into JSON, which has none: null."""
+    """`value` with None for NaN and infinities, which Python's JSON may hold."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
@@ -256,10 +257,10 @@ def _bad(source: str, where: str, what: str, mend: str = _MEND) -> DataError:
 
 
 def write_rl_data(path: Path, data: Mapping[str, RLQueryData]) -> None:
-    """Write what `read_rl_data` reads, atomically, with the spec's names, unknown fields and notes."""
+    """Write RL data atomically for `read_rl_data`, with the spec's names, unknown fields and notes."""
     notes = data.notes if isinstance(data, RLData) else {}
     whole = {**notes, **{key: query_record(query) for key, query in data.items()}}
-    # A line a query: files of thousands of queries stay small, and can be read by eye.
+    # A line for each query keeps large files small and readable.
     lines = [f"{_json(key)}: {_json(_plain(record))}" for key, record in whole.items()]
     write_atomic(path, "{\n" + ",\n".join(lines) + "\n}\n")
 
@@ -269,7 +270,7 @@ def _json(value: Any) -> str:
 
 
 def query_record(query: RLQueryData) -> dict[str, Any]:
-    """A query as it stands in the file."""
+    """A query as a record of the file."""
     return {
         "query_id": query.query_id,
         "candidate_pool_indices": query.candidate_pool_indices,

@@ -1,4 +1,4 @@
-"""Small pictures as text, so that a screen can draw them from the log alone."""
+"""Small pictures as text, so that a screen can draw them from the log."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from engine.events import Event, PoolThumbnails
 from engine.pool.data.dataset import Image, PoolDataset
 
 _LARGEST = 16
-"""Pixels each way: larger pictures are files, not thumbnails."""
+"""Most pixels a side of a thumbnail."""
 
 
 def as_text(image: Image) -> str:
-    """One hexadecimal digit a pixel, line by line, 0 black; nothing for what is no small greyscale picture."""
+    """A hexadecimal digit for each pixel, line by line, 0 for black; "" for anything but a small greyscale picture."""
     if not isinstance(image, np.ndarray) or image.ndim != 2 or max(image.shape) > _LARGEST:
         return ""
     return "".join(f"{int(pixel) >> 4:x}" for pixel in image.astype(np.uint8).ravel())
 
 
 class Thumbnails:
-    """Tells the picture of a row before it is first needed."""
+    """Logs each row's picture once."""
 
     def __init__(self, dataset: PoolDataset, emit: Callable[[Event], None]) -> None:
         self._dataset = dataset
         self._emit = emit
-        self._told: set[int] = set()
+        self._logged: set[int] = set()
 
-    def tell(self, rows: Iterable[int]) -> None:
-        """Log those of `rows` that were not told yet."""
-        new = sorted(set(rows) - self._told)
-        self._told.update(new)
+    def log(self, rows: Iterable[int]) -> None:
+        """Log the pictures of `rows` that are not in the log yet."""
+        new = sorted(set(rows) - self._logged)
+        self._logged.update(new)
         pixels = {str(row): text for row in new if (text := as_text(self._dataset.image(row)))}
         if pixels:
             image = self._dataset.image(new[0])

@@ -1,5 +1,5 @@
-"""Questions and people's answers from the JSON files of VQAv2 and OK-VQA (visualqa.org, okvqa.allenai.org), unpacked or
-in the zip archives they come in."""
+"""Reads questions and people's answers from the JSON files of VQAv2 and OK-VQA (visualqa.org, okvqa.allenai.org), or
+from their zip archives."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Annotations(msgspec.Struct):
 
 
 class VQAQuestion(msgspec.Struct, frozen=True):
-    """A question with its image's id and what people answered."""
+    """A question with its image's id and people's answers."""
 
     question_id: str
     image_id: int | str
@@ -52,39 +52,39 @@ class VQAQuestion(msgspec.Struct, frozen=True):
 
     @property
     def majority(self) -> str:
-        """The most frequent answer; of equals the first in order."""
+        """The most frequent answer; of equally frequent ones the first in order."""
         return min(set(self.answers), key=lambda answer: (-self.answers.count(answer), answer))
 
 
 def read_vqa(questions: Path, annotations: Path) -> list[VQAQuestion]:
-    """The questions, in the file's order. Raises DataError for a file that is none, a question without annotation or
-    with fewer than four answers, and an id that stands there twice."""
+    """The questions, in the file's order. Raises DataError for an unusable file, a question with fewer than four
+    answers and a repeated id."""
     asked = _decoded(questions, _Questions).questions
     answers: dict[str, tuple[str, ...]] = {}
-    for one in _decoded(annotations, _Annotations).annotations:
-        name = str(one.question_id)
+    for annotation in _decoded(annotations, _Annotations).annotations:
+        name = str(annotation.question_id)
         if name in answers:
             raise DataError(
                 what=f"question {name} is annotated twice", where=str(annotations), mend="remove one of them"
             )
-        # The same few answers come again and again.
-        answers[name] = tuple(intern(answer.answer) for answer in one.answers)
-    found = list(_joined(asked, answers, questions, annotations))
-    if not found:
+        # Interned: few different answers, many times.
+        answers[name] = tuple(intern(answer.answer) for answer in annotation.answers)
+    joined = list(_joined(asked, answers, questions, annotations))
+    if not joined:
         raise DataError(what="no questions", where=str(questions), mend="give a file with questions")
-    return found
+    return joined
 
 
 def _joined(
     asked: list[_Question], answers: dict[str, tuple[str, ...]], questions: Path, annotations: Path
 ) -> Iterator[VQAQuestion]:
     seen: set[str] = set()
-    for one in asked:
-        name = str(one.question_id)
+    for question in asked:
+        name = str(question.question_id)
         given = answers.get(name, ())
         if name in seen:
             raise DataError(
-                what=f"question_id {name} stands there twice", where=str(questions), mend="remove one of them"
+                what=f"question_id {name} occurs twice", where=str(questions), mend="remove one of them"
             )
         if len(given) < FEWEST_ANNOTATORS:
             raise DataError(
@@ -93,11 +93,11 @@ def _joined(
                 mend="give the annotations that belong to these questions",
             )
         seen.add(name)
-        yield VQAQuestion(name, one.image_id, one.question, given)
+        yield VQAQuestion(name, question.image_id, question.question, given)
 
 
 def vqa_file(path: Path) -> Path:
-    """The file that is meant by `path`: it, or the archive beside it from which it was not unpacked."""
+    """`path`, or if it is missing its archive `<path>.zip`."""
     packed = path.with_name(f"{path.name}.zip")
     return packed if packed.is_file() and not path.exists() else path
 

@@ -1,1 +1,1 @@
-"""The pointer network that picks demonstrations, and stage `selector`."""
+"""The pointer network that picks demonstrations, and its stage `selector`."""

@@ -1,4 +1,4 @@
-"""The methods beside each other on the same held-out queries: means, intervals, differences from RICES."""
+"""Compares methods on the same held-out queries: means, intervals, differences from RICES."""
 
 from __future__ import annotations
 
@@ -18,33 +18,34 @@ from engine.statistics import mcnemar, paired_bootstrap
 from engine.wilson import wilson
 
 Scored = Mapping[str, Sequence[EvaluatedPair]]
-"""A method's pairs by query."""
+"""A method's evaluated pairs by query."""
 Floats = NDArray[np.float64]
 
 
-def compare(found: Mapping[str, Scored], run_seed: int) -> list[SelectorCompared]:
-    """One row a method, in order. A query counts only where every method's picks were answered, so that all speak of
-    the same ones. Raises DataError where no query is left."""
-    names = list(dict.fromkeys(name for scored in found.values() for name in scored))
-    common = [name for name in names if all(_is_answered(scored.get(name, ())) for scored in found.values())]
+def compare(by_method: Mapping[str, Scored], run_seed: int) -> list[SelectorCompared]:
+    """A row for each method, in order, over the queries for which the model answered every method's picks. Raises
+    DataError without such a query."""
+    methods = by_method.values()
+    names = list(dict.fromkeys(name for scored in methods for name in scored))
+    common = [name for name in names if all(_is_answered(scored.get(name, ())) for scored in methods)]
     if not common:
         raise DataError(
             what="the model answered no held-out query",
             where="pool.vqa",
             mend="see the errors in pool/evaluated.jsonl",
         )
-    table = {method: [scored[name] for name in common] for method, scored in found.items()}
+    table = {method: [scored[name] for name in common] for method, scored in by_method.items()}
     accuracy = {method: _means(rows) for method, rows in table.items()}
     seed = derive_seed(run_seed, "selector", "bootstrap")
     return [_row(method, rows, accuracy, len(names) - len(common), seed) for method, rows in table.items()]
 
 
-def _is_answered(found: Sequence[EvaluatedPair]) -> bool:
-    return bool(found) and all(one.score is not None for one in found)
+def _is_answered(pairs: Sequence[EvaluatedPair]) -> bool:
+    return bool(pairs) and all(pair.score is not None for pair in pairs)
 
 
 def _means(rows: Sequence[Sequence[EvaluatedPair]]) -> Floats:
-    return np.array([np.mean([one.score or 0.0 for one in found]) for found in rows], dtype=np.float64)
+    return np.array([np.mean([pair.score or 0.0 for pair in pairs]) for pairs in rows], dtype=np.float64)
 
 
 def _row(
@@ -56,8 +57,8 @@ def _row(
 ) -> SelectorCompared:
     own = accuracy[method]
     interval = paired_bootstrap(own, np.zeros_like(own), seed)
-    asked = [one for found in rows for one in found]
-    right = sum(is_positive(one.score or 0.0) for one in asked)
+    asked = [pair for pairs in rows for pair in pairs]
+    right = sum(is_positive(pair.score or 0.0) for pair in asked)
     low, high = wilson(right, len(asked))
     row = SelectorCompared(
         method=method,
@@ -74,7 +75,7 @@ def _row(
     if method == RICES or RICES not in accuracy:
         return row
     against = paired_bootstrap(own, accuracy[RICES], seed)
-    # Several draws a query are no single right or wrong.
+    # McNemar's test needs a single right or wrong for each query, not several draws.
     p = None if len(asked) > len(own) else mcnemar(_right(own), _right(accuracy[RICES]))
     return msgspec.structs.replace(
         row,
@@ -86,4 +87,4 @@ def _row(
 
 
 def _right(accuracy: Floats) -> NDArray[np.bool_]:
-    return np.array([is_positive(one) for one in accuracy.tolist()])
+    return np.array([is_positive(value) for value in accuracy.tolist()])

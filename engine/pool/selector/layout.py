@@ -1,5 +1,5 @@
-"""Where the stage selector keeps its files, below `RUN/selector` (spec Pool). What it asks stands in
-`RUN/pool/evaluated.jsonl`, with all other pairs."""
+"""Paths of the stage's files, below `RUN/selector` (spec Pool). Its evaluated pairs are in
+`RUN/pool/evaluated.jsonl`, with all others."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def checkpoint(run_dir: Path) -> Path:
 
 
 def training_log(run_dir: Path) -> Path:
-    """One JSON line a logged training step."""
+    """A JSON line for each logged training step."""
     return folder(run_dir) / "training.jsonl"
 
 
 def picks(run_dir: Path) -> Path:
-    """One JSON line a held-out query: every method's pick."""
+    """Every method's picks: a JSON line for each held-out query."""
     return folder(run_dir) / "picks.jsonl"
 
 

@@ -1,4 +1,4 @@
-"""RLBeamDatasetWithEmbedding: normalised RL data as a selector trains on it (spec Pool, component 2)."""
+"""Normalised RL data as a torch data set, for the selector's training (spec Pool, component 2)."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from engine.pool.data.records import POOL_SIZE, RLQueryData
 _MEND = "run the stage pool again: it makes every pool the same size and its pointers fit"
 
 
-class Queries(Protocol):
-    """What is asked of a data set here."""
+class QueryEmbeddings(Protocol):
+    """Gives a query's embedding."""
 
     def query_embedding(self, query_id: str) -> NDArray[Any]:
-        """[d]."""
+        """The query's embedding [d]."""
         ...
 
 
 @dataclass(frozen=True)
 class BeamBatch:
-    """Queries side by side, K candidates and up to T trajectories each.
+    """A batch of queries with K candidates and up to T trajectories each.
 
     `query_emb` [B, d]; `cand_emb` [B, K, d]; `beam_labels` [B, T, 2] local places; `beam_scores` [B, T]; `beam_mask`
-    [B, T] is false where a query has fewer trajectories, whose labels are 0 there; `pools` [B, K]: rows of the table.
+    [B, T] is false, and labels are 0, beyond a query's trajectories; `pools` [B, K]: rows of the table.
     """
 
     query_ids: list[str]
@@ -45,17 +45,17 @@ class BeamBatch:
 
 class RLBeamDatasetWithEmbedding(Dataset[dict[str, Any]]):
     """Items in the order of `rl_data`: `query_id`, `query_emb` [d], `cand_emb` [K, d], `candidate_pool_indices` [K],
-    `beam_labels` [T, 2] and `beam_scores` [T]. Trajectories that were never scored are left out."""
+    `beam_labels` [T, 2] and `beam_scores` [T]. Unscored trajectories are left out."""
 
     def __init__(
         self,
         rl_data: Mapping[str, RLQueryData],
         img_emb_data: NDArray[Any] | Tensor,
-        queries: Queries,
+        queries: QueryEmbeddings,
         expected_pool_size: int = POOL_SIZE,
     ) -> None:
-        """`img_emb_data`: [N, d], may be memory-mapped; rows are read when they are asked for. Raises DataError for a
-        pool of another size, a pointer that leaves it, or a row that the table does not have."""
+        """`img_emb_data`: [N, d], may be memory-mapped; rows are read on demand. Raises DataError for a pool of another
+        size, a pointer out of the pool, or a row that the table lacks."""
         self._table = img_emb_data
         self._queries = queries
         self._data = list(rl_data.values())
@@ -67,18 +67,18 @@ class RLBeamDatasetWithEmbedding(Dataset[dict[str, Any]]):
 
     @property
     def width(self) -> int:
-        """d."""
+        """Width d of the embeddings."""
         return int(self._table.shape[1])
 
     @property
     def query_ids(self) -> list[str]:
-        """In order."""
+        """Ids of the queries, in order."""
         return [query.query_id for query in self._data]
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         query = self._data[index]
         pool = query.candidate_pool_indices
-        scored = [one for one in query.pointer_candidates if not one.failed]
+        scored = [trajectory for trajectory in query.pointer_candidates if not trajectory.failed]
         return {
             "query_id": query.query_id,
             "query_emb": _floats(
@@ -86,17 +86,21 @@ class RLBeamDatasetWithEmbedding(Dataset[dict[str, Any]]):
             ),
             "cand_emb": _floats(self._table[pool], query.query_id, "a candidate's embedding"),
             "candidate_pool_indices": torch.tensor(pool),
-            "beam_labels": torch.tensor([one.pointer for one in scored], dtype=torch.long).reshape(-1, 2),
-            "beam_scores": torch.tensor([one.vqa_acc_score for one in scored], dtype=torch.float32),
+            "beam_labels": torch.tensor(
+                [trajectory.pointer for trajectory in scored], dtype=torch.long
+            ).reshape(-1, 2),
+            "beam_scores": torch.tensor(
+                [trajectory.vqa_acc_score for trajectory in scored], dtype=torch.float32
+            ),
         }
 
     def batch(self, indices: Iterable[int]) -> BeamBatch:
-        """These items side by side."""
+        """A batch of these items."""
         return collate([self[index] for index in indices])
 
 
 def collate(items: Sequence[dict[str, Any]]) -> BeamBatch:
-    """For a torch DataLoader, too."""
+    """A batch of items; also for a torch DataLoader."""
     counts = torch.tensor([len(item["beam_scores"]) for item in items])
     mask = torch.arange(int(counts.max())) < counts[:, None]
     labels, scores = torch.zeros(*mask.shape, 2, dtype=torch.long), torch.zeros(mask.shape)
@@ -136,9 +140,9 @@ def _check(query: RLQueryData, table_size: int, expected_pool_size: int) -> None
 
 
 def _floats(values: NDArray[Any] | Tensor, query_id: str, what: str) -> Tensor:
-    found = torch.as_tensor(np.asarray(values)).float()
-    if not bool(torch.isfinite(found).all()):
+    floats = torch.as_tensor(np.asarray(values)).float()
+    if not bool(torch.isfinite(floats).all()):
         raise DataError(
             what=f"{what} is not finite", where=f"query {query_id}", mend="correct the embedding table"
         )
-    return found
+    return floats

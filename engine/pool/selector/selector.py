@@ -10,11 +10,11 @@ from torch.nn.functional import normalize
 
 
 class Selector(nn.Module):
-    """Query and candidates pass one encoder; the query looks over all candidates once (a glimpse, Bello et al. 2016),
-    points to the first demonstration, takes it into its state, and points to the second.
+    """An encoder embeds query and candidates; the query attends to all candidates once (a glimpse, Bello et al. 2016),
+    points to the first demonstration, adds it to its state, and points to the second.
 
-    A candidate's logit is a learned similarity to the state, plus its plain similarity to the query: an untrained
-    selector is near to picking the most similar.
+    A candidate's logit is a learned similarity to the state plus its cosine with the query: an untrained selector
+    nearly picks the most similar candidates.
     """
 
     def __init__(self, width: int, hidden: int = 64, inner: int = 256) -> None:
@@ -30,8 +30,7 @@ class Selector(nn.Module):
         self.log_plain = nn.Parameter(torch.tensor(math.log(10.0)))
 
     def forward(self, query_emb: Tensor, cand_emb: Tensor) -> Tensor:
-        """Log-probabilities [B, K, K] of first and second pick; -inf where both are the same. Takes [B, d] and
-        [B, K, d]."""
+        """Log-probabilities [B, K, K] of first and second pick, -inf for equal picks, from [B, d] and [B, K, d]."""
         keys = normalize(self.encoder(cand_emb), dim=-1)
         query = normalize(self.encoder(query_emb), dim=-1)
         seen, _ = self.glimpse(query[:, None], keys, keys, need_weights=False)
@@ -46,18 +45,18 @@ class Selector(nn.Module):
         return first.log_softmax(-1)[:, :, None] + second.log_softmax(-1)
 
     def _points(self, states: Tensor, keys: Tensor) -> Tensor:
-        """[B, S, h] and [B, K, h] to [B, S, K]."""
+        """Logits [B, S, K] of keys [B, K, h] under states [B, S, h]."""
         return self.log_scale.exp() * normalize(states, dim=-1) @ keys.transpose(1, 2)
 
 
 def best_pairs(log_probabilities: Tensor) -> Tensor:
-    """The likeliest ordered pair [B, 2] of [B, K, K]; of equals the first."""
+    """The likeliest ordered pairs [B, 2] of [B, K, K]; the first of equally likely ones."""
     size = log_probabilities.shape[-1]
     best = log_probabilities.flatten(1).argmax(dim=1)
     return torch.stack([best // size, best % size], dim=1)
 
 
 def pairs_log_probability(log_probabilities: Tensor, pairs: Tensor) -> Tensor:
-    """[B, T] of [B, K, K] and pairs [B, T, 2]. Pairs of one place twice have probability 0, hence -inf."""
+    """Log-probabilities [B, T] of pairs [B, T, 2], from [B, K, K]; -inf for a pair of equal places."""
     batch = torch.arange(len(pairs))[:, None]
     return log_probabilities[batch, pairs[..., 0], pairs[..., 1]]

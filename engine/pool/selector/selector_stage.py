@@ -1,4 +1,4 @@
-"""The stage `selector`: train the pointer network on the pools' trajectories, compare it on held-out queries."""
+"""The stage `selector`: trains the pointer network on the pools' trajectories, compares it on held-out queries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from engine.pool.data.thumbnails import Thumbnails, as_text
 from engine.pool.from_config import make_dataset, make_vqa_model
 from engine.pool.selector import layout as selector_layout
 from engine.pool.selector.comparison import Scored, compare
-from engine.pool.selector.heldout import SELECTOR, HeldOut, Picked
+from engine.pool.selector.heldout import SELECTOR, HeldOut, MethodPicks
 from engine.pool.selector.rl_beam_dataset import RLBeamDatasetWithEmbedding
 from engine.pool.selector.selector import Selector
 from engine.pool.selector.training import SelectorTraining
@@ -37,17 +37,17 @@ from engine.torch_file import torch_threads
 
 
 class TrainSelector:
-    """A checkpoint every so often, and at every stop. Held-out queries decide nothing: the last weights count."""
+    """Saves checkpoints at intervals and at every stop. The last weights count: held-out queries select nothing."""
 
     name = "selector"
 
     def run(self, context: StageContext) -> StageResult:
-        """Goes on from the last checkpoint of this run, if there is one."""
+        """Train, from the run's last checkpoint if it has any, and compare."""
         with torch_threads(1):
-            return _Run(context).run()
+            return _SelectorRun(context).run()
 
 
-class _Run:
+class _SelectorRun:
     def __init__(self, context: StageContext) -> None:
         self.context = context
         self.section = context.config.selector
@@ -108,8 +108,8 @@ class _Run:
 
     def _report(self, report: SelectorStep) -> None:
         if self._looks_at_heldout(report.step):
-            found = self.heldout.scored(self.heldout.selector(self.selector))
-            scores = [one.score for pairs in found.values() for one in pairs if one.score is not None]
+            scored = self.heldout.scored(self.heldout.selector(self.selector))
+            scores = [pair.score for pairs in scored.values() for pair in pairs if pair.score is not None]
             report = msgspec.structs.replace(
                 report,
                 heldout_accuracy=sum(scores) / len(scores) if scores else None,
@@ -122,23 +122,21 @@ class _Run:
 
     # ------------------------------------------------------------ comparing
 
-    def _baselines(self) -> dict[str, tuple[Picked, Scored]]:
-        """Random, RICES and oracle, as far as it is known."""
+    def _baselines(self) -> dict[str, tuple[MethodPicks, Scored]]:
+        """Picks and scores of random, RICES and then the oracle, which uses all pairs evaluated so far."""
         first = (self.heldout.random(self.section.random_pairs), self.heldout.rices())
-        found: dict[str, tuple[Picked, Scored]] = {
-            one.method: (one, self.heldout.scored(one)) for one in first
-        }
+        baselines = {picks.method: (picks, self.heldout.scored(picks)) for picks in first}
         oracle = self.heldout.oracle(self.section.oracle_pairs)
-        return {**found, oracle.method: (oracle, self.heldout.scored(oracle))}
+        return {**baselines, oracle.method: (oracle, self.heldout.scored(oracle))}
 
     def _measure(self) -> StageResult:
         picked = self.heldout.selector(self.selector)
         scored = self.heldout.scored(picked)
-        found = {**self._baselines(), picked.method: (picked, scored)}
-        rows = compare({name: one for name, (_, one) in found.items()}, self._seed)
+        methods = {**self._baselines(), picked.method: (picked, scored)}
+        rows = compare({name: pairs for name, (_, pairs) in methods.items()}, self._seed)
         for row in rows:
             self.context.emit(row)
-        self._tell_picks(found)
+        self._log_picks(methods)
         run_dir = self.context.run_dir
         table = csv_text([logged_without_envelope(row) for row in rows], own_fields(SelectorCompared))
         write_atomic(selector_layout.comparison(run_dir), table)
@@ -148,17 +146,17 @@ class _Run:
         )  # fmt: skip
         return StageResult(self._summary(rows), [str(path.relative_to(run_dir)) for path in paths])
 
-    def _tell_picks(self, found: Mapping[str, tuple[Picked, Scored]]) -> None:
-        """Every held-out query's picks, as the figures are made of."""
+    def _log_picks(self, methods: Mapping[str, tuple[MethodPicks, Scored]]) -> None:
+        """Log every held-out query's picks, and write them to `picks.jsonl`."""
         thumbnails = Thumbnails(self.dataset, self.context.emit)
         lines = []
         for name, query in self.heldout.queries.items():
             self.context.checkpoint()
             pool = query.candidate_pool_indices
             picks = [
-                _pick(method, one, pool, picked.probability.get(name))
-                for method, (picked, scored) in found.items()
-                for one in scored.get(name, ())
+                _pick(method, pair, pool, picked.probability.get(name))
+                for method, (picked, scored) in methods.items()
+                for pair in scored.get(name, ())
             ]
             event = SelectorPicked(
                 query_id=name,
@@ -168,7 +166,7 @@ class _Run:
                 picks=picks,
                 picture=as_text(self.dataset.query_image(name)),
             )
-            thumbnails.tell(pool)
+            thumbnails.log(pool)
             self.context.emit(event)
             lines.append(logged_without_envelope(event))
         write_jsonl(selector_layout.picks(self.context.run_dir), lines)
@@ -183,23 +181,23 @@ class _Run:
             summary["selector_minus_rices"] = round(own.difference, 4)
             summary["low"], summary["high"] = round(own.difference_low, 4), round(own.difference_high, 4)
         summary["heldout"] = own.n
-        summary["cost"] = round(sum(one.cost for one in self.evaluator.all()), 4)
+        summary["cost"] = round(sum(pair.cost for pair in self.evaluator.all()), 4)
         return summary
 
 
-def _pick(method: str, one: EvaluatedPair, pool: list[int], probability: float | None) -> SelectorPick:
+def _pick(method: str, evaluated: EvaluatedPair, pool: list[int], probability: float | None) -> SelectorPick:
     return SelectorPick(
         method=method,
-        pointer=[pool.index(row) for row in one.pair],
-        pair=list(one.pair),
-        answer=one.answer or "",
-        score=one.score,
+        pointer=[pool.index(row) for row in evaluated.pair],
+        pair=list(evaluated.pair),
+        answer=evaluated.answer or "",
+        score=evaluated.score,
         probability=probability,
     )
 
 
 def _read(path: Path) -> RLData:
-    """Raises DataError where there are no queries."""
+    """RL data of a file. Raises DataError if it is missing or holds no query."""
     if not path.is_file():
         raise DataError(what="there are no pools", where=str(path), mend="run the stage pool first")
     data = read_rl_data(path)

@@ -1,8 +1,7 @@
-"""The training of the selector, a step at a time: killed and gone on with, it draws the same curve.
+"""The selector's training, step by step; a resumed training repeats the same curve.
 
-Supervised steps raise the recorded trajectories that scored; policy-gradient steps weigh them, and pairs that the
-selector draws itself, against each other. Neither data nor draws have a position to be saved: both follow from (run
-seed, query, step).
+Supervised steps raise the probability of recorded trajectories with a score; policy-gradient steps compare them, and
+pairs that the selector draws. Data order and draws follow from (run seed, query, step), so no position is saved.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ from engine.training_state import TrainingState
 STAGE = "selector"
 SUPERVISED, POLICY_GRADIENT = "supervised", "policy_gradient"
 _IMPOSSIBLE = -1e9
-"""Log-probability of what is no trajectory; not infinite, so that its gradient is 0 and not NaN."""
+"""Log-probability of masked entries; finite, so that their gradient is 0 and not NaN."""
 
 Ask = Callable[[Sequence[VQAAsk]], Sequence[EvaluatedPair]]
 
 
 @dataclass(frozen=True)
 class Group:
-    """Trajectories of each query of a batch: `log_probability`, `score` and `mask`, all [B, T]; the last `drawn` a
-    query are the selector's own."""
+    """Trajectories of each query of a batch: `log_probability`, `score` and `mask`, all [B, T]; the selector drew the
+    last `drawn` of each query."""
 
     log_probability: Tensor
     score: Tensor
@@ -44,17 +43,17 @@ class Group:
     drawn: int = 0
 
     def among(self) -> Tensor:
-        """[B, T]: log-probability of each, given that one of the group is picked."""
+        """[B, T]: log-probabilities, renormalised within each group."""
         return self.log_probability.masked_fill(~self.mask, _IMPOSSIBLE).log_softmax(-1)
 
     def expected_score(self) -> Tensor:
-        """[B]: mean score of a pick from the group; 0 of an empty one."""
+        """[B]: expected score of a pick within each group; 0 for an empty group."""
         return (self.among().exp() * self.score * self.mask).sum(-1)
 
 
 def supervised_loss(group: Group) -> Tensor:
-    """Minus the log of the expected score of a pick from the whole pool, all that was not recorded counting 0; mean
-    over the queries with any score. Nothing to learn from: 0."""
+    """Minus the log of the expected score of a pick from the whole pool, with 0 for unrecorded pairs; mean over the
+    queries with any positive score, 0 without such a query."""
     useful = group.mask & (group.score > 0)
     weighted = group.log_probability + group.score.clamp(min=1e-6).log()
     weighted = weighted.masked_fill(~useful, _IMPOSSIBLE)
@@ -62,8 +61,8 @@ def supervised_loss(group: Group) -> Tensor:
 
 
 def policy_gradient_loss(group: Group) -> Tensor:
-    """Its gradient is minus that of the expected score within each group: log-probabilities weighted by score minus
-    the baseline, which is the group's expected score (minimum risk training, Shen et al. 2016, eq. 13)."""
+    """A loss with minus the gradient of the expected score within each group: log-probabilities weighted by score minus
+    the group's expected score (minimum risk training, Shen et al. 2016, eq. 13)."""
     with torch.no_grad():
         baseline = group.expected_score()[:, None]
         weight = group.among().exp() * (group.score - baseline) * group.mask
@@ -71,7 +70,7 @@ def policy_gradient_loss(group: Group) -> Tensor:
 
 
 class SelectorTraining:
-    """Selector, optimiser and position, and their file."""
+    """Selector, optimiser and step, with their checkpoint file."""
 
     def __init__(
         self,
@@ -82,7 +81,7 @@ class SelectorTraining:
         path: Path,
         ask: Ask,
     ) -> None:
-        """`ask` scores pairs that the selector draws."""
+        """`ask` evaluates pairs that the selector draws."""
         self.selector = selector
         self.section = section
         self.step = 0
@@ -90,7 +89,7 @@ class SelectorTraining:
         self._data = data
         self._run_seed = run_seed
         self._ask = ask
-        watching = {"random_pairs", "oracle_pairs", "log_every", "eval_every", "checkpoint_every"}
+        not_training = {"random_pairs", "oracle_pairs", "log_every", "eval_every", "checkpoint_every"}
         self.optimizer = torch.optim.AdamW(
             selector.parameters(), lr=section.learning_rate, weight_decay=section.weight_decay
         )
@@ -100,25 +99,25 @@ class SelectorTraining:
             shape={
                 "embedding_width": selector.width,
                 "queries": len(data),
-                **section.model_dump(exclude=watching),
+                **section.model_dump(exclude=not_training),
             },
             parts={"selector": selector, "optimizer": self.optimizer},
-            mend="go on with the settings and data it was begun with, or start a new run",
+            mend="resume with the original settings and data, or start a new run",
         )
 
     def restore(self) -> None:
-        """Take over the saved state, if there is one. Raises DataError for one of another shape."""
+        """Load the checkpoint, if any. Raises DataError for a checkpoint of other settings."""
         self.step = self._state.restore({"step": self.step})["step"]
 
     def save(self) -> None:
-        """Everything the rest of the training depends on."""
+        """Write everything that the rest of the training depends on."""
         self._state.save({"step": self.step})
 
     # ------------------------------------------------------------ a step
 
     def update(self) -> SelectorStep:
-        """One step; says what it saw. Whatever `ask` raises comes before anything has changed. Raises DataError where
-        the loss grows beyond bounds."""
+        """Take a training step and report it. Errors of `ask` leave the weights unchanged. Raises DataError if the loss
+        is not finite."""
         supervised = self.step < self.section.supervised_steps
         batch = self._data.batch(self._numbers())
         log_probabilities = self.selector(batch.query_emb, batch.cand_emb)
@@ -139,20 +138,20 @@ class SelectorTraining:
             )  # fmt: skip
         self.optimizer.step()
         self.step += 1
-        taught = group.mask.any(-1)
+        trained = group.mask.any(-1)
         return SelectorStep(
             step=self.step,
             steps=self.steps,
             phase=SUPERVISED if supervised else POLICY_GRADIENT,
             loss=float(loss.detach()),
-            expected_score=float(group.expected_score().detach()[taught].mean()) if taught.any() else 0.0,
+            expected_score=float(group.expected_score().detach()[trained].mean()) if trained.any() else 0.0,
             gradient_norm=float(norm),
             pairs=int(group.mask.sum()),
             drawn=group.drawn * len(batch.query_ids),
         )
 
     def _numbers(self) -> list[int]:
-        """Every query once an epoch, in an order drawn for the epoch."""
+        """The step's queries: each query once an epoch, in the epoch's drawn order."""
         count = len(self._data)
         size = min(self.section.batch_size, count)
         places = [divmod(place, count) for place in range(self.step * size, (self.step + 1) * size)]
@@ -163,14 +162,14 @@ class SelectorTraining:
         return [int(orders[epoch][offset]) for epoch, offset in places]
 
     def _with_rollouts(self, batch: BeamBatch, log_probabilities: Tensor, group: Group) -> Group:
-        """The group and pairs drawn from the policy, none of them twice, asked now."""
+        """The group with newly evaluated pairs, drawn from the policy without repetition."""
         drawn = self._draw(batch, log_probabilities.detach(), group.mask)
         asks = [
             VQAAsk(query_id, (int(pool[first]), int(pool[last])))
             for query_id, pool, pairs in zip(batch.query_ids, batch.pools, drawn.tolist(), strict=True)
             for first, last in pairs
         ]
-        scores = [one.score for one in self._ask(asks)]
+        scores = [evaluated.score for evaluated in self._ask(asks)]
         shape = drawn.shape[:2]
         mask = torch.tensor([score is not None for score in scores]).reshape(shape)
         return Group(
@@ -181,8 +180,8 @@ class SelectorTraining:
         )
 
     def _draw(self, batch: BeamBatch, log_probabilities: Tensor, mask: Tensor) -> Tensor:
-        """Pairs [B, rollouts, 2] that are not recorded: the largest of log-probability plus Gumbel noise, which is a
-        draw without replacement (Kool et al. 2019)."""
+        """Unrecorded pairs [B, rollouts, 2] with the largest log-probability plus Gumbel noise: a draw without
+        replacement (Kool et al. 2019)."""
         size = log_probabilities.shape[-1]
         noise = np.stack(
             [
@@ -199,12 +198,11 @@ class SelectorTraining:
 
 
 def recorded(batch: BeamBatch, log_probabilities: Tensor) -> Group:
-    """The trajectories of the data, each once, without those that point to one candidate twice: none of these can be
-    picked."""
+    """The data's distinct trajectories, without those that point to a candidate twice, which cannot be picked."""
     labels = batch.beam_labels
     code = labels[..., 0] * log_probabilities.shape[-1] + labels[..., 1]
     same = (code[:, :, None] == code[:, None, :]) & batch.beam_mask[:, None, :]
-    again = same.tril(-1).any(-1)
-    mask = batch.beam_mask & (labels[..., 0] != labels[..., 1]) & ~again
-    found = pairs_log_probability(log_probabilities, labels).masked_fill(~mask, _IMPOSSIBLE)
-    return Group(found, batch.beam_scores, mask)
+    repeated = same.tril(-1).any(-1)
+    mask = batch.beam_mask & (labels[..., 0] != labels[..., 1]) & ~repeated
+    log_probability = pairs_log_probability(log_probabilities, labels).masked_fill(~mask, _IMPOSSIBLE)
+    return Group(log_probability, batch.beam_scores, mask)

@@ -1,1 +1,1 @@
-"""The model that answers questions about images, and how its answers are scored."""
+"""Models that answer questions about images, and the scores of their answers."""

@@ -21,7 +21,7 @@ we've weren't what'll what're what's what've when's where'd where's where've who
 who've why'll why're why's won't would've wouldn't wouldn't've y'all y'all'll y'all'd've you'd you'd've
 you'll you're you've
 """
-# Who forgets an apostrophe forgets one: `hed` and `he'dve`, never `hedve`.
+# Spellings that lack a single apostrophe: `hed` and `he'dve`, not `hedve`.
 _CONTRACTIONS = {
     word[:place] + word[place + 1 :]: word
     for word in _CONTRACTED.split()
@@ -38,10 +38,10 @@ def normalise_answer(text: str) -> str:
 
 
 def _unpunctuated(text: str) -> str:
-    """A sign at a word's edge goes; one inside parts two words, except where a comma groups digits."""
+    """The text without punctuation; inside a word a sign becomes a space, unless a comma groups digits in the text."""
     grouped = _COMMA_IN_NUMBER.search(text) is not None
-    found = text
+    plain = text
     for sign in _PUNCTUATION:
         at_edge = f"{sign} " in text or f" {sign}" in text
-        found = found.replace(sign, "" if at_edge or grouped else " ")
-    return _FULL_STOP.sub("", found)
+        plain = plain.replace(sign, "" if at_edge or grouped else " ")
+    return _FULL_STOP.sub("", plain)

@@ -1,4 +1,4 @@
-"""The offline VQA model: it copies from its demonstrations, as small models do, and reads a little by itself."""
+"""The offline VQA model: like small models, it mostly copies answers from its demonstrations."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.pool.data.digits import QUESTIONS, SIDE, Asked, DigitsDataset, answer_of
+from engine.pool.data.digits import QUESTIONS, SIDE, DigitQuestion, DigitsDataset, answer_of
 from engine.pool.vqa.vqa import VQAAsk, VQAReply
 from engine.servers.spent import Spent
 
 _SHARPNESS = 4
-"""Power of the similarity: how much more the more similar demonstration counts."""
+"""Exponent of a demonstration's similarity in its vote."""
 _FIRST = 0.85
-"""Weight of the demonstration further from the question; the other's is 1."""
+"""Weight of the first demonstration; the second, next to the question, has weight 1."""
 _OWN_READING = 0.8
-"""Weight of the model's own reading beside the demonstrations'."""
+"""Weight of the model's own reading of the photo."""
 _HAZE = 0.1
 """Squared distance over which the belief in a digit falls by e."""
 _AT_ONCE = 4096
@@ -25,10 +25,10 @@ Floats = NDArray[np.float64]
 
 
 class DigitsVQA:
-    """Offline. Each demonstration votes for its own answer with its similarity to the query (photo and question
-    alike), and ten beliefs, one a digit, vote for that digit's answer to the query's question: the distance of a photo
-    of 4x4 pixels to the mean photo of each digit. They are right on less than half of the photos. The answer with most
-    votes wins; of equals the first in order.
+    """Answers by vote. Each demonstration votes for its own answer, with its similarity to the query in photo and
+    question. The model's own belief in each digit, from the distance of the photo (as 4x4 pixels) to the digit's mean
+    photo, votes for that digit's answer; it is right on less than half of the photos. Ties go to the first answer in
+    order.
     """
 
     name = "similarity-weighted vote on digits (offline)"
@@ -36,27 +36,27 @@ class DigitsVQA:
     def __init__(self, dataset: DigitsDataset) -> None:
         self._dataset = dataset
         rows = len(dataset.embeddings)
-        shown = [dataset.shown(row) for row in range(rows)]
+        shown = [dataset.digit_demonstration(row) for row in range(rows)]
         self._answers = sorted({answer_of(digit, q) for digit in range(10) for q in range(len(QUESTIONS))})
         place = {answer: number for number, answer in enumerate(self._answers)}
-        self._said = np.array([place[one.majority] for one in shown])
+        self._said = np.array([place[item.majority] for item in shown])
         self._places = np.array(
             [[place[answer_of(digit, q)] for digit in range(10)] for q in range(len(QUESTIONS))]
         )
         self._means = _mean_views(shown)
 
     def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> list[VQAReply]:
-        """One reply each. Raises KeyError or IndexError for a query or row that the data set does not have."""
+        """A reply to each ask. Raises KeyError or IndexError for an unknown query or row."""
         replies: list[VQAReply] = []
         for first in range(0, len(asks), _AT_ONCE):
             checkpoint()
-            part = asks[first : first + _AT_ONCE]
-            most = self._votes(part).argmax(axis=1)
+            batch = asks[first : first + _AT_ONCE]
+            most = self._votes(batch).argmax(axis=1)
             replies += [VQAReply(answer=self._answers[number], spent=Spent(1)) for number in most]
         return replies
 
     def _votes(self, asks: Sequence[VQAAsk]) -> Floats:
-        """[asks, answers]."""
+        """All votes [asks, answers]."""
         names = list(dict.fromkeys(ask.query_id for ask in asks))
         number = {name: place for place, name in enumerate(names)}
         which = np.array([number[ask.query_id] for ask in asks])
@@ -71,27 +71,27 @@ class DigitsVQA:
         return votes
 
     def _own_votes(self, names: Sequence[str]) -> Floats:
-        """[names, answers]."""
+        """The model's own votes [names, answers]."""
         votes = np.zeros((len(names), len(self._answers)))
         for line, name in zip(votes, names, strict=True):
-            asked = self._dataset.asked(name)
-            distance = np.square(_view(asked) - self._means).sum(axis=1)
+            query = self._dataset.digit_question(name)
+            distance = np.square(_view(query) - self._means).sum(axis=1)
             belief = np.exp((distance.min() - distance) / _HAZE)
-            np.add.at(line, self._places[asked.question], _OWN_READING * belief / belief.sum())
+            np.add.at(line, self._places[query.question], _OWN_READING * belief / belief.sum())
         return votes
 
 
-def _view(asked: Asked) -> Floats:
+def _view(item: DigitQuestion) -> Floats:
     """The photo as 4x4 pixels in [0, 1], flat."""
     half = SIDE // 2
-    return asked.photo.reshape(half, 2, half, 2).mean(axis=(1, 3)).ravel() / 255
+    return item.photo.reshape(half, 2, half, 2).mean(axis=(1, 3)).ravel() / 255
 
 
-def _mean_views(shown: Sequence[Asked]) -> Floats:
-    """[10, 16]: of the demonstrations that name their digit; far away for a digit that none names."""
+def _mean_views(shown: Sequence[DigitQuestion]) -> Floats:
+    """Mean photos [10, 16] of the demonstrations that name their digit; far away for a digit without any."""
     means = np.full((10, SIDE * SIDE // 4), 1e3)
     for digit in range(10):
-        views = [_view(one) for one in shown if one.question == 0 and one.majority == str(digit)]
+        views = [_view(item) for item in shown if item.question == 0 and item.majority == str(digit)]
         if views:
             means[digit] = np.mean(views, axis=0)
     return means

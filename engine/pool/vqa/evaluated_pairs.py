@@ -1,4 +1,4 @@
-"""`evaluated.jsonl`: every pair a query was asked with, kept as soon as its reply is there: none is asked twice."""
+"""Evaluates pairs of demonstrations and keeps every reply in `evaluated.jsonl`, so that no pair is asked twice."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from engine.files import append_jsonl, recover_records
 from engine.pool.vqa.vqa import VQAAsk, VQAModel, VQAReply, official_vqa_accuracy
 
 _WRITE_EVERY = 0.5
-"""Seconds of replies that a kill may lose."""
+"""Seconds between writes; a kill loses at most their replies."""
 
-Pair = tuple[int, int]
+RowPair = tuple[int, int]
 """Rows of the embedding table, in the prompt's order."""
 
 
 class EvaluatedPair(msgspec.Struct, frozen=True, kw_only=True):
-    """A reply and its VQA accuracy; `score` is None where the model failed, and `error` says how. `model`: who was
-    asked. Cost as in `Spent`."""
+    """A model's reply with two demonstrations, and its VQA accuracy; `score` is None if the model failed, with `error`.
+    Cost as in `Spent`."""
 
     query_id: str
-    pair: Pair
+    pair: RowPair
     model: str
     answer: str | None
     score: float | None
@@ -35,10 +35,10 @@ class EvaluatedPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairAsker:
-    """Asks the model for what it does not know yet.
+    """Evaluates pairs, and remembers them.
 
-    `annotations` gives a query's answers by people. `keep` is given replies as they come, those of half a second
-    together. A stop loses the replies under way, a kill those of half a second more.
+    `annotations` gives people's answers to a query. `keep` receives new replies every half second. A stop loses only
+    the requests under way, a kill also the replies of the last half second.
     """
 
     def __init__(
@@ -50,25 +50,25 @@ class PairAsker:
         self._model = model
         self._annotations = annotations
         self._keep = keep
-        self._known: dict[str, dict[Pair, EvaluatedPair]] = {}
+        self._known: dict[str, dict[RowPair, EvaluatedPair]] = {}
 
-    def remember(self, found: Iterable[EvaluatedPair]) -> None:
-        """These are not asked again."""
-        for one in found:
-            self._known.setdefault(one.query_id, {})[one.pair] = one
+    def remember(self, evaluated: Iterable[EvaluatedPair]) -> None:
+        """Remember replies, so that their pairs are not asked again."""
+        for reply in evaluated:
+            self._known.setdefault(reply.query_id, {})[reply.pair] = reply
 
-    def known(self, query_id: str) -> Mapping[Pair, EvaluatedPair]:
-        """What a query was asked with so far."""
+    def known(self, query_id: str) -> Mapping[RowPair, EvaluatedPair]:
+        """The query's evaluated pairs."""
         return self._known.get(query_id, {})
 
     def all(self) -> Iterable[EvaluatedPair]:
-        """Everything that is known."""
-        return (one for found in self._known.values() for one in found.values())
+        """All evaluated pairs."""
+        return (reply for by_pair in self._known.values() for reply in by_pair.values())
 
     def evaluate(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> list[EvaluatedPair]:
-        """One each, in order; the model is asked with all unknown ones at once.
+        """The evaluation of each ask, in order; all unknown ones go to the model at once.
 
-        Raises whatever `checkpoint` or the model raises; then those that were answered before are kept.
+        Errors of `checkpoint` and of the model pass through; replies before them are kept.
         """
         unknown = [ask for ask in dict.fromkeys(asks) if ask.demonstrations not in self.known(ask.query_id)]
         if unknown:
@@ -76,7 +76,7 @@ class PairAsker:
         return [self._known[ask.query_id][ask.demonstrations] for ask in asks]
 
     def _ask(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> None:
-        """Replies are written as they come, those of a moment together."""
+        """Ask the model, and keep its replies every half second."""
         waiting: list[EvaluatedPair] = []
         written = time.monotonic()
         try:
@@ -88,10 +88,10 @@ class PairAsker:
         finally:
             self._write(waiting)
 
-    def _write(self, found: list[EvaluatedPair]) -> None:
-        if found:
-            self._keep(found)
-            self.remember(found)
+    def _write(self, evaluated: list[EvaluatedPair]) -> None:
+        if evaluated:
+            self._keep(evaluated)
+            self.remember(evaluated)
 
     def _evaluated(self, ask: VQAAsk, reply: VQAReply) -> EvaluatedPair:
         return EvaluatedPair(
@@ -111,10 +111,10 @@ class PairAsker:
 
 
 class PairEvaluator(PairAsker):
-    """Knows what is in a file, and keeps there what it asks."""
+    """A `PairAsker` that keeps all pairs in a file."""
 
     def __init__(self, path: Path, model: VQAModel, annotations: Callable[[str], Sequence[str]]) -> None:
-        """Raises DataError for a file that holds something else, or replies of another model."""
+        """Raises DataError for a file of other records, or with replies of another model."""
         super().__init__(model, annotations, self._append)
         self._path = path
         for number, pair in enumerate(recover_records(path, EvaluatedPair), 1):
@@ -126,10 +126,10 @@ class PairEvaluator(PairAsker):
                 )
             self.remember([pair])
 
-    def take_in(self, found: list[EvaluatedPair]) -> None:
-        """Keep what was asked elsewhere."""
-        self._append(found)
-        self.remember(found)
+    def take_in(self, evaluated: list[EvaluatedPair]) -> None:
+        """Keep pairs that another process evaluated."""
+        self._append(evaluated)
+        self.remember(evaluated)
 
-    def _append(self, found: list[EvaluatedPair]) -> None:
-        append_jsonl(self._path, map(msgspec.to_builtins, found))
+    def _append(self, evaluated: list[EvaluatedPair]) -> None:
+        append_jsonl(self._path, map(msgspec.to_builtins, evaluated))

@@ -17,11 +17,11 @@ from engine.servers.request_form import Message
 from engine.servers.side_by_side import map_side_by_side
 
 _DEAD_AFTER = 8
-"""Asks in a row on which the server fails; these are no wrong answers, and are asked again when the run goes on."""
+"""Failures of the server in a row that end the stage; a resumed run repeats these asks."""
 
 
 class OpenAIVQA:
-    """Asks side by side. What fails for one ask is that ask's error, what fails for many in a row the server's."""
+    """A vision model behind a server. A single failure is the error of its ask; many in a row are the server's."""
 
     def __init__(self, client: OpenAIClient, section: VisionSection, dataset: PoolDataset) -> None:
         self.name = section.model
@@ -30,18 +30,18 @@ class OpenAIVQA:
         self._dataset = dataset
 
     def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> Iterator[VQAReply]:
-        """A reply each, in order, as they come. Raises ServerFailed where the server fails on several asks in a row, or
-        on all of several."""
+        """A reply to each ask, in order, as they arrive. Raises ServerFailed if the server fails on many asks in a row,
+        or on all of two or more."""
         checkpoint()
         failures: list[ServerFailed] = []
-        with closing(map_side_by_side(self._one, asks, self._section.workers)) as replies:
-            for found in replies:
-                if isinstance(found, VQAReply):
+        with closing(map_side_by_side(self._request, asks, self._section.workers)) as replies:
+            for reply in replies:
+                if isinstance(reply, VQAReply):
                     yield from map(_failed, failures)
                     failures = []
-                    yield found
+                    yield reply
                 else:
-                    failures.append(found)
+                    failures.append(reply)
                 if len(failures) == _DEAD_AFTER:
                     raise failures[0]
         if len(failures) == len(asks) > 1:
@@ -49,27 +49,27 @@ class OpenAIVQA:
         yield from map(_failed, failures)
 
     def messages(self, ask: VQAAsk) -> list[Message]:
-        """What is sent: for each demonstration a turn with its answer, then the query. Raises DataError for an image
-        that cannot be read."""
+        """The prompt: a turn and its answer for each demonstration, then the query. Raises DataError for an unreadable
+        image."""
         dataset, section = self._dataset, self._section
-        found: list[Message] = [{"role": "system", "content": section.system}] if section.system else []
+        messages: list[Message] = [{"role": "system", "content": section.system}] if section.system else []
         for row in ask.demonstrations:
             question, answer = dataset.demonstration(row)
-            found.append(self._turn(dataset.image(row), question))
-            found.append({"role": "assistant", "content": answer})
-        found.append(self._turn(dataset.query_image(ask.query_id), dataset.question(ask.query_id)))
-        return found
+            messages.append(self._turn(dataset.image(row), question))
+            messages.append({"role": "assistant", "content": answer})
+        messages.append(self._turn(dataset.query_image(ask.query_id), dataset.question(ask.query_id)))
+        return messages
 
     def _turn(self, image: Image, question: str) -> Message:
-        # Not `format`: questions hold braces, too.
+        # Not `format`: questions may hold braces.
         text = self._section.template.replace("{question}", question)
-        parts: list[dict[str, Any]] = [{"type": "text", "text": text}]
+        content: list[dict[str, Any]] = [{"type": "text", "text": text}]
         if image is not None:
-            shown = {"url": image_url(image), "detail": self._section.detail}
-            parts.insert(0, {"type": "image_url", "image_url": shown})
-        return {"role": "user", "content": parts}
+            source = {"url": image_url(image), "detail": self._section.detail}
+            content.insert(0, {"type": "image_url", "image_url": source})
+        return {"role": "user", "content": content}
 
-    def _one(self, ask: VQAAsk) -> VQAReply | ServerFailed:
+    def _request(self, ask: VQAAsk) -> VQAReply | ServerFailed:
         try:
             return _read(self._client.complete(self.messages(ask)))
         except DataError as error:
@@ -83,8 +83,8 @@ def _failed(error: ServerFailed) -> VQAReply:
 
 
 def _read(reply: Reply) -> VQAReply:
-    """The first line that says something, without the full stop of a sentence."""
-    said = next((line.strip() for line in reply.text.splitlines() if line.strip()), "")
+    """The reply's first non-empty line, without a final full stop."""
+    answer = next((line.strip() for line in reply.text.splitlines() if line.strip()), "")
     problem = None
     if reply.refusal:
         problem = f"the model refused: {reply.refusal[:200]}"
@@ -92,6 +92,6 @@ def _read(reply: Reply) -> VQAReply:
         problem = "the answer was cut off at the token limit"
     elif reply.finish_reason == "content_filter":
         problem = "the answer was held back by the server's content filter"
-    elif not said:
+    elif not answer:
         problem = "the answer is empty"
-    return VQAReply(None if problem else said.rstrip("."), problem, reply.spent)
+    return VQAReply(None if problem else answer.rstrip("."), problem, reply.spent)

@@ -1,4 +1,4 @@
-"""Asking a vision model with two demonstrations, and how right its answer is."""
+"""The protocol of vision models, which answer after two demonstrations, and the accuracy of an answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.servers.spent import Spent
 
 @dataclass(frozen=True)
 class VQAAsk:
-    """A query to be answered after two demonstrations: rows of the embedding table, in the prompt's order."""
+    """A query and two demonstrations (rows of the embedding table), in the prompt's order."""
 
     query_id: str
     demonstrations: tuple[int, int]
@@ -21,7 +21,7 @@ class VQAAsk:
 
 @dataclass(frozen=True)
 class VQAReply:
-    """`answer`, or None and the `error`; what it cost."""
+    """A model's answer, or None and the `error`."""
 
     answer: str | None
     error: str | None = None
@@ -29,30 +29,30 @@ class VQAReply:
 
 
 class VQAModel(Protocol):
-    """A model that answers questions about images; `name` says which, and stands in caches and reports."""
+    """A model that answers questions about images; caches and reports hold its `name`."""
 
     @property
     def name(self) -> str: ...
 
     def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> Iterable[VQAReply]:
-        """A reply to each, in order, as soon as it is there. The same ask has the same reply whatever else is asked.
+        """A reply to each ask, in order, as they arrive. A reply does not depend on the other asks.
 
-        `checkpoint` may block or raise while replies are waited for. What fails for one ask is that ask's `error`;
-        raises SteerError where nothing can be asked at all.
+        `checkpoint` may block or raise meanwhile. A single failure is the `error` of its reply; raises SteerError if
+        nothing can be asked.
         """
         ...
 
 
 def official_vqa_accuracy(answer: str, annotations: Sequence[str]) -> float:
-    """Share in [0, 1] to which people agree with `answer` (Antol et al. 2015; DESIGN 7).
+    """VQA accuracy of `answer` in [0, 1] (Antol et al. 2015; DESIGN 7).
 
-    For each annotator in turn, min(k/3, 1) with k the others who gave this answer; the mean of that over annotators.
-    Both sides are normalised alike. With fewer than four annotators 1 cannot be reached.
+    The mean over annotators of min(k/3, 1), with k the other annotators who gave this answer, after normalisation. It
+    cannot reach 1 with fewer than four annotators.
     """
     if not annotations:
         raise ValueError("no annotations")
     given = normalise_answer(answer)
-    n, k = len(annotations), sum(normalise_answer(one) == given for one in annotations)
-    without_one_of_them = max(0, min(k - 1, 3))
-    total = Fraction(k * without_one_of_them + (n - k) * min(k, 3), 3)
+    n, k = len(annotations), sum(normalise_answer(annotation) == given for annotation in annotations)
+    agreeing_others = max(0, min(k - 1, 3))
+    total = Fraction(k * agreeing_others + (n - k) * min(k, 3), 3)
     return float(total / n)

@@ -1,1 +1,1 @@
-"""Instructions that a program can check."""
+"""Checks of instructions by program."""

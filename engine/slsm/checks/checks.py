@@ -1,4 +1,4 @@
-"""Instructions that can be checked exactly: what they want of every answer, and what is read out of their English."""
+"""Reads exact checks of answers from instructions in English."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from engine.slsm.checks.measures import size_of
 
 @dataclass(frozen=True)
 class Check:
-    """`family`: what two of the same cannot both be (end, case, language, ...); `holds`: whether an answer keeps it;
-    `fault`: what one does that does not; `opposite`: what one does that does."""
+    """A check of an answer. `family` (end, case, language, ...): two checks of one family exclude each other; `holds`:
+    whether an answer keeps it; `fault`, `opposite`: what an answer does that breaks it, or keeps it."""
 
     family: str
     value: str
@@ -25,45 +25,45 @@ class Check:
 
 @lru_cache(maxsize=4096)
 def parse_check(text: str) -> Check | None:
-    """What `text`, an instruction in English, wants of every answer; None if that cannot be checked exactly, or if it
-    is no instruction: a question, something that is told, a long text."""
+    """The check of an instruction in English; None if it has no exact check, or is a question, a statement or too
+    long."""
     if len(text) > _LONGEST:
         return None
-    told = _OPENING.sub("", " ".join(text.strip().rstrip(".!").replace("’", "'").split()))
-    if told.endswith("?") or _RELEASES.search(told) or (_TELLS.match(told) and not _WISHES.match(told)):
+    body = _OPENING.sub("", " ".join(text.strip().rstrip(".!").replace("’", "'").split()))
+    if body.endswith("?") or _RELEASES.search(body) or (_TELLS.match(body) and not _WISHES.match(body)):
         return None
-    told = _FORGET.sub("", told)
+    body = _FORGET.sub("", body)
     for pattern, make in _PATTERNS:
-        found = pattern.search(told)
-        if found is None or (check := make(found)) is None:
+        match = pattern.search(body)
+        if match is None or (check := make(match)) is None:
             continue
-        before = re.split(r"[,;:]|\bbut\b", told[: found.start("what")])[-1]
+        before = re.split(r"[,;:]|\bbut\b", body[: match.start("what")])[-1]
         return _opposite(check) if _NEGATION.search(before) else check
     return None
 
 
 def _opposite(check: Check) -> Check:
-    """The same, forbidden. Any number of things can be forbidden at once, so each is a family of its own; a word is
-    used or avoided."""
+    """The check that forbids what `check` demands. Each is a family of its own, as any number of things can be
+    forbidden at once; a word is used or avoided."""
     holds = check.holds
     family = check.family if check.value == "use" else _forbidding(check)
     value = "avoid" if check.value == "use" else f"not {check.value}"
     return Check(family, value, lambda answer: not holds(answer), check.opposite, check.fault)
 
 
-def exclude(one: Check, other: Check) -> bool:
-    """Whether no answer can be meant to keep both: they are of one family, or one forbids the other."""
-    return one.family in (other.family, _forbidding(other)) or other.family == _forbidding(one)
+def exclude(first: Check, second: Check) -> bool:
+    """Whether two checks exclude each other: they are of one family, or one forbids what the other demands."""
+    return first.family in (second.family, _forbidding(second)) or second.family == _forbidding(first)
 
 
 def _forbidding(check: Check) -> str:
     return f"not {check.family} {check.value}"
 
 
-# ---------------------------------------------------------------- what is no instruction
+# ---------------------------------------------------------------- texts that are no instruction
 
 _LONGEST = 300
-"""Letters of an instruction."""
+"""Characters of the longest instruction."""
 _OPENING = re.compile(r"^(?:(?:(?:and|also|but|so|oh|ok|okay|well|by the way),?|yes,|no,) )+", re.I)
 _TELLS = re.compile(
     r"(?:I|I'm|I've|I'll|I'd|we|we're|he|she|they|it|it's|my|our|his|her|their|there|someone|somebody)\b",
@@ -98,30 +98,30 @@ _UNQUOTED_KIND = re.compile(r"(?:an?|the|your|my|our|some|any|no|this|that|what|
 
 
 def _words_in(rest: str) -> list[str]:
-    """The words or phrases an instruction names, quoted or not; none if it names none."""
+    """The words or phrases that an instruction names, quoted or not."""
     named = _NAMED.match(rest)
     rest = rest[named.end() :] if named else rest
     if quoted := re.match(rf"{_QUOTED}(?:(?:,| and| or|, and|, or) {_QUOTED})*", rest):
-        return [part.strip("\"“”‘’'* ") for part in re.findall(_QUOTED, quoted[0])]
+        return [word.strip("\"“”‘’'* ") for word in re.findall(_QUOTED, quoted[0])]
     if named and named["kind"].casefold() in ("word", "term"):
         listed = re.match(r"[\w'-]+(?:(?:, (?:and |or )?| and | or )[\w'-]+)*", rest)
         single = re.match(r"[\w'-]+|\S+", rest)
         plural = named[0].rstrip(": ").endswith("s")
-        found = listed if plural else single
-        return re.split(r", (?:and |or )?| and | or ", found[0]) if found else []
+        match = listed if plural else single
+        return re.split(r", (?:and |or )?| and | or ", match[0]) if match else []
     bare = re.match(rf"(.+?){_STOPS}", rest)
     return [bare[1]] if bare and (named or not _UNQUOTED_KIND.match(rest)) else []
 
 
 def _edge(family: str, verb: str) -> Callable[[re.Match[str]], Check | None]:
-    """`family`: end or begin."""
+    """Makes checks of an answer's edge. `family`: end or begin."""
 
-    def make(found: re.Match[str]) -> Check | None:
-        mark = re.match(rf"an? ([a-z ]+?){_STOPS}", found["rest"], re.I)
-        words = _words_in(found["rest"])
+    def make(match: re.Match[str]) -> Check | None:
+        mark = re.match(rf"an? ([a-z ]+?){_STOPS}", match["rest"], re.I)
+        words = _words_in(match["rest"])
         if mark and family == "end" and mark[1].casefold() in _MARKS:
             words = [_MARKS[mark[1].casefold()]]
-        if len(words) != 1 or re.search(r"^\S* or\b", found["rest"].removeprefix(words[0])):
+        if len(words) != 1 or re.search(r"^\S* or\b", match["rest"].removeprefix(words[0])):
             return None
         word = words[0]
         at = measures.ends_with if family == "end" else measures.begins_with
@@ -133,21 +133,21 @@ def _edge(family: str, verb: str) -> Callable[[re.Match[str]], Check | None]:
     return make
 
 
-def _mention(found: re.Match[str]) -> Check | None:
-    """Said: all of them; forbidden: any of them."""
-    words = _words_in(found["rest"])
+def _mention(match: re.Match[str]) -> Check | None:
+    """The check that an answer has any of the named words (forbidden: none of them)."""
+    words = _words_in(match["rest"])
     if not words:
         return None
-    told = " or ".join(f"“{word}”" for word in words)
+    quoted = " or ".join(f"“{word}”" for word in words)
     family = f"word {words[0].casefold()}" if len(words) == 1 else f"words {', '.join(words).casefold()}"
     return Check(
         family, "use", lambda answer: any(measures.contains(answer, word) for word in words),
-        f"does not say {told}", f"says {told}",
+        f"does not say {quoted}", f"says {quoted}",
     )  # fmt: skip
 
 
-def _taboo(found: re.Match[str]) -> Check | None:
-    check = _mention(found)
+def _taboo(match: re.Match[str]) -> Check | None:
+    check = _mention(match)
     return None if check is None else _opposite(check)
 
 
@@ -157,7 +157,7 @@ def _taboo(found: re.Match[str]) -> Check | None:
 def _form(
     family: str, value: str, holds: Callable[[str], bool], fault: str, opposite: str
 ) -> Callable[..., Check]:
-    return lambda found: Check(family, value, holds, fault, opposite)
+    return lambda match: Check(family, value, holds, fault, opposite)
 
 
 _UPPER = _form(
@@ -175,8 +175,8 @@ _SIGNS = {
 }  # fmt: skip
 
 
-def _sign(found: re.Match[str]) -> Check:
-    name = found["what"].casefold()
+def _sign(match: re.Match[str]) -> Check:
+    name = match["what"].casefold()
     signs = next(signs for sign, signs in _SIGNS.items() if name.startswith(sign))
     return Check(
         f"sign {name}",
@@ -187,8 +187,8 @@ def _sign(found: re.Match[str]) -> Check:
     )
 
 
-def _language(found: re.Match[str]) -> Check:
-    name = found["language"].title()
+def _language(match: re.Match[str]) -> Check:
+    name = match["language"].title()
     code = measures.LANGUAGES[name.casefold()]
     return Check(
         "language",
@@ -222,18 +222,18 @@ _BOUND = "|".join((
 ))  # fmt: skip
 
 
-def _length(found: re.Match[str]) -> Check:
-    bound, after = found["bound"].casefold(), (found["after"] or "").casefold()
-    number = _count(found["number"])
+def _length(match: re.Match[str]) -> Check:
+    bound, after = match["bound"].casefold(), (match["after"] or "").casefold()
+    number = _count(match["number"])
     low = high = number + _STRICT.get(bound, 0)
-    if found["top"]:
-        high = _count(found["top"])
+    if match["top"]:
+        high = _count(match["top"])
     elif bound in _AT_LEAST or after in ("or more", "minimum"):
-        return _range(found["unit"], None, low - 1) if found["not"] else _range(found["unit"], low, None)
+        return _range(match["unit"], None, low - 1) if match["not"] else _range(match["unit"], low, None)
     elif bound not in _EXACTLY or after:
-        return _range(found["unit"], high + 1, None) if found["not"] else _range(found["unit"], None, high)
-    exact = _range(found["unit"], low, high)
-    return _opposite(exact) if found["not"] else exact
+        return _range(match["unit"], high + 1, None) if match["not"] else _range(match["unit"], None, high)
+    exact = _range(match["unit"], low, high)
+    return _opposite(exact) if match["not"] else exact
 
 
 def _range(unit: str, low: int | None, high: int | None) -> Check:
@@ -245,10 +245,10 @@ def _range(unit: str, low: int | None, high: int | None) -> Check:
     else:
         wanted = f"at most {high}" if low is None else f"at least {low}"
     top = float("inf") if high is None else high
-    told = f"{wanted} {unit}" if wanted.endswith(" 1") else f"{wanted} {unit}s"
+    length = f"{wanted} {unit}" if wanted.endswith(" 1") else f"{wanted} {unit}s"
     return Check(
         f"{unit}s", wanted, lambda answer: (low or 0) <= size_of(answer, unit) <= top,
-        f"has not {told}", f"has {told}",
+        f"has not {length}", f"has {length}",
     )  # fmt: skip
 
 
@@ -256,7 +256,7 @@ def _count(text: str) -> int:
     return int(text) if text.isdigit() else _NUMBERS[text.casefold()]
 
 
-# ---------------------------------------------------------------- what they look like
+# ---------------------------------------------------------------- patterns
 
 _ANSWER = r"(?:answers?|repl(?:y|ies)|responses?|messages?|outputs?|posts?)"
 _SAYS = rf"(?:{_ANSWER}|respond|writ(?:e|ing)|type|speak|talk|text|everything|it)"

@@ -1,4 +1,4 @@
-"""What can be measured of an answer: its words, sentences, items, case, language and form."""
+"""Measures of an answer: its words, sentences, items, case, language and form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LANGUAGES = {
     "dutch": "nl", "polish": "pl", "russian": "ru", "chinese": "zh", "japanese": "ja", "korean": "ko",
     "arabic": "ar", "turkish": "tr", "swedish": "sv", "greek": "el", "czech": "cs", "hindi": "hi",
 }  # fmt: skip
-"""Languages that are told apart, with their two-letter codes."""
+"""Languages that checks distinguish, with their two-letter codes."""
 _FEWEST = 4
 """Words below which a text's language is a guess."""
 _EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf\U0001f1e6-\U0001f1ff]")
@@ -21,29 +21,30 @@ _BULLET, _ORDINAL = r"^\s*[-*•]\s+(\S.*)$", r"^\s*\d+[.)]\s+(\S.*)$"
 
 
 def words_of(text: str) -> list[str]:
-    """Its words, in one case; hyphens and apostrophes stay inside."""
+    """Words of a text, case-folded; hyphens and apostrophes inside a word stay."""
     return re.findall(r"\w+(?:[-'’]\w+)*", text.casefold())
 
 
 def sentences_of(text: str) -> list[str]:
-    """Its sentences, roughly: what ends in a full stop, a question or an exclamation mark."""
-    return [part for part in re.split(r"(?<=[.!?。！？])\s+|\n+", text.strip()) if re.search(r"\w", part)]
+    """Sentences of a text, split after a full stop, a question or an exclamation mark."""
+    sentences = re.split(r"(?<=[.!?。！？])\s+|\n+", text.strip())
+    return [sentence for sentence in sentences if re.search(r"\w", sentence)]
 
 
 def items_of(text: str) -> list[str]:
-    """Lines that begin with a bullet or a number."""
+    """Lines of a text that begin with a bullet or a number."""
     return re.findall(_BULLET, text, re.M) + re.findall(_ORDINAL, text, re.M)
 
 
 def size_of(text: str, unit: str) -> int:
-    """How many of `unit` (word, sentence, paragraph, line, character, item, bullet) it has."""
+    """The length of a text in `unit`: word, sentence, paragraph, line, character, item or bullet."""
     match unit:
         case "word":
             return len(words_of(text))
         case "sentence":
             return len(sentences_of(text))
         case "paragraph":
-            return len([part for part in re.split(r"\n\s*\n", text) if part.strip()])
+            return len([block for block in re.split(r"\n\s*\n", text) if block.strip()])
         case "line":
             return len([line for line in text.splitlines() if line.strip()])
         case "character":
@@ -52,34 +53,38 @@ def size_of(text: str, unit: str) -> int:
 
 
 def begins_with(text: str, word: str) -> bool:
-    """Whether its first words are those of `word`."""
+    """Whether the text begins with the words of `word`."""
     wanted = _units(word, word)
     return bool(wanted) and _units(text, word)[: len(wanted)] == wanted
 
 
 def ends_with(text: str, word: str) -> bool:
-    """Whether its last words are those of `word`."""
+    """Whether the text ends with the words of `word`."""
     wanted = _units(word, word)
     return bool(wanted) and _units(text, word)[-len(wanted) :] == wanted
 
 
 def contains(text: str, word: str) -> bool:
-    """Whether the words of `word` stand in it, one after the other."""
-    said, wanted = _units(text, word), _units(word, word)
+    """Whether the words of `word` occur in the text, one after the other."""
+    units, wanted = _units(text, word), _units(word, word)
     width = len(wanted)
-    return width > 0 and any(said[at : at + width] == wanted for at in range(len(said) - width + 1))
+    return width > 0 and any(units[at : at + width] == wanted for at in range(len(units) - width + 1))
+
+
+def gives_list(text: str, items: str) -> bool:
+    """Whether the text gives exactly the list `items` (`a, b, c`), with no further item before or behind it."""
+    return bool(re.search(rf"(?<!, )\b{re.escape(items)}\b(?!,| and )", text, re.I))
 
 
 def _units(text: str, word: str) -> list[str]:
-    """What `text` is compared in with `word`: words; letters, in a script without spaces; characters, if `word` is
-    nothing but signs."""
+    """`text` in the units that suit `word`: words; letters, for a script without spaces; characters, for signs."""
     if _UNSPACED.search(word):
         return re.findall(r"\w", text.casefold())
     return words_of(text) if words_of(word) else list(text.strip())
 
 
 def has_emoji(text: str) -> bool:
-    """Whether there is a picture in it."""
+    """Whether the text has an emoji."""
     return _EMOJI.search(text) is not None
 
 
@@ -89,12 +94,12 @@ def has_bullets(text: str) -> bool:
 
 
 def has_numbers(text: str) -> bool:
-    """Whether a line begins with its number."""
+    """Whether a line begins with a number."""
     return re.search(_ORDINAL, text, re.M) is not None
 
 
 def is_json(text: str) -> bool:
-    """Whether it is JSON and nothing else."""
+    """Whether the text is JSON and nothing else."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):
@@ -103,21 +108,21 @@ def is_json(text: str) -> bool:
 
 
 def may_be_in(text: str, code: str) -> bool:
-    """Whether it is in this language, or too short to tell."""
+    """Whether the text is in the language `code`, or too short to decide."""
     few = len(words_of(text)) < _FEWEST and not _UNSPACED.search(text)
     return few or language_of(text) == code
 
 
 @lru_cache(maxsize=1024)
 def language_of(text: str) -> str:
-    """Its likeliest language among LANGUAGES, as a two-letter code."""
+    """The likeliest language of a text among LANGUAGES, as a two-letter code."""
     return str(_identifier().classify(text)[0])
 
 
 @cache
 def _identifier() -> Any:
-    from py3langid import langid  # loads a model: only who checks languages waits for it
+    from py3langid import langid  # slow: it loads a model
 
-    found = langid.LanguageIdentifier.from_pickled_model(langid.MODEL_FILE)
-    found.set_languages(sorted(LANGUAGES.values()))
-    return found
+    identifier = langid.LanguageIdentifier.from_pickled_model(langid.MODEL_FILE)
+    identifier.set_languages(sorted(LANGUAGES.values()))
+    return identifier

@@ -1,1 +1,1 @@
-"""Who keeps the state of a conversation."""
+"""Controllers: they keep the state of a conversation and detect conflicts."""

@@ -1,4 +1,4 @@
-"""What keeps the state of a conversation and looks for conflicts: the protocol (spec SLSM)."""
+"""The protocol of controllers: they keep a conversation's state and look for conflicts (spec SLSM)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from engine.slsm.turns import Turn
 
 @dataclass(frozen=True)
 class Update:
-    """The state after a turn. `diff`: what changed, in the structured mode. `failure`: why the state before it still
-    stands, if it does. `calls` counts the turn once, however often a server was asked; `spent` is everything."""
+    """The state after a turn. `diff`: its changes, in the structured mode; `failure`: why the update was lost and the
+    earlier state stays, else ""; `spent`: of all requests."""
 
     state: State
     diff: StateDiff | None = None
@@ -25,7 +25,7 @@ class Update:
 
 @dataclass(frozen=True)
 class Conflict:
-    """`item`: id or words of what the answer goes against; `why`: how. `exact`: found by a check, not by judgement."""
+    """A contradiction. `item`: id or words of the contradicted item; `exact`: proved by a check, not judged."""
 
     item: str
     why: str
@@ -34,22 +34,22 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Detection:
-    """What is wrong with an answer. `failure`: why nothing but the exact checks could be asked."""
+    """Conflicts of an answer. `failure`: why only the exact checks were made, else ""."""
 
     conflicts: tuple[Conflict, ...] = ()
     failure: str = ""
     spent: Spent = Spent(1)
 
 
-class Controller(Protocol):
-    """Follows one conversation at a time; keeps nothing between calls. May be used from several threads."""
+class MemoryController(Protocol):
+    """Keeps no state of its own between calls; several threads may call it."""
 
     name: str
 
     def update(self, state: State, turns: Sequence[Turn]) -> Update:
-        """The state after the last of `turns`, from `state` after those before. Never raises for what a model said."""
+        """The state after the last of `turns`, from the `state` before it. A bad reply of a model never raises."""
         ...
 
     def detect(self, state: State, turns: Sequence[Turn], answer: str) -> Detection:
-        """Whether `answer` to the last of `turns` goes against `state`. Never raises for what a model said."""
+        """Conflicts of `answer`, to the last of `turns`, with `state`. A bad reply of a model never raises."""
         ...

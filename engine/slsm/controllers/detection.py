@@ -1,4 +1,4 @@
-"""Conflicts of an answer with a state that can be found exactly."""
+"""Conflicts of an answer with checkable constraints."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from engine.slsm.state import Constraint
 
 
 def exact_conflicts(constraints: Iterable[Constraint], answer: str) -> list[Conflict]:
-    """Checkable constraints that `answer` does not keep."""
-    found: list[Conflict] = []
-    for constraint in constraints:
-        check = parse_check(constraint.text)
-        if check is not None and not check.holds(answer):
-            found.append(Conflict(constraint.id, f"{check.fault}: {constraint.text}", exact=True))
-    return found
+    """A conflict for each checkable constraint that `answer` breaks."""
+    return [
+        Conflict(constraint.id, f"{check.fault}: {constraint.text}", exact=True)
+        for constraint in constraints
+        if (check := parse_check(constraint.text)) is not None and not check.holds(answer)
+    ]
 
 
 def flat_constraints(memory_text: str) -> list[Constraint]:
-    """The sentences of a flat memory, as constraints: those that are none check nothing."""
+    """The checkable sentences of a flat memory, as constraints."""
     return [Constraint(id=text, text=text) for text in flat_statements(memory_text) if parse_check(text)]

@@ -1,4 +1,4 @@
-"""What a turn changes in a state: added, changed, resolved. A state only ever moves by one of these."""
+"""Changes of a state by a turn: items added, changed or resolved. Every change of a state is a diff."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class DiffRefused(ValueError):
 
 @dataclass(frozen=True)
 class Change:
-    """One item. `kind`: the list it is in; `item`: as it is now (resolved: as it was); `why`: of a resolution."""
+    """A change of an item. `kind`: its list; `item`: the new item (resolved: the old one); `why`: of a resolution."""
 
     operation: Operation
     kind: str
@@ -29,7 +29,7 @@ class Change:
 
 @dataclass(frozen=True)
 class StateDiff:
-    """Changes in order, the plan after them, and what was left out because its quote does not occur."""
+    """Changes in order, and the plan after them. `gated`: items left out because the turn does not hold their quote."""
 
     changes: tuple[Change, ...] = ()
     plan: Plan = field(default_factory=Plan)
@@ -37,8 +37,8 @@ class StateDiff:
 
 
 def apply_diff(state: SemanticState, diff: StateDiff) -> SemanticState:
-    """The state after `diff`. Raises DiffRefused: an added id that is taken, one changed or resolved that is not
-    there, or an id named twice."""
+    """The state after `diff`. Raises DiffRefused if it adds an id that exists, changes or resolves an id that does not,
+    or names an id twice."""
     lists: dict[str, list[Item]] = {kind: list(state.items(kind)) for kind in KINDS}
     touched: set[str] = set()
     for change in diff.changes:
@@ -62,7 +62,7 @@ def apply_diff(state: SemanticState, diff: StateDiff) -> SemanticState:
 
 
 def diff_between(old: SemanticState, new: SemanticState) -> StateDiff:
-    """The diff that leads from `old` to `new`, as long as items that stay keep their order."""
+    """The diff from `old` to `new`; items of both must have the same order."""
     changes: list[Change] = []
     for kind in KINDS:
         before = {item.id: item for item in old.items(kind)}
@@ -77,15 +77,14 @@ def diff_between(old: SemanticState, new: SemanticState) -> StateDiff:
 
 
 def flat_changes(old: FlatState, new: FlatState) -> tuple[list[str], list[str]]:
-    """Sentences of the memory that are new, and those that are gone."""
+    """The memory's new sentences, and its removed ones."""
     before, after = flat_statements(old.memory_text), flat_statements(new.memory_text)
     return [line for line in after if line not in before], [line for line in before if line not in after]
 
 
 def gate_facts_by_evidence(diff: StateDiff, turn: str) -> StateDiff:
-    """`diff` without what it adds or changes on the strength of a quote that does not occur in `turn` (spec SLSM,
-    configuration). Case and white space do not count. A change of status alone needs no quote: without one, that of
-    the item stays."""
+    """`diff` without items whose quote does not occur in `turn` (spec SLSM, configuration), whatever its case and white
+    space. A mere change of status needs no quote: the item keeps its old one."""
     said = normalized(turn)
     kept: list[Change] = []
     gated: list[Item] = []
@@ -107,15 +106,15 @@ def _occurs(quote: str, said: str) -> bool:
 
 
 def normalized(text: str) -> str:
-    """In one case, with single spaces and plain quotation marks."""
-    return " ".join(text.translate(_PLAIN).casefold().split())
+    """A text in one case, with single spaces and straight quotation marks."""
+    return " ".join(text.translate(_STRAIGHT_QUOTES).casefold().split())
 
 
-_PLAIN = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'"})
+_STRAIGHT_QUOTES = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'"})
 
 
 def next_id(kind: str, taken: Iterable[str]) -> str:
-    """The first free id of a list: F1, F2, ..."""
+    """The first free id of the list `kind`: F1, F2, ..."""
     letter, used = LETTERS[kind], set(taken)
     number = 1
     while f"{letter}{number}" in used:

@@ -1,6 +1,6 @@
-"""A language model as controller: it proposes changes, and this side checks them (spec SLSM).
+"""A language model as controller: it proposes changes, and this module checks them (spec SLSM).
 
-A reply is tried twice: the second time with what was wrong with the first. After that the state before stands.
+After an unusable reply it is asked once more, with the error; after two such replies the earlier state stays.
 """
 
 from __future__ import annotations
@@ -90,16 +90,16 @@ CONFLICTS_SCHEMA = _object(
 )
 
 
-class _Reply(BaseModel):
+class _StrictReply(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class _PlanReply(_Reply):
+class _PlanReply(_StrictReply):
     mode: PlanMode
     reasons: list[Annotated[str, Field(max_length=1000)]] = Field(max_length=20)
 
 
-class _ChangeReply(_Reply):
+class _ChangeReply(_StrictReply):
     operation: Literal["add", "change", "resolve"]
     list: Literal["facts", "constraints", "assumptions", "unknowns", "edits"]
     id: str
@@ -108,31 +108,31 @@ class _ChangeReply(_Reply):
     evidence: str
 
 
-class _DiffReply(_Reply):
+class _DiffReply(_StrictReply):
     changes: list[_ChangeReply] = Field(max_length=100)
     plan: _PlanReply
 
 
-class _FlatReply(_Reply):
+class _FlatReply(_StrictReply):
     memory_text: Annotated[str, Field(max_length=20_000)]
     mismatch: bool
     plan: _PlanReply
 
 
-class _ConflictReply(_Reply):
+class _ConflictReply(_StrictReply):
     item: str
     why: str
 
 
-class _ConflictsReply(_Reply):
+class _ConflictsReply(_StrictReply):
     conflicts: list[_ConflictReply] = Field(max_length=50)
 
 
-Found = TypeVar("Found")
+Parsed = TypeVar("Parsed")
 
 
 class OpenAIController:
-    """Any OpenAI-compatible server."""
+    """A controller behind an OpenAI-compatible server."""
 
     def __init__(self, client: OpenAIClient, model: str) -> None:
         self.name = model
@@ -148,8 +148,8 @@ class OpenAIController:
                 apply_diff(structured, diff)
                 return diff
 
-            asked = _messages(f"{_KEEPS}\n\n{_STRUCTURED}", state, turn)
-            diff, failure, spent = self._twice(asked, DIFF_SCHEMA, read_diff)
+            messages = _messages(f"{_KEEPS}\n\n{_STRUCTURED}", state, turn)
+            diff, failure, spent = self._request(messages, DIFF_SCHEMA, read_diff)
             if diff is None:
                 return Update(state, None, failure, spent)
             return Update(apply_diff(state, diff), diff, "", spent)
@@ -158,12 +158,12 @@ class OpenAIController:
             reply = _FlatReply.model_validate_json(text)
             return FlatState(memory_text=reply.memory_text, mismatch=reply.mismatch, plan=_plan(reply.plan))
 
-        asked = _messages(f"{_KEEPS}\n\n{_FLAT}", state, turn)
-        found, failure, spent = self._twice(asked, FLAT_SCHEMA, read_flat)
-        return Update(state if found is None else found, None, failure, spent)
+        messages = _messages(f"{_KEEPS}\n\n{_FLAT}", state, turn)
+        memory, failure, spent = self._request(messages, FLAT_SCHEMA, read_flat)
+        return Update(state if memory is None else memory, None, failure, spent)
 
     def detect(self, state: State, turns: Sequence[Turn], answer: str) -> Detection:
-        """What can be checked is; the server is asked about the rest, once."""
+        """Conflicts by exact checks, and the server's for everything that cannot be checked."""
         structured = isinstance(state, SemanticState)
         constraints = state.constraints if structured else flat_constraints(state.memory_text)
         exact = exact_conflicts(constraints, answer)
@@ -171,40 +171,41 @@ class OpenAIController:
         user = (
             f"Known:\n{_json(state)}\n\nThe user's last message:\n{turns[-1].user}\n\nThe answer:\n{answer}"
         )
-        asked = [{"role": "system", "content": _DETECTS}, {"role": "user", "content": user}]
-        found, failure, spent = self._twice(asked, CONFLICTS_SCHEMA, _ConflictsReply.model_validate_json)
-        judged = found.conflicts if found is not None else []
-        # What was checked exactly is not for judgement.
-        more = [Conflict(one.item, one.why, exact=False) for one in judged if one.item not in checked]
-        return Detection((*exact, *more), failure, spent)
+        messages = [{"role": "system", "content": _DETECTS}, {"role": "user", "content": user}]
+        reply, failure, spent = self._request(messages, CONFLICTS_SCHEMA, _ConflictsReply.model_validate_json)
+        claims = reply.conflicts if reply is not None else []
+        judged = [
+            Conflict(claim.item, claim.why, exact=False) for claim in claims if claim.item not in checked
+        ]
+        return Detection((*exact, *judged), failure, spent)
 
-    def _twice(
-        self, messages: list[Message], schema: Schema, read: Callable[[str], Found]
-    ) -> tuple[Found | None, str, Spent]:
-        """What `read` makes of the reply, or why there is none; and everything spent."""
+    def _request(
+        self, messages: list[Message], schema: Schema, read: Callable[[str], Parsed]
+    ) -> tuple[Parsed | None, str, Spent]:
+        """(the parsed reply or None, the failure or "", the cost of both attempts)."""
         spent, problem = Spent(), ""
         for _ in range(2):
-            asked = messages if not problem else _again(messages, problem)
+            attempt = messages if not problem else _with_problem(messages, problem)
             try:
-                reply = self._client.complete(asked, schema)
+                reply = self._client.complete(attempt, schema)
             except ServerFailed as error:
                 return None, error.what, spent + error.spent
             spent += reply.spent
             try:
                 return read(usable_json(reply)), "", spent
             except (ValidationError, DiffRefused, Unusable) as error:
-                problem = _told(error)
+                problem = _problem(error)
         return None, problem, spent
 
 
-def _again(messages: list[Message], problem: str) -> list[Message]:
-    """The same, with what was wrong; in one message, as some models' templates want roles to take turns."""
+def _with_problem(messages: list[Message], problem: str) -> list[Message]:
+    """The messages, with the problem in the last one: some chat templates require alternating roles."""
     *before, last = messages
-    told = f"Your last reply could not be used: {problem}\nReply again, with the JSON object alone."
-    return [*before, {**last, "content": f"{last['content']}\n\n{told}"}]
+    problem_text = f"Your last reply could not be used: {problem}\nReply again, with the JSON object alone."
+    return [*before, {**last, "content": f"{last['content']}\n\n{problem_text}"}]
 
 
-def _told(error: Exception) -> str:
+def _problem(error: Exception) -> str:
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors()[0]
@@ -213,29 +214,31 @@ def _told(error: Exception) -> str:
 
 
 def _diff(state: SemanticState, reply: _DiffReply) -> StateDiff:
-    """Raises DiffRefused for what does not fit the state, and ValidationError for a status of another list."""
+    """The reply as a diff. Raises DiffRefused for an unknown id, and ValidationError for a status of another list."""
     taken = {item.id for kind in KINDS for item in state.items(kind)}
     changes: list[Change] = []
-    for one in reply.changes:
-        if one.operation == "resolve":
-            old = state.find(one.id)
+    for proposed in reply.changes:
+        if proposed.operation == "resolve":
+            old = state.find(proposed.id)
             if old is None:
-                raise DiffRefused(f"{one.id!r} is resolved, but there is none such")
-            changes.append(Change("resolved", one.list, old, why=one.text))
+                raise DiffRefused(f"{proposed.id!r} is resolved, but there is none such")
+            changes.append(Change("resolved", proposed.list, old, why=proposed.text))
             continue
-        key, old = one.id, state.find(one.id)
-        if one.operation == "add":
-            key, old = next_id(one.list, taken), None
+        key, old = proposed.id, state.find(proposed.id)
+        if proposed.operation == "add":
+            key, old = next_id(proposed.list, taken), None
             taken.add(key)
-        # Where only something else is said of an item, what is left empty stays.
-        same = old.model_dump() if old is not None and old.text == one.text else {}
-        fields: dict[str, Any] = {**same, "id": key, "text": one.text}
-        if one.evidence or not same:
-            fields["evidence"] = one.evidence
-        if one.status and one.list in ("constraints", "assumptions"):
-            fields["status"] = one.status
-        item = KINDS[one.list].model_validate(fields)
-        changes.append(Change("added" if one.operation == "add" else "changed", one.list, item, old))
+        # Where the text stays, fields left empty keep their values.
+        unchanged = old.model_dump() if old is not None and old.text == proposed.text else {}
+        fields: dict[str, Any] = {**unchanged, "id": key, "text": proposed.text}
+        if proposed.evidence or not unchanged:
+            fields["evidence"] = proposed.evidence
+        if proposed.status and proposed.list in ("constraints", "assumptions"):
+            fields["status"] = proposed.status
+        item = KINDS[proposed.list].model_validate(fields)
+        changes.append(
+            Change("added" if proposed.operation == "add" else "changed", proposed.list, item, old)
+        )
     return StateDiff(tuple(changes), _plan(reply.plan))
 
 

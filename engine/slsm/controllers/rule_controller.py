@@ -1,4 +1,4 @@
-"""A controller of rules, offline: it quotes what it rests on, and knows only what its rules read (DESIGN 6)."""
+"""An offline controller: it reads conversations by rules and quotes its evidence (DESIGN 6)."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import re
 from collections.abc import Iterable, Sequence
 
 from engine.slsm.checks.checks import exclude, parse_check
-from engine.slsm.checks.measures import words_of
+from engine.slsm.checks.measures import gives_list, words_of
 from engine.slsm.controllers.controller import Conflict, Detection, Update
 from engine.slsm.controllers.detection import exact_conflicts, flat_constraints
 from engine.slsm.controllers.diff import StateDiff, apply_diff, diff_between, next_id
 from engine.slsm.controllers.rule_reading import (
     Reading,
-    asked_about,
-    asked_back,
     is_request,
     list_items,
     list_text,
+    mentioned_subjects,
     read_assistant,
     read_edit,
     read_revocation,
     read_user,
+    requested_subjects,
     sentences,
 )
 from engine.slsm.note import flat_statements, flat_text
@@ -34,15 +34,15 @@ from engine.slsm.state import (
     Fact,
     FlatState,
     Item,
+    MissingFact,
     Plan,
     SemanticState,
     State,
-    Unknown,
 )
 from engine.slsm.turns import Turn
 
 FAR = 2
-"""Turns after which a standing instruction is at risk of being forgotten."""
+"""Turns after which the answering model may have forgotten a standing instruction."""
 
 
 class RuleController:
@@ -51,11 +51,10 @@ class RuleController:
     name = "rules (offline)"
 
     def update(self, state: State, turns: Sequence[Turn]) -> Update:
-        """The state after the last turn."""
+        """The state after the last turn; a flat memory is the structured state of all turns, as one text."""
         if isinstance(state, SemanticState):
             diff = self._diff(state, turns)
             return Update(apply_diff(state, diff), diff)
-        # The flat memory is what the structured one says, in one text: both are read from the same turns.
         built = SemanticState()
         for count in range(1, len(turns) + 1):
             built = apply_diff(built, self._diff(built, turns[:count]))
@@ -66,7 +65,7 @@ class RuleController:
         return Update(FlatState(memory_text=memory, plan=built.plan, mismatch=mismatch))
 
     def detect(self, state: State, turns: Sequence[Turn], answer: str) -> Detection:
-        """Exact checks; and what was asked for and is known must be in the answer."""
+        """Broken constraints, and known values that the user asks for and the answer leaves out."""
         if isinstance(state, SemanticState):
             conflicts = exact_conflicts(state.constraints, answer)
             known = [(item.id, item.text) for kind in ("facts", "edits") for item in state.items(kind)]
@@ -77,21 +76,21 @@ class RuleController:
 
     def _diff(self, state: SemanticState, turns: Sequence[Turn]) -> StateDiff:
         turn = turns[-1]
-        new = _Draft(state)
+        draft = _Draft(state)
         for sentence in sentences(turn.user):
-            _read_sentence(new, sentence)
+            _read_sentence(draft, sentence)
         for sentence in sentences(turn.assistant or ""):
             for reading in read_assistant(sentence):
-                new.put(reading)
+                draft.put(reading)
         if turn.assistant is not None:
-            new.check(turn.assistant)
-        new.ask(turn)
-        found = diff_between(state, new.state())
-        return StateDiff(found.changes, _plan(new.state(), turns))
+            draft.check(turn.assistant)
+        draft.update_unknowns(turn)
+        new = draft.state()
+        return StateDiff(diff_between(state, new).changes, _plan(new, turns))
 
 
 class _Draft:
-    """The state as it becomes."""
+    """The state while a turn is read."""
 
     def __init__(self, state: SemanticState) -> None:
         self.lists: dict[str, list[Item]] = {kind: list(state.items(kind)) for kind in KINDS}
@@ -101,7 +100,7 @@ class _Draft:
         return SemanticState(**{kind: tuple(items) for kind, items in self.lists.items()})  # type: ignore[arg-type]
 
     def put(self, reading: Reading) -> None:
-        """Add it, or let it replace what was said of the same."""
+        """Add a reading; it replaces items about the same subject."""
         own = self.lists[reading.kind]
         same = [item for item in own if _replaces(reading, item)]
         if same:
@@ -115,44 +114,44 @@ class _Draft:
         own.append(KINDS[reading.kind](id=key, text=reading.text, evidence=reading.quote))
 
     def edit(self, sentence: str) -> bool:
-        """Whether the sentence edits the list there is."""
+        """Apply a sentence that edits the list; False if it does not."""
         for place, item in enumerate(self.lists["edits"]):
-            found = read_edit(sentence, list_items(item.text))
-            if found is not None:
-                if len(text := list_text(found[0])) <= LONGEST_TEXT:
+            edited = read_edit(sentence, list_items(item.text))
+            if edited is not None:
+                if len(text := list_text(edited[0])) <= LONGEST_TEXT:
                     self.lists["edits"][place] = Edit(id=item.id, text=text, evidence=sentence)
                 return True
         return False
 
     def revoke(self, what: str) -> None:
-        """Resolve constraints that share words with what is revoked, or that forbid what is allowed again."""
-        said, allowed = set(words_of(what)) - _COMMON, parse_check(what)
+        """Resolve constraints that share words with the revoked instruction, or forbid what it allows again."""
+        revoked, allowed = set(words_of(what)) - _COMMON, parse_check(what)
 
         def stays(item: Item) -> bool:
             check = parse_check(item.text)
             if check is not None and allowed is not None and exclude(check, allowed):
                 return False
             named = _CALLED.get(check.family, frozenset()) if check is not None else frozenset()
-            return not said & (set(words_of(item.text)) - _COMMON | named)
+            return not revoked & (set(words_of(item.text)) - _COMMON | named)
 
         self.lists["constraints"] = [item for item in self.lists["constraints"] if stays(item)]
 
     def check(self, answer: str) -> None:
-        """Set the constraints' status by what the assistant did."""
+        """Set each checkable constraint's status by the assistant's answer."""
         for place, item in enumerate(self.lists["constraints"]):
             check = parse_check(item.text)
             if isinstance(item, Constraint) and check is not None:
                 status = "satisfied" if check.holds(answer) else "violated"
                 self.lists["constraints"][place] = item.model_copy(update={"status": status})
 
-    def ask(self, turn: Turn) -> None:
-        """What is asked for and not known is unknown; what has been said since is not any more."""
+    def update_unknowns(self, turn: Turn) -> None:
+        """Add requested subjects that are not known; remove unknowns that have become known."""
         known = {subject_of(item) for kind in ("facts", "edits") for item in self.lists[kind]}
         self.lists["unknowns"] = [item for item in self.lists["unknowns"] if subject_of(item) not in known]
         if turn.assistant is None and is_request(turn.user):
-            have = known | {subject_of(item) for item in self.lists["unknowns"]}
-            for subject in asked_back(turn.user):
-                if subject not in have:
+            listed = known | {subject_of(item) for item in self.lists["unknowns"]}
+            for subject in requested_subjects(turn.user):
+                if subject not in listed:
                     self.put(Reading("unknowns", f"What {_plain(subject)} is", turn.user, subject))
 
 
@@ -170,7 +169,7 @@ _CALLED = {
     "characters": _LIMITS,
     "case": frozenset(("capitals", "caps")),
 }
-"""What a user may call a constraint of this family."""
+"""Words by which a user may refer to a constraint of a family."""
 
 
 def _read_sentence(draft: _Draft, sentence: str) -> None:
@@ -191,7 +190,7 @@ def _replaces(reading: Reading, item: Item) -> bool:
 
 
 def subject_of(item: Item) -> str:
-    """What an item is about: two items of one subject replace each other."""
+    """The subject of an item: a new item replaces the old item of its subject."""
     match item:
         case Constraint():
             check = parse_check(item.text)
@@ -200,27 +199,23 @@ def subject_of(item: Item) -> str:
             return "list"
         case Assumption():
             return f"assumption {item.text.casefold()}"
-        case Unknown():
+        case MissingFact():
             return _subject(item.text.removeprefix("What ").removesuffix(" is"))
         case Fact():
-            return fact_subject(item.text)[0]
+            return subject_and_value(item.text)[0]
     raise AssertionError(item)
 
 
-def fact_subject(text: str) -> tuple[str, str]:
-    """(subject, value) of a fact's sentence; the whole sentence and "" where it has another form."""
-    found = re.match(r"(?:The (user's .+?)|(Our .+?)|(The [a-z]+)) is (?:called )?(.+)$", text)
-    if found is None:
+def subject_and_value(text: str) -> tuple[str, str]:
+    """(subject, value) of a fact's sentence; the whole sentence and "" if it has no such form."""
+    match = re.match(r"(?:The (user's .+?)|(Our .+?)|(The [a-z]+)) is (?:called )?(.+)$", text)
+    if match is None:
         return f"about {text.casefold()}", ""
-    return _subject(found[1] or found[2] or found[3]), found[4]
+    return _subject(match[1] or match[2] or match[3]), match[4]
 
 
 def _subject(text: str) -> str:
-    return (
-        text.removeprefix("the user's ").removeprefix("The ").casefold()
-        if text.startswith("The user")
-        else (text.casefold())
-    )
+    return (text.removeprefix("The ") if text.startswith("The user") else text).casefold()
 
 
 def _plain(subject: str) -> str:
@@ -228,45 +223,39 @@ def _plain(subject: str) -> str:
 
 
 def _unsaid(known: Iterable[tuple[str, str]], question: str, answer: str) -> list[Conflict]:
-    """What is known of the things that are asked for, and is not in the answer."""
+    """A conflict for each known value that the user asks for and the answer leaves out."""
     if not is_request(question):
         return []
-    asked = asked_back(question)
-    found: list[Conflict] = []
+    requested = requested_subjects(question)
+    conflicts: list[Conflict] = []
     for key, text in known:
-        if text.startswith("The list is ") and "list" in asked:
-            if not _gives_list(answer, list_items(text)):
-                found.append(Conflict(key, f"the list is not the latest: {text}", exact=True))
+        if text.startswith("The list is ") and "list" in requested:
+            if not gives_list(answer, text.removeprefix("The list is ")):
+                conflicts.append(Conflict(key, f"the list is not the latest: {text}", exact=True))
             continue
-        subject, value = fact_subject(text)
-        if value and subject in asked and not _says(answer, value):
-            found.append(Conflict(key, f"does not say it: {text}", exact=True))
-    return found
+        subject, value = subject_and_value(text)
+        if value and subject in requested and not _says(answer, value):
+            conflicts.append(Conflict(key, f"does not say it: {text}", exact=True))
+    return conflicts
 
 
 def _says(answer: str, value: str) -> bool:
-    """Whether anything of the value is in the answer: it may be said in other words, but hardly in none of its own."""
+    """Whether the answer has a word of the value: a paraphrase hardly avoids all of them."""
     wanted = set(words_of(value))
     return bool((wanted - _COMMON or wanted) & set(words_of(answer)))
 
 
-def _gives_list(answer: str, items: Sequence[str]) -> bool:
-    """Whether the items stand in the answer one after the other, and no other before or behind them."""
-    plain = re.escape(", ".join(items))
-    return bool(re.search(rf"(?<!, )\b{plain}\b(?!,| and )", answer, re.I))
-
-
 def _plan(state: SemanticState, turns: Sequence[Turn]) -> Plan:
-    """clarify what is unknown; verify what is asked back, was broken, or was said long ago."""
+    """clarify unknowns; verify requested items, broken constraints and constraints of long ago."""
     question = turns[-1].user if turns[-1].assistant is None else ""
     unknown = [f"not known: {item.text[0].lower()}{item.text[1:]}" for item in state.unknowns]
     if question and unknown:
         return Plan(mode="clarify", reasons=tuple(unknown))
     reasons: list[str] = []
-    asked = asked_about(question) if question and is_request(question) else []
+    mentioned = mentioned_subjects(question) if question and is_request(question) else []
     for kind in ("facts", "edits"):
         reasons += [
-            f"asked for {item.id}: {item.text}" for item in state.items(kind) if subject_of(item) in asked
+            f"asked for {item.id}: {item.text}" for item in state.items(kind) if subject_of(item) in mentioned
         ]
     for item in state.constraints:
         age = _age(item.evidence, turns)
@@ -278,7 +267,7 @@ def _plan(state: SemanticState, turns: Sequence[Turn]) -> Plan:
 
 
 def _age(quote: str, turns: Sequence[Turn]) -> int:
-    """Turns since the quote was last said."""
+    """Number of turns since the user last said the quote."""
     for age, turn in enumerate(reversed(turns)):
         if quote and quote in turn.user:
             return age

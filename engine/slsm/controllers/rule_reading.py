@@ -1,6 +1,6 @@
-"""What a sentence of a conversation says, by rules of English: instructions, facts, lists and their edits.
+"""Reads instructions, facts, lists and their edits from English sentences, by rules.
 
-Each reading is the canonical sentence that goes into the state, and the quote it rests on.
+Each reading is the canonical sentence for the state, and its quote.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from engine.slsm.checks.checks import Check, parse_check
 
 @dataclass(frozen=True)
 class Reading:
-    """`kind`: the state's list. `subject`: what two readings of the same replace each other in ("user's dog");
-    `value`: what is said of it."""
+    """A sentence for the list `kind` of the state. A new reading about the same `subject` ("user's dog") replaces the
+    old one; `value`: the subject's name or number."""
 
     kind: str
     text: str
@@ -25,13 +25,13 @@ class Reading:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a message, with what ends them, without those that are too long for any rule."""
-    parts = re.split(r"(?<=[.!?])\s+|\n+", text)
-    return [told for part in parts if 0 < len(told := part.strip()) <= _LONGEST]
+    """The sentences of a message, with their punctuation, except those too long for any rule."""
+    stripped = (sentence.strip() for sentence in re.split(r"(?<=[.!?])\s+|\n+", text))
+    return [sentence for sentence in stripped if 0 < len(sentence) <= _LONGEST]
 
 
 def read_user(sentence: str) -> Iterator[Reading]:
-    """What the user says in one sentence. Questions say nothing."""
+    """Readings of a sentence of the user; none of a question."""
     if sentence.endswith("?"):
         return
     body = sentence.rstrip(".!").strip()
@@ -41,16 +41,16 @@ def read_user(sentence: str) -> Iterator[Reading]:
         return
     if check is None and _INSTRUCTION.search(body) and not _NO_INSTRUCTION.search(body):
         yield Reading(
-            "constraints", _upper_first(_opening_off(body)), sentence, f"instruction {body.casefold()}"
+            "constraints", _upper_first(_without_opening(body)), sentence, f"instruction {body.casefold()}"
         )
         return
-    if found := _LIST.search(body):
-        items = [part.strip() for part in re.split(r",|\band\b", found["items"]) if part.strip()]
+    if match := _LIST.search(body):
+        items = [item.strip() for item in re.split(r",|\band\b", match["items"]) if item.strip()]
         yield Reading("edits", list_text(items), sentence, "list", ", ".join(items))
         return
-    if found := _SUPPOSED.search(body):
+    if match := _SUPPOSED.search(body):
         yield Reading(
-            "assumptions", _upper_first(found["what"]), sentence, f"assumption {found['what'].casefold()}"
+            "assumptions", _upper_first(match["what"]), sentence, f"assumption {match['what'].casefold()}"
         )
         return
     for clause in re.split(r",? (?:and|but) (?=I |I'm |I've |my )|, so ", body):
@@ -58,52 +58,52 @@ def read_user(sentence: str) -> Iterator[Reading]:
 
 
 def read_assistant(sentence: str) -> Iterator[Reading]:
-    """What the assistant commits itself to in one sentence: what something is called, picked or agreed to be."""
+    """The assistant's commitment in a sentence: a name or value that it picks or agrees to."""
     if sentence.endswith("?"):
         return
     body = sentence.rstrip(".!").strip()
-    if found := _OURS.search(body):
-        thing, value = found["thing"].casefold(), found["value"]
+    if match := _OURS.search(body):
+        thing, value = match["thing"].casefold(), match["value"]
         yield Reading("facts", f"Our {thing} is called {value}", sentence, f"our {thing}", value)
-    elif found := _PICKED.search(body):
-        thing, value = found["thing"].casefold(), found["value"]
+    elif match := _PICKED.search(body):
+        thing, value = match["thing"].casefold(), match["value"]
         yield Reading("facts", f"The {thing} is {value}", sentence, f"the {thing}", value)
 
 
 def read_edit(sentence: str, items: list[str]) -> tuple[list[str], str] | None:
-    """(the list after it, what was done) if the sentence edits `items`."""
+    """(the new list, a description of the edit) if the sentence edits `items`, else None."""
     body = sentence.rstrip(".!").strip()
     for pattern in _REPLACE:
-        if found := pattern.search(body):
-            old, new = found["old"].strip(), found["new"].strip()
+        if match := pattern.search(body):
+            old, new = match["old"].strip(), match["new"].strip()
             if old in items:
                 return [new if item == old else item for item in items], f"{old} became {new}"
-    if (found := _REMOVE.search(body)) and found["old"].strip() in items:
-        return [item for item in items if item != found["old"].strip()], f"{found['old'].strip()} removed"
-    if (found := _ADD.search(body)) and found["new"].strip() not in items:
-        return [*items, found["new"].strip()], f"{found['new'].strip()} added"
+    if (match := _REMOVE.search(body)) and match["old"].strip() in items:
+        return [item for item in items if item != match["old"].strip()], f"{match['old'].strip()} removed"
+    if (match := _ADD.search(body)) and match["new"].strip() not in items:
+        return [*items, match["new"].strip()], f"{match['new'].strip()} added"
     return None
 
 
 def read_revocation(sentence: str) -> str | None:
-    """What no longer holds, in the user's words."""
+    """The instruction that a sentence revokes, in the user's words, or None."""
     body = sentence.rstrip(".!")
-    found = _AGAIN.search(body) or _REVOKED.search(body)
-    return found["what"].strip().casefold() if found else None
+    match = _AGAIN.search(body) or _REVOKED.search(body)
+    return match["what"].strip().casefold() if match else None
 
 
 def list_text(items: list[str]) -> str:
-    """A list as the state keeps it."""
+    """A list as a sentence of the state."""
     return f"The list is {', '.join(items)}"
 
 
 def list_items(text: str) -> list[str]:
-    """The items of what `list_text` wrote."""
+    """The items of a sentence that `list_text` wrote."""
     return text.removeprefix("The list is ").split(", ")
 
 
 def canonical(check: Check, body: str) -> str:
-    """An instruction in few words; as it was said where it has no shorter form."""
+    """An instruction in few words, or in the user's words where it has no shorter form."""
     match check.family, check.value:
         case "end", word:
             return f"End every answer with the word {word}"
@@ -115,37 +115,39 @@ def canonical(check: Check, body: str) -> str:
             return "Write in lowercase"
     word = re.sub(r"^word ", "", check.family)
     if word != check.family:
-        said = re.search(re.escape(word), body, re.I)
-        return f"{'Never' if check.value == 'avoid' else 'Always'} use the word {said[0] if said else word}"
-    return _upper_first(_opening_off(body))
+        spelled = re.search(re.escape(word), body, re.I)
+        return f"{'Never' if check.value == 'avoid' else 'Always'} use the word {spelled[0] if spelled else word}"
+    return _upper_first(_without_opening(body))
 
 
-def asked_about(message: str) -> list[str]:
-    """Subjects a message has to do with: `user's dog` for “my dog”, `our boat`, `list`."""
-    found = [
+def mentioned_subjects(message: str) -> list[str]:
+    """Subjects that a message mentions: `user's dog` for “my dog”, `our boat`, `list`."""
+    subjects = [
         _owned(whose, thing)
-        for whose, one, more in re.findall(r"\b(my|our) ([a-z]+(?:'s [a-z]+)?)(?: ([a-z]+))?", message, re.I)
-        for thing in ([one, f"{one} {more}"] if more else [one])
+        for whose, noun, more in re.findall(r"\b(my|our) ([a-z]+(?:'s [a-z]+)?)(?: ([a-z]+))?", message, re.I)
+        for thing in ([noun, f"{noun} {more}"] if more else [noun])
     ]
-    found += [
+    subjects += [
         _owned("my", thing) for thing in re.findall(r"\b(?:which|what) ([a-z]+) is mine\b", message, re.I)
     ]
     if re.search(r"\b(?:my|our|the) (?:[a-z]+ )?(?:list|items)\b", message, re.I):
-        found.append("list")
+        subjects.append("list")
     if re.search(r"\bwho am i\b", message, re.I):
-        found.append("user's name")
-    return list(dict.fromkeys(found))
+        subjects.append("user's name")
+    return list(dict.fromkeys(subjects))
 
 
-def asked_back(message: str) -> list[str]:
-    """Subjects a message wants to be told again: “What is my dog called?”, not “What does my dog eat?”."""
-    about = asked_about(message)
-    found = [subject for subject in ("list", "user's name") if subject in about and is_request(message)]
-    said = [told for sentence in sentences(message) if (told := _BACK.search(sentence))]
-    found += [_owned(told["whose"], told["thing"]) for told in said]
-    if told := re.search(r"\b(?:which|what) (?P<thing>[a-z]+) is mine\b", message, re.I):
-        found.append(_owned("my", told["thing"]))
-    return list(dict.fromkeys(subject for subject in found if not subject.endswith(" list")))
+def requested_subjects(message: str) -> list[str]:
+    """Subjects whose value a message asks for: “What is my dog called?”, not “What does my dog eat?”."""
+    mentioned = mentioned_subjects(message)
+    subjects = [
+        subject for subject in ("list", "user's name") if subject in mentioned and is_request(message)
+    ]
+    requests = [match for sentence in sentences(message) if (match := _BACK.search(sentence))]
+    subjects += [_owned(match["whose"], match["thing"]) for match in requests]
+    if match := re.search(r"\b(?:which|what) (?P<thing>[a-z]+) is mine\b", message, re.I):
+        subjects.append(_owned("my", match["thing"]))
+    return list(dict.fromkeys(subject for subject in subjects if not subject.endswith(" list")))
 
 
 def _owned(whose: str, thing: str) -> str:
@@ -153,14 +155,14 @@ def _owned(whose: str, thing: str) -> str:
 
 
 def is_request(message: str) -> bool:
-    """Whether a message asks for something to be told."""
+    """Whether a message asks for information."""
     return any(_REQUEST.search(sentence) for sentence in sentences(message))
 
 
-# ---------------------------------------------------------------- what they look like
+# ---------------------------------------------------------------- patterns
 
 _LONGEST = 400
-"""Letters of a sentence."""
+"""Characters of the longest sentence that the rules read."""
 _WHOSE = (
     r"(?P<thing>(?!(?:point|question|guess|bad|problem|idea|turn|fault|mistake|hope|concern|request)\b)"
     r"[a-z]+(?:'s)?(?: [a-z]+)?)"
@@ -255,22 +257,22 @@ _BACK = re.compile(
 
 
 def _standing(body: str) -> bool:
-    """Whether an instruction is for more than the next answer."""
+    """Whether an instruction holds for more than the next answer."""
     return bool(_LASTING.search(body) or (_ANSWERING.search(body) and not _ONCE.search(body)))
 
 
 def _facts(clause: str, sentence: str) -> Iterator[Reading]:
     for pattern in (_NAME, _NUMBERED, _GIVEN, _OF_NAME, _MINE):
-        if found := pattern.search(clause):
-            thing, value = found["thing"], found["value"].strip()
+        if match := pattern.search(clause):
+            thing, value = match["thing"], match["value"].strip()
             yield Reading("facts", f"The user's {thing} is {value}", sentence, _owned("my", thing), value)
             return
-    body = _opening_off(clause)
-    if found := _OURS.search(body):
-        thing, value = found["thing"], found["value"]
+    body = _without_opening(clause)
+    if match := _OURS.search(body):
+        thing, value = match["thing"], match["value"]
         yield Reading("facts", f"Our {thing} is called {value}", sentence, _owned("our", thing), value)
-    elif found := _SHARED.search(body):
-        thing, value = found["thing"], found["value"]
+    elif match := _SHARED.search(body):
+        thing, value = match["thing"], match["value"]
         yield Reading("facts", f"Our {thing} is {value}", sentence, _owned("our", thing), value)
     elif _ABOUT_ME.search(body) and not _PASSING.search(body):
         yield Reading("facts", _third_person(body), sentence, f"about {body.casefold()}")
@@ -284,10 +286,10 @@ def _third_person(body: str) -> str:
                          (r"^Call me", "The user wants to be called")):  # fmt: skip
         if re.match(first, body, re.I):
             return re.sub(first, third, body, count=1, flags=re.I)
-    found = re.match(r"^I (never |always )?(was|\w+)", body, re.I)
-    if found is None:
+    match = re.match(r"^I (never |always )?(was|\w+)", body, re.I)
+    if match is None:
         return body
-    return f"The user {found[1] or ''}{_with_s(found[2])}{body[found.end() :]}"
+    return f"The user {match[1] or ''}{_with_s(match[2])}{body[match.end() :]}"
 
 
 def _with_s(verb: str) -> str:
@@ -298,7 +300,7 @@ def _with_s(verb: str) -> str:
     return f"{verb}es" if re.search(r"(?:s|x|z|ch|sh|o)$", verb) else f"{verb}s"
 
 
-def _opening_off(body: str) -> str:
+def _without_opening(body: str) -> str:
     return _OPENING.sub("", body) or body
 
 

@@ -1,4 +1,4 @@
-"""Follows conversations turn by turn: the state after each, for each memory mode (spec SLSM, the controller)."""
+"""Tracks conversations turn by turn: the state after each, for each memory mode (spec SLSM, the controller)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
 from engine.servers.side_by_side import for_each_side_by_side
 from engine.servers.spent import Spent
-from engine.slsm.controllers.controller import Controller, Update
+from engine.slsm.controllers.controller import MemoryController, Update
 from engine.slsm.controllers.diff import StateDiff, apply_diff, flat_changes, gate_facts_by_evidence
 from engine.slsm.records import StateKey, StateRecord
 from engine.slsm.state import KINDS, FlatState, Item, MemoryMode, SemanticState, State, empty_state
@@ -19,19 +19,19 @@ Job = tuple[Conversation, MemoryMode, int]
 """Conversation, memory mode, turn."""
 
 
-class Following:
-    """States of conversations. A turn whose state is known is not analysed again."""
+class StateTracker:
+    """Computes and keeps the states of conversations; a turn with a recorded state is not analysed again."""
 
     def __init__(
-        self, context: StageContext, controller: Controller, states: KeyedRecords[StateKey, StateRecord]
+        self, context: StageContext, controller: MemoryController, states: KeyedRecords[StateKey, StateRecord]
     ) -> None:
         self.context = context
         self.section = context.config.slsm
         self.controller = controller
         self.states = states
 
-    def follow(self, conversations: Sequence[Conversation], modes: Sequence[MemoryMode]) -> None:
-        """Analyse every turn of all of them; the first turns of all come before their second ones."""
+    def track(self, conversations: Sequence[Conversation], modes: Sequence[MemoryMode]) -> None:
+        """Analyse every turn: first turns of all conversations, then second turns, and so on."""
         for conversation in conversations:
             turns = [
                 [turn.user] + ([] if turn.assistant is None else [turn.assistant])
@@ -44,22 +44,22 @@ class Following:
             jobs: list[Job] = []
             for conversation in conversations:
                 for mode in modes if number < len(conversation.turns) else ():
-                    known = self.states.get((conversation.id, mode, number))
-                    if known is None:
+                    record = self.states.get((conversation.id, mode, number))
+                    if record is None:
                         jobs.append((conversation, mode, number))
                     else:
-                        self.context.emit(known.event)
+                        self.context.emit(record.event)
             for_each_side_by_side(
                 self._update, jobs, self.section.concurrency, self._record, self.context.checkpoint
             )
 
     def state(self, conversation: Conversation, mode: MemoryMode, turn: int | None = None) -> State:
-        """The state after `turn`; after the last one where none is given."""
+        """The state after `turn`, by default the last turn."""
         number = len(conversation.turns) - 1 if turn is None else turn
         return empty_state(mode) if number < 0 else self.states[conversation.id, mode, number].restored()
 
     def cost(self, conversation: Conversation, mode: MemoryMode) -> Spent:
-        """What following it cost; a turn counts as one call, however often a server was asked."""
+        """Cost of tracking a conversation; a turn counts as one call, whatever the number of requests."""
         total = Spent()
         for number in range(len(conversation.turns)):
             event = self.states[conversation.id, mode, number].event
@@ -67,16 +67,18 @@ class Following:
         return total
 
     def failures(self) -> int:
-        """Turns at which the state before had to stand."""
+        """Number of turns whose update was lost."""
         return sum(bool(record.event.failure) for record in self.states.values())
 
     def _update(self, job: Job) -> Update:
         conversation, mode, number = job
         before = self.state(conversation, mode, number - 1)
-        found = self.controller.update(before, conversation.turns[: number + 1])
-        if self.section.gate_facts_by_evidence:
-            return gated(before, found, conversation.turns[number])
-        return found
+        update = self.controller.update(before, conversation.turns[: number + 1])
+        return (
+            gated(before, update, conversation.turns[number])
+            if self.section.gate_facts_by_evidence
+            else update
+        )
 
     def _record(self, job: Job, update: Update) -> None:
         conversation, mode, number = job
@@ -94,7 +96,7 @@ class Following:
 
 
 def gated(before: State, update: Update, turn: Turn) -> Update:
-    """The update without what its turn does not say."""
+    """The update without items whose quote does not occur in the turn."""
     if update.diff is None or not isinstance(before, SemanticState):
         return update
     diff = gate_facts_by_evidence(update.diff, turn.text)
@@ -102,7 +104,7 @@ def gated(before: State, update: Update, turn: Turn) -> Update:
 
 
 def state_event(key: str, mode: str, number: int, before: State, update: Update) -> StateUpdated:
-    """What is told of an update."""
+    """The event that reports an update."""
     state, cost = update.state, update.spent
     diff = update.diff or StateDiff()
     new, gone = ([], [])

@@ -1,1 +1,1 @@
-"""Who decides whether an answer passes, and the scores."""
+"""Judges of answers, and scores."""

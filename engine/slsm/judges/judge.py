@@ -1,4 +1,4 @@
-"""Whether an answer passes: the judges' protocol, and an exact one that reads answers offline."""
+"""The protocol of judges, which decide whether an answer passes, and an offline judge of exact questions."""
 
 from __future__ import annotations
 
@@ -8,81 +8,77 @@ from typing import Protocol
 
 from engine.errors import SteerError
 from engine.servers.spent import Spent
-from engine.slsm.checks.measures import words_of
+from engine.slsm.checks.measures import gives_list, words_of
 from engine.slsm.multichallenge import Criterion
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """`passed`: the judge's answer to the target question is the one that passes."""
+class AnswerVerdict:
+    """Whether an answer passes, and why."""
 
     passed: bool
     reason: str
     spent: Spent = Spent()
 
 
-class JudgeFailed(SteerError):
-    """No verdict could be had; that is no failed answer."""
+class AnswerJudgeFailed(SteerError):
+    """The judge gave no verdict, which is not a failed answer."""
 
     spent = Spent()
 
 
-class JudgeUnreachable(JudgeFailed):
-    """Its server failed."""
+class AnswerJudgeUnreachable(AnswerJudgeFailed):
+    """The judge's server failed."""
 
 
-class Judge(Protocol):
-    """Reads one answer; the only one who is given the criterion."""
+class AnswerJudge(Protocol):
+    """Judges an answer by its criterion, which nothing else in a run sees."""
 
     name: str
 
-    def judge(self, criterion: Criterion, answer: str) -> Verdict:
-        """Raises JudgeFailed."""
+    def judge(self, criterion: Criterion, answer: str) -> AnswerVerdict:
+        """The verdict on an answer. Raises AnswerJudgeFailed."""
         ...
 
 
-class ExactJudge:
-    """Offline. It knows a few forms of questions, which have an exact answer, and refuses all others."""
+class ExactAnswerJudge:
+    """An offline judge of a few forms of questions with an exact answer; it refuses all others."""
 
     name = "exact (offline)"
 
-    def judge(self, criterion: Criterion, answer: str) -> Verdict:
-        found = self._answered(criterion.target_question, answer)
-        if found is None:
-            raise JudgeFailed(
+    def judge(self, criterion: Criterion, answer: str) -> AnswerVerdict:
+        holds = self._holds(criterion.target_question, answer)
+        if holds is None:
+            raise AnswerJudgeFailed(
                 what=f"the exact judge cannot decide {criterion.target_question!r}",
                 where="slsm.judge.kind",
                 mend="use `openai` for questions of meaning",
             )
-        said = "YES" if found else "NO"
+        reply = "YES" if holds else "NO"
         if not words_of(answer):
-            return Verdict(False, "there is no answer")
-        return Verdict(said == criterion.pass_criteria, f"{said} to: {criterion.target_question}")
+            return AnswerVerdict(False, "there is no answer")
+        return AnswerVerdict(reply == criterion.pass_criteria, f"{reply} to: {criterion.target_question}")
 
-    def _answered(self, question: str, answer: str) -> bool | None:
-        said = words_of(answer)
+    def _holds(self, question: str, answer: str) -> bool | None:
+        words = words_of(answer)
         for pattern, holds in _QUESTIONS:
             if match := pattern.fullmatch(question):
-                return holds(said, answer, match[1] if match.groups() else "")
+                return holds(words, answer, match[1] if match.groups() else "")
         return None
 
 
-def _gives_list(said: list[str], answer: str, items: str) -> bool:
-    """The list and nothing else of a list: no further item before or behind it."""
-    return bool(re.search(rf"(?<!, )\b{re.escape(items)}\b(?!,| and )", answer, re.I))
-
-
-def _contains(said: list[str], answer: str, word: str) -> bool:
-    return f" {' '.join(words_of(word))} " in f" {' '.join(said)} "
+def _contains(words: list[str], answer: str, word: str) -> bool:
+    return f" {' '.join(words_of(word))} " in f" {' '.join(words)} "
 
 
 _QUESTIONS = (
-    (re.compile(r'Does the answer end with the word "(.+)"\?'), lambda said, answer, word: (
-        said[-len(words_of(word)) :] == words_of(word))),
-    (re.compile(r'Does the answer begin with the word "(.+)"\?'), lambda said, answer, word: (
-        said[: len(words_of(word))] == words_of(word))),
+    (re.compile(r'Does the answer end with the word "(.+)"\?'), lambda words, answer, word: (
+        words[-len(words_of(word)) :] == words_of(word))),
+    (re.compile(r'Does the answer begin with the word "(.+)"\?'), lambda words, answer, word: (
+        words[: len(words_of(word))] == words_of(word))),
     (re.compile(r'Does the answer contain the word "(.+)"\?'), _contains),
-    (re.compile(r'Does the answer give exactly the list "(.+)"\?'), _gives_list),
-    (re.compile(r"Is the answer written in capital letters only\?"), lambda said, answer, _: (
+    (re.compile(r'Does the answer give exactly the list "(.+)"\?'), lambda _, answer, items: (
+        gives_list(answer, items))),
+    (re.compile(r"Is the answer written in capital letters only\?"), lambda words, answer, _: (
         answer == answer.upper() and answer != answer.lower())),
 )  # fmt: skip

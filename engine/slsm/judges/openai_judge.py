@@ -1,4 +1,4 @@
-"""A language model as judge of an answer, asked MultiChallenge's target question."""
+"""A language model as judge: it answers MultiChallenge's target question about an answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Unusable, json_object
 from engine.servers.request_form import Message, Schema
 from engine.servers.spent import Spent
-from engine.slsm.judges.judge import JudgeFailed, JudgeUnreachable, Verdict
+from engine.slsm.judges.judge import AnswerJudgeFailed, AnswerJudgeUnreachable, AnswerVerdict
 from engine.slsm.multichallenge import Criterion
 
 _SYSTEM = """\
@@ -31,31 +31,33 @@ SCHEMA: Schema = {
 }
 
 
-class OpenAIJudge:
-    """Asks once; retrying is its caller's."""
+class OpenAIAnswerJudge:
+    """Asks once; the caller retries."""
 
     def __init__(self, client: OpenAIClient, model: str) -> None:
         self.name = model
         self._client = client
 
-    def judge(self, criterion: Criterion, answer: str) -> Verdict:
+    def judge(self, criterion: Criterion, answer: str) -> AnswerVerdict:
         user = _USER.format(answer=answer, question=criterion.target_question)
         messages: list[Message] = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": user}]
         try:
             reply = self._client.complete(messages, SCHEMA)
         except ServerFailed as error:
-            raise _failed(error.what, self.name, error.spent, JudgeUnreachable) from None
+            raise _failed(error.what, self.name, error.spent, AnswerJudgeUnreachable) from None
         try:
-            found = json_object(reply)
+            fields = json_object(reply)
         except Unusable as error:
             raise _failed(f"no verdict: {error}", self.name, reply.spent) from None
-        verdict, reasoning = str(found.get("verdict")).strip().upper(), found.get("reasoning")
+        verdict, reasoning = str(fields.get("verdict")).strip().upper(), fields.get("reasoning")
         if verdict not in ("YES", "NO") or not isinstance(reasoning, str):
             raise _failed("the verdict is no object with `reasoning` and `verdict`", self.name, reply.spent)
-        return Verdict(verdict == criterion.pass_criteria, f"{verdict}: {reasoning}", reply.spent)
+        return AnswerVerdict(verdict == criterion.pass_criteria, f"{verdict}: {reasoning}", reply.spent)
 
 
-def _failed(what: str, name: str, spent: Spent, kind: type[JudgeFailed] = JudgeFailed) -> JudgeFailed:
+def _failed(
+    what: str, name: str, spent: Spent, kind: type[AnswerJudgeFailed] = AnswerJudgeFailed
+) -> AnswerJudgeFailed:
     error = kind(
         what=what, where=f"slsm.judge: {name}", mend="check the judge's server and model, then resume"
     )

@@ -1,4 +1,4 @@
-"""Scores of modes: macro mean over axes, cost, and what injections did (spec SLSM; DESIGN 7)."""
+"""Scores of modes: macro mean over axes, cost, and the effect of injections (spec SLSM; DESIGN 7)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.wilson import wilson
 
 @dataclass(frozen=True)
 class _Outcome:
-    """A conversation under a mode: passed if any attempt did; None if none was judged."""
+    """A conversation under a mode. `passed`: whether any attempt passed; None if no attempt was judged."""
 
     axis: str
     passed: bool | None
@@ -22,11 +22,13 @@ class _Outcome:
 def score_mode(
     own: Sequence[ConversationAnswered], baseline: Sequence[ConversationAnswered], failures: int, seed: int
 ) -> ModeScored:
-    """`own`: all answers under one mode; `baseline`: those without a note, empty if there are none."""
+    """Score and cost of a mode. `own`: all answers under it; `baseline`: the answers of `baseline`, or none."""
     outcomes, plain = _outcomes(own), _outcomes(baseline)
-    judged = {key: one for key, one in outcomes.items() if one.passed is not None}
-    axes = list(dict.fromkeys(one.axis for one in judged.values()))
-    by_axis = [[float(bool(one.passed)) for one in judged.values() if one.axis == axis] for axis in axes]
+    judged = {key: outcome for key, outcome in outcomes.items() if outcome.passed is not None}
+    axes = list(dict.fromkeys(outcome.axis for outcome in judged.values()))
+    by_axis = [
+        [float(bool(outcome.passed)) for outcome in judged.values() if outcome.axis == axis] for axis in axes
+    ]
     score = macro_bootstrap(by_axis, seed) if axes else Interval(0.0, 0.0, 1.0)
     both = {key for key in judged if plain.get(key) is not None and plain[key].passed is not None}
     is_baseline = bool(own) and own[0].mode == "baseline"
@@ -62,7 +64,7 @@ def score_mode(
         difference=None if difference is None else difference.difference,
         difference_low=None if difference is None else difference.low,
         difference_high=None if difference is None else difference.high,
-        injections=sum(one.injected for one in outcomes.values()),
+        injections=sum(outcome.injected for outcome in outcomes.values()),
         injected_tokens=mean("note_tokens"),
         controller_calls=mean("controller_calls"),
         model_calls=mean("model_calls"),
@@ -79,10 +81,11 @@ def score_mode(
 
 
 def _outcomes(events: Sequence[ConversationAnswered]) -> dict[str, _Outcome]:
-    found: dict[str, _Outcome] = {}
+    """The outcome of each conversation, over its attempts."""
+    outcomes: dict[str, _Outcome] = {}
     for event in events:
-        before = found.get(event.conversation_id)
-        verdicts = [one for one in (before and before.passed, event.passed) if one is not None]
+        before = outcomes.get(event.conversation_id)
+        verdicts = [passed for passed in (before and before.passed, event.passed) if passed is not None]
         injected = event.injected or (before is not None and before.injected)
-        found[event.conversation_id] = _Outcome(event.axis, any(verdicts) if verdicts else None, injected)
-    return found
+        outcomes[event.conversation_id] = _Outcome(event.axis, any(verdicts) if verdicts else None, injected)
+    return outcomes

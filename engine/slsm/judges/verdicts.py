@@ -1,7 +1,7 @@
-"""Asks the judge about answers and keeps what it says.
+"""Asks the judge about answers and keeps its verdicts.
 
-What fails for one answer leaves that answer unjudged. What fails for many in a row is the judge's server: that ends the
-stage, and when the run goes on, these answers are judged.
+A failure on one answer leaves that answer unjudged. Failures of the judge's server on many answers in a row end the
+stage; a resumed run judges these answers.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
 from engine.servers.side_by_side import for_each_side_by_side
 from engine.servers.spent import Spent
-from engine.slsm.judges.judge import Judge, JudgeFailed, JudgeUnreachable
+from engine.slsm.judges.judge import AnswerJudge, AnswerJudgeFailed, AnswerJudgeUnreachable
 from engine.slsm.multichallenge import Criterion
-from engine.slsm.records import Case, VerdictRecord
+from engine.slsm.records import VerdictKey, VerdictRecord
 
 _DEAD_AFTER = 8
-"""Answers in a row on which the judge's server fails."""
+"""Failures of the judge's server in a row that end the stage."""
 
 
-class Judging:
-    """One verdict for each answer of a conversation, however many modes gave it."""
+class JudgeRunner:
+    """Gets a verdict for each different answer to a conversation, whatever number of modes gave it."""
 
     def __init__(
         self,
         context: StageContext,
-        judge: Judge,
+        judge: AnswerJudge,
         criteria: Mapping[str, Criterion],
-        verdicts: KeyedRecords[Case, VerdictRecord],
+        verdicts: KeyedRecords[VerdictKey, VerdictRecord],
     ) -> None:
         self.context = context
         self.section: SLSMSection = context.config.slsm
@@ -38,8 +38,8 @@ class Judging:
         self.criteria = criteria
         self.verdicts = verdicts
 
-    def run(self, wanted: Iterable[Case]) -> None:
-        """Raises JudgeUnreachable where the server fails on several answers in a row, or on all of several."""
+    def run(self, wanted: Iterable[VerdictKey]) -> None:
+        """Raises AnswerJudgeUnreachable where the server fails on many answers in a row, or on all of two or more."""
         missing = [
             case for case in dict.fromkeys(wanted) if case[0] in self.criteria and case not in self.verdicts
         ]
@@ -49,46 +49,46 @@ class Judging:
         )
         failures.end(len(missing))
 
-    def _verdict(self, case: Case) -> _Judged:
+    def _verdict(self, case: VerdictKey) -> _Judged:
         conversation, answer = case
-        failed: JudgeFailed | None = None
+        failed: AnswerJudgeFailed | None = None
         spent = Spent()
         for _ in range(self.section.judge.attempts):
             try:
                 verdict = self.judge.judge(self.criteria[conversation], answer)
-            except JudgeFailed as error:
+            except AnswerJudgeFailed as error:
                 failed, spent = error, spent + error.spent
             else:
                 spent += verdict.spent
                 return _Judged(_record(case, verdict.passed, verdict.reason, spent))
-        unreachable = failed if isinstance(failed, JudgeUnreachable) else None
+        unreachable = failed if isinstance(failed, AnswerJudgeUnreachable) else None
         return _Judged(_record(case, None, str(failed), spent), unreachable)
 
 
 @dataclass(frozen=True)
 class _Judged:
-    """`failure`: that the server could not be had, at the last attempt."""
+    """A verdict. `failure`: the server's failure at the last attempt."""
 
     record: VerdictRecord
-    failure: JudgeUnreachable | None = None
+    failure: AnswerJudgeUnreachable | None = None
 
 
 @dataclass
 class _Failures:
-    """`held`: the last answers on which the server failed; written once it is known not to be dead."""
+    """Failures of the server in a row. `held`: their records, written once the server answers again."""
 
-    verdicts: KeyedRecords[Case, VerdictRecord]
-    held: list[tuple[VerdictRecord, JudgeUnreachable]] = field(default_factory=list)
+    verdicts: KeyedRecords[VerdictKey, VerdictRecord]
+    held: list[tuple[VerdictRecord, AnswerJudgeUnreachable]] = field(default_factory=list)
 
-    def take(self, _: Case, found: _Judged) -> None:
-        if found.failure is None:
+    def take(self, _: VerdictKey, judged: _Judged) -> None:
+        if judged.failure is None:
             if len(self.held) < _DEAD_AFTER:
                 self._write()
-            self.verdicts.add(found.record)
+            self.verdicts.add(judged.record)
             return
-        self.held.append((found.record, found.failure))
+        self.held.append((judged.record, judged.failure))
         if len(self.held) == _DEAD_AFTER:
-            raise found.failure
+            raise judged.failure
 
     def end(self, asked: int) -> None:
         if len(self.held) == asked > 1:
@@ -101,5 +101,5 @@ class _Failures:
         self.held = []
 
 
-def _record(case: Case, passed: bool | None, reason: str, spent: Spent) -> VerdictRecord:
+def _record(case: VerdictKey, passed: bool | None, reason: str, spent: Spent) -> VerdictRecord:
     return VerdictRecord(conversation_id=case[0], answer=case[1], passed=passed, reason=reason, cost=spent)

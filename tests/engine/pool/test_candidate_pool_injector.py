@@ -43,10 +43,10 @@ def test_properties_1_to_4_hold_after_any_injection(
     before, after = query.candidate_pool_indices, found.query.candidate_pool_indices
     assert len(after) == len(set(after)) == POOL_SIZE
     assert len(found.injected) == len(found.places) == len(found.replaced) <= most
-    for one, old in zip(found.query.pointer_candidates, query.pointer_candidates, strict=True):
-        assert found.query.pair(one) == query.pair(old) == tuple(one.pointer_global or ())
-        assert one.pointer == old.pointer, "what stays keeps its place"
-    referenced = {row for one in query.pointer_candidates for row in query.pair(one)}
+    for trajectory, old in zip(found.query.pointer_candidates, query.pointer_candidates, strict=True):
+        assert found.query.pair(trajectory) == query.pair(old) == tuple(trajectory.pointer_global or ())
+        assert trajectory.pointer == old.pointer, "what stays keeps its place"
+    referenced = {row for trajectory in query.pointer_candidates for row in query.pair(trajectory)}
     assert not set(found.replaced) & (referenced | set(keep))
     changed = [place for place in range(POOL_SIZE) if before[place] != after[place]]
     assert sorted(found.places) == changed
@@ -66,7 +66,7 @@ def test_properties_1_to_4_hold_after_any_injection(
 )
 def test_what_fits_comes_in(query: RLQueryData, new: list[int], most: int):
     injector = CandidatePoolInjector(TABLE, most)
-    referenced = {row for one in query.pointer_candidates for row in query.pair(one)}
+    referenced = {row for trajectory in query.pointer_candidates for row in query.pair(trajectory)}
     refused = injector.inject_positives(query, new, QUERY).refused
     assert injector.fits(query.candidate_pool_indices, referenced, new) == (not refused)
 

@@ -57,11 +57,11 @@ def test_properties_1_to_3_hold_for_any_file(query: RLQueryData, own: tuple[int,
     assert len(pool) == len(set(pool)) == POOL_SIZE
     assert not set(pool) & set(own)
     assert np.isfinite(table[pool]).all()
-    pairs = [query.pair(one) for one in query.pointer_candidates]
-    for one in found.query.pointer_candidates:
-        assert all(0 <= place < POOL_SIZE for place in one.pointer)
-        assert found.query.pair(one) == tuple(one.pointer_global or ())
-        assert found.query.pair(one) in pairs, "a trajectory points to other rows than it did"
+    pairs = [query.pair(trajectory) for trajectory in query.pointer_candidates]
+    for trajectory in found.query.pointer_candidates:
+        assert all(0 <= place < POOL_SIZE for place in trajectory.pointer)
+        assert found.query.pair(trajectory) == tuple(trajectory.pointer_global or ())
+        assert found.query.pair(trajectory) in pairs, "a trajectory points to other rows than it did"
     stayed = [
         row
         for row in dict.fromkeys(query.candidate_pool_indices)
@@ -87,7 +87,7 @@ def test_of_a_large_pool_what_is_pointed_to_stays_then_the_most_similar():
     others = [row for row in by_similarity(list(range(500))) if row not in far]
     assert sorted(found.query.candidate_pool_indices) == sorted([*far, *others[:60]])
     assert found.query.candidate_pool_indices == sorted(found.query.candidate_pool_indices, reverse=True)
-    assert [found.query.pair(one) for one in found.query.pointer_candidates] == [
+    assert [found.query.pair(trajectory) for trajectory in found.query.pointer_candidates] == [
         (far[0], far[1]),
         (far[2], far[3]),
     ]
@@ -105,7 +105,7 @@ def test_where_not_everything_pointed_to_fits_the_best_stays():
 def test_what_cannot_be_used_is_counted_by_reason():
     found = normalised(plain([1, 2, 1, 0, 9], (0, 2), (0, 1), (2, 1), (3, 1), (4, 1)), HOSTILE, own=(9,))
     assert found.query.candidate_pool_indices[:2] == [1, 2]
-    assert [found.query.pair(one) for one in found.query.pointer_candidates] == [(1, 2)]
+    assert [found.query.pair(trajectory) for trajectory in found.query.pointer_candidates] == [(1, 2)]
     assert found.dropped == {
         "candidate: twice in the pool": 1,
         "candidate: the query itself": 1,
@@ -126,5 +126,5 @@ def test_of_two_to_the_same_rows_the_one_that_was_scored_stays():
     failed = msgspec.structs.replace(query.pointer_candidates[0], extra={"eval_failed": True})
     query = msgspec.structs.replace(query, pointer_candidates=[failed, *query.pointer_candidates[1:]])
     found = normalised(query)
-    assert [one.vqa_acc_score for one in found.query.pointer_candidates] == [0.6]
+    assert [trajectory.vqa_acc_score for trajectory in found.query.pointer_candidates] == [0.6]
     assert found.dropped == {"trajectory: another points to the same": 2}

@@ -65,19 +65,19 @@ def test_it_is_asked_for_each_pair_once_and_what_it_costs_is_kept(tmp_path: Path
     assert totals.asked == totals.calls == 5 * 6 and totals.cost > 0 and totals.model == "sees-digits"
     rows = {event.method: event for event in events if isinstance(event, SelectorCompared)}
     assert set(rows) == {"random", "rices", "oracle", "selector"} and rows["rices"].n == 3
-    told = [event.text for event in events if isinstance(event, Notice)]
-    assert "training may ask sees-digits with up to 24 pairs" in told
+    notices = [event.text for event in events if isinstance(event, Notice)]
+    assert "training may ask sees-digits with up to 24 pairs" in notices
 
 
 def test_the_key_is_in_no_file_and_no_event(tmp_path: Path) -> None:
     """The server repeats it in what it refuses with, and that is kept as the pair's error."""
     with misbehaving_server(nearest_neighbour, [""] * 60 + ["401"] * 3) as server:
         events = [event for stage in STAGES for event in run_stage(stage, config(server), tmp_path)]
-    told = b"".join(map(encode, events))
+    log = b"".join(map(encode, events))
     files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     errors = [line["error"] for line in evaluated(tmp_path) if line["error"]]
     assert len(errors) == 3 and all("401 for Bearer ***" in error for error in errors)
-    assert len(files) > 8 and all(KEY.encode() not in content for content in [told, *files])
+    assert len(files) > 8 and all(KEY.encode() not in content for content in [log, *files])
 
 
 def test_stopped_and_gone_on_with_nothing_is_paid_twice(tmp_path: Path) -> None:

@@ -62,14 +62,14 @@ def test_what_was_never_scored_neither_commits_nor_counts():
 @given(st.lists(trajectories(POOL), max_size=12), st.lists(trajectories(POOL), max_size=12))
 def test_property_5_everything_committed_improved(given_: list[TrajectoryData], new: list[TrajectoryData]):
     controller, current = TrajectoryQualityController(), list(given_)
-    for one in new:
+    for trajectory in new:
         before = [t.vqa_acc_score for t in current if not t.failed]
-        if controller.should_commit(current, one):
-            current.append(one)
+        if controller.should_commit(current, trajectory):
+            current.append(trajectory)
             after = [t.vqa_acc_score for t in current if not t.failed]
             assert max(after) > max(before, default=-1) or len(set(after)) > len(set(before))
         else:
-            assert one.failed or one.vqa_acc_score in before
+            assert trajectory.failed or trajectory.vqa_acc_score in before
 
 
 @given(
@@ -84,11 +84,11 @@ def test_property_6_exactly_as_many_as_wanted(
 ):
     controller = TrajectoryQualityController(target, positive, partial)
     final = controller.select_final_trajectories(given_, reserve)
-    usable = [one for one in (*given_, *reserve) if not one.failed]
+    usable = [trajectory for trajectory in (*given_, *reserve) if not trajectory.failed]
     assert len(final) == (target if usable else 0)
-    assert not any(one.failed for one in final)
+    assert not any(trajectory.failed for trajectory in final)
     if len(usable) >= target:
-        assert not any("repeated" in one.extra for one in final)
+        assert not any("repeated" in trajectory.extra for trajectory in final)
         assert not Counter(map(id, final)) - Counter(map(id, usable))
 
 
@@ -100,18 +100,18 @@ def kind(score: float) -> str:
 def test_quotas_hold_where_wrong_ones_can_fill_the_rest(scores: list[float]):
     wrong = [0.0] * 12
     final = TrajectoryQualityController(12, 4, 2).select_final_trajectories(several(*scores, *wrong))
-    found = Counter(kind(one.vqa_acc_score) for one in final)
+    found = Counter(kind(trajectory.vqa_acc_score) for trajectory in final)
     assert found["positive"] == min(4, scores.count(1.0))
     assert found["partial"] == min(2, sum(0 < score < 1 for score in scores))
 
 
 def test_partly_right_ones_are_as_different_as_can_be():
     final = TrajectoryQualityController(3, 0, 2).choose(several(0.6, 0.6, 0.3, 0.0))
-    assert [one.vqa_acc_score for one in final] == [0.6, 0.3, 0.0]
+    assert [trajectory.vqa_acc_score for trajectory in final] == [0.6, 0.3, 0.0]
 
 
 def test_what_was_refused_stands_in_before_anything_is_repeated():
     controller = TrajectoryQualityController(4)
     final = controller.select_final_trajectories(several(1.0), [scored(1.0, (5, 6)), scored(0.0, (7, 8))])
-    assert [one.pointer for one in final] == [[0, 1], [5, 6], [7, 8], [0, 1]]
-    assert [one.extra.get("repeated", False) for one in final] == [False, False, False, True]
+    assert [trajectory.pointer for trajectory in final] == [[0, 1], [5, 6], [7, 8], [0, 1]]
+    assert [trajectory.extra.get("repeated", False) for trajectory in final] == [False, False, False, True]

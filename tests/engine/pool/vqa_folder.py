@@ -20,27 +20,27 @@ def answer_of(number: int) -> str:
 def write_questions(folder: Path, name: str, ids: list[int], images: list[int]) -> dict[str, str]:
     """Questions and annotations; returns what goes into the configuration. Eight of ten people agree."""
     questions = [
-        {"question_id": one, "image_id": image, "question": f"What colour is thing {one}?"}
-        for one, image in zip(ids, images, strict=True)
+        {"question_id": question_id, "image_id": image, "question": f"What colour is thing {question_id}?"}
+        for question_id, image in zip(ids, images, strict=True)
     ]
     annotations = [
         {
-            "question_id": one,
+            "question_id": question_id,
             "question_type": "what color",
             "answers": [
                 {
-                    "answer": answer_of(one) if person < 8 else "grey",
+                    "answer": answer_of(question_id) if person < 8 else "grey",
                     "answer_confidence": "yes",
                     "answer_id": person,
                 }
                 for person in range(10)
             ],
         }
-        for one in ids
+        for question_id in ids
     ]
     (folder / f"{name}_questions.json").write_text(json.dumps({"info": {}, "questions": questions}))
     (folder / f"{name}_annotations.json").write_text(json.dumps({"annotations": annotations}))
-    vectors = np.stack([vector(one) for one in ids])
+    vectors = np.stack([vector(question_id) for question_id in ids])
     np.save(folder / f"{name}.npy", vectors)
     return {
         "questions": str(folder / f"{name}_questions.json"),

@@ -40,7 +40,8 @@ class NoteFollowingModel:
         self.tokenizer = LetterTokenizer()
         self.asked: list[tuple[str, int]] = []
         self._dialogues = {
-            self._key([part for turn in one.turns for part in turn], one.question): one for one in dialogues
+            self._key([part for turn in dialogue.turns for part in turn], dialogue.question): dialogue
+            for dialogue in dialogues
         }
 
     def generate(
@@ -67,7 +68,7 @@ class NoteFollowingModel:
         dialogue = self._dialogues[self._key(before, question)]
         rng = random.Random(f"{dialogue.id}:{seed}")
         known = rng.random() < 0.25
-        helped = bool(note) and all(told in note for told in dialogue.notes)
+        helped = bool(note) and all(line in note for line in dialogue.notes)
         spoiled = bool(note) and known and rng.random() < 0.5
         return dialogue.answer(rng, remembers=(known or helped) and not spoiled)
 

@@ -10,8 +10,8 @@ from engine.events import Event
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
 from engine.slsm import layout
-from engine.slsm.controllers.controller import Controller
-from engine.slsm.controllers.state_tracking import Following
+from engine.slsm.controllers.controller import MemoryController
+from engine.slsm.controllers.state_tracking import StateTracker
 from engine.slsm.records import StateRecord
 from engine.slsm.turns import Conversation, Turn
 
@@ -27,10 +27,10 @@ def small_context(folder: Path, events: list[Event], **slsm: Any) -> StageContex
     return StageContext("slsm", small_config(**slsm), folder, events.append, lambda: None, None)  # type: ignore[arg-type]
 
 
-def following(context: StageContext, controller: Controller) -> Following:
+def tracked(context: StageContext, controller: MemoryController) -> StateTracker:
     """Its states are the run's."""
     states = KeyedRecords(layout.states(context.run_dir), StateRecord, StateRecord.key)
-    return Following(context, controller, states)
+    return StateTracker(context, controller, states)
 
 
 def conversation(key: str, *said: str, axis: str = "") -> Conversation:

@@ -17,8 +17,8 @@ from engine.events import ConversationAnswered, Event, ModeScored, SLSMBegan
 from engine.run.stage import StageContext
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.slsm import layout
-from engine.slsm.judges.judge import ExactJudge, JudgeFailed
-from engine.slsm.judges.openai_judge import OpenAIJudge
+from engine.slsm.judges.judge import AnswerJudgeFailed, ExactAnswerJudge
+from engine.slsm.judges.openai_judge import OpenAIAnswerJudge
 from engine.slsm.multichallenge import Criterion, parse_dialogues, read_dialogues
 from engine.slsm.slsm_stage import RunSLSM
 from engine.slsm.turns import Turn
@@ -175,7 +175,7 @@ def test_no_file_and_no_conversation_are_errors(tmp_path: Path) -> None:
     ),
 )  # fmt: skip
 def test_the_exact_judge(question: str, yes: str, no: str) -> None:
-    judge = ExactJudge()
+    judge = ExactAnswerJudge()
     for criterion, first, second in (
         (Criterion(question, "YES"), yes, no),
         (Criterion(question, "NO"), no, yes),
@@ -186,8 +186,8 @@ def test_the_exact_judge(question: str, yes: str, no: str) -> None:
 
 
 def test_the_exact_judge_refuses_what_it_cannot_decide() -> None:
-    with pytest.raises(JudgeFailed, match="cannot decide"):
-        ExactJudge().judge(Criterion("Is the answer kind?", "YES"), "Yes.")
+    with pytest.raises(AnswerJudgeFailed, match="cannot decide"):
+        ExactAnswerJudge().judge(Criterion("Is the answer kind?", "YES"), "Yes.")
 
 
 @pytest.fixture(autouse=True)
@@ -199,9 +199,9 @@ def openai(server: MisbehavingServer, timeout: float = 30) -> dict[str, Any]:
     return {"base_url": server.url, "api_key_env": "TEST_KEY", "timeout": timeout, "retries": 0}
 
 
-def judge_at(server: MisbehavingServer, timeout: float = 30) -> OpenAIJudge:
+def judge_at(server: MisbehavingServer, timeout: float = 30) -> OpenAIAnswerJudge:
     section = OpenAISection(**openai(server, timeout))
-    return OpenAIJudge(OpenAIClient(section, "slsm.judge.openai"), section.model)
+    return OpenAIAnswerJudge(OpenAIClient(section, "slsm.judge.openai"), section.model)
 
 
 def verdict(said: str, **more: Any) -> str:
@@ -231,7 +231,10 @@ def test_a_judge_behind_a_server(criteria: str, given: str, passed: bool) -> Non
     ),
 )  # fmt: skip
 def test_a_judge_that_gives_no_verdict_has_not_judged(reply: str, fault: str) -> None:
-    with misbehaving_server(lambda body: reply, [fault]) as server, pytest.raises(JudgeFailed) as raised:
+    with (
+        misbehaving_server(lambda body: reply, [fault]) as server,
+        pytest.raises(AnswerJudgeFailed) as raised,
+    ):
         judge_at(server, 0.5 if fault == "hang" else 30).judge(Criterion(SECRET, "YES"), "It is Rex.")
     assert raised.value.spent.calls == 1
     assert "sk-judge-secret" not in str(raised.value)
@@ -365,7 +368,7 @@ def test_a_judge_that_is_dead_ends_the_stage_and_judges_when_the_run_goes_on(
         servers = {"answers": model}
         with (
             misbehaving_server(judged, ["500"] * 100) as judge,
-            pytest.raises(JudgeFailed, match=r"the server failed \(500\)"),
+            pytest.raises(AnswerJudgeFailed, match=r"the server failed \(500\)"),
         ):
             run_behind(
                 tmp_path, servers, data, **settings,

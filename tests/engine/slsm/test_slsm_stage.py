@@ -36,7 +36,7 @@ from tests.engine.slsm.small_run import small_config
 from tests.engine.slsm.stage_run import ALL, DIALOGUES, note_following_model, run_slsm
 from tests.kill_and_resume import SMALL_SLSM, artefacts, prepared, run_killed, run_whole
 
-ASKED_TURNS = sum(len(one.turns) + 1 for one in generate_dialogues(DIALOGUES, 0))
+ASKED_TURNS = sum(len(dialogue.turns) + 1 for dialogue in generate_dialogues(DIALOGUES, 0))
 VARIANTS = 1 + 4 * 2
 
 
@@ -121,8 +121,8 @@ def test_stopped_anywhere_it_ends_as_if_never_stopped(
     assert (counting.updates, counting.detections) == once, "asked twice, or not at all"
     assert sum(counting.updates.values()) == 2 * ASKED_TURNS
     assert sum(counting.detections.values()) == 2 * DIALOGUES
-    told = {(e.conversation_id, e.memory_mode, e.turn) for e in events if isinstance(e, StateUpdated)}
-    assert len(told) == 2 * ASKED_TURNS
+    updates = {(e.conversation_id, e.memory_mode, e.turn) for e in events if isinstance(e, StateUpdated)}
+    assert len(updates) == 2 * ASKED_TURNS
     answered = {
         (e.conversation_id, e.mode, e.memory_mode) for e in events if isinstance(e, ConversationAnswered)
     }
@@ -216,5 +216,5 @@ def test_killed_it_ends_as_if_never_killed(tmp_path: Path) -> None:
         (line["conversation_id"], line["memory_mode"], line["turn"])
         for line in map(json.loads, layout.states(killed.path).read_text().splitlines())
     ]
-    turns = sum(len(one.turns) + 1 for one in generate_dialogues(16, 0))
+    turns = sum(len(dialogue.turns) + 1 for dialogue in generate_dialogues(16, 0))
     assert len(keys) == len(set(keys)) == 2 * turns, "a turn was analysed twice, or skipped"

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from engine.embedded.training.dialogue_notes import draw_note
-from engine.slsm.judges.judge import ExactJudge
+from engine.slsm.judges.judge import ExactAnswerJudge
 from engine.slsm.multichallenge import Criterion, parse_dialogues
 from engine.slsm.note import HEADER
 from engine.tasks.generated.dialogues.dialogue import FORGETS, MOST_BETWEEN, Dialogue, forgets
@@ -37,7 +37,7 @@ def test_a_smaller_set_begins_a_larger_one() -> None:
 
 @pytest.mark.parametrize("side", SIDES)
 def test_the_exact_judge_passes_who_remembers_and_no_other(side: Side) -> None:
-    judge = ExactJudge()
+    judge = ExactAnswerJudge()
     for number, one in enumerate(generate_dialogues(300, 1, side)):
         criterion = Criterion(one.memory.check, one.memory.passes)
         rng = random.Random(number)

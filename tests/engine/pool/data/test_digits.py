@@ -99,7 +99,7 @@ def test_annotators_mostly_agree_and_leave_partial_scores(dataset: DigitsDataset
 def test_a_demonstration_answers_as_most_of_its_annotators(dataset: DigitsDataset) -> None:
     for row in range(0, 800, 37):
         question, answer = dataset.demonstration(row)
-        counts = Counter(dataset.shown(row).annotations)
+        counts = Counter(dataset.digit_demonstration(row).annotations)
         assert question == QUESTIONS[row % 4] and counts[answer] == max(counts.values())
 
 
@@ -170,7 +170,7 @@ def test_right_demonstrations_help_and_any_two_do_not(dataset: DigitsDataset, mo
         chance += scores(
             dataset, model, name, [tuple(pair) for pair in draws.integers(0, 800, (5, 2)).tolist()]
         )
-        majority = dataset.asked(name).majority
+        majority = dataset.digit_question(name).majority
         right = [
             row for row in range(800) if dataset.demonstration(row) == (dataset.question(name), majority)
         ]

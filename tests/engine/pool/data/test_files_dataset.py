@@ -117,7 +117,7 @@ def save_with_ids(path: Path, table: np.ndarray, ids: list[int]) -> None:
         np.savez(path, embeddings=table, question_id=np.array(ids))
     else:
         np.save(path, table)
-        path.with_suffix(".ids.json").write_text(json.dumps([str(one) for one in ids]))
+        path.with_suffix(".ids.json").write_text(json.dumps([str(key) for key in ids]))
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".pt", ".safetensors"])
@@ -132,24 +132,24 @@ def test_rows_are_picked_by_id(tmp_path: Path, suffix: str, named: str):
     assert read_embeddings(tmp_path / f"t{suffix}", questions).tolist() == table[rows].tolist()
 
 
-def test_ids_that_do_not_fit_are_told(tmp_path: Path):
+def test_unfit_ids_raise(tmp_path: Path):
     path, table = tmp_path / "t.npy", np.zeros((3, 2), np.float32)
-    for ids, told in (
+    for ids, problem in (
         ([10, 11, 99], "1 of 3 questions have no embedding: neither question 12 nor its image 902"),
-        ([10, 11, 11], "the id 11 is there twice"),
+        ([10, 11, 11], "the id 11 occurs twice"),
         ([10, 11], "2 ids for 3 rows"),
         ([10, 11, None], "neither numbers nor texts"),
     ):
         np.save(path, table)
         (tmp_path / "t.ids.json").write_text(json.dumps(ids))
-        with pytest.raises(DataError, match=told):
+        with pytest.raises(DataError, match=problem):
             read_embeddings(path, asked(3, first=10))
     (tmp_path / "t.ids.json").write_text("[10")
     with pytest.raises(DataError, match=r"no JSON.*t\.ids\.json"):
         read_embeddings(path, asked(3, first=10))
 
 
-def test_files_without_one_table_are_told(tmp_path: Path):
+def test_files_without_a_single_table_raise(tmp_path: Path):
     table = torch.zeros(3, 2)
     save_file({"image": table, "text": table.clone()}, tmp_path / "two.safetensors")
     with pytest.raises(DataError, match="holds image, text: not one table"):
@@ -205,7 +205,7 @@ def test_tables_that_are_none_are_named(tmp_path: Path, array: np.ndarray | None
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        (lambda q, a: q["questions"].append(q["questions"][0]), "question_id 0 stands there twice"),
+        (lambda q, a: q["questions"].append(q["questions"][0]), "question_id 0 occurs twice"),
         (lambda q, a: a["annotations"].append(a["annotations"][0]), "question 0 is annotated twice"),
         (lambda q, a: a["annotations"].pop(), "question 3 has 0 answers"),
         (lambda q, a: a["annotations"][1]["answers"].clear(), "question 1 has 0 answers"),
@@ -283,10 +283,10 @@ def test_the_stage_on_files_behind_a_server(tmp_path: Path):
     assert not any(line["query_id"] == "0" and 2 in line["pair"] for line in lines)
     done = {event.query_id: event for event in events if isinstance(event, PoolQueryDone)}
     for event in done.values():
-        for one in event.trajectories:
-            if one.answer:
-                assert one.answer == answer_of(1000 + one.pair[1])
-                assert (one.score == 1) == (one.answer == answer_of(int(event.query_id)))
+        for trajectory in event.trajectories:
+            if trajectory.answer:
+                assert trajectory.answer == answer_of(1000 + trajectory.pair[1])
+                assert (trajectory.score == 1) == (trajectory.answer == answer_of(int(event.query_id)))
 
 
 def test_the_configuration_for_ok_vqa_is_valid_and_names_the_first_missing_file():

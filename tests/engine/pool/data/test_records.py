@@ -68,7 +68,7 @@ def test_candidate_pool_ids_is_another_name(tmp_path: Path):
 
 def test_a_list_of_queries_is_read_too(tmp_path: Path):
     assert list(read(tmp_path, [query(), query(query_id="b")])) == ["123", "b"]
-    with pytest.raises(DataError, match=r"this id stands there twice.*query 123"):
+    with pytest.raises(DataError, match=r"this id occurs twice.*query 123"):
         read(tmp_path, [query(), query()])
 
 
@@ -106,7 +106,7 @@ def test_errors_name_query_trajectory_and_value(tmp_path: Path, changes: dict[st
         ("{", "no JSON"),
         ('"text"', "found 'text', expected an object"),
         ("[" * 100_000, "no JSON"),
-        ('{"1": {}, "1": {}}', "'1' stands twice"),
+        ('{"1": {}, "1": {}}', "'1' occurs twice"),
         ({"1": {"pointer_candidates": []}}, "candidate_pool_ids"),
         ({"1": 5}, "query 1"),
         ([{"candidate_pool_indices": []}], "query_id is None"),

@@ -80,7 +80,7 @@ def test_the_stage_is_known_by_its_name() -> None:
     assert isinstance(resolve_stage("selector"), TrainSelector) and STAGES["selector"].needs == ("pool",)
 
 
-def test_the_curve_is_told_and_kept(whole: tuple[Path, list[Event]]) -> None:
+def test_the_curve_is_logged_and_kept(whole: tuple[Path, list[Event]]) -> None:
     folder, events = whole
     steps: list[SelectorStep] = of_type(events, SelectorStep)
     log = lines(selector_layout.training_log(folder))
@@ -108,7 +108,7 @@ def test_figures_are_those_of_the_picks(whole: tuple[Path, list[Event]]) -> None
     assert len(picked) == 8 == len(lines(selector_layout.picks(folder)))
     for method, row in rows.items():
         assert float(table[method]["accuracy"]) == row.accuracy and int(table[method]["n"]) == row.n == 8
-        by_query = [[pick.score for pick in one.picks if pick.method == method] for one in picked]
+        by_query = [[pick.score for pick in event.picks if pick.method == method] for event in picked]
         assert {len(scores) for scores in by_query} == {4 if method == "random" else 1}
         means = [sum(score or 0 for score in scores) / len(scores) for scores in by_query]
         assert row.accuracy == pytest.approx(sum(means) / 8)
@@ -121,15 +121,15 @@ def test_figures_are_those_of_the_picks(whole: tuple[Path, list[Event]]) -> None
 def test_picks_point_into_their_pools_and_can_be_drawn(whole: tuple[Path, list[Event]]) -> None:
     _, events = whole
     dataset = DigitsDataset(0, train=1, heldout=8)
-    told = {row for event in of_type(events, PoolThumbnails) for row in event.pixels}
-    for one in of_type(events, SelectorPicked):
-        assert len(one.pool) == 64 and sum(one.answers.values()) == 10 and len(one.picture) == 64
-        assert one.question == dataset.question(one.query_id)
-        assert told.issuperset(map(str, one.pool))
-        for pick in one.picks:
-            assert [one.pool[place] for place in pick.pointer] == pick.pair
+    logged = {row for event in of_type(events, PoolThumbnails) for row in event.pixels}
+    for event in of_type(events, SelectorPicked):
+        assert len(event.pool) == 64 and sum(event.answers.values()) == 10 and len(event.picture) == 64
+        assert event.question == dataset.question(event.query_id)
+        assert logged.issuperset(map(str, event.pool))
+        for pick in event.picks:
+            assert [event.pool[place] for place in pick.pointer] == pick.pair
             assert (pick.probability is not None) == (pick.method == "selector")
-        assert decode(encode(one)) == one
+        assert decode(encode(event)) == event
 
 
 def test_baselines_are_known_before_training(whole: tuple[Path, list[Event]]) -> None:
@@ -172,11 +172,11 @@ def test_stopped_anywhere_it_ends_the_same(whole: tuple[Path, list[Event]], fold
         layout.evaluated,
     ):
         assert path(folder).read_bytes() == path(whole[0]).read_bytes()
-    one, other = (
+    first, other = (
         torch.load(selector_layout.checkpoint(run), weights_only=True) for run in (folder, whole[0])
     )
-    assert one["step"] == other["step"] == STEPS
-    assert all(torch.equal(one["selector"][name], other["selector"][name]) for name in one["selector"])
+    assert first["step"] == other["step"] == STEPS
+    assert all(torch.equal(first["selector"][name], other["selector"][name]) for name in first["selector"])
 
 
 def test_killed_run_equals_whole_run(tmp_path: Path) -> None:

@@ -171,7 +171,7 @@ def test_a_server_that_dies_is_not_asked_on_and_leaves_no_wrong_answers(
         assert len(path.read_text().splitlines()) == 5
     with misbehaving_server(nearest_neighbour) as server:
         evaluator = PairEvaluator(path, model(dataset, server), dataset.annotations)
-        assert all(one.score is not None for one in evaluator.evaluate(asks, go_on))
+        assert all(pair.score is not None for pair in evaluator.evaluate(asks, go_on))
         assert len(server.requests) == len(asks) - 5
 
 

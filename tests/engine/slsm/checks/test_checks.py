@@ -106,7 +106,7 @@ def test_an_instruction_tells_a_kept_answer_from_a_broken_one(text: str, kept: s
         "use three items from the list",
         "Reply in French or German",
         "Without using the letter e",
-        # what is told
+        # statements
         "I have two sentences to write",
         "My name is in capital letters on the door",
         "I want to talk in French tomorrow with my teacher",
@@ -143,8 +143,8 @@ def test_what_cannot_be_checked_or_is_no_instruction_is_no_check(text: str) -> N
     ),
 )
 def test_two_that_cannot_both_be_kept_exclude_each_other(text: str, other: str) -> None:
-    one, two = check_of(text), check_of(other)
-    assert exclude(one, two) and exclude(two, one)
+    first, second = check_of(text), check_of(other)
+    assert exclude(first, second) and exclude(second, first)
 
 
 @pytest.mark.parametrize(
@@ -169,15 +169,15 @@ WORDS = st.lists(WORD, min_size=1, max_size=12)
 def test_answers_built_to_end_begin_use_or_avoid_a_word(word: str, others: list[str]) -> None:
     assume(word not in others)
     text = " ".join(others)
-    for told, kept, broken in (
+    for instruction, kept, broken in (
         (f"End every answer with the word {word}", f"{text}. {word.title()}!", f"{word}, {text}."),
         (f'Begin every reply with "{word}"', f"{word.title()}: {text}.", f"{text} {word}"),
         (f"Always use the word {word}", f"{text}, {word} {text}", text),
         (f"Never use the word {word} in your answers", text, f"{text} {word.upper()}."),
     ):
-        check = check_of(told)
-        assert check.holds(kept), told
-        assert not check.holds(broken), told
+        check = check_of(instruction)
+        assert check.holds(kept), instruction
+        assert not check.holds(broken), instruction
 
 
 @given(st.integers(1, 40), WORDS)
@@ -206,9 +206,9 @@ def test_any_text_can_be_read_and_answered(text: str) -> None:
     check = parse_check(text)
     if check is not None:
         assert isinstance(check.holds(text), bool)
-    for told, *_ in KEPT_AND_BROKEN:
-        if "French" not in told:
-            assert isinstance(check_of(told).holds(text), bool)
+    for instruction, *_ in KEPT_AND_BROKEN:
+        if "French" not in instruction:
+            assert isinstance(check_of(instruction).holds(text), bool)
     assert words_of(text) == [word.casefold() for word in words_of(text)]
 
 

@@ -66,7 +66,7 @@ def test_every_change_says_what_it_is(old: SemanticState, new: SemanticState) ->
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "problem"),
     (
         ([Change("added", "facts", F1)], "F1 is added, but there is one already"),
         ([Change("added", "constraints", Constraint(id="F1", text="x"))], "F1 is added"),
@@ -78,9 +78,9 @@ def test_every_change_says_what_it_is(old: SemanticState, new: SemanticState) ->
         ([Change("added", "facts", Fact(id="F2", text="x"))] * 2, "F2 is named twice"),
     ),
 )
-def test_contradictory_ids_are_refused_and_the_state_stays(changes: list[Change], told: str) -> None:
+def test_contradictory_ids_are_refused_and_the_state_stays(changes: list[Change], problem: str) -> None:
     before = STATE.model_dump_json()
-    with pytest.raises(DiffRefused, match=told):
+    with pytest.raises(DiffRefused, match=problem):
         apply_diff(STATE, StateDiff(tuple(changes)))
     assert STATE.model_dump_json() == before
 

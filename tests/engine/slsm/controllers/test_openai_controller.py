@@ -21,7 +21,7 @@ from engine.slsm.controllers.openai_controller import (
 )
 from engine.slsm.state import Constraint, Fact, FlatState, Plan, SemanticState, State
 from engine.slsm.turns import Turn
-from tests.engine.slsm.small_run import conversation, following, small_context
+from tests.engine.slsm.small_run import conversation, small_context, tracked
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 
 KEY = "sk-very-secret-0123456789"
@@ -249,7 +249,7 @@ def test_half_a_letter_from_a_server_breaks_nothing(tmp_path: Path) -> None:
     events: list[Event] = []
     with misbehaving_server(Script(reply, "\ud800")) as server:
         context = small_context(tmp_path, events)
-        following(context, controller(server)).follow(
+        tracked(context, controller(server)).track(
             [conversation("c", "My cat is Tom.", "x", "y")], ["structured"]
         )
         controller(server).detect(STATE, TURNS, "\ud800")
@@ -300,9 +300,7 @@ def test_quotes_that_do_not_occur_are_gated_and_told(tmp_path: Path) -> None:
     for gate in (True, False):
         with misbehaving_server(Script(reply)) as server:
             context = small_context(tmp_path / str(gate), events, gate_facts_by_evidence=gate)
-            following(context, controller(server)).follow(
-                [conversation("c", "My cat is Tom.")], ["structured"]
-            )
+            tracked(context, controller(server)).track([conversation("c", "My cat is Tom.")], ["structured"])
     strict, loose = (event for event in events if isinstance(event, StateUpdated))
     assert [item.text for item in strict.items] == ["The cat is Tom"]
     assert [item.text for item in strict.gated] == ["The cat is old", "No quote"]
@@ -316,13 +314,13 @@ def test_failures_are_counted_and_the_conversation_goes_on(tmp_path: Path) -> No
     with misbehaving_server(Script(add[0], "no", "no", add[2], add[3])) as server:
         context = small_context(tmp_path, events, concurrency=1)
         one = conversation("c", "A?", "a", "B?", "b", "C?", "c", "D?")
-        found = following(context, controller(server))
-        found.follow([one], ["structured"])
+        found = tracked(context, controller(server))
+        found.track([one], ["structured"])
         assert found.failures() == 1
         assert found.cost(one, "structured").calls == 4  # one a turn, as the cost table counts
         asked = len(server.requests)
-        again = following(context, controller(server))
-        again.follow([one], ["structured"])
+        again = tracked(context, controller(server))
+        again.track([one], ["structured"])
         assert len(server.requests) == asked == 5  # and a failed turn is not asked again
     told = [event for event in events if isinstance(event, StateUpdated)][:4]
     assert [len(event.items) for event in told] == [1, 1, 2, 3]
@@ -337,7 +335,7 @@ def test_the_key_is_in_no_event_and_no_file(tmp_path: Path) -> None:
     for number, (reply, script) in enumerate(((echoed, []), (KEY, []), (GOOD, ["429"]), (GOOD, ["401"]))):
         with misbehaving_server(Script(reply), script) as server:
             context = small_context(tmp_path / str(number), events, gate_facts_by_evidence=False)
-            following(context, controller(server)).follow([conversation("c", "Hello.")], ["structured"])
+            tracked(context, controller(server)).track([conversation("c", "Hello.")], ["structured"])
             assert KEY in server.headers[0]["authorization"]
     assert len([event for event in events if isinstance(event, StateUpdated)]) == 4
     assert KEY.encode() not in msgspec.json.encode(events)
