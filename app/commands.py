@@ -125,14 +125,16 @@ RUNS = (
     Command("E", "show_error", "Error", "Show why this run failed."),
 )
 
+RESUME = Command(
+    "r", "resume", "Resume", "Start a worker again on this run; it continues where the last one stopped."
+)
+
 RUN = (
     Command("space", "freeze", "Freeze", "Freeze the view; the engine continues.", display="space"),
     Command("space", "thaw", "Unfreeze", "Follow the run again.", display="space"),
     Command("p", "pause", "Pause", "Pause the engine after its current item."),
     Command("p", "continue_engine", "Continue", "End the pause of the engine."),
-    Command(
-        "r", "resume", "Resume", "Start a worker again on this run; it continues where the last one stopped."
-    ),
+    RESUME,
     Command("S", "stop", "Stop", "Stop the engine after its current item; finished work is kept."),
     Command(
         "v", "next_system", "View", "Show the screen of the run's next method, such as ESM or Evolution."
@@ -175,9 +177,9 @@ TIMELINE = (
     Command("L", "seek_live", "Live", "To the end of the log; follow it from there."),
 )
 
-PANEL = (Command("y", "copy", "Copy", "Copy this text."),)
+PANEL = (Command("y", "copy", "Copy", "Copy the text, or the address of Ray's dashboard."),)
 
-DIALOG = (Command("escape", "close", "Close", "Close this.", display="esc"),)
+DIALOG = (Command("escape", "close", "Close", "Close the panel.", display="esc"),)
 
 NEW_RUN = (
     Command(

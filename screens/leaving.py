@@ -36,8 +36,8 @@ class LeaveScreen(ModalScreen[Choice]):
     HELP = """\
 # Leaving
 
-`q` quits. While a run is running it asks first: *detach* quits and lets the engine continue, *stop and keep* stops it
-after its current item. `Ctrl+C` stops and keeps without asking, prints where, and quits with exit code 130.
+`q` quits. While a run is still running, it asks first: *detach* quits and lets the engine continue, *stop and keep*
+stops it after its current item. `Ctrl+C` stops and keeps without asking, prints where, and quits with exit code 130.
 """
     DEFAULT_CSS = """
     LeaveScreen, WaitingScreen {

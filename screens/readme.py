@@ -33,7 +33,8 @@ was started in another terminal, and for one that ended last year. They work at 
 more; below 60 columns they say so, and the run continues. `NO_COLOR` is obeyed: no meaning is shown by colour alone.
 
 `p` pauses the engine after its current item, `p` again continues. `r` *resumes* a run that stopped, was interrupted or
-failed: it starts a worker again. `space` freezes only the view: the header shows FROZEN and how many events it is behind.
+failed: it starts a worker again. `space` freezes only the view: the header shows FROZEN and how many events it is
+behind. `v` goes from one method's screen to the next.
 """
 _SECTIONS: Sequence[tuple[type[DOMNode], str, Sequence[tuple[str, str]]]] = (
     (RunsScreen, "", [("runs", "The list of runs")]),
@@ -101,7 +102,7 @@ def _table(bindings: Iterable[Binding]) -> str:
 
 def _row(binding: Binding) -> str:
     keys = " ".join(f"`{key}`" for key in _keys(binding))
-    return f"| {keys} | {binding.description} | {binding.tooltip} |"
+    return f"| {keys} | {binding.description} | {binding.tooltip} |".replace("|  |", "| |")
 
 
 def _keys(binding: Binding) -> Iterator[str]:

@@ -156,7 +156,7 @@ and the folder of the run under the cursor, or its error.
 
 `enter` opens a run: a running one is followed live, a finished one is replayed. `n` starts a new run. `p` pauses the
 engine, `p` again continues; `S` stops it, and finished work is kept; `r` resumes a run that stopped, was interrupted
-or failed. Runs continue when this console closes. Nothing is ever deleted here.
+or failed. Runs continue after the console is closed. Nothing is ever deleted here.
 """
 
     table = query_one(RunsTable)

@@ -56,10 +56,10 @@ class DecisionsPane(Container):
             tooltip="Previous example that differs from greedy.",
         ),
         Binding(
-            "left", "step(-1)", "Previous", show=False, tooltip="In an opened decision: to the previous one."
+            "left", "step(-1)", "Previous", show=False, tooltip="In an opened decision: previous decision."
         ),
         Binding(
-            "right", "step(1)", "Next", key_display="←→", tooltip="In an opened decision: to the next one."
+            "right", "step(1)", "Next", key_display="←→", tooltip="In an opened decision: next decision."
         ),
     ]
 
@@ -228,9 +228,7 @@ class DecisionsPane(Container):
         shown = (f"{len(view):,} of " if view.expression is not None else "") + counted(
             view.total, "decisions"
         )
-        return f"{shown} {'decision' if view.total == 1 else 'decisions'}" + (
-            "" if view.complete else " (still searching)"
-        )
+        return shown + ("" if view.complete else " (still searching)")
 
     def _status(self) -> Text:
         table = self.table

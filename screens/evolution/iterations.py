@@ -175,9 +175,8 @@ def _status(state: EvolutionState) -> str:
         parts.append(summary + (f", {before.composite:.3f} without processor" if before is not None else ""))
     parts.append(f"{began.reflector}, {began.judge}")
     if state.usage is not None and state.usage.calls:
-        parts.append(
-            f"{counted(state.usage.calls, 'calls')}, {counted(state.usage.tokens, 'tokens')}, cost {state.usage.cost:.2f}"
-        )
+        calls, tokens = counted(state.usage.calls, "calls"), counted(state.usage.tokens, "tokens")
+        parts.append(f"{calls}, {tokens}, cost {state.usage.cost:.2f}")
     return "  │  ".join(parts)
 
 

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
 
-from app.commands import Command, bindings
+from app.commands import RESUME, Command, bindings
 from app.runs.path_sampler import PathSampler
 from engine.errors import SteerError
 from screens.gflownet.evidence import EvidencePane
@@ -48,7 +48,9 @@ class GFlowNetScreen(TabbedScreen):
     TITLE_WORD = "GFlowNet"
     TABS = TABS
     STAGE_TABS = {"graphs": 0, "retriever": 0, "agent-graphs": 0, "gflownet": 1, "answer": 4}
-    BINDINGS: ClassVar[list[BindingType]] = bindings((*tab_commands(TABS), *COMMANDS))
+    BINDINGS: ClassVar[list[BindingType]] = bindings(
+        (*tab_commands(TABS), *COMMANDS, RESUME)  # a key of a subclass replaces that of its base
+    )
     HELP = """\
 # GFlowNet: evidence paths
 
