@@ -15,15 +15,15 @@ DEFAULT_CONFIG = Path("configs/demo.yaml")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says; the exit code: 0 done, 1 a stage failed, 2 bad input, 130 interrupted."""
+    """Run the command line; returns the exit code: 0 done, 1 a stage failed, 2 bad input, 130 interrupted."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without Unicode still gets its lines
     parser = make_parser()
     options = parser.parse_args(arguments)
-    complaint = _misuse(options)
-    if complaint:
-        parser.error(complaint)
+    misuse = _misuse(options)
+    if misuse:
+        parser.error(misuse)
     try:
         return _run(options)
     except SteerError as error:
@@ -34,25 +34,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The options; which of them go together is `_misuse`'s business."""
+    """The options; `_misuse` checks which of them fit together."""
     parser = argparse.ArgumentParser(
         prog="steer-tui",
         description="Watch, pause, resume and replay runs that steer language models.",
-        epilog="Without --batch the console opens: on RUN if given, else on the list of runs.",
+        epilog="Without --batch the console opens: on RUN if it is given, else on the list of runs.",
     )
     parser.add_argument(
-        "run", nargs="?", metavar="RUN", help="a run to attach to or replay: folder, id or name"
+        "run", nargs="?", metavar="RUN", help="a run to watch or replay: its folder, id or name"
     )
     parser.add_argument("--batch", action="store_true", help="run the stages without a console")
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help=f"configuration (default: {DEFAULT_CONFIG})"
     )
     parser.add_argument("--stages", type=_names, metavar="A,B", help="with --batch: stages to run, in order")
-    parser.add_argument("--resume", metavar="RUN", help="with --batch: go on with a run that was stopped")
+    parser.add_argument("--resume", metavar="RUN", help="with --batch: resume a run that did not finish")
     parser.add_argument(
         "--prepare",
         action="store_true",
-        help="with --batch: print the run's folder, and leave it to torchrun",
+        help="with --batch: make the run's folder and print it, for torchrun to run",
     )
     parser.add_argument(
         "--set",
@@ -63,27 +63,29 @@ def make_parser() -> argparse.ArgumentParser:
         help="with --batch or --check: change fields of the configuration",
     )
     parser.add_argument(
-        "--outputs", metavar="DIR", help="folder that holds the runs (default: the configuration's)"
+        "--outputs", metavar="DIR", help="folder of the runs (default: the one in the configuration)"
     )
     parser.add_argument(
         "--check",
         nargs="*",
         type=Path,
         metavar="FILE",
-        help="say whether configurations are right, and what they need is here; nothing runs. Exit code 0: right, even "
-        "where data, models or keys are not here yet; 2: something is to be corrected",
-    )
-    parser.add_argument("--doctor", action="store_true", help="say what works here and what is missing")
-    parser.add_argument(
-        "--server", metavar="URL", help="with --doctor: look at an OpenAI-compatible server instead"
+        help="check configurations and what they need on this machine; nothing runs. Exit code 0: all are right, even "
+        "if data, models or keys are not here yet; 2: something must be corrected",
     )
     parser.add_argument(
-        "--model", metavar="NAME", help="with --server: its model (default: the first it lists)"
+        "--doctor", action="store_true", help="show what works on this machine and what is missing"
+    )
+    parser.add_argument(
+        "--server", metavar="URL", help="with --doctor: check an OpenAI-compatible server instead"
+    )
+    parser.add_argument(
+        "--model", metavar="NAME", help="with --server: the model to check (default: the first that it lists)"
     )
     parser.add_argument(
         "--key-env",
         metavar="NAME",
-        help="with --server: variable that holds the key (default: OPENAI_API_KEY)",
+        help="with --server: environment variable that holds the key (default: OPENAI_API_KEY)",
     )
     parser.add_argument("--version", action="store_true", help="print the version")
     return parser
@@ -92,27 +94,27 @@ def make_parser() -> argparse.ArgumentParser:
 def _names(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     if not all(names):
-        raise argparse.ArgumentTypeError("names of stages, with commas between them")
+        raise argparse.ArgumentTypeError("expected names of stages, separated by commas")
     return names
 
 
 def _misuse(options: argparse.Namespace) -> str:
     if options.batch and options.run:
-        return f"--batch takes no RUN; to go on with one: --batch --resume {options.run}"
+        return f"--batch takes no RUN; to resume it: --batch --resume {options.run}"
     if not options.batch and (options.stages or options.resume or options.prepare):
-        return "--stages, --resume and --prepare go with --batch"
+        return "--stages, --resume and --prepare need --batch"
     if options.set and not options.batch and options.check is None:
-        return "--set goes with --batch or --check"
+        return "--set needs --batch or --check"
     if options.check is not None and (options.batch or options.run or options.config):
-        return "--check takes its files alone: --check FILE..."
+        return "--check takes files only: --check FILE..."
     if options.resume and (options.config or options.set):
-        return "a resumed run keeps its configuration: --resume goes without --config and --set"
+        return "a resumed run keeps its configuration: --resume takes neither --config nor --set"
     if options.run and options.config:
-        return "RUN has its own configuration: give RUN or --config"
+        return "RUN has its own configuration: give either RUN or --config"
     if options.server and not options.doctor:
-        return "--server goes with --doctor"
+        return "--server needs --doctor"
     if (options.model or options.key_env) and not options.server:
-        return "--model and --key-env go with --doctor --server"
+        return "--model and --key-env need --doctor --server"
     return ""
 
 
@@ -158,8 +160,8 @@ def _console(options: argparse.Namespace) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise RunError(
             what="the console needs a terminal",
-            where="standard input or output is something else",
-            mend="run without one: steer-tui --batch",
+            where="standard input or output is not a terminal",
+            mend="run without a console: steer-tui --batch",
         )
     run = find_run(options.run, Path(options.outputs or "outputs")).path if options.run else None
     from app.shell import run_console

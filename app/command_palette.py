@@ -1,4 +1,4 @@
-"""The command palette: whatever can be done on the screen at hand, found by its words."""
+"""The command palette: every command of the current screen, searched by its words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BoundCommands(Provider):
 
     def _entry(self, active: ActiveBinding) -> Entry | None:
         binding = active.binding
-        # Arrows and the like: nobody looks them up to do them.
+        # Arrows and the like are not worth looking up.
         moves = not binding.show and not binding.tooltip
         if not binding.description or moves or not active.enabled or binding.action in _NOT_HERE:
             return None

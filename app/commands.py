@@ -1,7 +1,7 @@
-"""Every command of the console, once: its key, its word in the footer, its sentence in help and palette.
+"""Every command of the console: its key, its label in the footer, its sentence in help and palette.
 
-A screen takes its part with `bindings(...)`; the footer, the help screen and the command palette read what is
-bound, so a command is never described in two places. Widgets bind what only they can do themselves.
+A screen binds some of them with `bindings(...)`; the footer, the help screen, the command palette and
+screens/README.md read the bindings, so a command is described only here. Widgets bind their own commands.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from textual.binding import Binding, BindingType
 class Command:
     """`key`: as Textual names it; `action`: the method `action_…`; `label`: in the footer; `help`: a sentence.
 
-    Commands that are not shown in the footer are in the help and in the palette all the same.
+    Commands that are not shown in the footer are still in the help and in the palette.
     """
 
     key: str
@@ -45,8 +45,9 @@ RANKS = {
     "freeze": 1,
     "thaw": 1,
     "pause": 1,
-    "unpause": 1,
+    "continue_engine": 1,
     "start": 1,
+    "resume": 1,
     "stop": 1,
     "detach": 1,
     "new_run": 1,
@@ -58,11 +59,11 @@ RANKS = {
     "replay": 3,
     "seek_live": 3,
 }
-"""Which words go last when the footer is short of room: 0 never, then 1, 2 (all others), 3."""
+"""Which labels the footer drops last when it is short of room: 0 is never dropped, then 1, 2 (all others), 3."""
 
 
 def rank(action: str) -> int:
-    """How much the footer needs a command."""
+    """Rank of a command in `RANKS`."""
     return RANKS.get(action.partition("(")[0], 2)
 
 
@@ -72,12 +73,12 @@ def bindings(*tables: tuple[Command, ...]) -> list[BindingType]:
 
 
 EVERYWHERE: tuple[Command, ...] = (
-    Command("x", "app.picture", "SVG", "Write what is on the screen as an SVG file."),
+    Command("x", "app.picture", "SVG", "Write the screen to an SVG file."),
     Command(
         "question_mark",
         "app.explain",
         "Help",
-        "What this screen shows, and what every key does here.",
+        "Explain this screen and all its keys.",
         display="?",
     ),
     Command(
@@ -89,19 +90,19 @@ EVERYWHERE: tuple[Command, ...] = (
         display="^p",
     ),
     Command(
-        "ctrl+t", "app.toggle_dark", "Dark/light", "Change between the dark and the light theme.", shown=False
+        "ctrl+t", "app.toggle_dark", "Dark/light", "Switch between the dark and the light theme.", shown=False
     ),
     Command("ctrl+y", "app.change_theme", "Theme", "Choose a theme.", shown=False),
-    Command("ctrl+q", "app.leave", "Quit", "The same as q, also while typing.", shown=False, priority=True),
-    Command("ctrl+g", "app.show_lag", "Lag", "Say how far the console is behind the log.", shown=False),
     Command(
-        "q", "app.leave", "Quit", "Leave; a run that is at work can be left running, or stopped and kept."
+        "ctrl+q", "app.leave", "Quit", "The same as q; works while typing, too.", shown=False, priority=True
     ),
+    Command("ctrl+g", "app.show_lag", "Lag", "Show how far the console is behind the log.", shown=False),
+    Command("q", "app.leave", "Quit", "Quit; asks whether runs that are running shall continue or stop."),
     Command(
         "ctrl+c",
         "app.interrupt",
         "Stop and quit",
-        "Ask the engine to keep what it has, wait for its word (5 s at most) and leave; twice leaves at once.",
+        "Stop the engine, wait for it (5 s at most) and quit; finished work is kept. Twice: quit at once.",
         shown=False,
         display="^c",
         priority=True,
@@ -110,36 +111,49 @@ EVERYWHERE: tuple[Command, ...] = (
 
 RUNS = (
     Command("n", "new_run", "New run", "Start a run from a configuration."),
-    Command("r", "resume_run", "Resume", "Take up a run again that was stopped, interrupted or failed."),
-    Command("p", "pause_run", "Pause", "Let the engine of this run wait after the item it is at."),
-    Command("p", "unpause_run", "Go on", "Let the paused engine of this run go on."),
-    Command("S", "stop_run", "Stop", "Let the engine of this run keep what it has and stop."),
-    Command("E", "show_error", "Error", "Read why this run failed."),
+    Command(
+        "r", "resume_run", "Resume", "Start a worker again on a run that stopped, was interrupted or failed."
+    ),
+    Command("p", "pause_run", "Pause", "Pause the engine of this run after its current item."),
+    Command("p", "continue_run", "Continue", "End the pause of this run's engine."),
+    Command(
+        "S",
+        "stop_run",
+        "Stop",
+        "Stop the engine of this run after its current item; finished work is kept.",
+    ),
+    Command("E", "show_error", "Error", "Show why this run failed."),
+)
+
+RESUME = Command(
+    "r", "resume", "Resume", "Start a worker again on this run; it continues where the last one stopped."
 )
 
 RUN = (
+    Command("space", "freeze", "Freeze", "Freeze the view; the engine continues.", display="space"),
+    Command("space", "thaw", "Unfreeze", "Follow the run again.", display="space"),
+    Command("p", "pause", "Pause", "Pause the engine after its current item."),
+    Command("p", "continue_engine", "Continue", "End the pause of the engine."),
+    RESUME,
+    Command("S", "stop", "Stop", "Stop the engine after its current item; finished work is kept."),
     Command(
-        "space", "freeze", "Freeze", "Let the view stand still while the engine goes on.", display="space"
+        "v", "next_system", "View", "Show the screen of the run's next method, such as ESM or Evolution."
     ),
-    Command("space", "thaw", "Unfreeze", "Go with the run again.", display="space"),
-    Command("p", "pause", "Pause", "Let the engine wait after the item it is at."),
-    Command("p", "unpause", "Go on", "Let the paused engine go on."),
-    Command("r", "start", "Resume", "Take the run up again from where its engine left it."),
-    Command("S", "stop", "Stop", "Let the engine keep what it has and stop."),
-    Command("v", "next_system", "View", "The screen of the run's next system: ESM, Evolution."),
-    Command("ctrl+d", "detach", "Detach", "Back to the list of runs; the engine goes on.", display="^d"),
-    Command("E", "show_error", "Error", "Read what went wrong."),
-    Command("R", "show_replicas", "Replicas", "Who does the work, how fast, and where Ray's dashboard is."),
+    Command("ctrl+d", "detach", "Detach", "Back to the list of runs; the engine continues.", display="^d"),
+    Command("E", "show_error", "Error", "Show what went wrong."),
+    Command(
+        "R", "show_replicas", "Replicas", "Show the replicas, their speed and the address of Ray's dashboard."
+    ),
 )
 
 TIMELINE = (
     Command("left_square_bracket", "step(-1)", "Previous event", "One event back.", shown=False, display="["),
-    Command("right_square_bracket", "step(1)", "Next event", "One event on.", shown=False, display="]"),
+    Command("right_square_bracket", "step(1)", "Next event", "One event forward.", shown=False, display="]"),
     Command(
         "left_curly_bracket",
         "stop_at(-1)",
         "Previous decision",
-        "To the decision, example or stage before.",
+        "To the previous decision, example or stage.",
         False,
         "{",
     ),
@@ -155,44 +169,51 @@ TIMELINE = (
         "comma",
         "replay",
         "Replay",
-        "Play the log from here at its own pace; again: halt.",
+        "Replay the log from here at its original speed; press again to halt.",
         display=",",
     ),
-    Command("full_stop", "speed", "Faster", "Replay 1, 4, 16, 64 times as fast as it was.", False, "."),
+    Command("full_stop", "speed", "Faster", "Replay at 1, 4, 16 or 64 times the original speed.", False, "."),
     Command("0", "seek_start", "To the start", "To the first event.", shown=False),
-    Command("L", "seek_live", "Live", "To the end of the log, and on with it."),
+    Command("L", "seek_live", "Live", "To the end of the log; follow it from there."),
 )
 
-PANEL = (Command("y", "copy", "Copy", "Copy it all."),)
+PANEL = (Command("y", "copy", "Copy", "Copy the text, or the address of Ray's dashboard."),)
 
-DIALOG = (Command("escape", "close", "Close", "Close this.", display="esc"),)
+DIALOG = (Command("escape", "close", "Close", "Close the panel.", display="esc"),)
 
 NEW_RUN = (
     Command(
         "enter", "start", "Start", "Start a run from this configuration.", display="enter", priority=True
     ),
-    Command("up", "choose(-1)", "Other", "Take the configuration above.", display="↑↓", priority=True),
-    Command("down", "choose(1)", "Next", "Take the configuration below.", shown=False, priority=True),
-    Command("pagedown", "page(1)", "More", "Scroll what is said about the configuration.", display="pgdn"),
-    Command("pageup", "page(-1)", "Back", "Scroll what is said about the configuration.", shown=False),
+    Command(
+        "up", "choose(-1)", "Previous", "Choose the previous configuration.", display="↑↓", priority=True
+    ),
+    Command("down", "choose(1)", "Next", "Choose the next configuration.", shown=False, priority=True),
+    Command("pagedown", "page(1)", "More", "Scroll the description of the configuration.", display="pgdn"),
+    Command("pageup", "page(-1)", "Less", "Scroll the description of the configuration.", shown=False),
     Command(
         "ctrl+k",
         "menuconfig",
         "Kconfig",
-        "Edit the .config that this configuration names (evolution.kconfig) in a menu.",
+        "Edit the .config file of this configuration (evolution.kconfig) in a menu.",
         display="^k",
         priority=True,
     ),
-    Command("escape", "close", "Cancel", "Start nothing.", display="esc"),
+    Command("escape", "close", "Cancel", "Close without starting a run.", display="esc"),
 )
 
 SAMPLE_AGAIN = (
-    Command("enter", "start", "Sample", "Sample with what stands there.", display="enter", priority=True),
-    Command("escape", "close", "Cancel", "Sample nothing.", display="esc"),
+    Command("enter", "start", "Sample", "Sample with these settings.", display="enter", priority=True),
+    Command("escape", "close", "Cancel", "Close without sampling.", display="esc"),
 )
 
 LEAVE = (
-    Command("d", "detach", "Detach", "Leave; the engine goes on, and can be watched again later."),
-    Command("s", "stop", "Stop and keep", "Let the engine keep what it has and stop, then leave."),
-    Command("escape", "stay", "Stay", "Do not leave.", display="esc"),
+    Command("d", "detach", "Detach", "Quit; the engine continues, and you can open the run again later."),
+    Command(
+        "s",
+        "stop",
+        "Stop and keep",
+        "Stop the engine after its current item, then quit; finished work is kept.",
+    ),
+    Command("escape", "stay", "Stay", "Do not quit.", display="esc"),
 )

@@ -22,7 +22,9 @@ def export_path(run_dir: Path, name: str, suffix: str) -> Path:
             folder = base / "exports"
             folder.mkdir(exist_ok=True)
             return _fresh(folder / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}", suffix)
-    raise PermissionError(f"neither {run_dir} nor the working folder can be written")
+    raise PermissionError(
+        f"no folder to write to: {run_dir}, the working folder and the home folder are read-only"
+    )
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
@@ -39,7 +41,7 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]
 
 
 def write_picture(path: Path, svg: str) -> None:
-    """Write a screenshot without the web fonts it names: opening a picture should ask nobody for anything."""
+    """Write a screenshot without the web fonts it names: opening a picture should load nothing from the network."""
     write_atomic(path, _WEB_FONT.sub("", svg))
 
 

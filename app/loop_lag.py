@@ -1,4 +1,4 @@
-"""How late the console's own clock ticks: what a key waits before it is heard."""
+"""How late the console's own clock ticks, which is how long a key waits."""
 
 from __future__ import annotations
 

@@ -24,18 +24,18 @@ from app.runs.client import prepare_branch, prepare_resume
 from app.runs.run_list import RunList
 from app.runs.session import RunSession
 from app.runs.workers import Ended, Workers
-from app.text import resume_command
+from app.text import counted, resume_command
 from app.themes import DARK, LIGHT, OWN, hidden
 from engine.errors import RunError, SteerError
 from engine.run.directory import RunDirectory, inspect
-from screens.messages import BranchWanted, DetachWanted, StartWanted, SystemWanted
+from screens.messages import BranchWanted, DetachWanted, ResumeWanted, SystemWanted
 from screens.runs import RunsScreen
 from screens.systems import System, systems, systems_of
 
 FINISHED, INTERRUPTED = 0, 130
 _OUTPUTS = Path("outputs")
 _LOG_PATIENCE = 5.0
-"""Seconds in which the log of a worker that ended should be read; its torn last line never is."""
+"""Seconds to wait until the log of an ended worker is read; its last line may be torn and never be readable."""
 
 
 def run_console(
@@ -48,7 +48,7 @@ def run_console(
     app = SteerApp(config_path, run_dir, outputs)
     app.run()
     for line in app.farewell:
-        with suppress(OSError):  # the terminal may be what went away
+        with suppress(OSError):  # the terminal may have closed
             sys.stdout.write(f"{line}\n")
     return app.return_code or FINISHED
 
@@ -87,7 +87,7 @@ class SteerApp(App[None]):
         self.theme = DARK.name
 
     def get_default_screen(self) -> Screen[None]:
-        """Home lies under everything else."""
+        """The list of runs lies under all other screens."""
         return RunsScreen(RunList(self._outputs or _OUTPUTS))
 
     @property
@@ -113,7 +113,7 @@ class SteerApp(App[None]):
     # ------------------------------------------------------------ signals
 
     def _listen_to_signals(self) -> None:
-        """SIGTERM and SIGHUP detach, with the terminal given back; SIGINT is the key."""
+        """SIGTERM and SIGHUP detach and restore the terminal; SIGINT acts as Ctrl+C."""
         if self.is_headless:
             return
         loop = asyncio.get_running_loop()
@@ -128,21 +128,21 @@ class SteerApp(App[None]):
     # ------------------------------------------------------------ runs
 
     def open_run(self, path: Path) -> None:
-        """Watch a run, at work or not."""
+        """Watch a run, whether it is running or not."""
         self.home.runs.add_folder(path.absolute().parent.parent) if self._is_elsewhere(path) else None
         self.close_run()
         self.session = RunSession(path)
-        system = self._system_at_work(path)
+        system = self._current_system(path)
         self.push_screen(system.load()(self.session))  # charts and panes are imported only now
 
-    def _system_at_work(self, path: Path) -> System:
-        """The system whose stage the run has come to."""
+    def _current_system(self, path: Path) -> System:
+        """The method of the stage that the run has reached."""
         try:
             stages = RunDirectory(path).read().stages
         except RunError:
             return systems()[0]
-        begun = [name for name, stage in stages.items() if stage.status != "pending"]
-        return (systems_of(begun) if begun else systems_of(stages))[-1 if begun else 0]
+        started = [name for name, stage in stages.items() if stage.status != "pending"]
+        return (systems_of(started) if started else systems_of(stages))[-1 if started else 0]
 
     @on(SystemWanted)
     def _system_wanted(self, message: SystemWanted) -> None:
@@ -156,13 +156,13 @@ class SteerApp(App[None]):
         try:
             directory = prepare_branch(RunDirectory(message.run_dir), message.iteration)
         except (SteerError, OSError) as error:
-            self.show_error("The branch was not begun", error)
+            self.show_error("The branch was not started", error)
             return
         if self.start_worker(directory):
             self.open_run(directory.path)
 
     def close_run(self) -> None:
-        """Back to the list, whatever is open above it. The engine is not concerned."""
+        """Back to the list, whatever is open above it. The engine continues."""
         while len(self.screen_stack) > 1:
             self.pop_screen()
         if self.session is not None:
@@ -171,7 +171,7 @@ class SteerApp(App[None]):
             self.session = None
 
     def start_worker(self, directory: RunDirectory) -> bool:
-        """Let a worker begin, or go on with, a run; whether one was started."""
+        """Start a worker on a new or unfinished run; returns whether it was started."""
         try:
             if directory.read().attempts:
                 prepare_resume(directory)
@@ -184,7 +184,7 @@ class SteerApp(App[None]):
         return True
 
     def show_error(self, title: str, error: Exception) -> None:
-        """A panel that stays until it is read."""
+        """Show an error in a panel that stays until it is closed."""
         from screens.error_panel import ErrorPanel, Fault
 
         self.push_screen(ErrorPanel(Fault.of_error(title, error)))
@@ -194,23 +194,23 @@ class SteerApp(App[None]):
         return all(folder != known.absolute() for known in self.home.runs.folders)
 
     def _reap(self) -> None:
-        """Tell of workers that ended badly and could not say so in their log."""
+        """Show the error of workers that failed without an event in their log."""
         now = time.monotonic()
         self._ended += [(ended, now) for ended in self.engine_workers.reap() if not ended.well]
         undecided: list[tuple[Ended, float]] = []
         for ended, since in self._ended:
-            told = self._told_by_log(ended)
-            if told is None and now - since < _LOG_PATIENCE:
+            shown = self._shown_by_log(ended)
+            if shown is None and now - since < _LOG_PATIENCE:
                 undecided.append((ended, since))
-            elif not told:
+            elif not shown:
                 where = str(ended.directory.worker_log)
-                what = ended.reason or f"the worker ended without a word (exit code {ended.code})"
-                mend = "everything finished is kept; mend it and resume the run"
+                what = ended.reason or f"the worker ended without an error message (exit code {ended.code})"
+                mend = "everything finished is kept: correct the cause, then resume the run"
                 self.show_error("The engine ended", RunError(what=what, where=where, mend=mend))
         self._ended = undecided
 
-    def _told_by_log(self, ended: Ended) -> bool | None:
-        """Whether the screen of the run shows the failure by itself; None while its log is still being read."""
+    def _shown_by_log(self, ended: Ended) -> bool | None:
+        """Whether the run's own screen shows the failure; None while its log is still being read."""
         session = self.session
         if session is None or session.run_dir != ended.directory.path:
             return False
@@ -243,7 +243,7 @@ class SteerApp(App[None]):
     @on(RunsScreen.ErrorWanted)
     def _error_wanted(self, message: RunsScreen.ErrorWanted) -> None:
         status = message.row.status
-        mend = "r takes it up again, from what was finished; enter shows all that its log says"
+        mend = "r resumes it from what is finished; enter shows its log"
         error = RunError(what=status.failure, where=str(status.directory.path), mend=mend)
         self.show_error("The run failed", error)
 
@@ -251,10 +251,10 @@ class SteerApp(App[None]):
     def _detach_wanted(self) -> None:
         self.close_run()
 
-    @on(StartWanted)
-    def _start_wanted(self, message: StartWanted) -> None:
+    @on(ResumeWanted)
+    def _resume_open_run(self, message: ResumeWanted) -> None:
         if self.start_worker(RunDirectory(message.run_dir)):
-            self.notify("A worker takes the run up again.")
+            self.notify("A worker resumes the run.")
 
     def _ask_for_run(self, config: Path | None) -> None:
         from screens.new_run import NewRunScreen
@@ -267,18 +267,18 @@ class SteerApp(App[None]):
 
     # ------------------------------------------------------------ leaving
 
-    def at_work(self) -> list[RunDirectory]:
-        """Runs that leaving concerns: the open one, and those started here, if a worker is at them."""
-        runs = {run.path.absolute(): run for run in self.engine_workers.at_work()}
-        if self.session is not None and _is_at_work(self.session.run_dir):
+    def running_runs(self) -> list[RunDirectory]:
+        """Runs that are running: the open one, and those started here."""
+        runs = {run.path.absolute(): run for run in self.engine_workers.running()}
+        if self.session is not None and _is_running(self.session.run_dir):
             runs.setdefault(self.session.run_dir.absolute(), RunDirectory(self.session.run_dir))
         return list(runs.values())
 
     def action_leave(self) -> None:
-        """Leave; ask first if a run is at work."""
+        """Leave; ask first if a run is running."""
         from screens.leaving import LeaveScreen
 
-        runs = self.at_work()
+        runs = self.running_runs()
         if not runs:
             self.exit(return_code=FINISHED)
         elif not isinstance(self.screen, LeaveScreen) and not self._leaving:
@@ -293,7 +293,7 @@ class SteerApp(App[None]):
 
     def action_interrupt(self) -> None:
         """Ctrl+C: stop and keep, then leave; the second time leave at once."""
-        if self._leaving or not self.at_work():
+        if self._leaving or not self.running_runs():
             if self._leaving:
                 self._say_left_at_once()
             self.exit(return_code=INTERRUPTED)
@@ -301,25 +301,25 @@ class SteerApp(App[None]):
         self._stop_and_leave(INTERRUPTED)
 
     def _stop_and_leave(self, code: int) -> None:
-        from screens.leaving import LastWord, WaitingScreen
+        from screens.leaving import LeftRun, WaitingScreen
 
-        def leave(words: list[LastWord] | None) -> None:
-            self.farewell += [word.line for word in words or []]
+        def leave(runs: list[LeftRun] | None) -> None:
+            self.farewell += [run.line for run in runs or []]
             self.exit(return_code=code)
 
         self._leaving = True
-        self.push_screen(WaitingScreen(self.at_work()), leave)
+        self.push_screen(WaitingScreen(self.running_runs()), leave)
 
     def _say_left_at_once(self) -> None:
-        for run in self.at_work():
+        for run in self.running_runs():
             self.farewell.append(
-                f"left; the engine stops after the item it is at; kept in {run.path}; "
-                f"to go on: {resume_command(run.path)}"
+                f"left; the engine stops after its current item; kept in {run.path}; "
+                f"to resume: {resume_command(run.path)}"
             )
 
     def _say_detached(self) -> None:
-        for run in self.at_work():
-            self.farewell.append(f"still at work: {run.path}; to watch it: steer-tui {run.path}")
+        for run in self.running_runs():
+            self.farewell.append(f"still running: {run.path}; to watch it: steer-tui {run.path}")
 
     # ------------------------------------------------------------ everywhere
 
@@ -348,11 +348,15 @@ class SteerApp(App[None]):
     def action_show_lag(self) -> None:
         """How far the console is behind."""
         lag = self.session.lag if self.session is not None else None
-        log = f"log: {lag.unread_bytes:,} bytes unread, last portion {lag.fold_ms:.1f} ms\n" if lag else ""
+        log = (
+            f"log: {counted(lag.unread_bytes, 'bytes')} unread, last portion {lag.fold_ms:.1f} ms\n"
+            if lag
+            else ""
+        )
         self.notify(f"{log}keys and drawing: {self.lag}", title="Lag")
 
 
-def _is_at_work(path: Path) -> bool:
+def _is_running(path: Path) -> bool:
     try:
         return inspect(path).alive
     except RunError:

@@ -1,4 +1,4 @@
-"""How figures and errors read in one line."""
+"""Durations, counts and errors as text of one line."""
 
 from __future__ import annotations
 
@@ -15,6 +15,13 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def counted(count: int, nouns: str) -> str:
+    """`2,000 events`, `1 event`, `1 query`: a number with its noun, which is given in the plural."""
+    if count == 1:
+        nouns = nouns[:-3] + "y" if nouns.endswith("ies") else nouns.removesuffix("s")
+    return f"{count:,} {nouns}"
+
+
 def error_line(what: str, where: str = "", mend: str = "") -> str:
     """`what (where): mend`, on one line."""
     text = what + (f" ({where})" if where else "") + (f": {mend}" if mend else "")
@@ -22,12 +29,12 @@ def error_line(what: str, where: str = "", mend: str = "") -> str:
 
 
 def error_lines(error: SteerError) -> list[str]:
-    """The lines that tell a user of an error: one, or one for each problem of a configuration."""
+    """An error as lines to print: a line, or a line for each problem of a configuration."""
     if isinstance(error, ConfigError):
         return [str(problem) for problem in error.problems]
     return [error_line(error.what, error.where, error.mend)]
 
 
 def resume_command(run: Path) -> str:
-    """What to type to take a run up again."""
+    """The command that resumes a run."""
     return f"steer-tui --batch --resume {shlex.quote(str(run))}"

@@ -6,7 +6,7 @@ from rich.console import Console
 
 
 def make_console(stderr: bool = False) -> Console:
-    """A console that never breaks a line's words for want of a terminal's width."""
+    """A console whose lines are not wrapped to a terminal's width where there is no terminal."""
     console = Console(stderr=stderr, highlight=False, emoji=False)
     if not console.is_terminal:
         console.width = 120

@@ -1,5 +1,5 @@
 """A dark and a light theme. Their signal colours stay apart in the common kinds of colour blindness (blue, teal,
-amber, vermilion; after Okabe and Ito), and everything they tell has a sign or a word as well."""
+amber, vermilion; after Okabe and Ito), and everything they mark has a sign or a word as well."""
 
 from __future__ import annotations
 

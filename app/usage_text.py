@@ -1,4 +1,4 @@
-"""What servers were asked and what it cost, in the words of a table: for batch's end and the console's files."""
+"""Requests to servers and their cost as cells of a table: for the end of batch and for the tab Files."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from collections.abc import Iterable
 from app.text import duration
 from engine.events import ServerUsage
 
-HEADINGS = ("stage", "role", "model", "requests", "again", "failed", "tokens in", "out", "waited", "cost")
-"""Of `usage_cells`; the first three are words, the others figures."""
+HEADINGS = ("stage", "role", "model", "requests", "retries", "failed", "tokens in", "out", "waited", "cost")
+"""Headings of `usage_cells`; the first three are words, the others figures."""
 
 
-def usage_cells(one: ServerUsage) -> list[str]:
-    """A role's row. Where a server does not count tokens, letters stand for them and are called so."""
+def usage_cells(usage: ServerUsage) -> list[str]:
+    """The row of a role. A server that does not count tokens gets counts of letters instead, named as such."""
     return [
-        one.stage, one.role, f"{one.model} at {one.server}", f"{one.requests:,}", f"{one.retries:,}",
-        f"{one.failures:,}", *_amounts(one), duration(one.waited), _cost(one),
+        usage.stage, usage.role, f"{usage.model} at {usage.server}", f"{usage.requests:,}", f"{usage.retries:,}",
+        f"{usage.failures:,}", *_amounts(usage), duration(usage.waited), _cost(usage),
     ]  # fmt: skip
 
 
-def _amounts(one: ServerUsage) -> tuple[str, str]:
-    tokens = (f"{one.prompt_tokens:,}", f"{one.completion_tokens:,}")
-    if not one.unreported:
+def _amounts(usage: ServerUsage) -> tuple[str, str]:
+    tokens = (f"{usage.prompt_tokens:,}", f"{usage.completion_tokens:,}")
+    if not usage.unreported:
         return tokens
-    letters = (f"{one.characters_sent:,} letters", f"{one.characters_received:,} letters")
-    if one.unreported == one.answered:
+    letters = (f"{usage.characters_sent:,} letters", f"{usage.characters_received:,} letters")
+    if usage.unreported == usage.answered:
         return letters
     return f"{tokens[0]} + {letters[0]}", f"{tokens[1]} + {letters[1]}"
 
 
-def _cost(one: ServerUsage) -> str:
-    """Empty without a price; more than it says where some answers came without a count."""
-    if one.cost is None:
+def _cost(usage: ServerUsage) -> str:
+    """The cost; empty without a price, `> …` where some answers came without a token count."""
+    if usage.cost is None:
         return ""
-    return f"{'> ' if one.unreported else ''}{one.cost:,.4f}"
+    return f"{'> ' if usage.unreported else ''}{usage.cost:,.4f}"
 
 
 def total_cost(rows: Iterable[ServerUsage]) -> float | None:
-    """Of all roles with a price; None where none has one."""
-    costs = [one.cost for one in rows if one.cost is not None]
+    """Cost of all roles that have a price; None where no role has a price."""
+    costs = [row.cost for row in rows if row.cost is not None]
     return sum(costs) if costs else None

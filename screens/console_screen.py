@@ -24,7 +24,7 @@ class TooNarrow(Widget):
 
     def render(self) -> Text:
         return Text(
-            f"{self.app.size.width} columns are too few.\nWiden to {NARROWEST} or more.\n\nThe run is not affected.",
+            f"{self.app.size.width} columns are too few.\nMake it {NARROWEST} or more.\n\nThe run continues.",
             justify="center",
         )
 

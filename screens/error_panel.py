@@ -1,4 +1,4 @@
-"""What went wrong, where, and how to mend it: stays until it is read, and can be copied."""
+"""A panel with what went wrong, where, and how to fix it; it stays until it is closed, and can be copied."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from app.commands import DIALOG, PANEL, bindings
+from app.text import counted
 from engine.errors import ConfigError, Problem, SteerError
 from engine.events import StageFailed
 from screens.widgets.key_line import KeyLine
@@ -21,7 +22,7 @@ from screens.widgets.key_line import KeyLine
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that went wrong, ready to be shown. `problems`: of a configuration, each with its place."""
+    """An error as the panel shows it. `problems`: of a configuration, each with its place."""
 
     title: str
     what: str
@@ -32,21 +33,17 @@ class Fault:
 
     @classmethod
     def of_error(cls, title: str, error: Exception) -> Fault:
-        """From an exception; one that nobody foresaw says its type."""
+        """From an exception; the type is named if it is not a SteerError."""
         if isinstance(error, ConfigError):
             count = len(error.problems)
-            what = (
-                "1 value is not what it should be"
-                if count == 1
-                else f"{count} values are not what they should be"
-            )
+            what = f"{counted(count, 'values')} in the configuration {'is' if count == 1 else 'are'} wrong"
             return cls(title, what, mend=error.mend, problems=tuple(error.problems))
         if isinstance(error, SteerError):
             return cls(title, error.what, error.where, error.mend)
         return cls(
             title,
             f"{type(error).__name__}: {error}",
-            mend="the program did not foresee this: please report it",
+            mend="this is a bug in steer-tui: please report it",
         )
 
     @classmethod
@@ -56,15 +53,18 @@ class Fault:
         return cls(title, event.what, event.where, event.mend, event.traceback)
 
     def as_text(self) -> str:
-        """To be pasted elsewhere."""
+        """The panel as plain text."""
         parts = [self.title, self.what]
         parts += [f"  {problem}" for problem in self.problems]
-        parts += [f"where: {self.where}" if self.where else "", f"mend: {self.mend}" if self.mend else ""]
+        parts += [
+            f"where: {self.where}" if self.where else "",
+            f"how to fix: {self.mend}" if self.mend else "",
+        ]
         return "\n".join(part for part in [*parts, self.traceback] if part)
 
 
 class ErrorPanel(ModalScreen[None]):
-    """A fault, until it is read."""
+    """Shows a fault until it is closed."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(PANEL, DIALOG)
     DEFAULT_CSS = """
@@ -100,17 +100,17 @@ class ErrorPanel(ModalScreen[None]):
         self.query_one(VerticalScroll).focus()
 
     def action_copy(self) -> None:
-        """Copy it all."""
+        """Copy the text of the panel."""
         self.app.copy_to_clipboard(self.fault.as_text())
         self.notify("Copied.")
 
     def action_close(self) -> None:
-        """It was read."""
+        """Close the panel."""
         self.dismiss()
 
 
 def fault_table(fault: Fault) -> Table:
-    """What, where, how to mend, and each problem of a configuration."""
+    """What, where, how to fix it, and each problem of a configuration."""
     table = Table.grid(padding=(0, 2, 0, 0), expand=True)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(ratio=1)
@@ -120,7 +120,7 @@ def fault_table(fault: Fault) -> Table:
     if fault.where:
         table.add_row("where", Text(fault.where))
     if fault.mend:
-        table.add_row("mend", Text(fault.mend, style="bold"))
+        table.add_row("how to fix", Text(fault.mend, style="bold"))
     if fault.traceback:
         table.add_row("trace", Text(fault.traceback.rstrip(), style="dim"))
     return table

@@ -1,4 +1,4 @@
-"""Help for the screen at hand: what it shows, and every key that does something here now."""
+"""Help for the current screen: what it shows, and all keys that work there now."""
 
 from __future__ import annotations
 
@@ -71,18 +71,18 @@ class HelpScreen(ModalScreen[None]):
         self.query_one(VerticalScroll).focus()
 
     def action_close(self) -> None:
-        """It was read."""
+        """Close the help."""
         self.dismiss()
 
 
 def _texts(screen: Screen[Any]) -> Iterator[str]:
     """The screen's own text, then its focused widget's."""
-    found = [getattr(screen, "HELP", None)]
+    texts = [getattr(screen, "HELP", None)]
     node: DOMNode | None = screen.focused
     while node is not None and node is not screen:
-        found.append(getattr(node, "HELP", None))
+        texts.append(getattr(node, "HELP", None))
         node = node.parent
-    yield from dict.fromkeys(text for text in found if text)
+    yield from dict.fromkeys(text for text in texts if text)
 
 
 def _sections(screen: Screen[Any]) -> list[tuple[str, list[ActiveBinding]]]:
@@ -99,7 +99,7 @@ def _sections(screen: Screen[Any]) -> list[tuple[str, list[ActiveBinding]]]:
 
 def _title(node: DOMNode, screen: Screen[Any]) -> str:
     if node is screen:
-        return "this screen"
+        return "on this screen"
     return "everywhere" if node is screen.app else f"in the {_words(type(node).__name__)}"
 
 
@@ -113,15 +113,15 @@ def _keys(sections: list[tuple[str, list[ActiveBinding]]]) -> Table:
     table.add_column(justify="right", style="bold", no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(ratio=1, style="dim")
-    for title, found in sections:
+    for title, actives in sections:
         table.add_row("", Text(title, "bold underline"), "")
         shown: set[tuple[str, str]] = set()
-        for active in found:
+        for active in actives:
             binding = active.binding
             if (binding.action, binding.description) in shown:
                 continue
             shown.add((binding.action, binding.description))
-            keys = [b for b in found if b.binding.action == binding.action]
+            keys = [b for b in actives if b.binding.action == binding.action]
             names = dict.fromkeys(active.node.app.get_key_display(b.binding) for b in keys)
             table.add_row(" ".join(names), binding.description, binding.tooltip)
         table.add_row("", "", "")

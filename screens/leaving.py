@@ -1,4 +1,4 @@
-"""Leaving while a run is at work: what to do with it, and waiting for the engine's word."""
+"""Leaving while a run is running: asks whether to stop it, and waits until the engine has stopped."""
 
 from __future__ import annotations
 
@@ -24,15 +24,21 @@ from engine.run.directory import RunDirectory, inspect
 from screens.widgets.key_line import KeyLine
 
 PATIENCE = 5.0
-"""Seconds to wait for the engine's word."""
+"""Seconds to wait for the engine to stop."""
 
 Choice = Literal["detach", "stop", "stay"]
 
 
 class LeaveScreen(ModalScreen[Choice]):
-    """Asks what to do with the runs that are at work."""
+    """Asks what to do with the runs that are running."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(LEAVE)
+    HELP = """\
+# Leaving
+
+`q` quits. While a run is still running, it asks first: *detach* quits and lets the engine continue, *stop and keep*
+stops it after its current item. `Ctrl+C` stops and keeps without asking, prints where, and quits with exit code 130.
+"""
     DEFAULT_CSS = """
     LeaveScreen, WaitingScreen {
         align: center middle;
@@ -57,14 +63,16 @@ class LeaveScreen(ModalScreen[Choice]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = (
-                "A run is at work" if len(self._runs) == 1 else f"{len(self._runs)} runs are at work"
+                "A run is still running"
+                if len(self._runs) == 1
+                else f"{len(self._runs)} runs are still running"
             )
             text = Text("\n".join(str(run.path) for run in self._runs), "bold")
-            text.append("\n\nd    ", "bold").append("detach: leave, the engine goes on")
+            text.append("\n\nd    ", "bold").append("detach: quit, the engine continues")
             text.append("\ns    ", "bold").append(
-                "stop and keep: what is finished is kept, it can be resumed"
+                "stop and keep: stop the engine, then quit; finished work is kept"
             )
-            text.append("\nesc  ", "bold").append("stay")
+            text.append("\nesc  ", "bold").append("stay here")
             yield Static(text, markup=False)
         yield KeyLine()
 
@@ -82,8 +90,8 @@ class LeaveScreen(ModalScreen[Choice]):
 
 
 @dataclass(frozen=True)
-class LastWord:
-    """How a run was left. `state`: as `RunStatus.state`."""
+class LeftRun:
+    """How a run was left. `state`: `RunStatus.state`."""
 
     directory: RunDirectory
     state: str
@@ -91,20 +99,20 @@ class LastWord:
 
     @property
     def line(self) -> str:
-        """Where it is kept, and how to go on with it."""
+        """Where it is kept, and how to resume it."""
         path = self.directory.path
         if self.state == "finished":
             return f"finished; everything is in {path}"
         if self.alive:
             return (
-                f"no word from the engine yet: it stops after the item it is at; kept in {path}; "
-                f"to go on: {resume_command(path)}"
+                f"no answer from the engine yet: it stops after its current item; kept in {path}; "
+                f"to resume: {resume_command(path)}"
             )
-        return f"{self.state}; kept in {path}; to go on: {resume_command(path)}"
+        return f"{self.state}; kept in {path}; to resume: {resume_command(path)}"
 
 
-class WaitingScreen(ModalScreen[list[LastWord]]):
-    """Asks the engines to keep what they have and stop, and shows that it waits; gives their last words."""
+class WaitingScreen(ModalScreen[list[LeftRun]]):
+    """Stops the engines and shows that it waits; the result is how each run was left."""
 
     BINDINGS: ClassVar[list[BindingType]] = []
 
@@ -127,28 +135,26 @@ class WaitingScreen(ModalScreen[list[LastWord]]):
         self._look()
 
     def _look(self) -> None:
-        words = last_words(self._runs)
+        runs = states_now(self._runs)
         left = self._patience - (time.monotonic() - self._began)
-        if left <= 0 or not any(word.alive for word in words):
-            self.dismiss(words)
+        if left <= 0 or not any(run.alive for run in runs):
+            self.dismiss(runs)
             return
-        text = Text("The engine keeps what it has and stops after the item it is at.\n\n")
-        text.append(
-            "\n".join(f"{'●' if word.alive else '■'} {word.directory.path}" for word in words), "bold"
-        )
-        text.append(f"\n\nwaiting for its word, {math.ceil(left)} s at most; ")
+        text = Text("The engine stops after its current item; finished work is kept.\n\n")
+        text.append("\n".join(f"{'●' if run.alive else '■'} {run.directory.path}" for run in runs), "bold")
+        text.append(f"\n\nwaiting, {math.ceil(left)} s at most; ")
         text.append("Ctrl+C", "bold").append(" again leaves at once")
         self.query_one("#waiting", Static).update(text)
 
 
-def last_words(runs: Sequence[RunDirectory]) -> list[LastWord]:
-    """How these runs stand now."""
-    words: list[LastWord] = []
+def states_now(runs: Sequence[RunDirectory]) -> list[LeftRun]:
+    """The present state of these runs."""
+    states: list[LeftRun] = []
     for run in runs:
         try:
             status = inspect(run.path)
         except RunError:
-            words.append(LastWord(run, "gone", False))
+            states.append(LeftRun(run, "gone", False))
         else:
-            words.append(LastWord(run, status.state, status.alive))
-    return words
+            states.append(LeftRun(run, status.state, status.alive))
+    return states

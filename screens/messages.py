@@ -1,4 +1,4 @@
-"""What the screens of a run ask the console for."""
+"""Messages of a run's screens to the console."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from textual.message import Message
 
 
 @dataclass
-class StartWanted(Message):
-    """A worker is to take this run up again."""
+class ResumeWanted(Message):
+    """Start a worker again on this run."""
 
     run_dir: Path
 
 
 @dataclass
 class DetachWanted(Message):
-    """The list of runs is wanted; the engine goes on."""
+    """Show the list of runs; the engine continues."""
 
 
 @dataclass
 class BranchWanted(Message):
-    """A new run is wanted that goes back to the deltas of an iteration of this one."""
+    """Start a new run from the deltas of an iteration of this one."""
 
     run_dir: Path
     iteration: int
@@ -30,6 +30,6 @@ class BranchWanted(Message):
 
 @dataclass
 class SystemWanted(Message):
-    """The screen of another system of the same run is wanted."""
+    """Show the screen of another method of the same run."""
 
     name: str

@@ -1,4 +1,4 @@
-"""Starting a run: choose or type a configuration, change single fields of it, see at once all that is wrong."""
+"""The dialog that starts a run: choose or type a configuration and change fields of it; shows all that is wrong."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from screens.widgets.key_line import KeyLine
 from screens.widgets.tones import tone
 
 _OTHER_ROWS = 17
-"""Rows of the console that the dialog's other parts take, with three lines of what a configuration says."""
+"""Rows of the console for the dialog's other parts, with three lines of description."""
 _LEAST_SHOWN = 3
 
 
 class ConfigList(Widget):
-    """The configurations at hand; a click chooses one."""
+    """The list of configurations; a click chooses one."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"config-list--chosen", "config-list--dim"}
     DEFAULT_CSS = """
@@ -51,7 +51,7 @@ class ConfigList(Widget):
 
     @property
     def shown(self) -> range:
-        """Numbers of those that are on the screen: the dialog leaves room for what the chosen one says of itself."""
+        """Numbers of the configurations on the screen: the dialog leaves room for the description."""
         count = min(len(self.configs), max(_LEAST_SHOWN, self.app.size.height - _OTHER_ROWS))
         first = max(0, min(self.chosen - count // 2, len(self.configs) - count))
         return range(first, first + count)
@@ -68,13 +68,13 @@ class ConfigList(Widget):
             if at == self.chosen:
                 line.stylize(self.get_component_rich_style("config-list--chosen", partial=True))
             lines.append(line)
-        return Text("\n").join(lines) if lines else Text("no configs/*.yaml here: type a path", dim)
+        return Text("\n").join(lines) if lines else Text("no configs/*.yaml in this folder: type a path", dim)
 
     def get_content_height(self, container, viewport, width: int) -> int:  # type: ignore[no-untyped-def]
         return max(1, len(self.shown))
 
     def choose(self, at: int) -> Path | None:
-        """Take another; its path."""
+        """Choose another; returns its path."""
         if not self.configs:
             return None
         self.chosen = max(0, min(at, len(self.configs) - 1))
@@ -88,10 +88,16 @@ class ConfigList(Widget):
 
 
 class NewRunScreen(ModalScreen[RunDirectory | None]):
-    """Gives the folder of a prepared run, or None."""
+    """The result is the folder of a prepared run, or None."""
 
     CSS_PATH = "new_run.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings(NEW_RUN)
+    HELP = """\
+# New run
+
+Choose a configuration of `configs/` or type the path of one. *Changes* sets fields of it, separated by spaces:
+`online.L=4 task.eval_size=50`. All values that are wrong are shown before the run starts.
+"""
 
     path_input = query_one("#config-path", Input)
     set_input = query_one("#config-set", Input)
@@ -111,7 +117,7 @@ class NewRunScreen(ModalScreen[RunDirectory | None]):
             yield Label(id="config-count")
             yield ConfigList(self._configs, self._number(self._given))
             yield Input(str(self._given), placeholder="path of a YAML file", id="config-path")
-            yield Label("Changes, if any")
+            yield Label("Changes (optional)")
             yield Input(placeholder="task.eval_size=20 online.L=4", id="config-set")
             with VerticalScroll(id="config-scroll", can_focus=False):  # tab goes from field to field
                 yield Static(id="config-message", markup=False)
@@ -125,14 +131,14 @@ class NewRunScreen(ModalScreen[RunDirectory | None]):
         return next((i for i, config in enumerate(self._configs) if config.path == path), -1)
 
     def _describe(self) -> None:
-        """What the configuration says about itself."""
+        """Show the description of the configuration."""
         self.remove_class("-wrong")
         chosen, count = self.query_one(ConfigList).chosen + 1, len(self._configs)
         place = f"  {chosen} of {count}" if chosen else ""
         self.query_one("#config-count", Label).update(f"Configuration{place}")
         about = leading_comment(Path(self.path_input.value).expanduser())
-        text = Text(about or "This file says nothing about itself.", "" if about else "dim")
-        self.message.update(text.append("\n\nenter starts it", "bold"))
+        text = Text(about or "This file has no description.", "" if about else "dim")
+        self.message.update(text.append("\n\nPress enter to start.", "bold"))
 
     @on(Input.Changed, "#config-path")
     def _path_changed(self, event: Input.Changed) -> None:
@@ -152,31 +158,33 @@ class NewRunScreen(ModalScreen[RunDirectory | None]):
             self.path_input.cursor_position = len(self.path_input.value)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Scrolling is offered where there is more than can be seen."""
+        """Scrolling needs a description that is too long for the dialog."""
         return self.query_one("#config-scroll").max_scroll_y > 0 if action == "page" else True
 
     def action_page(self, by: int) -> None:
-        """Scroll what is said about the configuration."""
+        """Scroll the description of the configuration."""
         box = self.query_one("#config-scroll")
         box.scroll_page_down(animate=False) if by > 0 else box.scroll_page_up(animate=False)
 
     def action_close(self) -> None:
-        """Start nothing."""
+        """Close without starting a run."""
         self.dismiss(None)
 
     def action_menuconfig(self) -> None:
-        """Edit the .config that the configuration names; then say whether the new values are fine."""
+        """Edit the .config that the configuration names, then check the new values."""
         path = Path(self.path_input.value.strip()).expanduser()
         config = named_kconfig(path)
         if config is None:
-            self.message.update("This file names no .config. Add to it:\n\nevolution: {kconfig: .config}")
+            self.message.update(
+                "This configuration names no .config file. Add to it:\n\nevolution: {kconfig: .config}"
+            )
             return
         menu = [sys.executable, "-m", "menuconfig", str(INSTALLED / "Kconfig")]
         try:
             with self.app.suspend():
                 subprocess.run(menu, env=os.environ | {"KCONFIG_CONFIG": str(config)}, check=False)
         except SuspendNotSupported:
-            self.notify("This terminal cannot be lent to menuconfig: run `make menuconfig` in another one.")
+            self.notify("menuconfig cannot run in this terminal: run `make menuconfig` in another terminal.")
             return
         self._check(path, self.set_input.value, config)
 
@@ -189,7 +197,7 @@ class NewRunScreen(ModalScreen[RunDirectory | None]):
         except Exception as error:
             self.app.call_from_thread(self._refuse, error)
         else:
-            text = f"The values of {config} are fine.\n\nenter starts it"
+            text = f"All values of {config} are right.\n\nPress enter to start."
             self.app.call_from_thread(self.message.update, text)
 
     def action_start(self) -> None:
@@ -198,12 +206,12 @@ class NewRunScreen(ModalScreen[RunDirectory | None]):
             return
         self._busy = True
         self.remove_class("-wrong")
-        self.message.update("reading the configuration …")
+        self.message.update("Reading the configuration …")
         self._prepare(self.path_input.value.strip(), self.set_input.value)
 
     @work(thread=True, exit_on_error=False)
     def _prepare(self, path: str, changes: str) -> None:
-        """In a thread: reading configurations brings in pydantic, for which nothing else has to wait."""
+        """In a thread, since the import of pydantic takes a moment."""
         from app.runs.client import prepare_run
 
         try:

@@ -1,4 +1,4 @@
-"""Replicas of a run over a cluster: where each is, what it did, how fast; and where Ray's own dashboard is."""
+"""The panel of a run's replicas on a cluster: place, work and speed of each, and the address of Ray's dashboard."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from textual.widgets import Static
 
 from app.commands import DIALOG, PANEL, bindings
 from app.state.scale import LOST, READY, ReplicaRow, ScaleState
+from app.text import counted
 from engine.run.stage_state import StageState
 from screens.run_session import Session
 from screens.widgets.bars import bar
@@ -24,13 +25,19 @@ _POLL_SECONDS = 0.25
 _BAR = 10
 _WIDE = 110
 _SIGNS = {READY: "●", LOST: "✗"}
-_COLUMNS = ("", "replica", "process", "gpus", "done", "a second", "at work", "")
+_COLUMNS = ("", "replica", "process", "gpus", "done", "per second", "busy", "")
 
 
 class ReplicasPanel(ModalScreen[None]):
     """Drawn from the run's log, like every screen, while it is open."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(PANEL, DIALOG)
+    HELP = """\
+# Replicas
+
+The processes of a run on a cluster: where each one runs, the items it finished, its speed, and the share of the time
+that it was busy. `y` copies the address of Ray's dashboard.
+"""
     DEFAULT_CSS = """
     ReplicasPanel {
         align: center middle;
@@ -67,7 +74,7 @@ class ReplicasPanel(ModalScreen[None]):
         self.poll()
 
     def poll(self) -> None:
-        """Draw if there is something else to be seen."""
+        """Draw if anything changed."""
         session = self._session
         session.update()
         if session.revision == self._drawn:
@@ -94,13 +101,13 @@ def _cluster(scale: ScaleState, stage: StageState | None) -> Text:
     """Which cluster, how fast all together, and where the dashboard is."""
     joined = scale.joined
     if joined is None:
-        return Text("This run works in one process.")
+        return Text("This run uses a single process.")
     text = Text.assemble(
         (f"Ray at {joined.address}", "bold"), ", started for this run" if joined.own else "", "\n"
     )
     if scale.stage:
         unit = "items" if stage is None else stage.unit
-        text.append(f"{scale.stage}: {fixed(scale.pace, 2)} {unit} a second together\n")
+        text.append(f"{scale.stage}: {fixed(scale.pace, 2)} {unit} per second together\n")
     if joined.dashboard:
         text.append("dashboard ", "dim").append(joined.dashboard, f"link {joined.dashboard}").append("\n")
     return text
@@ -111,7 +118,7 @@ def _table(scale: ScaleState, width: int) -> Table:
     wide = width >= _WIDE
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for name in _COLUMNS:
-        justify = "right" if name in ("done", "a second") else "left"
+        justify = "right" if name in ("done", "per second") else "left"
         if wide or name != "gpus":
             table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis")
     for _, row in sorted(scale.rows.items()):
@@ -122,7 +129,7 @@ def _table(scale: ScaleState, width: int) -> Table:
 
 def _cells(row: ReplicaRow, busy: float | None, bar_width: int) -> list[str | Text]:
     """`busy`: share of the time."""
-    told = f"died {row.deaths}×, {row.redone} redone" if row.deaths else ""
+    losses = f"died {row.deaths}×, {counted(row.redone, 'items')} redone" if row.deaths else ""
     return [
         _SIGNS.get(row.status, "○"),
         f"{row.number} {row.status}",
@@ -131,5 +138,5 @@ def _cells(row: ReplicaRow, busy: float | None, bar_width: int) -> list[str | Te
         f"{row.done:,}",
         fixed(row.pace, 2),
         Text(NONE) if busy is None else bar(busy, bar_width).append(f" {busy:4.0%}"),
-        told,
+        losses,
     ]

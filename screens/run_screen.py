@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from app.commands import RUN, TIMELINE, bindings
 from screens.console_screen import ConsoleScreen
 from screens.error_panel import ErrorPanel, Fault
-from screens.messages import DetachWanted, StartWanted, SystemWanted
+from screens.messages import DetachWanted, ResumeWanted, SystemWanted
 from screens.replicas import ReplicasPanel
 from screens.run_session import Session
 from screens.systems import systems_of
@@ -28,10 +28,10 @@ class RunScreen(ConsoleScreen[None]):
     the stages and the time line) and draws `self.session.state` in `show`.
 
     `show` is called some ten times a second at most, only while the screen is visible and only when
-    what is shown is another: new events, another cursor, frozen or not. Return True from `busy` to be called
-    again although nothing changed (work left over from the last call).
+    something changed: new events, another cursor, frozen or not. Return True from `busy` to be called
+    again although nothing changed (unfinished drawing).
 
-    The keys: `space` freeze, `p` pause / go on, `r` resume a run nobody is at work on, `S` stop, `ctrl+d` detach
+    The keys: `space` freeze, `p` pause or continue, `r` resume a run that has no worker, `S` stop, `ctrl+d` detach
     (back to the list of runs), `E` read the failure, `R` the replicas, `[` `]` `{` `}` `,` `.` `0` `L` along the log.
     They are all in `app.commands`; a subclass adds its own to `BINDINGS` (Textual merges them) and its text to `HELP`.
     """
@@ -71,22 +71,22 @@ class RunScreen(ConsoleScreen[None]):
         self.call_after_refresh(self.poll)
 
     def poll(self) -> None:
-        """Draw if there is something else to be seen."""
+        """Draw if anything changed."""
         if not self.is_current:
             return
         session = self.session
         session.update()
-        self._tell()
+        self._notify_user()
         now = (session.revision, session.frozen, session.behind, session.cursor)
         if now != self._drawn or self.busy:
             self._drawn = now
             self._show_frame()
             self.show()
 
-    def _tell(self) -> None:
-        """What the session has to say, and a failure that happens while somebody watches."""
-        for said in self.session.said():
-            self.notify(said.text, severity=said.severity, markup=False)
+    def _notify_user(self) -> None:
+        """Show the session's messages, and a failure that happens while the screen is open."""
+        for message in self.session.take_messages():
+            self.notify(message.text, severity=message.severity, markup=False)
         failure = self.session.state.failure
         if failure is None:
             self._failure_read = 0.0
@@ -108,23 +108,23 @@ class RunScreen(ConsoleScreen[None]):
 
     @property
     def engine_state(self) -> str:
-        """What the engine does now, whatever moment is looked at: running, paused, hung, or nobody is there."""
+        """What the engine does now, whatever moment is shown: `RunStatus.state`."""
         status = self.session.status
         return self.session.state.status if status is None else status.state
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer what can be done now."""
+        """Whether the key does something now."""
         engine = self.engine_state
         match action:
             case "freeze" | "thaw":
                 return self.session.frozen == (action == "thaw")
             case "pause":
                 return engine in ("running", "hung")
-            case "unpause":
+            case "continue_engine":
                 return engine == "paused"
             case "stop":
                 return engine in ("running", "paused", "hung")
-            case "start":
+            case "resume":
                 return engine in ("stopped", "interrupted", "failed", "prepared")
             case "show_error":
                 return self._fault() is not None
@@ -138,12 +138,12 @@ class RunScreen(ConsoleScreen[None]):
     # ------------------------------------------------------------ the view
 
     def action_freeze(self) -> None:
-        """Let the view stand still."""
+        """Freeze the view."""
         self.session.freeze()
         self.poll()
 
     def action_thaw(self) -> None:
-        """Go with the run again."""
+        """Follow the run again."""
         self.session.thaw()
         self.poll()
 
@@ -169,7 +169,7 @@ class RunScreen(ConsoleScreen[None]):
         self.poll()
 
     def action_seek_live(self) -> None:
-        """To the end, and on with it."""
+        """To the end; follow the run."""
         self.query_one(Timeline).halt()
         self.session.seek(None)
         self.poll()
@@ -177,20 +177,20 @@ class RunScreen(ConsoleScreen[None]):
     # ------------------------------------------------------------ the engine
 
     def action_pause(self) -> None:
-        """Let the engine wait."""
+        """Pause the engine."""
         self.session.send("pause")
 
-    def action_unpause(self) -> None:
-        """Let the engine go on."""
-        self.session.send("resume")
+    def action_continue_engine(self) -> None:
+        """End the pause."""
+        self.session.send("continue")
 
     def action_stop(self) -> None:
-        """Let the engine stop."""
+        """Stop the engine."""
         self.session.send("stop")
 
-    def action_start(self) -> None:
+    def action_resume(self) -> None:
         """Ask for a worker."""
-        self.post_message(StartWanted(self.session.run_dir))
+        self.post_message(ResumeWanted(self.session.run_dir))
 
     def action_detach(self) -> None:
         """Ask for the list of runs."""
@@ -213,10 +213,12 @@ class RunScreen(ConsoleScreen[None]):
         self.app.push_screen(ReplicasPanel(self.session))
 
     def _fault(self) -> Fault | None:
-        """What went wrong: from the log, else what the worker could still leave elsewhere."""
+        """What went wrong: from the log, else from the run's folder."""
         failure = self.session.state.failure
         if failure is not None:
             return Fault.of_failure(failure)
         status = self.session.status
         left = "" if status is None else status.failure
-        return Fault("The run failed", left, str(self.session.run_dir), "r goes on with it") if left else None
+        return (
+            Fault("The run failed", left, str(self.session.run_dir), "press r to resume it") if left else None
+        )

@@ -1,11 +1,11 @@
-"""What a screen needs of the run it shows: the state at the moment looked at, and commands to the engine."""
+"""What a screen needs of its run: the state at the moment looked at, and commands to the engine."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Protocol
 
-from app.runs.session import Said
+from app.runs.session import UserMessage
 from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.events import Event
@@ -28,12 +28,12 @@ class Session(Protocol):
 
     @property
     def status(self) -> RunStatus | None:
-        """What its folder tells of its worker; None while nobody has looked."""
+        """The status of its worker; None before the first look."""
         ...
 
     @property
     def index(self) -> EventIndex:
-        """What stands where in the log."""
+        """Marks and stops of the log."""
         ...
 
     @property
@@ -58,15 +58,15 @@ class Session(Protocol):
 
     @property
     def frozen(self) -> bool:
-        """Whether the view stands still while the engine may go on."""
+        """Whether the view is frozen while the engine may continue."""
         ...
 
     def update(self) -> bool:
-        """Show what there is to be shown by now; whether it is another than before."""
+        """Show the newest state that may be shown; whether it differs from before."""
         ...
 
-    def said(self) -> list[Said]:
-        """What there is to tell the user since the last call."""
+    def take_messages(self) -> list[UserMessage]:
+        """The messages for the user since the last call."""
         ...
 
     def seek(self, seq: int | None) -> None:
@@ -74,7 +74,7 @@ class Session(Protocol):
         ...
 
     def freeze(self) -> None:
-        """Let the view stand still."""
+        """Freeze the view."""
         ...
 
     def thaw(self) -> None:
@@ -82,7 +82,7 @@ class Session(Protocol):
         ...
 
     def send(self, command: str) -> None:
-        """Tell the engine to pause, resume or stop."""
+        """Tell the engine to pause, continue or stop."""
         ...
 
     def read(self, offset: int, length: int) -> Event:

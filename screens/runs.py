@@ -1,4 +1,4 @@
-"""Home: every run there is, what it does, and how to start, watch, pause, stop and resume one."""
+"""The first screen: the list of all runs, to start, watch, pause, stop and resume them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from textual.widgets import Static
 
 from app.commands import RUNS, bindings
 from app.runs.run_list import RunList, RunRow
-from app.text import duration
+from app.text import counted, duration
 from screens.console_screen import ConsoleScreen
 from screens.widgets.bars import plain_bar
 from screens.widgets.key_line import KeyLine
@@ -31,14 +31,14 @@ No run yet.
 
 Press n, then enter: the demo starts.
 
-It needs no GPU, no key and no network. A small language model comes along, and you watch how it is steered.
+It needs no GPU, no key and no network: you watch how small built-in language models are steered.
 
-? explains this screen, and every other one.
+Press ? on any screen for its help.
 """
 SIGNS: dict[str, tuple[str, Tone]] = {
     "running": ("▶ running", "good"),
     "paused": ("‖ paused", "warn"),
-    "hung": ("? silent", "bad"),
+    "hung": ("? no answer", "bad"),
     "interrupted": ("✗ interrupted", "warn"),
     "stopped": ("■ stopped", ""),
     "failed": ("✗ failed", "bad"),
@@ -93,7 +93,7 @@ COLUMNS: list[ListColumn[RunRow]] = [
     ListColumn("name", "name", 9, priority=2, flex=True, value=lambda r: r.status.record.name),
     ListColumn("stage", "stage", 12, priority=4, flex=True, value=lambda r: r, show=_stage),
     ListColumn("progress", "progress", 13, priority=3, value=lambda r: r, show=_progress),
-    ListColumn("eta", "ETA", 7, "right", 5, help="of the stage at work", value=lambda r: r, show=_eta),
+    ListColumn("eta", "ETA", 7, "right", 5, help="of the current stage", value=lambda r: r, show=_eta),
     ListColumn("started", "started", 12, "right", 6, value=lambda r: r.status.record.created, show=started),
     ListColumn("size", "size", 7, "right", 8, value=lambda r: r.size, show=size),
     ListColumn("id", "id", 20, priority=7, value=lambda r: r.status.record.run_id),
@@ -101,7 +101,7 @@ COLUMNS: list[ListColumn[RunRow]] = [
 
 
 class RunSource(ListSource[RunRow]):
-    """Runs as rows; a row is its folder, wherever it stands in the list."""
+    """Runs as rows; the key of a row is the run's folder."""
 
     def __init__(self) -> None:
         super().__init__(COLUMNS, "runs")
@@ -119,7 +119,7 @@ class RunSource(ListSource[RunRow]):
         return next((row for row in range(len(self)) if self.item(row).path == key), None)
 
     def sort(self, column: str | None, reverse: bool) -> None:
-        # Columns that show several figures of a run hand the run on to be drawn: they have an order of their own.
+        # Columns that draw several figures of a run have their own order.
         order = _ORDERS.get(column or "")
         if order is None:
             super().sort(column, reverse)
@@ -151,11 +151,12 @@ class RunsScreen(ConsoleScreen[None]):
     HELP = """\
 # Runs
 
-Every run found below the outputs folder, newest first. `enter` opens one: a run at work is followed live, a
-finished one is replayed. Runs go on without this console; whoever opens it again sees where they are.
+All runs in the folder `outputs/`, newest first: status, stage, progress, time left. Below the list stand the stages
+and the folder of the run under the cursor, or its error.
 
-`n` starts a run from a configuration. `p` pauses and goes on, `S` stops (everything finished is kept), `r` takes
-up a run that was stopped, interrupted or failed. Nothing is ever deleted here.
+`enter` opens a run: a running one is followed live, a finished one is replayed. `n` starts a new run. `p` pauses the
+engine, `p` again continues; `S` stops it, and finished work is kept; `r` resumes a run that stopped, was interrupted
+or failed. Runs continue after the console is closed. Nothing is ever deleted here.
 """
 
     table = query_one(RunsTable)
@@ -164,30 +165,30 @@ up a run that was stopped, interrupted or failed. Nothing is ever deleted here.
 
     @dataclass
     class OpenWanted(Message):
-        """A run is to be watched."""
+        """Watch a run."""
 
         path: Path
 
     @dataclass
     class ResumeWanted(Message):
-        """A run is to be taken up again."""
+        """Start a worker again on a run."""
 
         path: Path
 
     @dataclass
     class CommandWanted(Message):
-        """A worker is to be given a command."""
+        """Send a command to a worker."""
 
         path: Path
         command: str
 
     @dataclass
     class NewRunWanted(Message):
-        """A run is to be started."""
+        """Open the dialog that starts a run."""
 
     @dataclass
     class ErrorWanted(Message):
-        """The reason of a failure is to be read."""
+        """Show why a run failed."""
 
         row: RunRow
 
@@ -227,7 +228,7 @@ up a run that was stopped, interrupted or failed. Nothing is ever deleted here.
             self._wanted = None
 
     def look(self) -> None:
-        """Read the runs again, if anybody sees them."""
+        """Read the runs again while this screen is shown."""
         if self.is_current and not self._reading:
             self._reading = True
             self._read()
@@ -263,13 +264,13 @@ up a run that was stopped, interrupted or failed. Nothing is ever deleted here.
     def _show_title(self) -> None:
         rows = self.source.rows
         working = sum(row.working for row in rows)
-        count = "1 run" if len(rows) == 1 else f"{len(rows):,} runs"
+        count = counted(len(rows), "runs")
         text = Text.assemble(
-            (" steer-tui ", "bold reverse"), "  ", (count if self._read_once else "looking …", "bold")
+            (" steer-tui ", "bold reverse"), "  ", (count if self._read_once else "reading …", "bold")
         )
-        text.append(" below " + ", ".join(f"{folder}/" for folder in self.runs.folders))
+        text.append(" in " + ", ".join(f"{folder}/" for folder in self.runs.folders))
         if working:
-            text.append(f"   ▶ {working} at work", "bold")
+            text.append(f"   ▶ {working} running", "bold")
         self.title_line.update(text)
 
     def _show_about(self) -> None:
@@ -289,14 +290,14 @@ up a run that was stopped, interrupted or failed. Nothing is ever deleted here.
     # ------------------------------------------------------------ commands
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer what can be done with the run under the cursor."""
+        """Whether the key does something with the run under the cursor."""
         row = self.selected
         match action:
             case "resume_run":
                 return row is not None and row.resumable
             case "pause_run":
                 return row is not None and row.state in ("running", "hung")
-            case "unpause_run":
+            case "continue_run":
                 return row is not None and row.state == "paused"
             case "stop_run":
                 return row is not None and row.working
@@ -311,7 +312,7 @@ up a run that was stopped, interrupted or failed. Nothing is ever deleted here.
             self.post_message(self.OpenWanted(self.selected.path))
 
     def action_new_run(self) -> None:
-        """Ask for the dialog."""
+        """Open the dialog that starts a run."""
         self.post_message(self.NewRunWanted())
 
     def action_resume_run(self) -> None:
@@ -320,19 +321,19 @@ up a run that was stopped, interrupted or failed. Nothing is ever deleted here.
             self.post_message(self.ResumeWanted(self.selected.path))
 
     def action_pause_run(self) -> None:
-        """Let the engine wait."""
+        """Pause the engine."""
         self._command("pause")
 
-    def action_unpause_run(self) -> None:
-        """Let the engine go on."""
-        self._command("resume")
+    def action_continue_run(self) -> None:
+        """End the pause."""
+        self._command("continue")
 
     def action_stop_run(self) -> None:
-        """Let the engine stop."""
+        """Stop the engine."""
         self._command("stop")
 
     def action_show_error(self) -> None:
-        """Read why it failed."""
+        """Show why it failed."""
         if self.selected is not None:
             self.post_message(self.ErrorWanted(self.selected))
 
@@ -342,12 +343,12 @@ up a run that was stopped, interrupted or failed. Nothing is ever deleted here.
 
 
 def about_run(row: RunRow) -> Text:
-    """Two lines: the stages, and the folder or what went wrong."""
+    """Two lines: the stages; the folder or the error."""
     text = Text(no_wrap=True, overflow="ellipsis")
     for name, stage in row.status.record.stages.items():
-        at_work = name == row.progress.name and row.working and stage.status != "finished"
-        sign = {"finished": "✓", "failed": "✗", "stopped": "■"}.get(stage.status, "▶" if at_work else "○")
-        text.append(f"{sign} {name}", "bold" if at_work else "")
+        running = name == row.progress.name and row.working and stage.status != "finished"
+        sign = {"finished": "✓", "failed": "✗", "stopped": "■"}.get(stage.status, "▶" if running else "○")
+        text.append(f"{sign} {name}", "bold" if running else "")
         text.append(f" {duration(stage.seconds)}   " if stage.seconds else "   ", "dim")
     text.append("\n")
     if row.status.failure:
@@ -359,7 +360,7 @@ def _worker(row: RunRow) -> str:
     status = row.status
     if status.alive:
         age = status.heartbeat_age or 0.0
-        return f"   worker {status.pid} on {status.host}, heard {age:.0f} s ago"
+        return f"   worker {status.pid} on {status.host}, last heartbeat {age:.0f} s ago"
     if status.state == "interrupted":
-        return "   its worker vanished without a word; r takes it up again"
+        return "   its worker vanished; r resumes it"
     return f"   {status.record.attempts} attempts" if status.record.attempts > 1 else ""

@@ -1,4 +1,4 @@
-"""Which screen shows which stages. A run with stages of several systems has several screens."""
+"""The screen of each method. A run with stages of several methods has several screens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from screens.run_session import Session
 
 @dataclass(frozen=True)
 class System:
-    """A method: its name, its stages, and its screen, `module:Class` (imported when somebody wants to see it)."""
+    """A method: its name, its stages, and its screen, `module:Class` (imported when it is opened)."""
 
     name: str
     stages: tuple[str, ...]
@@ -36,9 +36,9 @@ def systems() -> tuple[System, ...]:
 
 def systems_of(stages: Iterable[str]) -> list[System]:
     """The systems of a run with these stages, in the order of its first stage of each; the first of all for a run
-    of none (training, stages of one's own): its frame shows stages, notices and files."""
-    found = [system_of(stage) for stage in stages]
-    return list(dict.fromkeys(system for system in found if system is not None)) or [systems()[0]]
+    of none (training, stages of another package): its frame shows stages, notices and files."""
+    known = dict.fromkeys(system for stage in stages if (system := system_of(stage)) is not None)
+    return list(known) or [systems()[0]]
 
 
 def system_of(stage: str) -> System | None:

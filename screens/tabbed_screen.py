@@ -15,6 +15,7 @@ from textual.widgets import ContentSwitcher
 
 from app.commands import Command, bindings
 from app.export import export_path, write_csv, write_picture
+from app.text import counted
 from engine.errors import SteerError
 from screens.console_screen import NARROWEST
 from screens.run_screen import RunScreen
@@ -27,9 +28,16 @@ STYLES = Path(__file__).with_name("tabbed_screen.tcss")
 
 COMMANDS = (
     Command("y", "copy", "Copy", "Copy the row under the cursor, with the place of its event in the log."),
-    Command("e", "export", "CSV", "Write the table, as it is filtered and sorted, as a CSV file."),
-    Command("x", "picture", "SVG", "Write what is on the screen as an SVG file."),
-    Command("escape", "pane_back", "Back", "Close what is open, else leave.", display="esc"),
+    Command(
+        "e",
+        "export",
+        "CSV",
+        "Write the table as it is shown to a CSV file in exports/ of the run.",
+    ),
+    Command("x", "picture", "SVG", "Write the screen to an SVG file in exports/ of the run."),
+    Command(
+        "escape", "pane_back", "Back", "Close what is open; else back to the list of runs.", display="esc"
+    ),
 )
 
 
@@ -98,7 +106,7 @@ class TabbedScreen(RunScreen):
         self.pane.show()
 
     def _go_with_the_stage(self) -> None:
-        """Until somebody chooses a tab or leaves the newest row: the tab on which something happens now."""
+        """Show the tab of the current stage, until the user chooses a tab or leaves the newest row."""
         stage, table = self.session.state.active_stage, self._table()
         tab = self.STAGE_TABS.get(stage.name) if stage is not None else None
         if tab is not None and tab != self.tabs.active and (table is None or table.follow):
@@ -137,7 +145,7 @@ class TabbedScreen(RunScreen):
         """Copy the row under the cursor, with the place of its event in the log."""
         table = self._table()
         if table is None or not len(table.source):
-            self.notify("There is no row to copy.")
+            self.notify("This tab has no row to copy.")
             return
         labels = [column.label for column in table.source.columns]
         cells = [cell.text for cell in table.source.cells(table.cursor)]
@@ -151,7 +159,7 @@ class TabbedScreen(RunScreen):
         """Write the table, as it is filtered and sorted, as CSV."""
         table = self._table()
         if table is None or not len(table.source):
-            self.notify("There is no table to export here yet.")
+            self.notify("This tab has no rows to export.")
             return
         header = [column.key for column in table.source.columns]
         rows = [table.source.values(row) for row in range(len(table.source))]
@@ -165,7 +173,7 @@ class TabbedScreen(RunScreen):
         except (OSError, SteerError) as error:
             self.notify(f"The table was not written: {error}", severity="error", markup=False)
             return
-        self.notify(f"{count:,} {noun} in {path}", title="CSV written", markup=False)
+        self.notify(f"{counted(count, noun)} in {path}", title="CSV written", markup=False)
 
     def action_picture(self) -> None:
         """Write what is on the screen as SVG."""

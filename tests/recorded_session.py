@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.runs.session import Said
+from app.runs.session import UserMessage
 from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.events import Event
@@ -54,7 +54,7 @@ class RecordedSession:
     def update(self) -> bool:
         return False
 
-    def said(self) -> list[Said]:
+    def take_messages(self) -> list[UserMessage]:
         return []
 
     def seek(self, seq: int | None) -> None:

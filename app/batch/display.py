@@ -1,4 +1,4 @@
-"""What batch shows while a run goes on: progress bars on a terminal, timestamped lines anywhere else."""
+"""What batch shows during a run: progress bars on a terminal, timestamped lines anywhere else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
-from app.text import duration
+from app.text import counted, duration
 from engine.events import (
     Event,
     MethodEvaluated,
@@ -29,42 +29,42 @@ from engine.run.stage_state import Stages, StageState
 
 
 class Display(Protocol):
-    """Where batch's words go."""
+    """Where batch prints."""
 
     def show(self, event: Event, stages: Stages) -> None:
-        """Show an event as it comes, and how far that brings the stages."""
+        """Show an event, and the stages after it."""
         ...
 
-    def say(self, text: str, style: str = "") -> None:
+    def print(self, text: str, style: str = "") -> None:
         """Print one line."""
         ...
 
     def close(self) -> None:
-        """Give the terminal back as it was."""
+        """Restore the terminal."""
         ...
 
 
 def pace(stage: StageState) -> str:
     """`50 of 100 items, 120 tokens/s, 0:25 left`"""
-    parts = [f"{stage.done} of {stage.total} {stage.unit}"]
+    words = [f"{stage.done:,} of {counted(stage.total, stage.unit)}"]
     if stage.tokens_per_second is not None:
-        parts.append(f"{stage.tokens_per_second:,.0f} tokens/s")
+        words.append(f"{stage.tokens_per_second:,.0f} tokens/s")
     if stage.eta is not None:
-        parts.append(f"{duration(stage.eta)} left")
-    return ", ".join(parts)
+        words.append(f"{duration(stage.eta)} left")
+    return ", ".join(words)
 
 
 def sentence(event: Event) -> str | None:
-    """An event in words; None for those that are no news by themselves."""
+    """An event in words; None for an event that is not shown by itself."""
     match event:
         case StageSkipped():
-            return "finished before, skipped"
+            return "skipped: finished before"
         case StagePaused():
             return "paused"
         case StageResumed():
-            return "goes on"
+            return "continues"
         case StageStopped():
-            return f"stopped, {event.done} done are kept"
+            return f"stopped; {event.done:,} finished are kept"
         case StageFinished():
             figures = ", ".join(f"{name} {_figure(value)}" for name, value in event.summary.items())
             return f"finished in {duration(event.seconds)}" + (f" ({figures})" if figures else "")
@@ -72,7 +72,7 @@ def sentence(event: Event) -> str | None:
             size = f", {event.parameters / 1e6:,.1f} M parameters" if event.parameters else ""
             return f"model {event.name} on {event.device} ({event.backend}, {event.dtype}{size})"
         case MethodEvaluated() if event.final:
-            return f"{event.method}: accuracy {event.accuracy:.3f} of {event.n}"
+            return f"{event.method}: accuracy {event.accuracy:.3f} on {counted(event.n, 'examples')}"
         case Notice():
             return event.text if event.level == "info" else f"{event.level}: {event.text}"
         case _:
@@ -105,18 +105,18 @@ class PlainDisplay:
         elif text := sentence(event):
             self._line(event.stage, text)
 
-    def say(self, text: str, style: str = "") -> None:
+    def print(self, text: str, style: str = "") -> None:
         self._console.print(Text(text, style=style), soft_wrap=True)
 
     def close(self) -> None:
         pass
 
     def _line(self, stage: str, text: str) -> None:
-        self.say(f"{time.strftime('%H:%M:%S')} {stage + ': ' if stage else ''}{text}")
+        self.print(f"{time.strftime('%H:%M:%S')} {stage + ': ' if stage else ''}{text}")
 
 
 class BarDisplay:
-    """A progress bar for each stage, news above them."""
+    """A progress bar for each stage; other events as lines above the bars."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -134,9 +134,9 @@ class BarDisplay:
         if isinstance(event, StageStarted | StageProgress):
             self._bar(stages[event.stage])
         elif text := sentence(event):
-            self.say(f"{event.stage}: {text}" if event.stage else text, _style(event))
+            self.print(f"{event.stage}: {text}" if event.stage else text, _style(event))
 
-    def say(self, text: str, style: str = "") -> None:
+    def print(self, text: str, style: str = "") -> None:
         self._progress.console.print(Text(text, style=style), soft_wrap=True)
 
     def close(self) -> None:

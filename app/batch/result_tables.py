@@ -1,4 +1,4 @@
-"""What a run has found so far: the methods' results, and the files that hold them."""
+"""The results of a run so far, as tables, and the files that hold them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ TABLES: Sequence[Callable[[RunState], list[Table]]] = (
     run.servers,
     run.stages,
 )
-"""In the order of print. What has no results has no tables."""
+"""In the order of printing; a method without results has no tables."""
 
 
 def print_results(state: RunState, console: Console, directory: RunDirectory) -> None:
-    """Print all tables and where every figure of them stands; nothing while nothing is finished."""
-    found = [table for tables in TABLES for table in tables(state)]
-    for table in found:
+    """Print all tables and the folder of their files; nothing before a stage is finished."""
+    printed = [table for tables in TABLES for table in tables(state)]
+    for table in printed:
         console.print(table)
-    if found:
+    if printed:
         console.print(Text(f"all files: {directory.path}"), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`steer-tui --batch`: the same worker and the same log as in the console, shown as lines or bars."""
+"""`steer-tui --batch`: the same worker and the same log as in the console, shown as lines or progress bars."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FINISHED, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""
 
 PATIENCE = 5.0
-"""Seconds that an interrupted batch waits for the engine's word."""
+"""Seconds that an interrupted batch waits for the engine to stop."""
 
 _LOOK_EVERY = 0.05
 _CODES = {"finished": FINISHED, "stopped": INTERRUPTED}
@@ -55,7 +55,7 @@ class Interrupts:
 
 
 def run_batch(directory: RunDirectory, console: Console, errors: Console) -> int:
-    """Work on a prepared run until it ends, in whatever way; the exit code says in which."""
+    """Work on a prepared run until it ends; returns the exit code."""
     interrupts = Interrupts()
     with interrupts.handled():
         state, tail = RunState(), LogTail(directory)
@@ -64,15 +64,15 @@ def run_batch(directory: RunDirectory, console: Console, errors: Console) -> int
                 state.apply(*entry)
         process = start_worker(directory)
         display = make_display(console)
-        display.say(f"run: {directory.path}")
+        display.print(f"run: {directory.path}")
         batch = _Batch(directory, tail, process, display, state, errors, interrupts)
         try:
             code = batch.follow()
         except KeyboardInterrupt:
             display.close()
-            batch.tell_kept("left; the engine stops after the item it is at")
+            batch.print_resume("left; the engine stops after its current item")
             return INTERRUPTED
-        except BaseException:  # a closed pipe, a bug: leave no worker that nobody watches
+        except BaseException:  # a closed pipe, a bug: leave no worker behind
             request_stop(directory)
             raise
         finally:
@@ -83,7 +83,7 @@ def run_batch(directory: RunDirectory, console: Console, errors: Console) -> int
 
 
 class _Batch:
-    """One attempt at a run, watched."""
+    """Watches an attempt of a run."""
 
     def __init__(
         self,
@@ -103,92 +103,94 @@ class _Batch:
         self._errors = errors
         self._interrupts = interrupts
         self._failure: StageFailed | None = None
-        self._last_word: WorkerStopped | None = None
+        self._end: WorkerStopped | None = None
         self._asked_at: float | None = None
-        self._heard_at = time.monotonic()
+        self._last_event_at = time.monotonic()
 
     def follow(self) -> int:
-        """Show the run until its worker is gone or has said its last word."""
+        """Show the run until its worker is gone or has reported its end."""
         while True:
             gone = self._process.poll() is not None
             entries = _poll(self._tail, self._errors)
             for entry in entries:
-                self._take(entry)
-            if self._last_word is not None:
-                return self._code_of_last_word()
+                self._show(entry)
+            if self._end is not None:
+                return self._code_of_end()
             if gone and not entries:
-                return INTERRUPTED if self._asked_at is not None else self._code_without_last_word()
+                return INTERRUPTED if self._asked_at is not None else self._code_without_end()
             if self._interrupts.count and self._asked_at is None:
                 self._ask_to_stop()
             if self._asked_at is not None and time.monotonic() - self._asked_at > PATIENCE:
                 return INTERRUPTED
             if entries:
-                self._heard_at = time.monotonic()
+                self._last_event_at = time.monotonic()
             else:
                 self._notice_silence()
                 time.sleep(_LOOK_EVERY)
 
     def report(self, code: int) -> None:
-        """Say how the run ended, and how to go on with it."""
+        """Print how the run ended, and how to resume it."""
         if self._failure is not None:
             failure = self._failure
             line = error_line(failure.what, failure.where, failure.mend)
             self._error(f"{failure.stage}: {line}" if failure.stage else line)
-        elif code == INTERRUPTED and self._last_word is None and self._process.poll() is None:
+        elif code == INTERRUPTED and self._end is None and self._process.poll() is None:
             pid = self._process.pid
-            self.tell_kept(f"no word from the engine (pid {pid}) yet: it stops after the item it is at")
+            self.print_resume(f"no answer from the engine (pid {pid}) yet: it stops after its current item")
             return
         elif code in (FAILED, BAD_INPUT):
-            self._error(self._why_without_word())
+            self._error(self._reason_without_end())
         if code != FINISHED:
-            self.tell_kept("stopped" if code == INTERRUPTED else "")
+            self.print_resume("stopped" if code == INTERRUPTED else "")
 
-    def tell_kept(self, first: str) -> None:
-        """Where the work is, and how to go on."""
+    def print_resume(self, first: str) -> None:
+        """Print where the work is kept, and how to resume it."""
         path = self._directory.path
         text = f"{first}; " if first else ""
-        line = f"{text}kept in {path}; to go on: {resume_command(path)}"
+        line = f"{text}kept in {path}; to resume: {resume_command(path)}"
         self._errors.print(Text(line), soft_wrap=True)
 
-    def _take(self, entry: LogEntry) -> None:
+    def _show(self, entry: LogEntry) -> None:
         self._state.apply(*entry)
         event = entry.event
         if isinstance(event, StageFailed):
             self._failure = event
         elif isinstance(event, WorkerStopped):
-            self._last_word = event
+            self._end = event
         else:
             self._display.show(event, self._state.stages)
 
     def _notice_silence(self) -> None:
-        """Say now and then that a worker is there but shows no sign of life."""
-        if time.monotonic() - self._heard_at < HUNG_AFTER:
+        """Print now and then that the worker shows no sign of life."""
+        if time.monotonic() - self._last_event_at < HUNG_AFTER:
             return
-        self._heard_at = time.monotonic()
+        self._last_event_at = time.monotonic()
         if inspect(self._directory.path).state == "hung":
-            text = f"no sign of life from the worker (pid {self._process.pid}) for a while: presumed hung"
-            self._display.say(text, "yellow")
+            text = f"no sign of life from the worker (pid {self._process.pid}) for a while: it seems to hang"
+            self._display.print(text, "yellow")
 
     def _ask_to_stop(self) -> None:
         self._asked_at = time.monotonic()
-        self._display.say("asking the engine to keep what it has and stop (Ctrl+C again leaves at once)")
+        self._display.print(
+            "asking the engine to stop; what is finished is kept (Ctrl+C again leaves at once)"
+        )
         if not request_stop(self._directory):
-            self._process.terminate()  # too early for a socket or a lock: nothing is begun
+            self._process.terminate()  # no socket and no lock yet: nothing has started
 
-    def _code_of_last_word(self) -> int:
-        """The worker's exit code; it has nothing more to do than to end."""
-        status = self._last_word.status if self._last_word else ""
+    def _code_of_end(self) -> int:
+        """The exit code for the reported end, once the process has exited."""
+        status = self._end.status if self._end else ""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(PATIENCE)
         if status in _CODES:
             return _CODES[status]
-        return self._code_without_last_word()
+        return self._code_without_end()
 
-    def _code_without_last_word(self) -> int:
+    def _code_without_end(self) -> int:
         return BAD_INPUT if self._process.returncode == BAD_INPUT else FAILED
 
-    def _why_without_word(self) -> str:
-        """Why the worker is gone, from what it could still leave."""
+    def _reason_without_end(self) -> str:
+        """Why the worker is gone, from its record, exit code and log."""
         try:
             failure = inspect(self._directory.path).failure
         except RunError as error:
@@ -199,8 +201,8 @@ class _Batch:
         if code and code < 0:
             what = f"the worker vanished (killed by {signal.Signals(-code).name}): the run is interrupted"
         else:
-            what = f"the worker ended without a word (exit code {code})"
-        return error_line(what, str(self._directory.path), _last_line(self._directory) or "resume it")
+            what = f"the worker ended without an error message (exit code {code})"
+        return error_line(what, str(self._directory.path), _last_line(self._directory) or "resume the run")
 
     def _error(self, text: str) -> None:
         self._errors.print(Text(text, style="red"), soft_wrap=True)
@@ -221,5 +223,5 @@ def _last_line(directory: RunDirectory) -> str:
         lines = directory.worker_log.read_bytes()[-4096:].decode(errors="replace").split("\n")
     except OSError:
         return ""
-    said = [line.strip() for line in lines if line.strip()]
-    return f"its log ends with: {said[-1]}" if said else ""
+    written = [line.strip() for line in lines if line.strip()]
+    return f"its log ends with: {written[-1]}" if written else ""

@@ -1,4 +1,4 @@
-"""`steer-tui --check`: is a configuration right, and is what it needs here? Nothing runs, nothing is fetched."""
+"""`steer-tui --check`: is a configuration correct, and is what it needs on this machine? Nothing runs or is fetched."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDTH = max(len(mark) for mark, _ in _MARKS.values()) + 2
 
 
 def run_check(configs: Sequence[Path], overrides: Sequence[str] = (), console: Console | None = None) -> int:
-    """Print what is found in each file; 0 if all are right, whether everything is here or not, else 2."""
+    """Print the findings of each file. 0: all files are correct (something may still be missing), 2: one is not."""
     console = console or make_console()
     good = [_check(path, overrides, console) for path in configs]
     return RIGHT if all(good) else WRONG
@@ -29,26 +29,29 @@ def run_check(configs: Sequence[Path], overrides: Sequence[str] = (), console: C
 
 def _check(path: Path, overrides: Sequence[str], console: Console) -> bool:
     console.print(Text(str(path), style="bold"), soft_wrap=True)
-    found = _findings(path, overrides)
-    for finding in found:
+    findings = _findings(path, overrides)
+    for finding in findings:
         console.print(_line(finding), soft_wrap=True)
-    console.print(Text(_verdict(found)), soft_wrap=True)
-    return not any(finding.kind == "wrong" for finding in found)
+    console.print(Text(_verdict(findings)), soft_wrap=True)
+    return not any(finding.kind == "wrong" for finding in findings)
 
 
 def _findings(path: Path, overrides: Sequence[str]) -> Sequence[Finding]:
-    from engine.check import check_config  # pydantic and numpy: only who checks waits for them
+    from engine.check import check_config  # pydantic and numpy: imported only by a check
     from engine.check.finding import Finding
     from engine.config.file import load_config
 
     try:
         config = load_config(path, overrides)
     except ConfigError as error:
-        return [Finding("wrong", _found(one.value, one.allowed), one.where) for one in error.problems]
+        return [
+            Finding("wrong", _expected(problem.value, problem.allowed), problem.where)
+            for problem in error.problems
+        ]
     return list(check_config(config))
 
 
-def _found(value: str, allowed: str) -> str:
+def _expected(value: str, allowed: str) -> str:
     return f"found {value}, expected {allowed}" if value else f"expected {allowed}"
 
 
@@ -58,8 +61,8 @@ def _line(finding: Finding) -> Text:
     return line + Text(f" - {finding.mend}", style="") if finding.mend else line
 
 
-def _verdict(found: Sequence[Finding]) -> str:
-    wrong, absent = (sum(one.kind == kind for one in found) for kind in ("wrong", "absent"))
+def _verdict(findings: Sequence[Finding]) -> str:
+    wrong, absent = (sum(finding.kind == kind for finding in findings) for kind in ("wrong", "absent"))
     if wrong:
         return f"  {wrong} to correct" + (f", {absent} not here yet" if absent else "")
     return "  right; " + (f"{absent} not here yet" if absent else "everything it needs is here")

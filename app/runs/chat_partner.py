@@ -19,17 +19,17 @@ class ChatTurn(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ChatPartner:
-    """Remembers the conversation; ends with the screen."""
+    """A process that holds the conversation; it ends with the screen."""
 
     def __init__(self, run_dir: Path) -> None:
         self._process = LineProcess("chat", run_dir)
 
     async def say(self, text: str, mode: str, memory_mode: str) -> ChatTurn:
-        """What comes of a turn. Raises SteerError."""
+        """The reply to a turn. Raises SteerError."""
         return await self._ask({"say": text, "mode": mode, "memory_mode": memory_mode})
 
     async def forget(self) -> None:
-        """Begin anew. Raises SteerError."""
+        """Start a new conversation. Raises SteerError."""
         await self._ask({"forget": True})
 
     async def close(self) -> None:

@@ -28,7 +28,7 @@ _STEP = 2_000
 
 
 @dataclass(frozen=True)
-class Reply:
+class WorkerReply:
     """A worker's answer to a command. `status`: pid, state (running, pausing, paused, stopping), stage, ..."""
 
     ok: bool
@@ -42,7 +42,7 @@ def prepare_run(
     stages: Sequence[str] | None = None,
     outputs: str | None = None,
 ) -> RunDirectory:
-    """Make the folder of a new run. Raises ConfigError with everything wrong, DiskError where it cannot be
+    """Make the folder of a new run. Raises ConfigError with all problems, DiskError where it cannot be
     written."""
     from engine.config.file import dump_config, load_config
 
@@ -64,7 +64,7 @@ def prepare_run(
 
 
 def prepare_branch(parent: RunDirectory, iteration: int) -> RunDirectory:
-    """Make a new run beside `parent` that takes over its evolution up to `iteration`, and goes back to that
+    """Make a new run beside `parent` that inherits its evolution up to `iteration` and starts from that
     iteration's deltas. The parent is not touched. Raises SteerErrors."""
     overrides = [
         "run.stages=[evolve]",
@@ -75,12 +75,12 @@ def prepare_branch(parent: RunDirectory, iteration: int) -> RunDirectory:
 
 
 def prepare_resume(directory: RunDirectory, stages: Sequence[str] | None = None) -> None:
-    """Check that a run can be taken up again; with `stages`, those are what it runs from now on (finished
-    ones stay finished). Raises RunError when a worker is at work on it."""
+    """Check that a run can be resumed; `stages`: what it runs from now on (finished stages stay finished).
+    Raises RunError when a worker runs."""
     status = inspect(directory.path)
     if status.alive:
         raise RunError(
-            what=f"worker {status.pid} on {status.host} is at work on this run",
+            what=f"worker {status.pid} on {status.host} already works on this run",
             where=str(directory.path),
             mend=f"watch it with `steer-tui {directory.path}`, or stop it first",
         )
@@ -100,7 +100,7 @@ def prepare_resume(directory: RunDirectory, stages: Sequence[str] | None = None)
 
 
 def start_worker(directory: RunDirectory) -> subprocess.Popen[bytes]:
-    """Start a worker in a session of its own: it outlives this process and its terminal."""
+    """Start a worker in a session of its own: it runs on after this process and its terminal."""
     with disk_errors(directory.worker_log), directory.worker_log.open("ab") as log:
         return subprocess.Popen(
             engine_command("run", str(directory.path.absolute())),
@@ -112,20 +112,20 @@ def start_worker(directory: RunDirectory) -> subprocess.Popen[bytes]:
         )
 
 
-def send(directory: RunDirectory, command: str, timeout: float = 2.0) -> Reply:
-    """Give a worker a command: pause, resume, stop or status. Raises RunError if none answers."""
+def send(directory: RunDirectory, command: str, timeout: float = 2.0) -> WorkerReply:
+    """Send a command to a worker: pause, continue, stop or status. Raises RunError if none answers."""
     address = reachable_address(directory.control)
     if address is None and not directory.control.exists():
         raise RunError(
             what="the worker does not answer",
             where=str(directory.control),
-            mend="no worker is at this run: resume it to start one",
+            mend="no worker runs: resume the run to start a worker",
         )
     if address is None:
         raise RunError(
             what="the path of the control socket is too long",
             where=str(directory.control),
-            mend="change into the run's folder and try again",
+            mend="go to the run's folder (cd) and try again",
         )
     try:
         reply = _exchange(address, command, timeout)
@@ -133,13 +133,13 @@ def send(directory: RunDirectory, command: str, timeout: float = 2.0) -> Reply:
         raise RunError(
             what=f"the worker does not answer: {error}",
             where=str(directory.control),
-            mend="see whether it lives with `steer-tui`; on another machine, ask it there",
+            mend="see with `steer-tui` whether it still runs; if it runs on another machine, send the command there",
         ) from error
-    return Reply(bool(reply.get("ok")), reply.get("status") or {}, str(reply.get("error", "")))
+    return WorkerReply(bool(reply.get("ok")), reply.get("status") or {}, str(reply.get("error", "")))
 
 
 def request_stop(directory: RunDirectory) -> bool:
-    """Ask the worker to keep what it has and stop: by socket, else by signal. Whether anybody was there."""
+    """Ask the worker to stop, by socket or else by signal. Returns whether there was a worker."""
     try:
         return send(directory, "stop", timeout=1.0).ok
     except RunError:
@@ -147,15 +147,15 @@ def request_stop(directory: RunDirectory) -> bool:
 
 
 class LogTail:
-    """Pulls events of a run, live or over, within a budget of time."""
+    """Reads the events of a run, live or finished, within a time budget."""
 
     def __init__(self, directory: RunDirectory) -> None:
         self._reader = LogReader(directory.events)
 
     def poll(self, max_events: int = 10_000, budget_ms: float = 50.0) -> list[LogEntry]:
-        """What is new, oldest first: at most `max_events`, and no new portion begun after `budget_ms`.
+        """New events, oldest first: at most `max_events`, and no further portion is read after `budget_ms`.
 
-        Raises DataError at a broken line; the next poll goes on behind it.
+        Raises DataError at a broken line; the next poll continues behind it.
         """
         deadline = time.monotonic() + budget_ms / 1000
         entries: list[LogEntry] = []

@@ -1,4 +1,4 @@
-"""The configurations at hand, with what their first lines say about them."""
+"""The configuration files that can be started, with their leading comments."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class ConfigFile:
 def find_configs(near: Path = Path("configs")) -> list[ConfigFile]:
     """`configs/*.yaml` here, and those that were installed; the demo first."""
     here = {path.name: path for folder in (INSTALLED, near) for path in _yaml_files(folder)}
-    found = [ConfigFile(_shortest(path), leading_comment(path)) for path in here.values()]
-    return sorted(found, key=lambda config: (config.path.stem != "demo", config.path.name))
+    configs = [ConfigFile(_shortest(path), leading_comment(path)) for path in here.values()]
+    return sorted(configs, key=lambda config: (config.path.stem != "demo", config.path.name))
 
 
 def named_kconfig(path: Path) -> Path | None:
     """The .config that a configuration names in `evolution.kconfig`, if it is readable and does."""
-    from engine.config import yaml_text  # reading YAML takes a moment that nothing else has to wait for
+    from engine.config import yaml_text  # a slow import that only this function needs
 
     try:
         value = yaml_text.parse(path.read_text(encoding="utf-8")).value

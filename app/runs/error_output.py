@@ -1,4 +1,4 @@
-"""What a process wrote to its error output last: enough to see why it ended, and nothing secret."""
+"""The end of a process's error output: enough to see why it ended, without secrets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ErrorOutput:
         self._reading = asyncio.create_task(self._read(stream))
 
     async def last_lines(self, patience: float = 2.0) -> str:
-        """The last lines of a process that has ended, as one; what it left behind may still hold its output."""
+        """The last lines of a process that has ended, joined; its child processes may still hold the stream open."""
         await asyncio.wait([self._reading], timeout=patience)
         text = without_secrets(self._last.decode(errors="replace"), self._run_dir)
         lines = [line.strip() for line in text.splitlines() if line.strip()]

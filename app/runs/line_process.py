@@ -1,4 +1,4 @@
-"""A process of the engine's that answers one line of JSON by another: what a screen asks of a run's own models."""
+"""An engine process that answers each line of JSON with a line of JSON; screens query a run's models through it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATIENCE = 2.0
 
 
 class LineProcess:
-    """`python -m engine COMMAND RUN`, started at the first question, and asked one thing at a time."""
+    """`python -m engine COMMAND RUN`, started at the first request; requests run one after the other."""
 
     def __init__(self, command: str, run_dir: Path) -> None:
         self._command = command
@@ -28,7 +28,7 @@ class LineProcess:
         self._turn = asyncio.Lock()
 
     async def ask(self, wanted: dict[str, Any]) -> bytes:
-        """The line that answers. Raises SteerError with what the process said, or why it ended."""
+        """The line that answers a request. Raises SteerError with the process's error, or why it ended."""
         async with self._turn:
             process = await self._running()
             assert process.stdin is not None and process.stdout is not None
@@ -61,13 +61,13 @@ class LineProcess:
         return self._process
 
     async def _ended(self, process: Process) -> SteerError:
-        """What is known of a process that answers no more."""
+        """The error for a process that no longer answers."""
         with suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), _PATIENCE)
-        said = "" if self._errors is None else await self._errors.last_lines()
+        output = "" if self._errors is None else await self._errors.last_lines()
         return SteerError(
-            what=f"the process that answers has ended (exit code {process.returncode})"
-            + (f": {said}" if said else ""),
+            what=f"the helper process has ended (exit code {process.returncode})"
+            + (f": {output}" if output else ""),
             where=f"python -m engine {self._command} {self._run_dir}",
-            mend="ask again to start another",
+            mend="ask again to start another process",
         )

@@ -21,13 +21,13 @@ class SampleAgain:
 
 
 class PathSampler:
-    """Starts the process at the first question, and asks it one thing at a time."""
+    """Starts the process at the first request; requests run one after the other."""
 
     def __init__(self, run_dir: Path) -> None:
         self._process = LineProcess("sample-again", run_dir)
 
     async def ask(self, wanted: SampleAgain) -> QuestionSampled:
-        """The new samples. Raises SteerError with what the process said, or that it is gone."""
+        """The new samples. Raises SteerError with the process's error, or why it ended."""
         event = decode(await self._process.ask(asdict(wanted)))
         assert isinstance(event, QuestionSampled)
         return event

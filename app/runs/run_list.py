@@ -1,7 +1,7 @@
-"""The runs below some folders, as a list to look at: cheap enough to be read again every second.
+"""The list of the runs below some folders; reading it again every second costs little.
 
-Only what may have changed is read again: a run whose record, lock and log are what they were, and that has no
-worker, is taken as it was.
+Only what may have changed is read again: a run without a worker whose record, lock and log have not changed
+keeps its row.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Signature = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run as the list shows it. `state` is `RunStatus.state`; `progress`: of the stage that its log told of last."""
+    """A run as the list shows it. `state` is `RunStatus.state`; `progress`: of the last stage in its log."""
 
     status: RunStatus
     progress: StageState
@@ -45,17 +45,17 @@ class RunRow:
 
     @property
     def working(self) -> bool:
-        """Whether a worker is there."""
+        """Whether a worker runs."""
         return self.status.alive
 
     @property
     def resumable(self) -> bool:
-        """Whether a worker could take it up."""
+        """Whether a new worker could continue it."""
         return not self.working and self.state != "finished"
 
     @property
     def fraction(self) -> float:
-        """How far the run is, its stages taken as equally long."""
+        """Share of the run that is done, counting its stages as equally long."""
         stages = self.status.record.stages
         if not stages:
             return 0.0
@@ -82,16 +82,16 @@ class RunList:
         self._known: dict[Path, _Known] = {}
 
     def add_folder(self, folder: Path) -> None:
-        """Look there too."""
+        """List the runs of another folder as well."""
         if folder.absolute() not in [known.absolute() for known in self.folders]:
             self.folders.append(folder)
 
     def read(self) -> list[RunRow]:
         """All runs, newest first."""
-        found = {path: self._row(path) for folder in self.folders for path in _run_folders(folder)}
-        self._known = {path: known for path, known in self._known.items() if path in found}
-        rows = [row for row in found.values() if row is not None]
-        return sorted(rows, key=lambda row: (row.status.record.created, row.path.name), reverse=True)
+        rows = {path: self._row(path) for folder in self.folders for path in _run_folders(folder)}
+        self._known = {path: known for path, known in self._known.items() if path in rows}
+        readable = [row for row in rows.values() if row is not None]
+        return sorted(readable, key=lambda row: (row.status.record.created, row.path.name), reverse=True)
 
     def _row(self, path: Path) -> RunRow | None:
         directory = RunDirectory(path)
@@ -117,7 +117,7 @@ class RunList:
 
 
 def read_progress(directory: RunDirectory) -> StageState:
-    """The stage that the log told of last, folded from the end of the log alone; one without a name if none did."""
+    """The last stage in the log, folded from the end of the log alone; without a name if the log has no stage."""
     stages: Stages = {}
     name, first = "", None
     for event in _last_stage_events(directory.events):
@@ -130,12 +130,12 @@ def read_progress(directory: RunDirectory) -> StageState:
     stage = stages.get(name, StageState(""))
     if first is None or first.stage != name or stage.done <= first.done:
         return stage
-    # It started further up than was read: its pace is that since the first report at hand.
+    # The stage started before the part that was read: its pace counts from the first report in that part.
     return replace(stage, begun_at=first.done, elapsed=stage.elapsed - first.elapsed)
 
 
 def _last_stage_events(path: Path) -> Iterator[StageStarted | StageProgress | StageFinished]:
-    """What the end of a log says about stages, in its order."""
+    """The stage events at the end of a log, in order."""
     try:
         with open(path, "rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
@@ -178,10 +178,10 @@ def _signature(directory: RunDirectory) -> Signature:
 
 def _stamp(path: Path) -> tuple[int, int]:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return (0, 0)
-    return (found.st_mtime_ns, found.st_size)
+    return (status.st_mtime_ns, status.st_size)
 
 
 def _run_folders(outputs: Path) -> Iterator[Path]:

@@ -1,7 +1,7 @@
-"""A run being watched: a thread follows its log and folds it, the screens look at finished states.
+"""Watching a run: a thread follows its log and folds it; the screens draw finished states.
 
-What is shown is never folded on: the thread folds a state of its own and hands out copies (which share their
-memory), and only `update`, which belongs to whoever draws, exchanges what is shown. So a screen that draws never
+The state that is shown never changes: the thread folds a state of its own and hands out copies (which share their
+memory), and only `update`, which the drawing thread calls, exchanges what is shown. So a screen that draws never
 sees half an event, nor two states in one drawing. Scrubbing back folds on from the nearest copy that was kept on
 the way. The same code serves a live run, one attached to, and one that ended last year.
 """
@@ -25,14 +25,16 @@ from engine.run.directory import RunDirectory, RunStatus, inspect
 from engine.run.event_log import LogReader, read_event
 
 _OF_THE_WORKER = (WorkerStarted, WorkerStopped, StagePaused, StageResumed)
-_CHUNK = 400  # events folded at a time: some milliseconds, so that nobody waits long for the interpreter
+_CHUNK = (
+    400  # events folded at a time: some milliseconds, so that drawing never waits long for the interpreter
+)
 _LOOK_EVERY = 0.05
 _HEALTH_EVERY = 1.0
 
 
 @dataclass(frozen=True)
-class Said:
-    """Something the session has to tell the user."""
+class UserMessage:
+    """A notification for the user."""
 
     text: str
     severity: Literal["information", "warning", "error"] = "information"
@@ -61,7 +63,7 @@ class RunSession:
 
     `cursor`: number of the event looked at, None at the live end. While `frozen`, or with a cursor, what is shown
     stays as it is and `behind` counts what happened since. `revision` is another number whenever something
-    shown may be another. `status` tells of the worker, `index` of what is where in the log.
+    shown may be another. `status`: of the worker; `index`: marks and stops of the log.
     """
 
     def __init__(self, run_dir: Path, *, keep_every: int = 2_000) -> None:
@@ -82,7 +84,7 @@ class RunSession:
         self._frozen = False
         self._revision = 0
         self._seen: object = None
-        self._said: deque[Said] = deque()
+        self._messages: deque[UserMessage] = deque()
         self._known_problems: set[str] = set()
         self._wake = threading.Event()
         self._closing = False
@@ -90,11 +92,11 @@ class RunSession:
         self._thread = threading.Thread(target=self._work, name=f"tail {run_dir.name}", daemon=True)
         self._thread.start()
 
-    # ------------------------------------------------------------ what the screens look at
+    # ------------------------------------------------------------ what the screens draw
 
     @property
     def state(self) -> RunState:
-        """The run at the moment looked at; nobody folds it on."""
+        """The state of the run at the moment looked at; it never changes."""
         return self._shown
 
     @property
@@ -124,20 +126,20 @@ class RunSession:
 
     @property
     def alive(self) -> bool:
-        """Whether a worker is at work on the run, as of the last look."""
+        """Whether a worker was running at the last look."""
         return self.status is not None and self.status.alive
 
     # ------------------------------------------------------------ what the screens ask for
 
     def update(self) -> bool:
-        """Show what there is to be shown by now; whether it is another than before."""
+        """Show the newest state that may be shown; whether it differs from before."""
         shown, status, point = self._shown, self._status, self._at_cursor
         if self._cursor is not None:
             if point is not None and point.seq == self._cursor:
                 shown = point.state
         elif not self._frozen:
             shown = self._latest
-        # While a view stands still, what it stands behind of still changes.
+        # While a view is frozen, the number of events it is behind still changes.
         now = (shown, status.state if status is not None else "", self._latest)
         changed = now != self._seen
         self._seen, self._shown, self.status = now, shown, status
@@ -155,7 +157,7 @@ class RunSession:
         self._wake.set()
 
     def freeze(self) -> None:
-        """Let the view stand still as it is now; the log is followed all the same."""
+        """Keep the view as it is now; the log is still followed."""
         self.update()
         self._frozen = True
         self._revision += 1
@@ -165,19 +167,19 @@ class RunSession:
         self.seek(None)
 
     def send(self, command: str) -> None:
-        """Give the worker a command; what it answers is `said`."""
+        """Give the worker a command; its answer becomes a message."""
         threading.Thread(target=self._send, args=(command,), name=command, daemon=True).start()
 
     def read(self, offset: int, length: int) -> Event:
         """An event, whole, from its place in the log. Raises DataError if it is not there."""
         return read_event(self._directory.events, offset, length)
 
-    def said(self) -> list[Said]:
-        """What there is to tell since the last call."""
-        said: list[Said] = []
-        while self._said:
-            said.append(self._said.popleft())
-        return said
+    def take_messages(self) -> list[UserMessage]:
+        """The messages for the user since the last call."""
+        messages: list[UserMessage] = []
+        while self._messages:
+            messages.append(self._messages.popleft())
+        return messages
 
     def look_now(self) -> None:
         """Look at the log and the worker without waiting for the next turn."""
@@ -198,7 +200,7 @@ class RunSession:
         return self._latest.failure is not None
 
     def close(self) -> None:
-        """Stop following. The run is not concerned."""
+        """Stop following; the run itself continues."""
         self._closing = True
         self._wake.set()
         self._thread.join(timeout=2.0)
@@ -210,7 +212,7 @@ class RunSession:
             self._look_at_worker()
             self._follow_cursor()
             if self._fold_some():
-                time.sleep(0.0005)  # whoever draws gets the interpreter in between
+                time.sleep(0.0005)  # the drawing thread gets the interpreter in between
             else:
                 self._wake.wait(_LOOK_EVERY)
                 self._wake.clear()
@@ -222,7 +224,7 @@ class RunSession:
             entries = self._reader.poll(_CHUNK)
         except (DataError, OSError) as error:
             self._note(error)
-            return self._reader.offset > before  # behind a broken line one can go on
+            return self._reader.offset > before  # reading continues behind a broken line
         if not entries:
             if self.lag.unread_bytes:
                 self.lag = Lag(self._reader.behind(), self.lag.fold_ms)
@@ -250,7 +252,7 @@ class RunSession:
             self._at_cursor = self._fold_to(cursor)
 
     def _fold_to(self, seq: int) -> _Point:
-        """The state as of event `seq`, folded on from the nearest one at hand."""
+        """The state as of event `seq`, folded on from the nearest state that was kept."""
         near = self._kept[bisect_right(self._kept, seq, key=lambda point: point.seq) - 1]
         here = self._at_cursor
         if here is not None and near.seq < here.seq <= seq:
@@ -284,29 +286,29 @@ class RunSession:
             self._note(error)
 
     def _note(self, error: SteerError | OSError) -> None:
-        """Tell of a problem, once."""
+        """Report a problem to the user, once."""
         text = str(error)
         if text not in self._known_problems:
             self._known_problems.add(text)
-            self._said.append(Said(text, "error"))
+            self._messages.append(UserMessage(text, "error"))
 
     def _send(self, command: str) -> None:
         try:
             reply = send(self._directory, command)
         except RunError as error:
-            self._said.append(Said(str(error), "error"))
+            self._messages.append(UserMessage(str(error), "error"))
             return
         if not reply.ok:
-            self._said.append(Said(reply.error or f"the engine refused: {command}", "error"))
+            self._messages.append(UserMessage(reply.error or f"the engine refused: {command}", "error"))
         else:
-            self._said.append(Said(told(command, str(reply.status.get("state", "")))))
+            self._messages.append(UserMessage(command_result(command, str(reply.status.get("state", "")))))
         self.look_now()
 
 
-def told(command: str, state: str) -> str:
-    """What the worker's answer means."""
+def command_result(command: str, state: str) -> str:
+    """The worker's answer to a command, for the user."""
     if command == "pause":
-        return "The engine is paused." if state == "paused" else "The engine pauses after the item it is at."
+        return "The engine is paused." if state == "paused" else "The engine pauses after its current item."
     if command == "stop":
-        return "The engine keeps what it has and stops after the item it is at."
-    return "The engine goes on." if command == "resume" else f"The engine is {state}."
+        return "The engine stops after its current item; finished work is kept."
+    return "The engine continues." if command == "continue" else f"The engine is {state}."

@@ -1,4 +1,4 @@
-"""The workers that this console started. They outlive it; it only remembers them while it lives."""
+"""The workers that this console started. They run on after it; it knows them only while it runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ENDED_WELL = (0, 130)
 
 @dataclass(frozen=True)
 class Ended:
-    """A worker that is gone, and what it could leave as the reason. `code`: as `Popen.returncode`."""
+    """A worker that ended, and the reason it left. `code`: as `Popen.returncode`."""
 
     directory: RunDirectory
     code: int
@@ -37,8 +37,8 @@ class Workers:
         """Start a worker. Raises DiskError where its log cannot be written."""
         self._processes[directory.path] = (directory, start_worker(directory))
 
-    def at_work(self) -> list[RunDirectory]:
-        """Runs whose worker was started here and lives."""
+    def running(self) -> list[RunDirectory]:
+        """Runs whose worker was started here and still runs."""
         return [directory for directory, process in self._processes.values() if process.poll() is None]
 
     def reap(self) -> list[Ended]:

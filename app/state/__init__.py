@@ -1,1 +1,1 @@
-"""A run as its events tell it."""
+"""The state of a run, folded from its events."""

@@ -43,9 +43,9 @@ class Grow(Generic[T]):
         self._n = 0
 
     def append(self, item: T, key: Hashable = None) -> None:
-        """Add `item`, unless one with the same key is there: a worker that was killed between telling and
-        keeping tells again, and the first telling stands. Where another holder of the list has gone on
-        differently, go on in a list of one's own."""
+        """Add `item`, unless one with the same key is there: a worker that was killed between reporting
+        and saving reports again, and the first report counts. Where another holder of the list has appended
+        other items, this one continues in a copy."""
         if key is not None and self._keys.find(key, self._n) is not None:
             return
         if self._n < len(self._items):
@@ -141,7 +141,7 @@ class Columns:
         return self._keys.find(key, self._n)
 
     def column(self, name: str) -> array:
-        """The whole array; rows from `len(self)` on belong to somebody else."""
+        """The whole array; rows from `len(self)` on belong to another copy."""
         return self._by_name[name]
 
     def add(self, key: Hashable, *row: float) -> None:
@@ -170,7 +170,7 @@ class Columns:
         return self._arrays[-1] is other._arrays[-1]
 
     def _part(self) -> None:
-        """Go on in memory of one's own."""
+        """Continue in a copy of the memory."""
         self._arrays = [values[: self._n] for values in self._arrays]
         self._keys = self._keys.part(self._n)
         self._by_name = dict(zip(self.TYPES, self._arrays, strict=True))

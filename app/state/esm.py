@@ -1,4 +1,4 @@
-"""ESM as its events tell it: what was mined, picked, decided, and how each method came out."""
+"""ESM, folded from its events: what was mined, picked and decided, and the results of each method."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class CurvePoint(NamedTuple):
 
 
 class ESMState(MethodState):
-    """What the ESM screen knows. `running` and `final` hold each method's last row; `curves` the running rows one by
-    one."""
+    """What the ESM screen knows. `running` and `final` hold each method's last row; `curves` all running rows, in
+    order."""
 
     title = "ESM"
     stages_shown = ("mine", "select", "memory", "eval")
@@ -88,7 +88,7 @@ class ESMState(MethodState):
         return [self.final.get(method, row) for method, row in self.running.items()]
 
     def question(self, example: str) -> str:
-        """The example's question, or nothing while no event has told it."""
+        """The example's question, or nothing before an event holds it."""
         return self.questions.get(example)
 
 

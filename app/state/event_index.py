@@ -1,4 +1,4 @@
-"""Where things are in a log, by event number: what a time line draws and steps along."""
+"""Marks, stops and times of a log by event number, for the time line."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Mark:
 class EventIndex:
     """Grows with the log, one `add` an event; reading it from another thread while it grows is safe.
 
-    Stops are the events one steps along when single events are too small a step: decisions, answers, mined
-    examples, picks, and the beginnings and ends of stages.
+    Stops are the events that larger steps go to: decisions, answers, mined examples, picks, and the beginnings
+    and ends of stages.
     """
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ def _mark(event: ev.Event) -> Mark | None:
         case ev.StageStarted():
             return Mark(event.seq, "stage", event.stage)
         case ev.WorkerStarted() if event.attempt > 1:
-            return Mark(event.seq, "worker", f"taken up again (attempt {event.attempt})")
+            return Mark(event.seq, "worker", f"resumed (attempt {event.attempt})")
         case ev.StagePaused():
             return Mark(event.seq, "pause", f"{event.stage} paused")
         case ev.Notice():

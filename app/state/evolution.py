@@ -1,4 +1,4 @@
-"""The evolution as its events tell it: iterations, answers, deltas, what the reflector said, the server."""
+"""The evolution, folded from its events: iterations, answers, deltas, the reflector's replies, the server."""
 
 from __future__ import annotations
 

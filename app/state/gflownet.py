@@ -1,4 +1,4 @@
-"""The sampler of evidence paths as its events tell it: training, figures beside baselines, questions."""
+"""The sampler of evidence paths, folded from its events: training, figures beside baselines, questions."""
 
 from __future__ import annotations
 

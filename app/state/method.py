@@ -1,4 +1,4 @@
-"""The state of one method: what its events amount to, and what each type of event changes in it."""
+"""The state of one method: folded from its events; each type of event has a function that changes it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class MethodState:
 
     A subclass declares its fields in `__init__`; `@TheState.on(SomeEvent)` before a function makes that its fold.
     `title`: the method's name on the screen; `stages`: whose work it shows; `screen`: `module:Class` of its screen,
-    imported when somebody wants to see it. A state without a screen (the run's, the replicas') leaves them empty.
+    imported when it is opened. A state without a screen (the run's, the replicas') leaves them empty.
     """
 
     title: ClassVar[str] = ""

@@ -1,4 +1,4 @@
-"""Pools, totals and the selector as the stages' events tell them."""
+"""Pools, totals and the selector, folded from the events of their stages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RIGHT = 1 - 1e-9
 
 
 def is_right(score: float | None) -> bool:
-    """Fully right."""
+    """Whether an answer with this score is fully right."""
     return score is not None and score >= _RIGHT
 
 
@@ -61,12 +61,12 @@ class Oracle(NamedTuple):
     positive: int = 0
 
     def plus(self, score: float) -> Oracle:
-        """With one query more."""
+        """The totals with another query."""
         return Oracle(self.total + score, self.positive + is_right(score))
 
 
 class Running(NamedTuple):
-    """The totals so far, until the stage tells its own."""
+    """The totals so far, until the stage reports its own."""
 
     queries: int = 0
     before: Oracle = Oracle()
@@ -80,7 +80,7 @@ class Running(NamedTuple):
     warnings: int = 0
 
     def plus(self, row: QueryRow) -> Running:
-        """With one query more."""
+        """The totals with another query."""
         return Running(
             self.queries + 1,
             self.before.plus(row.before),
@@ -117,7 +117,7 @@ class PoolState(MethodState):
 
 @PoolState.on(ev.PoolQueryDone)
 def _query(state: PoolState, event: ev.PoolQueryDone, place: Place) -> None:
-    tried = event.trajectories
+    trajectories = event.trajectories
     row = QueryRow(
         event.query_id,
         event.question,
@@ -125,11 +125,11 @@ def _query(state: PoolState, event: ev.PoolQueryDone, place: Place) -> None:
         event.oracle_before,
         event.oracle_inside,
         event.oracle_after,
-        len({one.pair for one in tried if one.verdict == "given" and is_right(one.score)}),
-        len({one.pair for one in tried if one.kept and is_right(one.score)}),
+        len({t.pair for t in trajectories if t.verdict == "given" and is_right(t.score)}),
+        len({t.pair for t in trajectories if t.kept and is_right(t.score)}),
         len(event.injected),
-        sum(one.verdict == "committed" for one in tried),
-        sum(one.verdict == "refused" for one in tried),
+        sum(t.verdict == "committed" for t in trajectories),
+        sum(t.verdict == "refused" for t in trajectories),
         event.asked,
         event.failed,
         event.warning,

@@ -1,10 +1,10 @@
-"""A run as its events tell it: the fold that every screen draws, and nothing a screen could disagree with.
+"""The state of a run, folded from its events: what every screen draws, so that no two screens disagree.
 
 `RunState().apply(event, offset, length)` for each event of a log gives the state at its end, whether the log
 grows at this moment or ended last year. `share()` is cheap (lists are shared by length), so a session can keep
-a copy every few thousand events and fold on from the nearest one when somebody scrubs back.
+a copy every few thousand events and fold on from the nearest one when the user scrubs back.
 
-What a list shows is kept in columns or tuples; what only one row's detail shows (candidates, texts) stays in
+What a list shows is kept in columns or tuples; what only a row's detail shows (candidates, texts) stays in
 the log, to be read again from the place that each row remembers.
 """
 
@@ -68,8 +68,8 @@ class RunState(MethodState):
         if not self.began:
             self.began = event.time
         fold_stages(self.stages, event)
-        if (found := _folds().get(type(event))) is not None:
-            owner, fold = found
+        if (owner_and_fold := _folds().get(type(event))) is not None:
+            owner, fold = owner_and_fold
             fold(self._state(owner), event, Place(offset, length))
 
     def _state(self, name: str) -> MethodState:
@@ -79,12 +79,12 @@ class RunState(MethodState):
 
     @property
     def active_stage(self) -> StageState | None:
-        """The stage at work, or paused."""
+        """The stage that is running or paused."""
         return next((stage for stage in self.stages.values() if stage.active), None)
 
     @property
     def failure(self) -> ev.StageFailed | None:
-        """What went wrong last, if it stands."""
+        """The failure that the run ended with, if it did."""
         return next((s.error for s in reversed(self.stages.values()) if s.error is not None), None)
 
 

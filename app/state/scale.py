@@ -1,4 +1,4 @@
-"""Replicas as the run's events tell them: where each is, and what it did for the stage at hand."""
+"""Replicas, folded from the run's events: where each runs, and what it did for the current stage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations and their memory as the stage's events tell them."""
+"""Conversations and their memory, folded from the events of the stage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a decision by name: each field's values, its help and its column in the table, declared once.
+"""The fields of a decision: each with its values, its help and its column in the table.
 
 The filter, the table, its export and the help page are made from `DECISION_FIELDS`.
 """
@@ -7,38 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 from app.state.decisions import NULL
 from app.state.esm import ESMState
-from app.table.filter import Field, Value
+from app.table.column import Column
+from app.table.filter import Field, Kind, Value
 
 Getter = Callable[[int], Value]
 """The value of a decision, by its number."""
 
 
-@dataclass(frozen=True)
-class Heading:
-    """How a field stands in the table; see `screens.widgets.rows.Column`."""
-
-    label: str
-    width: int
-    justify: Literal["left", "right", "center"] = "left"
-    priority: int = 0
-    flex: bool = False
-    name: bool = False
-
-
 @dataclass(frozen=True, kw_only=True)
 class DecisionField(Field):
-    """`getter`: how to get at the values of a state; `heading` None: it has no column."""
+    """`getter`: how to read the field in a state; `column`: in the table, None for a field without a column."""
 
     getter: Callable[[ESMState], Getter]
-    heading: Heading | None = None
+    column: Column | None = None
 
 
 def outcome(state: ESMState) -> Callable[[int], bool | None]:
-    """Whether a decision's example came out right."""
+    """Whether the answer to a decision's example is right."""
     methods, examples = state.decisions.column("method"), state.decisions.column("example")
     correct = state.outcomes.correct
     return lambda row: correct(methods[row], examples[row])
@@ -103,47 +92,65 @@ def _question(state: ESMState) -> Getter:
     return lambda row: question(str(example(row))) or None
 
 
+def _field(
+    name: str,
+    kind: Kind,
+    help: str,
+    /,
+    *,
+    getter: Callable[[ESMState], Getter],
+    late: bool = False,
+    label: str = "",
+    width: int = 0,
+    **layout: Any,
+) -> DecisionField:
+    """A field; with a `label` it is a column of the table."""
+    column = Column(name, label, width, help=help, **layout) if label else None
+    return DecisionField(name, kind, help, late, getter=getter, column=column)
+
+
 _FIELDS = (
-    DecisionField("method", "text", "greedy, esm or an ablation of it", getter=_text("method"),
-                  heading=Heading("method", 10, priority=5, flex=True)),
-    DecisionField("example", "text", "the example's id", getter=_text("example"),
-                  heading=Heading("example", 9, priority=1, flex=True, name=True)),
-    DecisionField("m", "number", "segment decided, from 1", getter=_number("m"), heading=Heading("m", 2, "right", 1)),
-    DecisionField("memory", "number", "entries searched", getter=_number("memory_size"),
-                  heading=Heading("mem", 4, "right", 13)),
-    DecisionField("sim", "number", "similarity of the nearest entry", getter=_number("top_similarity"),
-                  heading=Heading("sim", 6, "right", 9)),
-    DecisionField("best", "number", "best similarity × quality of an injectable entry", getter=_number("best_ahat"),
-                  heading=Heading("best Â", 6, "right", 10)),
-    DecisionField("null", "number", "the same of the nearest right entry: it speaks for null",
-                  getter=_number("null_ahat"), heading=Heading("null Â", 6, "right", 11)),
-    DecisionField("chosen", "text", "entry injected, or null", getter=_chosen,
-                  heading=Heading("chosen", 10, priority=2, flex=True, name=True)),
-    DecisionField("steered", "flag", "something was injected", getter=_steered),
-    DecisionField("layer", "number", "layer injected at", getter=_layer),
-    DecisionField("gate", "text", "the rule that settled it", getter=_text("gate"),
-                  heading=Heading("gate", 13, priority=6)),
-    DecisionField("dlogprob", "number", "probe's mean log-probability minus null's", getter=_number("delta_logprob"),
-                  heading=Heading("Δlogp", 6, "right", 8)),
-    DecisionField("score", "number", "β Â + ρ Δlogp of the chosen entry", getter=_number("score"),
-                  heading=Heading("Score", 6, "right", 4)),
-    DecisionField("alpha", "number", "injected scale: k_scale × Score", getter=_number("alpha"),
-                  heading=Heading("α", 6, "right", 3)),
-    DecisionField("committed", "number", "tokens of the committed segment", getter=_number("committed_tokens"),
-                  heading=Heading("tok", 3, "right", 7)),
-    DecisionField("probe", "number", "tokens spent on probes", getter=_number("probe_tokens"),
-                  heading=Heading("prb", 3, "right", 12)),
-    DecisionField("before", "number", "committed tokens before the segment", getter=_number("tokens_before")),
-    DecisionField("phase", "text", "segment or tail", getter=_text("phase")),
-    DecisionField("ended", "text", "what ended the segment", getter=_text("ended")),
-    DecisionField("correct", "flag", "✓ the example came out right, ✗ wrong, · not known yet", late=True,
-                  getter=outcome, heading=Heading("✓", 1)),
-    DecisionField("differs", "flag", "▲ right where greedy is wrong, ▼ wrong where greedy is right", late=True,
-                  getter=_sign(1, -1), heading=Heading("≠", 1)),
-    DecisionField("fixed", "flag", "right where greedy is wrong", late=True, getter=_sign(1)),
-    DecisionField("broken", "flag", "wrong where greedy is right", late=True, getter=_sign(-1)),
-    DecisionField("question", "text", "the example's question", late=True, getter=_question),
-    DecisionField("seq", "number", "the event's number in the log", getter=_number("seq")),
+    _field("method", "text", "greedy, esm or an ablation of it", getter=_text("method"),
+           label="method", width=10, priority=5, flex=True),
+    _field("example", "text", "the example's id", getter=_text("example"),
+           label="example", width=9, priority=1, flex=True, name=True),
+    _field("m", "number", "segment decided, from 1", getter=_number("m"),
+           label="m", width=2, justify="right", priority=1),
+    _field("memory", "number", "entries searched", getter=_number("memory_size"),
+           label="mem", width=4, justify="right", priority=13),
+    _field("sim", "number", "similarity of the nearest entry", getter=_number("top_similarity"),
+           label="sim", width=6, justify="right", priority=9),
+    _field("best", "number", "best similarity × quality of an injectable entry", getter=_number("best_ahat"),
+           label="best Â", width=6, justify="right", priority=10),
+    _field("null", "number", "similarity × quality of the nearest right entry, which speaks for null",
+           getter=_number("null_ahat"), label="null Â", width=6, justify="right", priority=11),
+    _field("chosen", "text", "entry injected, or null", getter=_chosen,
+           label="chosen", width=10, priority=2, flex=True, name=True),
+    _field("steered", "flag", "something was injected", getter=_steered),
+    _field("layer", "number", "layer injected at", getter=_layer),
+    _field("gate", "text", "the rule that decided", getter=_text("gate"),
+           label="gate", width=13, priority=6),
+    _field("dlogprob", "number", "probe's mean log-probability minus null's", getter=_number("delta_logprob"),
+           label="Δlogp", width=6, justify="right", priority=8),
+    _field("score", "number", "β Â + ρ Δlogp of the chosen entry", getter=_number("score"),
+           label="Score", width=6, justify="right", priority=4),
+    _field("alpha", "number", "injected scale: k_scale × Score", getter=_number("alpha"),
+           label="α", width=6, justify="right", priority=3),
+    _field("committed", "number", "tokens of the committed segment", getter=_number("committed_tokens"),
+           label="tok", width=3, justify="right", priority=7),
+    _field("probe", "number", "tokens spent on probes", getter=_number("probe_tokens"),
+           label="prb", width=3, justify="right", priority=12),
+    _field("before", "number", "committed tokens before the segment", getter=_number("tokens_before")),
+    _field("phase", "text", "segment or tail", getter=_text("phase")),
+    _field("ended", "text", "what ended the segment", getter=_text("ended")),
+    _field("correct", "flag", "✓ the answer is right, ✗ wrong, · not known yet", late=True,
+           getter=outcome, label="✓", width=1),
+    _field("differs", "flag", "▲ right where greedy is wrong, ▼ wrong where greedy is right", late=True,
+           getter=_sign(1, -1), label="≠", width=1),
+    _field("fixed", "flag", "right where greedy is wrong", late=True, getter=_sign(1)),
+    _field("broken", "flag", "wrong where greedy is right", late=True, getter=_sign(-1)),
+    _field("question", "text", "the example's question", late=True, getter=_question),
+    _field("seq", "number", "the event's number in the log", getter=_number("seq")),
 )  # fmt: skip
 
 DECISION_FIELDS: Mapping[str, DecisionField] = {field.name: field for field in _FIELDS}

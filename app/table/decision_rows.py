@@ -31,15 +31,15 @@ class DecisionRows(Rows):
         def test(row: int) -> bool:
             for column in columns:
                 number = column[row]
-                found = named.get(number)
-                if found is None:
-                    found = named[number] = word in texts[number].lower()
-                if found:
+                matches = named.get(number)
+                if matches is None:
+                    matches = named[number] = word in texts[number].lower()
+                if matches:
                     return True
             text = question(texts[examples[row]])
-            found = asked.get(text)
-            if found is None:
-                found = asked[text] = word in text.lower()
-            return found
+            matches = asked.get(text)
+            if matches is None:
+                matches = asked[text] = word in text.lower()
+            return matches
 
         return test

@@ -31,7 +31,7 @@ class DecisionView:
         self.sort_field: str | None = None
         self.sort_reverse = False
         self.total = len(state.decisions)
-        self._found: array[int] = array("q")
+        self._matches: array[int] = array("q")
         self._shown: array[int] | None = None
         self._scanned = 0
         self._test: Predicate | None = None
@@ -113,7 +113,7 @@ class DecisionView:
 
     def _restart(self, keep: bool = False) -> None:
         self._test = self._predicate()
-        self._found = array("q")
+        self._matches = array("q")
         self._scanned = 0
         if not keep:
             self._shown = None if self.plain else array("q")
@@ -124,7 +124,7 @@ class DecisionView:
             self._shown = array("q", (row for row in self._shown if row < self.total))
         if self._scanned > self.total:
             self._scanned = self.total
-            del self._found[bisect_left(self._found, self.total) :]
+            del self._matches[bisect_left(self._matches, self.total) :]
 
     def _scan(self, budget_ms: float) -> None:
         test = self._test
@@ -134,31 +134,31 @@ class DecisionView:
         deadline = time.perf_counter() + budget_ms / 1000
         while self._scanned < self.total:
             end = min(self._scanned + _CHUNK, self.total)
-            self._found.extend(row for row in range(self._scanned, end) if test(row))
+            self._matches.extend(row for row in range(self._scanned, end) if test(row))
             self._scanned = end
             if time.perf_counter() > deadline:
                 break
 
     def _arrange(self, force: bool = False) -> None:
-        """Order what was found. A long list is sorted again at most for a tenth of the time."""
+        """Order the matching rows. A long list is sorted again at most for a tenth of the time."""
         if self.plain:
             self._shown = None
             return
         if not self.complete and self._shown:
             return
-        found = range(self.total) if self._test is None else self._found
+        matches = range(self.total) if self._test is None else self._matches
         if self.sort_field is None:
-            self._shown = array("q", found)
+            self._shown = array("q", matches)
             return
         now = time.perf_counter()
         shrunk = self._shown is not None and len(self._shown) > self.total
         if not force and not shrunk and now - self._sorted_at < 10 * self._sort_took:
             return
-        self._shown = self._ordered(found)
+        self._shown = self._ordered(matches)
         self._sorted_at = time.perf_counter()
         self._sort_took = self._sorted_at - now
 
-    def _ordered(self, found: Iterable[int]) -> array[int]:
+    def _ordered(self, matches: Iterable[int]) -> array[int]:
         get = self.rows.getter(self.sort_field or "seq")
 
         def key(row: int) -> tuple[bool, object]:
@@ -166,4 +166,4 @@ class DecisionView:
             missing = value is None or value != value
             return (not missing, 0 if missing else value)
 
-        return array("q", sorted(found, key=key, reverse=self.sort_reverse))
+        return array("q", sorted(matches, key=key, reverse=self.sort_reverse))

@@ -1,6 +1,6 @@
 """Filters over rows: what an expression means. `app.table.filter_parser` reads it from text.
 
-An expression is a tree of comparisons, flags and words, made into one predicate for a kind of rows by
+An expression is a tree of comparisons, flags and words, made into a predicate for a kind of rows by
 `predicate`. A value that is not there (an example not evaluated yet, a score of an entry that was not probed)
 matches neither a comparison nor its negation; ``field:none`` asks for it.
 """
@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 Value: TypeAlias = str | float | bool | None
 Kind = Literal["number", "text", "flag"]
 Predicate: TypeAlias = Callable[[int], bool | None]
-"""For a row: matches, does not, or cannot be said (None)."""
+"""For a row: True where it matches, False where not, None where a value is missing."""
 
 
 @dataclass(frozen=True)

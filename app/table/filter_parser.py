@@ -1,4 +1,4 @@
-"""Reads filter expressions, and says where one is wrong.
+"""Reads filter expressions, and reports where an expression is wrong.
 
 expression   or-ed, and-ed terms: ``a or b``, ``a and b``, ``a b`` (and), ``not a``, ``(a b) or c``
 comparison   ``alpha>0.5``, ``m:3``, ``m:2..4``, ``method:esm``, ``chosen:wrong-*``, ``gate!=tau_null``
@@ -61,10 +61,10 @@ def parse(text: str, known: Mapping[str, Field]) -> Expression | None:
 
 
 def complete(text: str, known: Mapping[str, Field]) -> list[str]:
-    """How the field name at the end of `text` could go on, whole names first in their order."""
-    found = re.search(r"[\w-]*$", text)
-    begun = found.group().lower() if found else ""
-    return [name for name in known if begun and name.startswith(begun) and name != begun]
+    """Field names that complete the one at the end of `text`, in their order."""
+    match = re.search(r"[\w-]*$", text)
+    start = match.group().lower() if match else ""
+    return [name for name in known if start and name.startswith(start) and name != start]
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -111,13 +111,13 @@ class _Parser:
         return left
 
     def _all_of(self, depth: int) -> Expression:
-        left = self._one(depth)
+        left = self._single(depth)
         while (token := self.peek()) is not None and token.kind != "close" and not self._is_word(token, "or"):
             self._keyword("and")
-            left = And(left, self._one(depth))
+            left = And(left, self._single(depth))
         return left
 
-    def _one(self, depth: int) -> Expression:
+    def _single(self, depth: int) -> Expression:
         if depth > _DEEPEST:
             raise FilterError("too many levels", self._where())
         token = self.peek()
@@ -125,7 +125,7 @@ class _Parser:
             raise FilterError("something is missing at the end", self._end)
         if token.kind == "not" or self._is_word(token, "not"):
             self._at += 1
-            return Not(self._one(depth + 1))
+            return Not(self._single(depth + 1))
         if token.kind == "open":
             return self._group(token, depth)
         if token.kind == "quoted":

@@ -1,4 +1,4 @@
-"""A decision drawn whole: why it was taken, what was weighed, and what was, or would have been, written."""
+"""A decision in full: the rule, the candidates, and the text that was written or would have been written."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.text import counted
 from engine.events import Candidate, DecisionTaken, ExampleEvaluated
 from screens.esm.gates import gate_sentence
 from screens.widgets.cells import fit_name
@@ -30,8 +31,7 @@ _ABREAST = 74
 
 @dataclass(frozen=True)
 class Decided:
-    """A decision with what the rest of the run knows about its example: what came of it under the same
-    method and under greedy, once that is known."""
+    """A decision with the outcome of its example under the same method and under greedy, once they are known."""
 
     decision: DecisionTaken
     question: str = ""
@@ -39,8 +39,8 @@ class Decided:
     greedy: ExampleEvaluated | None = None
 
 
-def draw(decided: Decided, palette: Palette, width: int) -> RenderableType:
-    """Everything about a decision in `width` columns; the gate and the weighing first."""
+def draw_decision(decided: Decided, palette: Palette, width: int) -> RenderableType:
+    """Everything about a decision in `width` columns; the gate and the candidates first."""
     d = decided.decision
     roomy = width >= _ROOMY
     parts: list[RenderableType] = [_title(decided, palette, width), _gate(d, palette)]
@@ -84,11 +84,11 @@ def _gate(d: DecisionTaken, palette: Palette) -> Text:
 
 
 def _figures(d: DecisionTaken, palette: Palette) -> Text:
-    """What goes into no table: budget and ends."""
+    """The figures that no table has: budget, and the end of the segment."""
     figures = [
         ("searched", str(d.memory_size)),
-        ("committed", f"{d.committed_tokens} tokens after {d.tokens_before}"),
-        ("probes", f"{d.probe_tokens} tokens"),
+        ("committed", f"{counted(d.committed_tokens, 'tokens')} after {d.tokens_before}"),
+        ("probes", counted(d.probe_tokens, "tokens")),
         ("ended by", d.ended or "–"),
     ]
     text = Text()
@@ -98,11 +98,11 @@ def _figures(d: DecisionTaken, palette: Palette) -> Text:
     return text
 
 
-# ---------------------------------------------------------------- what was weighed
+# ---------------------------------------------------------------- the candidates
 
 
 def _candidates(d: DecisionTaken, palette: Palette, width: int) -> RenderableType:
-    """Figures are never cut: names give way to them."""
+    """The table of candidates; names are shortened before figures are."""
     inline = width >= _INLINE
     name_width = min(_LONGEST_NAME, max(_SHORTEST_NAME, width - _FIGURES_WIDTH))
     table = Table(
@@ -122,7 +122,7 @@ def _candidates(d: DecisionTaken, palette: Palette, width: int) -> RenderableTyp
 
 
 def _null(d: DecisionTaken) -> Candidate:
-    """The null action as one more row."""
+    """The null action as another row."""
     return Candidate(
         entry="null",
         kind="null",
@@ -136,7 +136,7 @@ def _null(d: DecisionTaken) -> Candidate:
 
 
 def _rank(candidate: Candidate) -> tuple[bool, float]:
-    """By Score; those without one behind, by similarity."""
+    """Sort key: by Score, then those without a Score by similarity."""
     if candidate.score is not None:
         return (False, -candidate.score)
     return (True, -candidate.similarity if candidate.similarity == candidate.similarity else 0.0)
@@ -186,7 +186,7 @@ def _probes(
     return [Text(), _heading("probes wrote", palette), grid]
 
 
-# ---------------------------------------------------------------- what was written
+# ---------------------------------------------------------------- the texts
 
 
 def _texts(d: DecisionTaken, palette: Palette, abreast: bool) -> RenderableType:
@@ -231,13 +231,13 @@ def _stacked(blocks: Sequence[tuple[str, Text]], palette: Palette) -> Renderable
 
 
 def _committed(d: DecisionTaken, palette: Palette) -> tuple[str, Text]:
-    return f"committed ▸ {fit_name(d.chosen, 24)}" if d.chosen else "committed, unsteered", model_text(
+    return f"committed ▸ {fit_name(d.chosen, 24)}" if d.chosen else "committed, not steered", model_text(
         d.segment, palette["strong"], palette["dim"]
     )
 
 
 def _null_wrote(d: DecisionTaken, palette: Palette) -> tuple[str, Text] | None:
-    """The unsteered counterfactual: recorded, else as far as the null probe went, else nothing is known."""
+    """The text without steering: recorded, else the null probe, else a remark that it was not recorded."""
     if d.chosen is None:
         return None
     if d.null_segment is not None:
@@ -245,7 +245,7 @@ def _null_wrote(d: DecisionTaken, palette: Palette) -> tuple[str, Text] | None:
     if d.null_probe:
         text = model_text(d.null_probe, Style.null(), palette["dim"])
         text.append(" …", palette["dim"])
-        return "null would have begun (its probe)", text
+        return "null would have started with (its probe)", text
     return "null", Text("not recorded (online.record_null)", palette["dim"])
 
 

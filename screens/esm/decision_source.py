@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from app.state.esm import ESMState
@@ -11,13 +10,9 @@ from app.table.decision_fields import DECISION_FIELDS, sign_against_greedy
 from app.table.decision_view import DecisionView
 from app.table.filter import Expression, Predicate, predicate, words
 from screens.widgets.figures import against_greedy, fixed, outcome, signed
-from screens.widgets.rows import Cell, Column, RowSource, Tone
+from screens.widgets.rows import Cell, RowSource, Tone
 
-COLUMNS = tuple(
-    Column(field.name, help=field.help, **asdict(field.heading))
-    for field in DECISION_FIELDS.values()
-    if field.heading is not None
-)
+COLUMNS = tuple(field.column for field in DECISION_FIELDS.values() if field.column is not None)
 
 
 class _Look(NamedTuple):

@@ -1,4 +1,4 @@
-"""The table of decisions with the one under the cursor drawn whole, and the line to filter them by."""
+"""The tab Decisions: the table, the decision under the cursor in full, and the filter line."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from textual.widgets import Static
 from app.state.esm import ESMState
 from app.table.decision_fields import DECISION_FIELDS
 from app.table.filter import Expression
+from app.text import counted
 from engine.errors import SteerError
 from engine.events import DecisionTaken, Event, ExampleEvaluated
-from screens.esm.decision_detail import Decided, draw
+from screens.esm.decision_detail import Decided, draw_decision
 from screens.esm.decision_source import DecisionSource
 from screens.run_session import Session
 from screens.widgets.detail_pane import DetailPane
@@ -29,21 +30,37 @@ from screens.widgets.virtual_table import VirtualTable
 
 EMPTY = """No decision has been taken yet.
 
-The eval stage decides at every control point of every example what to inject;
-each decision appears here as it is taken, with everything that was weighed."""
-NO_MATCH = "No decision matches the filter.\n\n/ changes it, escape takes it away."
+The eval stage decides at every control point of every example what to inject.
+Each decision appears here as soon as it is taken, with all its candidates."""
+NO_MATCH = "No decision matches the filter.\n\nPress / to change the filter, escape to remove it."
 _DETAIL_EVERY = 0.3
 
 
 class DecisionsPane(Container):
-    """Table beside detail where there is room, above it where there is not, one of both when opened."""
+    """The table beside or above the detail; only the detail when it is opened."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter", key_display="/"),
-        Binding("d", "differ(1)", "≠"),
-        Binding("D", "differ(-1)", "Previous ≠", show=False),
-        Binding("left", "step(-1)", "Previous", show=False),
-        Binding("right", "step(1)", "Next", key_display="←→"),
+        Binding(
+            "slash",
+            "filter",
+            "Filter",
+            key_display="/",
+            tooltip="Filter the decisions, or find some of them.",
+        ),
+        Binding("d", "differ(1)", "≠", tooltip="Next example that differs from greedy."),
+        Binding(
+            "D",
+            "differ(-1)",
+            "Previous ≠",
+            show=False,
+            tooltip="Previous example that differs from greedy.",
+        ),
+        Binding(
+            "left", "step(-1)", "Previous", show=False, tooltip="In an opened decision: previous decision."
+        ),
+        Binding(
+            "right", "step(1)", "Next", key_display="←→", tooltip="In an opened decision: next decision."
+        ),
     ]
 
     table = query_one("#decisions", VirtualTable)
@@ -109,7 +126,7 @@ class DecisionsPane(Container):
         return self.has_class("-open") if action == "step" else True
 
     def _show_detail(self) -> None:
-        """Now; while following at most a few times a second: nobody reads faster, and drawing costs."""
+        """Draw the detail; while following at most a few times a second, because drawing is slow."""
         if self._waiting is not None:
             return
         self._draw_detail()
@@ -127,7 +144,7 @@ class DecisionsPane(Container):
             self.detail.show(None)
             return
         number = self.source.view.decision(min(self.table.cursor, len(self.source) - 1))
-        # Of the rows, not of the session: while another tab is on, the session may have gone back behind them.
+        # The state of the rows, not of the session, which may have been set back while another tab was shown.
         state = self.source.state
         place, method = state.decisions.place(number), state.decisions.text("method", number)
         example = state.decisions.text("example", number)
@@ -144,7 +161,7 @@ class DecisionsPane(Container):
             return
         assert isinstance(decision, DecisionTaken)
         decided = Decided(decision, state.question(example), _outcome(own), _outcome(greedy))
-        self.detail.show(lambda palette, width: draw(decided, palette, width), top=not same_decision)
+        self.detail.show(lambda palette, width: draw_decision(decided, palette, width), top=not same_decision)
 
     # ------------------------------------------------------------ filter
 
@@ -154,7 +171,7 @@ class DecisionsPane(Container):
         self.bar.open()
 
     def filter_by(self, text: str) -> None:
-        """Show what a filter finds, as if it had been typed."""
+        """Apply a filter as if it had been typed."""
         self.bar.set(text)
         self.table.go_to(0)
 
@@ -177,7 +194,7 @@ class DecisionsPane(Container):
         self._show_status()
 
     def action_differ(self, by: int) -> None:
-        """Go to the next decision of another example that came out otherwise than under greedy."""
+        """Go to the next decision of another example that differs from greedy."""
         d = self.source.state.decisions
         numbers = d.column("method"), d.column("example")
         view = self.source.view
@@ -187,10 +204,10 @@ class DecisionsPane(Container):
 
         here = example(self.table.cursor) if len(self.source) else ()
         if not self.table.seek(by, lambda row: self.source.disagrees(row) and example(row) != here):
-            self.notify("No other example shown here differs from greedy.")
+            self.notify("No other example in this table differs from greedy.")
 
     def close_one(self) -> bool:
-        """Close the opened decision, else take the filter away; False if there was neither."""
+        """Close the opened decision, else remove the filter; False if there was neither."""
         if self.has_class("-open"):
             self.remove_class("-open")
             self.table.focus()
@@ -204,12 +221,14 @@ class DecisionsPane(Container):
 
     def _show_status(self) -> None:
         self.line.update(self._status())
-        self.bar.say(self._counted())
+        self.bar.show_count(self._counted())
 
     def _counted(self) -> str:
         view = self.source.view
-        shown = f"{len(view):,} of {view.total:,}" if view.expression is not None else f"{view.total:,}"
-        return f"{shown} decisions" + ("" if view.complete else " (still looking)")
+        shown = (f"{len(view):,} of " if view.expression is not None else "") + counted(
+            view.total, "decisions"
+        )
+        return shown + ("" if view.complete else " (still searching)")
 
     def _status(self) -> Text:
         table = self.table
@@ -232,7 +251,7 @@ class DecisionsPane(Container):
 
 
 def _gains(state: ESMState) -> Sequence[str]:
-    """esm against greedy so far, with what it spends; until there is both, greedy alone. The longest first."""
+    """esm minus greedy so far, with its tokens, or greedy alone; several texts, the longest first."""
     row, greedy = state.running.get("esm"), state.running.get("greedy")
     if row is None or row.difference is None:
         return [f"greedy {fixed(greedy.accuracy)}  {fixed(greedy.mean_tokens, 1)} tokens"] if greedy else []

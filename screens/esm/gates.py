@@ -1,4 +1,4 @@
-"""What each gate of the controller means, as one plain sentence about the decision at hand."""
+"""What each gate of the controller means, as a sentence about a decision."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from engine.events import DecisionTaken
 
 
 def gate_sentence(decision: DecisionTaken) -> str:
-    """Why this decision came out as it did."""
-    say = SENTENCES.get(decision.gate)
-    if say is None:
+    """Why the controller took this decision."""
+    sentence = SENTENCES.get(decision.gate)
+    if sentence is None:
         what = f"{decision.chosen} was injected" if decision.chosen else "nothing was injected"
-        return f"The rule “{decision.gate}” settled it: {what}."
-    text = say.format(
+        return f"The rule “{decision.gate}” decided: {what}."
+    text = sentence.format(
         chosen=decision.chosen or "null",
         score=_figure(decision.score),
         null=_figure(decision.null_score),
@@ -41,14 +41,14 @@ def _figure(value: float | None) -> str:
 
 SENTENCES = {
     "chosen": "{chosen} scored highest ({score}, null {null}), so it was injected at layer {layer} with α {alpha}.",
-    "first_segment": "The first segment has no control point before it: there is nothing to retrieve by.",
+    "first_segment": "The first segment has no control point before it, so nothing can be retrieved.",
     "tail": "After the last control point the rest is written in one piece, unsteered.",
     "no_memory": "This method has no memory: nothing was retrieved.",
     "tool_range": "Segment {m} lies outside min_tool_m … max_tool_m, where steering is allowed.",
     "min_entries": "The memory holds too few entries at control point {before} ({size}): fewer than min_entries.",
     "min_sim": "The nearest entry is too far away (similarity {sim}, below min_sim), so memory was not used.",
-    "no_candidates": "Only right entries are near, and they speak for null: there was nothing to inject.",
+    "no_candidates": "Only right entries are near, and they speak for null, so there was nothing to inject.",
     "null_best": "Null scored highest ({null}): the state looks right as it is, and {best} did not beat it.",
     "tie": "Null and {best} scored the same: a tie goes to null.",
-    "tau_null": "{best} beat null, but its Score lies below tau_null: not worth steering for.",
+    "tau_null": "{best} beat null, but its Score lies below tau_null: too low to steer.",
 }

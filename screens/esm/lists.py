@@ -1,4 +1,4 @@
-"""Mined pairs and picked entries: a table, and what stands in the log about the row under the cursor."""
+"""The tabs Pairs and Library: tables, and the logged details of the row under the cursor."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.text import Text
 from app.state.columns import Grow
 from app.state.esm import Pair, Pick
 from app.state.run import RunState
+from app.text import counted
 from engine.errors import SteerError
 from engine.events import MemoryBuilt, PairMined
 from screens.panes.list_pane import ListPane
@@ -26,7 +27,14 @@ PAIR_COLUMNS: Sequence[ListColumn[Pair]] = (
     ListColumn("m", "m", 2, "right", 1, help="control point", value=lambda p: p.m),
     ListColumn("layer", "layer", 5, "right", 4, value=lambda p: p.layer),
     ListColumn(
-        "quality", "Q", 6, "right", 0, help="mean reward right − wrong", value=lambda p: p.quality, show=fixed
+        "quality",
+        "Q",
+        6,
+        "right",
+        0,
+        help="mean reward, right minus wrong",
+        value=lambda p: p.quality,
+        show=fixed,
     ),
     ListColumn("positives", "right", 5, "right", 2, help="right rollouts", value=lambda p: p.positives),
     ListColumn("negatives", "wrong", 5, "right", 2, help="wrong rollouts", value=lambda p: p.negatives),
@@ -57,7 +65,14 @@ PICK_COLUMNS: Sequence[ListColumn[Pick]] = (
     ListColumn("m", "m", 2, "right", 1, help="control point", value=lambda p: p.m),
     ListColumn("layer", "layer", 5, "right", 7, value=lambda p: p.layer),
     ListColumn(
-        "quality", "Q", 6, "right", 1, help="mean reward right − wrong", value=lambda p: p.quality, show=fixed
+        "quality",
+        "Q",
+        6,
+        "right",
+        1,
+        help="mean reward, right minus wrong",
+        value=lambda p: p.quality,
+        show=fixed,
     ),
     ListColumn(
         "gain",
@@ -88,11 +103,11 @@ PICK_COLUMNS: Sequence[ListColumn[Pick]] = (
 _NO_PAIRS = """No pair has been mined yet.
 
 The mine stage writes several answers to each training question. Where some are right and some
-wrong at the same control point, their difference becomes a pair, and appears here."""
-_NO_PICKS = """Nothing has been picked yet.
+are wrong at the same control point, their difference becomes a pair and appears here."""
+_NO_PICKS = """No entry has been picked yet.
 
-The select stage picks from the mined pairs, one by one, what adds most quality and variety;
-each pick appears here. The memory stage then builds the index that steering searches."""
+The select stage picks from the mined pairs those that add most quality and variety.
+Each entry appears here as it is picked. The memory stage then builds the index that steering searches."""
 
 
 class PairsPane(ListPane):
@@ -128,7 +143,7 @@ class LibraryPane(ListPane):
         if item.kind != "right":
             title.append("injected ", palette["dim"])
             title.append(f"{self._used(item):,}×")
-            title.append(f"   the decisions: 1, then / chosen:{item.entry}\n", palette["dim"])
+            title.append(f"   its decisions: press 1, then / and type chosen:{item.entry}\n", palette["dim"])
         title.append("mined from ", palette["dim"])
         title.append(item.example)
         return Group(
@@ -136,13 +151,13 @@ class LibraryPane(ListPane):
         )
 
     def _used(self, item: Pick) -> int:
-        """In how many decisions so far it was injected."""
+        """The number of decisions so far that injected it."""
         decisions = self.session.state.esm.decisions
         number = decisions.names.find(item.entry)
         return 0 if number is None else decisions.column("chosen")[: len(decisions)].count(number)
 
     def _pair(self, item: Pick, palette: dict[str, Style], width: int) -> RenderableType:
-        """What the entry is the difference of, where it is still known."""
+        """The pair that the entry was made from, if the log has it."""
         state = self.session.state.esm
         wanted = (item.example, item.m, item.layer)
         pair = next((p for p in state.pairs if (p.example, p.m, p.layer) == wanted), None)
@@ -163,7 +178,7 @@ def _pair_whole(session: Session, pair: Pair, palette: dict[str, Style], width: 
 def _draw_pair(event: PairMined, question: str, palette: dict[str, Style], width: int) -> RenderableType:
     title = Text.assemble(
         (event.pair, palette["strong"]),
-        f"  {event.positives} right against {event.negatives} wrong rollouts, Q {fixed(event.quality)}",
+        f"  {event.positives} right against {counted(event.negatives, 'wrong rollouts')}, Q {fixed(event.quality)}",
     )
     right = model_text(event.positive_text, Style.null(), palette["dim"])
     wrong = model_text(event.negative_text, Style.null(), palette["dim"])
@@ -185,11 +200,11 @@ def _draw_pair(event: PairMined, question: str, palette: dict[str, Style], width
 def _memory(memory: MemoryBuilt | None, palette: dict[str, Style], width: int) -> RenderableType:
     """Entries for each control point: █ wrong ones, which can be injected, ░ right ones."""
     if memory is None:
-        return Text("The memory is built when everything has been picked.", palette["dim"])
+        return Text("The memory is built when all entries have been picked.", palette["dim"])
     layers = ", ".join(map(str, memory.layers))
     title = Text.assemble(
         ("memory", palette["heading"]),
-        f"  {memory.entries:,} entries × {memory.hidden_size}, layers {layers}",
+        f"  {counted(memory.entries, 'entries')} × {memory.hidden_size}, layers {layers}",
         ("   █ wrong, can be injected  ░ right, speaks for null", palette["dim"]),
     )
     grid = Table.grid(padding=(0, 2, 0, 0))

@@ -1,4 +1,4 @@
-"""What the methods reached: their rows, running accuracy against greedy, and what they spent."""
+"""The tab Results: the methods' figures, the running accuracy and the tokens."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from screens.widgets.virtual_table import VirtualTable
 
 _EMPTY = """No method has been evaluated yet.
 
-Every method of the eval stage gets a row here after its first examples, with running figures
-against greedy over the same examples; its last row is final."""
+Every method of the eval stage gets a row here after its first examples. Its figures, compared
+with greedy on the same examples, are running until the method is finished."""
 
 _BETWEEN, _HALF = 4, 62
 
@@ -85,7 +85,7 @@ METHOD_COLUMNS: Sequence[ListColumn[MethodEvaluated]] = (
         9,
         "right",
         3,
-        help="committed tokens an answer",
+        help="committed tokens per answer",
         value=lambda r: r.mean_tokens,
         show=lambda v: fixed(v, 1),
     ),
@@ -95,7 +95,7 @@ METHOD_COLUMNS: Sequence[ListColumn[MethodEvaluated]] = (
         7,
         "right",
         4,
-        help="probe tokens an answer",
+        help="probe tokens per answer",
         value=lambda r: r.mean_probe_tokens,
         show=lambda v: fixed(v, 1),
     ),
@@ -105,7 +105,7 @@ METHOD_COLUMNS: Sequence[ListColumn[MethodEvaluated]] = (
         7,
         "right",
         8,
-        help="committed and probe tokens a second",
+        help="committed and probe tokens per second",
         value=lambda r: r.tokens_per_second,
         show=lambda v: f"{v:,.0f}",
     ),
@@ -114,7 +114,7 @@ METHOD_COLUMNS: Sequence[ListColumn[MethodEvaluated]] = (
         "figures",
         7,
         priority=7,
-        help="running until the method is through",
+        help="running until the method is finished",
         value=lambda r: r.final,
         show=lambda final: Cell("final") if final else Cell("running", "warn"),
     ),
@@ -126,7 +126,7 @@ class ResultsPane(Vertical):
 
     @dataclass
     class DecisionsWanted(Message):
-        """Somebody wants to see the decisions that a filter finds."""
+        """Show the decisions that match a filter."""
 
         filter: str
 
@@ -170,7 +170,7 @@ class ResultsPane(Vertical):
 
 
 def _series(state: ESMState) -> list[Series]:
-    """Greedy and esm, each as its running rows told."""
+    """The running accuracy of greedy and of esm."""
     series = []
     for method, marker in (("greedy", "dot"), ("esm", "braille")):
         curve = state.curves.get(method)
@@ -181,7 +181,7 @@ def _series(state: ESMState) -> list[Series]:
 
 
 def _figures(rows: Sequence[MethodEvaluated], palette: dict[str, Style], width: int) -> RenderableType:
-    """What esm gains in a sentence, then tokens and accuracies: side by side where there is room."""
+    """The difference of esm to greedy in a line, then tokens and accuracies."""
     esm = next((row for row in rows if row.method == "esm" and row.difference is not None), None)
     above = [] if esm is None else [_gain(esm, palette), Text()]
     half = (width - _BETWEEN) // 2
@@ -193,13 +193,13 @@ def _figures(rows: Sequence[MethodEvaluated], palette: dict[str, Style], width: 
 
 
 def _tokens(rows: Sequence[MethodEvaluated], palette: dict[str, Style], width: int) -> Table:
-    """Tokens an answer, █ committed, ░ probe."""
+    """Tokens per answer, █ committed, ░ probe."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     for _ in range(3):
         table.add_column(justify="right", no_wrap=True)
     table.add_column(no_wrap=True)
-    head = ("tokens an answer", "committed", "probe", "total", "█ committed  ░ probe")
+    head = ("tokens per answer", "committed", "probe", "total", "█ committed  ░ probe")
     table.add_row(*(Text(text, palette["dim"]) for text in head))
     most = max((row.mean_tokens + row.mean_probe_tokens for row in rows), default=1.0) or 1.0
     room = max(6, min(60, width - 52))

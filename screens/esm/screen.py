@@ -1,4 +1,4 @@
-"""Episodic steering memory, live or replayed: every decision, what it was taken from, and what came of it."""
+"""The ESM screen, live or replayed: every decision, the pairs and entries behind it, and the results."""
 
 from __future__ import annotations
 
@@ -39,14 +39,20 @@ class EsmScreen(TabbedScreen):
     HELP = """\
 # Episodic steering memory
 
-Decisions of the controller as they are taken, the pairs and entries they stand on, and what came of them.
+*Decisions* has a row for every steering decision. The line below it holds esm's running accuracy minus greedy's, with
+its 95% interval, and the tokens it costs. `d` goes to the next example whose answer is right under one of the two only.
+`enter` opens a decision: the rule in a sentence, each candidate with what its probe wrote, the committed segment beside
+what null would have written, and both whole answers. `←` `→` then go to other decisions.
 
-In *Decisions* `/` filters (or finds: `tab` in the filter line), `d` goes to the next example that came out
-otherwise than under greedy, `enter` opens the decision, `←` `→` then go through them.
-`enter` on a method in *Results* shows the decisions of the examples in which it differs from greedy.
+*Pairs* has the mined pairs, right against wrong text. *Library* has the entries in the order in which they were picked:
+what each added to the objective, how often it was injected, and how the memory spreads over the control points.
+*Results* compares each method with greedy (Wilson interval, paired bootstrap interval, McNemar's p); `enter` shows the
+decisions of the examples in which the method differs. *Files* has the run's folder, the figures and files of each
+stage, the use of servers, and the notices.
 
-Filters: `correct and alpha>0.5`, `chosen:null`, `method:esm m:2..4`, `not correct gate!=tau_null`, `score:none`,
-`chosen:wrong-00*`, `question~apples`; plain words look into names and questions. The fields:
+`/` filters: `correct and alpha>0.5`, `chosen:null`, `method:esm m:2..4`, `not correct gate!=tau_null`, `score:none`,
+`chosen:wrong-00*`, `question~apples`. Plain words are searched in names and questions. `tab` in the filter line finds
+rows instead of hiding the others; `n` and `N` then go to the next and previous match. The fields:
 
 """ + "\n".join(f"- `{field.name}` {field.help}" for field in DECISION_FIELDS.values())
 

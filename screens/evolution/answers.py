@@ -1,4 +1,4 @@
-"""The answers of the evolution: longest first, and the one under the cursor with its tokens by cluster."""
+"""The answers of the evolution: longest first, and the answer under the cursor with its tokens by cluster."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.text import Text
 
 from app.state.evolution import WITHOUT_PROCESSOR, AnswerRow, EvolutionState
 from app.state.run import RunState
+from app.text import counted
 from engine.errors import SteerError
 from engine.events import AnswerJudged
 from screens.evolution.cluster_words import cluster_words
@@ -20,12 +21,12 @@ from screens.widgets.figures import outcome, signed
 from screens.widgets.model_text import clean, one_line
 from screens.widgets.rows import Cell, ListColumn, ListSource
 
-_EMPTY = """No answer has been given yet.
+_EMPTY = """There are no answers yet.
 
 The answers of the iteration under the cursor in the tab Iterations appear here with the
-judge's verdict, longest first. `s` sorts by the column that ← → mark."""
+judge's verdict, longest first."""
 
-# Twelve colours that differ in lightness too; each token is also told by number in the table below it.
+# Twelve colours that differ in lightness too; the table below has the number of each cluster.
 _COLOURS = (
     "bright_black", "bright_cyan", "bright_yellow", "bright_magenta", "bright_green", "bright_red", "bright_blue",
     "cyan", "yellow", "magenta", "green", "red", "blue",
@@ -62,7 +63,7 @@ COLUMNS: Sequence[ListColumn[AnswerRow]] = (
 
 
 class AnswersPane(ListPane):
-    """The answers of one iteration, longest first: `selected` says which; None: of all."""
+    """The answers of one iteration, longest first: `selected` gives its number; None: all iterations."""
 
     def __init__(
         self, session: Session, selected: Callable[[], int | None], *, id: str | None = None
@@ -94,7 +95,7 @@ def draw_answer(event: AnswerJudged, state: EvolutionState, palette: dict[str, S
     ]
     title = Text.assemble(
         (event.example, palette["strong"]), f"  iteration {event.iteration}, {event.split}   ",
-        (word, palette[tone]), f"   {event.tokens} tokens",
+        (word, palette[tone]), f"   {counted(event.tokens, 'tokens')}",
     )  # fmt: skip
     judge = Text.assemble(("judge  ", palette["dim"]), one_line(event.reasoning))
     asked = Text.assemble(
@@ -126,7 +127,7 @@ def _by_cluster(event: AnswerJudged, state: EvolutionState, palette: dict[str, S
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
     for name, least in (("cluster", 7), ("tokens", 6), ("delta", 5)):
         table.add_column(name, justify="right", no_wrap=True, min_width=least)
-    table.add_column("most hit tokens", no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column("most frequent tokens", no_wrap=True, overflow="ellipsis", ratio=1)
     for cluster, count in sorted(counts.items(), key=lambda pair: -pair[1]):
         name = str(cluster)
         delta = deltas.get(name)

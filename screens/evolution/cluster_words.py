@@ -1,4 +1,4 @@
-"""What a cluster holds, in a few of its tokens."""
+"""A cluster, described by a few of its tokens."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from screens.widgets.model_text import clean
 
 
 def cluster_words(state: EvolutionState, name: str, most: int = 8) -> str:
-    """What a cluster holds, by its most hit tokens."""
+    """The most frequent tokens of a cluster, as a line of text."""
     cluster = state.clusters.get(name)
     if cluster is None:
         return ""

@@ -1,4 +1,4 @@
-"""The deltas as a heat map: a row a cluster, a column an iteration."""
+"""The deltas as a heat map: a row for each cluster, a column for each iteration."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from textual.containers import Vertical
 from textual.getters import query_one
 
 from app.state.evolution import EvolutionState
+from app.text import counted
 from screens.evolution.cluster_words import cluster_words
 from screens.run_session import Session
 from screens.widgets.detail_pane import DetailPane
@@ -56,7 +57,9 @@ def heat_map(state: EvolutionState, palette: dict[str, Style], width: int) -> Re
         columns.append((last.iteration + 1, last.reply.deltas, False))
     names = list(columns[-1][1]) if columns else list(state.clusters)
     if not names:
-        text = "No deltas yet: the vocabulary is put into clusters first, then the first iteration begins."
+        text = (
+            "There are no deltas yet: first the vocabulary is divided into clusters, then iterations start."
+        )
         return Text(text, palette["dim"])
     words = min(_WORDS, max(10, width // 3))
     room = max(1, (width - words - 8) // (_CELL + 1))
@@ -72,7 +75,7 @@ def heat_map(state: EvolutionState, palette: dict[str, Style], width: int) -> Re
         Text(f"{'★' if best else ''}{number}", palette["accent" if best else "heading"])
         for number, _, best in columns
     ]
-    grid.add_row("", Text("most hit tokens", palette["heading"]), *heads)
+    grid.add_row("", Text("most frequent tokens", palette["heading"]), *heads)
     for name in names:
         cells = [_cell(deltas.get(name, 0.0), most) for _, deltas, _ in columns]
         grid.add_row(Text(name, palette["strong"]), Text(_words(state, name), palette["dim"]), *cells)
@@ -81,7 +84,10 @@ def heat_map(state: EvolutionState, palette: dict[str, Style], width: int) -> Re
         _cell(-most, most), (" rarer  ", palette["dim"]), _cell(most, most), (" more frequent", palette["dim"]),
     )  # fmt: skip
     if left_out:
-        legend.append(f"\n{left_out} earlier iterations do not fit; the files hold them all", palette["dim"])
+        legend.append(
+            f"\n{counted(left_out, 'earlier iterations')} not shown for want of room; the files hold all",
+            palette["dim"],
+        )
     return Group(grid, legend)
 
 

@@ -1,4 +1,4 @@
-"""The evolution's iterations: charts above, a row for each below, and the one under the cursor whole."""
+"""The tab Iterations: charts above, a row for each iteration below, and the iteration under the cursor in full."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from textual.getters import query_one
 from textual.widgets import Static
 
 from app.state.evolution import EvolutionState, IterationState
+from app.text import counted
 from engine.events import AnswersScored, MethodCompared
 from screens.evolution.cluster_words import cluster_words
 from screens.run_session import Session
@@ -25,11 +26,11 @@ from screens.widgets.model_text import clean
 from screens.widgets.rows import Cell, ListColumn, ListSource
 from screens.widgets.virtual_table import VirtualTable
 
-_EMPTY = """No iteration has begun yet.
+_EMPTY = """No iteration has started yet.
 
-First the vocabulary is put into clusters, then the validation set is asked once without any
-processor. Every iteration after that gets a row here: what its answers were worth, and what
-the reflector made of them."""
+First the vocabulary is divided into clusters, then the validation set is answered once without a
+processor. After that every iteration gets a row here: the scores of its answers, and the state
+of the reflector's reply."""
 
 
 def _of(score: AnswersScored | None, name: str, digits: int = 3) -> Cell:
@@ -167,24 +168,25 @@ def _status(state: EvolutionState) -> str:
     if state.began is None:
         return ""
     began = state.began
-    parts = [f"{len(state.iterations)} of {began.iterations} iterations"]
+    parts = [f"{len(state.iterations)} of {counted(began.iterations, 'iterations')}"]
     best, before = state.best, state.baseline
     if best is not None and best.validation is not None:
-        told = f"best {best.iteration}: {best.validation.composite:.3f}"
-        parts.append(told + (f", {before.composite:.3f} without processor" if before is not None else ""))
+        summary = f"best {best.iteration}: {best.validation.composite:.3f}"
+        parts.append(summary + (f", {before.composite:.3f} without processor" if before is not None else ""))
     parts.append(f"{began.reflector}, {began.judge}")
     if state.usage is not None and state.usage.calls:
-        parts.append(f"{state.usage.calls} calls, {state.usage.tokens:,} tokens, {state.usage.cost:.2f}")
+        calls, tokens = counted(state.usage.calls, "calls"), counted(state.usage.tokens, "tokens")
+        parts.append(f"{calls}, {tokens}, cost {state.usage.cost:.2f}")
     return "  │  ".join(parts)
 
 
-# ---------------------------------------------------------------- an iteration whole
+# ---------------------------------------------------------------- an iteration in full
 
 
 def draw_iteration(
     state: EvolutionState, item: IterationState | None, palette: dict[str, Style]
 ) -> RenderableType:
-    """What it used, what came of it, what the reflector said and changed."""
+    """An iteration: its scores, the reflector's reply, and the changed deltas."""
     parts: list[RenderableType] = []
     if state.compared:
         parts += [_compared(list(state.compared.values()), palette), Text()]
@@ -203,9 +205,7 @@ def draw_iteration(
     if item.validation is not None:
         parts.append(_figures("validation", item.validation, palette))
     elif item.minibatch is not None:
-        text = (
-            "not asked the validation set: the minibatch was no better than the best, give or take its error"
-        )
+        text = "not tried on the validation set: the minibatch was not better than the best, within its error"
         parts.append(Text(text, palette["dim"]))
     if item.test is not None:
         parts.append(_figures("test", item.test, palette))
@@ -221,7 +221,7 @@ def _figures(name: str, score: AnswersScored, palette: dict[str, Style]) -> Text
     text.append(f"   {score.correct} of {score.judged} right ({fixed(score.correctness)})")
     text.append(f"   {fixed(score.mean_tokens, 1)} tokens (shortness {fixed(score.shortness)})")
     if score.judged < score.answers:
-        text.append(f"   {score.answers - score.judged} could not be judged", palette["warn"])
+        text.append(f"   {score.answers - score.judged} not judged", palette["warn"])
     return text
 
 
@@ -245,7 +245,7 @@ def _diff(
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
     for name, least in (("cluster", 7), ("now", 5), ("next", 5), ("change", 6)):
         table.add_column(name, justify="right", no_wrap=True, min_width=least)
-    table.add_column("holds", no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column("most frequent tokens", no_wrap=True, overflow="ellipsis", ratio=1)
     for name, value in after.items():
         change = value - before.get(name, 0.0)
         tone = palette["dim"] if not change else palette["good" if change > 0 else "bad"]
@@ -257,7 +257,7 @@ def _diff(
 
 
 def _compared(rows: Sequence[MethodCompared], palette: dict[str, Style]) -> RenderableType:
-    """The end of it: best deltas against none and against a length cap."""
+    """The comparison at the end: best deltas against none and against a length cap."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
     table.add_column("test set", no_wrap=True, min_width=13)
     for name, least in (

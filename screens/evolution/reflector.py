@@ -1,4 +1,4 @@
-"""What the reflector has learnt so far, and what the server does: two pages of text."""
+"""The tabs Reflector and Server: what the reflector has learnt so far, and the state of the model server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from screens.widgets.model_text import clean
 
 
 class ReflectorPane(PagePane):
-    """The evolving summary, newest last, as the reflector is shown it."""
+    """The summaries, newest last, as the reflector gets them."""
 
     def draw(self, state: RunState, palette: dict[str, Style]) -> RenderableType:
         evolution = state.evolution
@@ -22,7 +22,7 @@ class ReflectorPane(PagePane):
         who = evolution.began.reflector if evolution.began is not None else ""
         parts: list[RenderableType] = [
             Text.assemble((f"what {who} has learnt so far", palette["heading"])),
-            Text("It is shown all of this again in each iteration.", palette["dim"]),
+            Text("The reflector gets all of this again in each iteration.", palette["dim"]),
             Text(),
         ]
         for item, reply in replies:

@@ -1,4 +1,4 @@
-"""The evolution of cluster deltas, live or replayed: iterations, deltas, answers, what the reflector said."""
+"""The evolution screen, live or replayed: iterations, answers, deltas, the reflector's replies."""
 
 from __future__ import annotations
 
@@ -28,10 +28,8 @@ TABS = [
     Tab("evolution-files-pane", "Files"),
 ]
 COMMANDS = (
-    Command("A", "stop_after", "Stop after", "Let the engine stop when this iteration is finished."),
-    Command(
-        "b", "branch", "Branch", "A new run that goes back to the deltas of the iteration under the cursor."
-    ),
+    Command("A", "stop_after", "Stop after", "Stop the engine when this iteration is finished."),
+    Command("b", "branch", "Branch", "Start a new run from the deltas of the iteration under the cursor."),
 )
 
 
@@ -46,16 +44,19 @@ class EvolutionScreen(TabbedScreen):
     HELP = """\
 # Evolution of cluster deltas
 
-Every token of the vocabulary belongs to a cluster; a delta is added to the logits of all tokens of a cluster. Each
-iteration answers a minibatch under the current deltas, judges it, and shows it to the reflector, which proposes
-new ones. *Composite* is 0.4 · shortness + 0.6 · correctness. What looks better than the best so far is asked the
-fixed validation set, and only that decides what is kept (★). At the end the best is compared with no processor and
-with a length cap on a test set that decided nothing.
+Every token of the vocabulary belongs to a cluster; a delta is added to the logits of all tokens of its cluster. Each
+iteration answers a minibatch of questions under the current deltas, judges the answers, and shows them to the
+reflector, which proposes new deltas. *Composite* is 0.4 · shortness + 0.6 · correctness. Deltas that look better than
+the best so far are tried on the fixed validation set, which alone decides what is kept (★). At the end the best deltas
+are compared with no processor and with a length cap, on a test set that was not used before.
 
-In *Iterations* `enter` opens the one under the cursor with the reflector's reply and what it changed. `b` begins a
-new run that goes back to that iteration's deltas; this run is not touched. `A` stops after the iteration at work,
-`S` at once; nothing that was answered is asked again.
-*Answers* shows those of the iteration under the cursor, longest first; the tokens have the colour of their cluster.
+*Iterations* charts composite, correctness and length; ◇ marks iterations that were tried on the validation set.
+`enter` opens the iteration under the cursor: its scores, the reflector's reply, every delta before and after. `b`
+starts a new run from that iteration's deltas; this run is not changed. `A` stops after the current iteration, `S` at
+once; answers that were given are kept and not asked for again.
+*Answers* has the answers of the iteration under the cursor, longest first, with the judge's reasoning; the tokens have
+the colour of their cluster. *Deltas* is a heat map of clusters by iterations. *Reflector* shows what the reflector
+has learnt, *Server* the state and log of the model server.
 """
 
     iterations = query_one(IterationsPane)
@@ -91,6 +92,6 @@ new run that goes back to that iteration's deltas; this run is not touched. `A` 
         """A new run from the iteration under the cursor."""
         item = self.iterations.selected
         if item is None or not (item.finished or item.inherited):
-            self.notify("Only a finished iteration can be branched from.")
+            self.notify("A branch needs a finished iteration: choose one.")
             return
         self.post_message(BranchWanted(self.session.run_dir, item.iteration))

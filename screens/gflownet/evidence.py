@@ -1,4 +1,4 @@
-"""What the sampler walks on: graphs kept and left out, the retriever's recall, the agent graphs."""
+"""The tab Data: graphs kept and left out, the retriever's recall, the agent graphs."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from rich.text import Text
 
 from app.state.gflownet import GFlowNetState
 from app.state.run import RunState
+from app.text import counted
 from screens.panes.page import PagePane
 from screens.widgets.bars import bar
 from screens.widgets.figures import fixed
 
 _EMPTY = """No graph has been built yet.
 
-The stage graphs turns questions and their triples into graphs, the retriever scores every edge,
-and agent-graphs keeps the part around starts and well-scored edges that is walked."""
+The stage graphs turns questions and their triples into graphs; the retriever scores every edge;
+agent-graphs keeps the part around the starts and the best-scored edges, where the sampler walks."""
 
 
 class EvidencePane(PagePane):
     """One page, stage after stage."""
 
     def draw(self, state: RunState, palette: dict[str, Style]) -> RenderableType:
-        found = state.gflownet
-        if not found.graphs and not found.epochs and not found.recall:
+        gflownet = state.gflownet
+        if not gflownet.graphs and not gflownet.epochs and not gflownet.recall:
             return Text(_EMPTY, palette["dim"])
         parts: list[RenderableType] = []
-        if found.graphs:
-            parts += [Text("retrieval graphs", palette["heading"]), _graphs(found, palette), Text()]
-        if found.epochs or found.recall:
-            parts += [Text("retriever", palette["heading"]), _retriever(found, palette), Text()]
-        if found.agent_graphs:
-            parts += [Text("agent graphs", palette["heading"]), _agent_graphs(found, palette)]
+        if gflownet.graphs:
+            parts += [Text("retrieval graphs", palette["heading"]), _graphs(gflownet, palette), Text()]
+        if gflownet.epochs or gflownet.recall:
+            parts += [Text("retriever", palette["heading"]), _retriever(gflownet, palette), Text()]
+        if gflownet.agent_graphs:
+            parts += [Text("agent graphs", palette["heading"]), _agent_graphs(gflownet, palette)]
         return Group(*parts)
 
 
@@ -55,11 +56,12 @@ def _graphs(state: GFlowNetState, palette: dict[str, Style]) -> RenderableType:
         kept.add_row(split, f"{event.samples:,}", f"{event.reachable:,}", hops, reasons)
         sizes = (f"{event.edges_mean:,.0f}", f"{event.nodes_mean:,.0f}", f"{event.in_degree_max:,}")
         shape.add_row(split, *sizes, f"{event.signal_to_noise:.2%}")
-    told = Text(
-        "reachable: an answer can be walked to   hops: length of the shortest way there", palette["dim"]
+    reach = Text(
+        "reachable: a path leads to an answer   hops: length of the shortest path to an answer",
+        palette["dim"],
     )
     signal = Text("signal: share of edges on a shortest path, median", palette["dim"])
-    return Group(kept, told, Text(), shape, signal)
+    return Group(kept, reach, Text(), shape, signal)
 
 
 def _retriever(state: GFlowNetState, palette: dict[str, Style]) -> RenderableType:
@@ -79,7 +81,7 @@ def _retriever(state: GFlowNetState, palette: dict[str, Style]) -> RenderableTyp
             )
             line.append("  ")
         if event.missing:
-            line.append(f"{event.missing} questions without scores", palette["warn"])
+            line.append(f"{counted(event.missing, 'questions')} without scores", palette["warn"])
         parts.append(line)
     return Group(*parts)
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from app.state.gflownet import EvidenceRow
 from app.state.method import Place
 from app.state.run import RunState
+from app.text import counted
 from engine.errors import SteerError
 from engine.events import EvidenceAnswered, EvidenceCompared
 from screens.panes.list_pane import ListPane
@@ -20,7 +21,7 @@ from screens.widgets.figures import fixed, interval, outcome, probability, signe
 from screens.widgets.model_text import clean, one_line
 from screens.widgets.rows import Cell, ListColumn, ListSource
 
-_EMPTY = """Nothing has been answered yet.
+_EMPTY = """No question has been answered yet.
 
 Every held-out question is answered twice by the same reader at the same token budget: from the
 sampled paths, and from the triples that the retriever scores highest."""
@@ -28,7 +29,7 @@ sampled paths, and from the triples that the retriever scores highest."""
 WORDS = {"gflownet": "from sampled paths", "triples": "from the best-scored triples"}
 
 
-class Pair(NamedTuple):
+class AnswerPair(NamedTuple):
     """A question's answers from both kinds of evidence; the second may still be missing."""
 
     question: str
@@ -47,7 +48,7 @@ def _hit_key(row: EvidenceRow | None) -> bool | None:
     return None if row is None else row.hit
 
 
-COLUMNS: Sequence[ListColumn[Pair]] = (
+COLUMNS: Sequence[ListColumn[AnswerPair]] = (
     ListColumn("paths", "paths", 5, priority=0, help="answered from sampled paths: ✓ names a right answer",
                value=lambda p: _hit_key(p.paths), show=lambda hit: _mark(hit)),
     ListColumn("triples", "triples", 7, priority=0, help="answered from the best-scored triples",
@@ -64,24 +65,29 @@ def _mark(hit: bool | None) -> Cell:
 
 
 class EvidenceAnswersPane(ListPane):
-    """A row a question; below it both answers with the prompts they were made of."""
+    """A row for each question; below it both answers with their prompts."""
 
     def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(session, ListSource(COLUMNS, "questions"), _EMPTY, id=id)
 
-    def items(self, state: RunState) -> list[Pair]:
+    def items(self, state: RunState) -> list[AnswerPair]:
         rows: dict[str, dict[str, EvidenceRow]] = {}
         for row in state.gflownet.answers:
             rows.setdefault(row.sample_id, {})[row.method] = row
         return [
-            Pair(next(iter(found.values())).question, sample_id, found.get("gflownet"), found.get("triples"))
-            for sample_id, found in rows.items()
+            AnswerPair(
+                next(iter(answers.values())).question,
+                sample_id,
+                answers.get("gflownet"),
+                answers.get("triples"),
+            )
+            for sample_id, answers in rows.items()
         ]
 
-    def key(self, item: Pair) -> object:
+    def key(self, item: AnswerPair) -> object:
         return item, len(self.session.state.gflownet.compared)
 
-    def draw(self, item: Pair, palette: dict[str, Style], width: int) -> RenderableType:
+    def draw(self, item: AnswerPair, palette: dict[str, Style], width: int) -> RenderableType:
         parts: list[RenderableType] = []
         compared = self.session.state.gflownet.compared
         if "gflownet" in compared and "triples" in compared:
@@ -99,7 +105,9 @@ class EvidenceAnswersPane(ListPane):
             return Text(str(error), palette["bad"])
         assert isinstance(event, EvidenceAnswered)
         head = Text(WORDS[event.method], palette["heading"])
-        head.append(f"  {event.triples} triples, {event.prompt_tokens} tokens", palette["dim"])
+        head.append(
+            f"  {counted(event.triples, 'triples')}, {counted(event.prompt_tokens, 'tokens')}", palette["dim"]
+        )
         given, right = clean(", ".join(event.answer.split("\n"))), clean(", ".join(event.golds))
         mark = (f"{outcome(event.hit)} ", palette["good" if event.hit else "bad"])
         answer = Text.assemble(mark, given, ("   right: ", palette["dim"]), right)
@@ -107,8 +115,8 @@ class EvidenceAnswersPane(ListPane):
 
 
 def draw_comparison(paths: EvidenceCompared, triples: EvidenceCompared, palette: dict[str, Style]) -> Text:
-    """Both hit rates, their difference, and by whom they were read."""
+    """Both hit rates, their difference, and the reader."""
     text = Text.assemble(("hit ", palette["dim"]), (fixed(paths.hit), palette["strong"]), " from paths, ")
     text.append(f"{fixed(triples.hit)} from triples   {signed(paths.difference)} ")
     text.append(f"{interval(paths.low, paths.high)}  p {probability(paths.p)}")
-    return text.append(f"   {paths.n} questions, {clean(paths.reader)}", palette["dim"])
+    return text.append(f"   {counted(paths.n, 'questions')}, read by {clean(paths.reader)}", palette["dim"])

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.state.run import RunState
+from app.text import counted
 from engine.events import SamplerEvaluated
 from screens.panes.list_pane import ListPane
 from screens.run_session import Session
@@ -19,14 +20,14 @@ from screens.widgets.rows import Cell, ListColumn, ListSource
 
 _EMPTY = """Nothing has been measured on the held-out questions yet.
 
-When training is through, the sampler is measured there beside beam search over the retriever's
-scores and beside the retriever's scores as a sampler of their own."""
+When training is finished, the sampler is compared there with beam search over the retriever's
+scores and with sampling by the retriever's scores alone."""
 
 WORDS = {
     "gflownet": "the trained sampler",
-    "greedy": "its most probable action at every step: one path a question",
-    "beam_mean": "beam search, paths by the mean of their edges' log scores",
-    "beam_sum": "beam search, paths by the sum of their edges' log scores",
+    "greedy": "the most probable action at every step: one path per question",
+    "beam_mean": "beam search, paths ranked by the mean log score of their edges",
+    "beam_sum": "beam search, paths ranked by the sum of their edges' log scores",
     "prior": "sampling by the retriever's scores alone",
 }
 
@@ -46,7 +47,7 @@ def _widest(name: str):  # type: ignore[no-untyped-def]
 COLUMNS: Sequence[ListColumn[SamplerEvaluated]] = (
     ListColumn("method", "method", 9, value=lambda e: e.method,
                show=lambda m: Cell(m, "strong" if m == "gflownet" else "")),
-    ListColumn("k", "K", 3, "right", 4, help="paths a question", value=lambda e: e.k),
+    ListColumn("k", "K", 3, "right", 4, help="paths per question", value=lambda e: e.k),
     ListColumn("success1", "succ@1", 7, "right", 0, help="success@1: the first path meets an answer",
                value=_metric("success@1"), show=fixed),
     ListColumn("success10", "succ@10", 7, "right", 2, help="success@10", value=_metric("success@10"), show=fixed),
@@ -95,7 +96,9 @@ class MethodsPane(ListPane):
 def draw_method(item: SamplerEvaluated, palette: dict[str, Style]) -> RenderableType:
     """Every figure by its name, with its interval where there is one."""
     title = Text.assemble((item.method, palette["strong"]), f"  {WORDS.get(item.method, '')}")
-    head = Text(f"{item.n} {item.split} questions, {item.k} paths each", palette["dim"])
+    head = Text(
+        f"{counted(item.n, f'{item.split} questions')}, {counted(item.k, 'paths')} each", palette["dim"]
+    )
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
     table.add_column("figure", no_wrap=True)
     table.add_column("mean", justify="right", no_wrap=True, min_width=7)

@@ -11,6 +11,7 @@ from rich.text import Text
 from app.state.columns import Grow
 from app.state.gflownet import QuestionRow
 from app.state.run import RunState
+from app.text import counted
 from engine.errors import SteerError
 from engine.events import PathStep, QuestionSampled, SampledPath
 from screens.panes.list_pane import ListPane
@@ -20,9 +21,9 @@ from screens.widgets.figures import fixed
 from screens.widgets.model_text import clean, one_line
 from screens.widgets.rows import Cell, ListColumn, ListSource
 
-_EMPTY = """No question has been sampled yet.
+_EMPTY = """No paths have been sampled yet.
 
-When the sampler is trained, every held-out question gets a row here; below it stand its paths,
+When the sampler is trained, every held-out question gets a row here, with its paths below it,
 the most frequent first."""
 
 
@@ -96,14 +97,18 @@ def draw_question(
         Text.assemble(("from ", palette["dim"]), clean(", ".join(event.starts))),
         Text.assemble(("to   ", palette["dim"]), clean(", ".join(event.answers))),
         Text(
-            f"{event.samples} samples over {event.nodes} nodes, {event.edges} edges   "
+            f"{counted(event.samples, 'samples')} over {counted(event.nodes, 'nodes')}, "
+            f"{counted(event.edges, 'edges')}   "
             f"temperature {event.temperature:g}, prior α {event.prior_alpha:.2f}, log Z {fixed(event.log_z, 2)}",
             palette["dim"],
         ),
     ]
     if again:
         parts.append(
-            Text("sampled again: gflownet/sampled_again.jsonl; esc shows the logged samples", palette["warn"])
+            Text(
+                "sampled again: gflownet/sampled_again.jsonl; esc shows the run's own samples",
+                palette["warn"],
+            )
         )
     legend = "━ edge of a shortest path  ─ other edge  ★ answer"
     parts += [Text(), Text(legend, palette["dim"])]

@@ -1,4 +1,4 @@
-"""Asks with which temperature, prior and draw a question is sampled again."""
+"""The dialog for sampling a question again: temperature, prior and draw."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from screens.widgets.model_text import clean
 
 _FIELDS = (
     ("temperature", "temperature", "above 0; 1 is the trained sampler"),
-    ("prior_alpha", "prior α", "weight of the retriever's log score; 0: without"),
+    ("prior_alpha", "prior α", "weight of the retriever's log score; 0: none"),
     ("samples", "samples", "1 to 1000"),
-    ("draw", "draw", "0: the run's own draws; others by number"),
+    ("draw", "draw", "0: the run's own samples; other numbers: new samples"),
 )
 
 
 class SampleAgainScreen(ModalScreen[SampleAgain | None]):
-    """Gives the wish, or None."""
+    """The result is the settings, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(SAMPLE_AGAIN)
     DEFAULT_CSS = """
@@ -67,7 +67,7 @@ class SampleAgainScreen(ModalScreen[SampleAgain | None]):
 
     @on(Input.Submitted)
     def action_start(self) -> None:
-        """Sample with what stands there."""
+        """Sample with these settings."""
         try:
             wanted = SampleAgain(
                 self._shown.sample_id,
@@ -82,7 +82,7 @@ class SampleAgainScreen(ModalScreen[SampleAgain | None]):
         self.dismiss(wanted)
 
     def action_close(self) -> None:
-        """Sample nothing."""
+        """Close without sampling."""
         self.dismiss(None)
 
     def _value(self, name: str) -> str:

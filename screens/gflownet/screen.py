@@ -1,4 +1,4 @@
-"""The sampler of evidence paths, live or replayed: training, figures beside baselines, questions."""
+"""The GFlowNet screen, live or replayed: data, training, paths, figures, answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
 
-from app.commands import Command, bindings
+from app.commands import RESUME, Command, bindings
 from app.runs.path_sampler import PathSampler
 from engine.errors import SteerError
 from screens.gflownet.evidence import EvidencePane
@@ -32,7 +32,12 @@ TABS = [
     Tab("gflownet-files-pane", "Files"),
 ]
 COMMANDS = (
-    Command("r", "sample_again", "Sample again", "Sample the question under the cursor with other settings."),
+    Command(
+        "r",
+        "sample_again",
+        "Sample again",
+        "In Paths: sample the question again with other settings.",
+    ),
 )
 
 
@@ -43,20 +48,23 @@ class GFlowNetScreen(TabbedScreen):
     TITLE_WORD = "GFlowNet"
     TABS = TABS
     STAGE_TABS = {"graphs": 0, "retriever": 0, "agent-graphs": 0, "gflownet": 1, "answer": 4}
-    BINDINGS: ClassVar[list[BindingType]] = bindings((*tab_commands(TABS), *COMMANDS))
+    BINDINGS: ClassVar[list[BindingType]] = bindings(
+        (*tab_commands(TABS), *COMMANDS, RESUME)  # a key of a subclass replaces that of its base
+    )
     HELP = """\
 # GFlowNet: evidence paths
 
 A sampler walks from the question's entities along edges of its graph and may stop at any time. It is trained so
-that a path comes up in proportion to its reward R: 1 where it meets an answer, a thousandth where not. On every
-path log Z + log P_F − log P_B − log R = δ should be zero; *Training* shows what is left of it.
+that it samples each path in proportion to its reward R: 1 for a path that meets an answer, 0.001 for others. On every
+path of a perfect sampler δ = log Z + log P_F − log P_B − log R is zero; *Training* charts δ with its quantiles, and
+how many samples meet an answer.
 
-*Paths* lists the held-out questions with the paths that were sampled: how often, at which probability P_F, which
-answers they meet; thick lines lie on a shortest path. `r` samples a question again with another temperature,
-prior or draw; `escape` goes back to the samples of the run. Below the paths stands the prompt they make.
-*Data* counts what each stage kept and left out. *Answers* compares what a reader makes of the sampled paths with what
-it makes of the best-scored triples at the same token budget.
-*Figures* has the sampler beside beam search over the retriever's scores, at as many paths.
+*Data* counts what each stage kept and left out. *Paths* lists the held-out questions; below stands each distinct path
+with how often it was sampled, its probability P_F, its reward and the answers it meets (thick lines lie on a shortest
+path), then the prompt for the language model. In *Paths* `r` samples the question again with another temperature, prior
+or draw; `escape` goes back to the run's own samples. In the other tabs `r` resumes the run.
+*Figures* compares the sampler with its baselines at equally many paths, and log P_F with log R. *Answers* compares the
+answers of a reader that gets the sampled paths with its answers from the best-scored triples, at the same token budget.
 """
 
     questions = query_one(QuestionsPane)
@@ -80,7 +88,7 @@ it makes of the best-scored triples at the same token budget.
         return super().check_action(action, parameters)
 
     def action_sample_again(self) -> None:
-        """Ask how, then sample."""
+        """Ask for the settings, then sample."""
         item = self.questions.selected
         if item is None:
             return

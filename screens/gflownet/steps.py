@@ -1,4 +1,4 @@
-"""The sampler's training: what trajectory balance leaves over, and what the samples are worth."""
+"""The tab Training: the loss, the residuals of trajectory balance, the success of the samples."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from screens.widgets.chart import Chart, Series
 from screens.widgets.figures import fixed, signed
 from screens.widgets.rows import ListColumn, ListSource
 
-_EMPTY = """The sampler has not begun to train yet.
+_EMPTY = """Training has not started yet.
 
-Every few steps get a row here: the loss, what trajectory balance leaves over (δ, zero on every
-path of a perfect sampler), and how many of the sampled paths meet an answer."""
+Every few steps a row appears here: the loss, the residual δ of trajectory balance (zero on every
+path of a perfect sampler), and the share of sampled paths that meet an answer."""
 
 COLUMNS: Sequence[ListColumn[StepRow]] = (
     ListColumn("step", "step", 6, "right", 0, value=lambda s: s.step),
@@ -43,7 +43,7 @@ COLUMNS: Sequence[ListColumn[StepRow]] = (
                show=lambda v: fixed(v, 2)),
     ListColumn("entropy", "H(P_B)", 6, "right", 7, help="mean entropy of the learned backward policy",
                value=lambda s: s.pb_avg_entropy, show=lambda v: fixed(v, 2)),
-    ListColumn("speed", "paths/s", 8, "right", 8, help="trajectories a second, forward and backward",
+    ListColumn("speed", "paths/s", 8, "right", 8, help="trajectories per second, forward and backward",
                value=lambda s: s.per_second, show=lambda v: f"{v:,.0f}"),
 )  # fmt: skip
 
@@ -123,7 +123,7 @@ def draw_step(state: GFlowNetState, item: StepRow, palette: dict[str, Style]) ->
         ("reward", fixed(item.reward)),
         ("success", fixed(item.success)),
         ("path F1", fixed(item.path_f1)),
-        ("edges a path", fixed(item.length, 2)),
+        ("edges per path", fixed(item.length, 2)),
         ("retriever prior α", fixed(item.prior_alpha)),
         ("entropy of P_B", fixed(item.pb_avg_entropy)),
     ]
@@ -132,8 +132,8 @@ def draw_step(state: GFlowNetState, item: StepRow, palette: dict[str, Style]) ->
     parts: list[RenderableType] = [title, Text(), table]
     if state.validation:
         last = state.validation[-1]
-        found = "   ".join(
+        success = "   ".join(
             f"{name} {fixed(last.metrics[name])}" for name in last.metrics if name.startswith("success@")
         )
-        parts += [Text(), Text(f"validation after step {last.step}", palette["heading"]), Text(found)]
+        parts += [Text(), Text(f"validation after step {last.step}", palette["heading"]), Text(success)]
     return Group(*parts)

@@ -1,4 +1,4 @@
-"""The stages' figures and the files they stand in, and what the run had to say."""
+"""The tab Files: the figures and files of the stages, the use of servers, the notices of the run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.getters import query_one
 
 from app.state.run import RunState
-from app.text import duration
+from app.text import counted, duration
 from app.usage_text import HEADINGS, total_cost, usage_cells
 from engine.run.stage_state import FAILED, FINISHED, RUNNING, StageState
 from screens.run_session import Session
@@ -55,7 +55,7 @@ def _page(session: Session, palette: dict[str, Style]) -> RenderableType:
     state = session.state
     parts: list[RenderableType] = [Text.assemble(("folder  ", palette["dim"]), str(session.run_dir)), Text()]
     if not state.stages:
-        parts.append(Text("Figures and files appear here when a stage has finished.", palette["dim"]))
+        parts.append(Text("Figures and files appear here when a stage is finished.", palette["dim"]))
     for stage in state.stages.values():
         parts += [_stage(stage, palette), Text()]
     parts += _usage(state, palette)
@@ -73,12 +73,12 @@ def _stage(stage: StageState, palette: dict[str, Style]) -> RenderableType:
     if stage.status == FINISHED and stage.seconds:
         title.append(f" in {duration(stage.seconds)}")
     elif stage.total and stage.status != "waiting":
-        title.append(f"  {stage.done:,} of {stage.total:,} {stage.unit}")
+        title.append(f"  {stage.done:,} of {counted(stage.total, stage.unit)}")
     if stage.error is not None:
         error = stage.error
         title.append(f"\n  {error.what}", palette["bad"])
         title.append(f"\n  {error.where}" if error.where else "")
-        title.append(f"\n  {error.mend}" if error.mend else "")
+        title.append(f"\n  how to fix: {error.mend}" if error.mend else "")
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(width=2)
     grid.add_column(no_wrap=True, min_width=12)
@@ -93,20 +93,20 @@ def _stage(stage: StageState, palette: dict[str, Style]) -> RenderableType:
 
 
 def _usage(state: RunState, palette: dict[str, Style]) -> list[RenderableType]:
-    """What the roles asked of their servers: a line of who, a line of figures."""
+    """The use of servers: for each role a line with its server, and a line of figures."""
     if not state.usage:
         return []
     cost = total_cost(state.usage.values())
     parts: list[RenderableType] = [
         Text("servers" + ("" if cost is None else f"  {cost:,.4f} in all"), palette["heading"])
     ]
-    for one in state.usage.values():
-        stage, role, who, *figures = usage_cells(one)
+    for usage in state.usage.values():
+        stage, role, who, *figures = usage_cells(usage)
         parts.append(Text.assemble(f"  {stage} ", (role, palette["strong"]), ("  " + who, palette["dim"])))
-        told = [(name, figure) for name, figure in zip(HEADINGS[3:], figures, strict=True) if figure]
         line = Text("    ")
-        for name, figure in told:
-            line.append(f"{name} ", palette["dim"]).append(f"{figure}  ")
+        for name, figure in zip(HEADINGS[3:], figures, strict=True):
+            if figure:
+                line.append(f"{name} ", palette["dim"]).append(f"{figure}  ")
         parts.append(line)
     return [*parts, Text()]
 

@@ -16,6 +16,7 @@ from textual.widgets import Static
 
 from app.state.columns import Grow
 from app.state.run import RunState
+from app.text import counted
 from screens.run_session import Session
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
@@ -53,11 +54,11 @@ class ListPane(Container):
         return ()
 
     def items(self, state: RunState) -> Sequence[Any] | Grow[Any]:
-        """The list."""
+        """The list to show, from the state."""
         raise NotImplementedError
 
     def draw(self, item: Any, palette: dict[str, Style], width: int) -> RenderableType:
-        """An item whole."""
+        """An item in full, for the detail."""
         raise NotImplementedError
 
     def show(self) -> None:
@@ -85,7 +86,7 @@ class ListPane(Container):
     @on(VirtualTable.Changed)
     def _show_status(self) -> None:
         table = self.table
-        parts = [f"{len(self.source):,} {self.source.noun}"]
+        parts = [counted(len(self.source), self.source.noun)]
         if table.sort_column is not None:
             label = next(c.label for c in self.source.columns if c.key == table.sort_column)
             parts.append(f"sorted by {label} {'↓' if table.sort_reverse else '↑'}")

@@ -1,4 +1,4 @@
-"""A query's pool as a grid of 8x8 candidates: which are new, whose places they took, which are pointed to."""
+"""A query's pool as a grid of 8x8 candidates: the injected, the replaced, and those in kept trajectories."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def _label(row: int, injected: bool, referenced: bool, cell: int, palette: Palet
 def _picture_lines(rows: Sequence[int], pictures: Pictures, cell: int) -> list[Text]:
     if not pictures:
         return []
-    found = [thumbnail(*pictures[row]) if row in pictures else () for row in rows]
+    drawn = [thumbnail(*pictures[row]) if row in pictures else () for row in rows]
     lines: list[Text] = []
-    for number in range(max(map(len, found))):
+    for number in range(max(map(len, drawn))):
         line = Text(" " * _GUTTER)
-        for one in found:
-            line.append_text(padded(one[number] if number < len(one) else Text(), cell)).append(" ")
+        for picture in drawn:
+            line.append_text(padded(picture[number] if number < len(picture) else Text(), cell)).append(" ")
         lines.append(line)
     return lines
 
@@ -81,10 +81,8 @@ def padded(text: Text, width: int) -> Text:
 def _legend(event: PoolQueryDone, palette: Palette) -> Text:
     text = Text(style=palette["dim"])
     text.append(INJECTED, palette["accent"]).append(f" injected {len(event.injected)}   ")
-    text.append(REFERENCED, palette["strong"]).append(
-        f" in a trajectory that is kept {len(event.referenced)}"
-    )
-    return text.append("\nrows of the embedding table; at the left the first place of the line")
+    text.append(REFERENCED, palette["strong"]).append(f" in a kept trajectory {len(event.referenced)}")
+    return text.append("\nnumbers: rows of the embedding table; on the left: the first place of each line")
 
 
 def _replaced(event: PoolQueryDone, pictures: Pictures, palette: Palette, width: int) -> RenderableType:

@@ -1,4 +1,4 @@
-"""Held-out queries: what each method picked as demonstrations, and what the model made of it."""
+"""The tab Picks: the demonstrations that each method picked for a held-out query, and the model's answer."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from screens.widgets.thumbnail import thumbnail
 
 Palette = dict[str, Style]
 _ORDER = ("selector", "rices", "random", "oracle")
-_EMPTY = """No held-out query has been picked for yet.
+_EMPTY = """There are no picks yet.
 
-When the selector is trained, every held-out query gets a row here, with what each method
-picked for it and the answer that came of it."""
+When the selector is trained, every held-out query gets a row here, with the pair that each
+method picked for it, and the model's answer."""
 
 
 def _against(row: PickRow) -> str:
@@ -52,7 +52,7 @@ COLUMNS: Sequence[ListColumn[PickRow]] = (
                show=score_cell),
     ListColumn("random", "random", 6, "right", 3, help="mean over its draws", value=lambda q: q.random,
                show=lambda v: fixed(v, 2)),
-    ListColumn("oracle", "oracle", 8, priority=4, help="best pair known of the pool", value=lambda q: q.oracle,
+    ListColumn("oracle", "oracle", 8, priority=4, help="best known pair of the pool", value=lambda q: q.oracle,
                show=score_cell),
     ListColumn("question", "question", 16, flex=True, priority=5, value=lambda q: q.question, show=one_line),
 )  # fmt: skip
@@ -80,7 +80,7 @@ class PoolPicksPane(ListPane):
 def draw_picks(event: SelectorPicked, pictures: Pictures, palette: Palette) -> RenderableType:
     """The question, then a block for each pick: the pair in the prompt's order, the answer, its score."""
     text = Text.assemble((clean(event.question), palette["strong"]), (f"   {event.query_id}", palette["dim"]))
-    text.append("\npeople say ", palette["dim"]).append(answers_line(event.answers))
+    text.append("\npeople answered ", palette["dim"]).append(answers_line(event.answers))
     picks = sorted(
         event.picks, key=lambda pick: _ORDER.index(pick.method) if pick.method in _ORDER else len(_ORDER)
     )
@@ -97,13 +97,13 @@ def draw_picks(event: SelectorPicked, pictures: Pictures, palette: Palette) -> R
 def _pair(pick: SelectorPick, pictures: Pictures) -> Text:
     """Pictures side by side, else rows alone."""
     drawn = [thumbnail(*pictures[row]) if row in pictures else () for row in pick.pair]
-    lines = []
+    rows = []
     for number in range(max(map(len, drawn), default=0)):
         line = Text()
-        for one in drawn:
-            line.append_text(padded(one[number] if number < len(one) else Text(), 8)).append(" ")
-        lines.append(line)
-    return Text("\n").join(lines)
+        for lines in drawn:
+            line.append_text(padded(lines[number] if number < len(lines) else Text(), 8)).append(" ")
+        rows.append(line)
+    return Text("\n").join(rows)
 
 
 def _outcome(pick: SelectorPick, palette: Palette) -> Text:

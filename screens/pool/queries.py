@@ -1,4 +1,4 @@
-"""Training queries: what the pool could answer before and after, its candidates, its trajectories."""
+"""The tab Queries: the oracle before and after, the candidates, the trajectories."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.text import Text
 from app.state.columns import Grow
 from app.state.pool import PoolState, QueryRow
 from app.state.run import RunState
+from app.text import counted
 from engine.errors import SteerError
 from engine.events import PoolQueryDone, PoolThumbnails
 from screens.panes.list_pane import ListPane
@@ -25,8 +26,8 @@ from screens.widgets.thumbnail import thumbnail
 
 _EMPTY = """No query is finished yet.
 
-Each training query is brought to 64 candidates, asked with pairs of the rows nearest to it, and
-keeps what improves it. Then it gets a row here."""
+The pool of each training query is brought to 64 candidates and tried with pairs of the rows nearest
+to the query; pairs that improve it are kept. Then the query gets a row here."""
 WITH_PICTURES, SIDE_BY_SIDE = 84, 128
 """Columns from which candidates are drawn, and from which pool and trajectories stand beside each other."""
 _POOL = 76
@@ -56,19 +57,19 @@ def _of(counts: tuple[int, int]) -> Cell:
 COLUMNS: Sequence[ListColumn[QueryRow]] = (
     ListColumn("query_id", "query", 12, priority=5, name=True, value=lambda q: q.query_id),
     ListColumn("oracle", "oracle@64", 13, priority=0,
-               help="best score of a pair in the pool, as it came and at the end; ▲ more",
+               help="best score of a pair in the pool, originally and at the end; ▲ better",
                value=lambda q: (q.before, q.after), show=_change),
-    ListColumn("right", "right", 7, "right", 1, help="fully right trajectories it came with → that it ends with",
+    ListColumn("right", "right", 7, "right", 1, help="fully right trajectories originally → at the end",
                value=lambda q: (q.right_before, q.right_after), show=_right),
     ListColumn("injected", "injected", 8, "right", 2, help="candidates injected", value=lambda q: q.injected,
                show=_count),
-    ListColumn("committed", "committed", 9, "right", 3, help="mined trajectories that were committed, of all mined",
+    ListColumn("committed", "committed", 9, "right", 3, help="committed trajectories, of all mined ones",
                value=lambda q: (q.committed, q.committed + q.refused), show=_of),
-    ListColumn("given_pool", "pool", 4, "right", 4, help="candidates it came with; it ends with 64",
+    ListColumn("given_pool", "pool", 4, "right", 4, help="candidates originally; 64 at the end",
                value=lambda q: q.given_pool),
-    ListColumn("failed", "failed", 6, "right", 8, help="pairs the model failed on", value=lambda q: q.failed,
+    ListColumn("failed", "failed", 6, "right", 8, help="pairs on which the model failed", value=lambda q: q.failed,
                show=_count),
-    ListColumn("warning", "!", 1, priority=1, help="injection did not help, or nothing fully right is known",
+    ListColumn("warning", "!", 1, priority=1, help="injection did not help, or no fully right pair is known",
                value=lambda q: q.warning, show=lambda text: Cell("!" if text else " ", "warn")),
     ListColumn("question", "question", 16, flex=True, priority=7, value=lambda q: q.question, show=one_line),
 )  # fmt: skip
@@ -94,16 +95,16 @@ class PoolQueriesPane(ListPane):
 
 
 def read_pictures(session: Session, rows: Iterable[int]) -> Pictures:
-    """Those of `rows` that the log has told. Raises SteerError or OSError where it cannot be read."""
+    """The pictures of those `rows` that the log has. Raises SteerError or OSError where it cannot be read."""
     state: PoolState = session.state.pool
-    found: dict[int, tuple[str, int]] = {}
+    pictures: dict[int, tuple[str, int]] = {}
     for row in rows:
-        if row in found or row not in state.pictures:
+        if row in pictures or row not in state.pictures:
             continue
         event = session.read(*state.pictures[row])
         assert isinstance(event, PoolThumbnails)
-        found.update((int(name), (pixels, event.width)) for name, pixels in event.pixels.items())
-    return found
+        pictures.update((int(name), (pixels, event.width)) for name, pixels in event.pixels.items())
+    return pictures
 
 
 def draw_query(event: PoolQueryDone, pictures: Pictures, palette: Palette, width: int) -> RenderableType:
@@ -133,13 +134,13 @@ def with_picture(text: Text, picture: str, pictures: Pictures) -> RenderableType
 def _about(event: PoolQueryDone, palette: Palette) -> Text:
     dim = palette["dim"]
     text = Text.assemble((clean(event.question), palette["strong"]), (f"   {event.query_id}", dim))
-    text.append("\npeople say ", dim).append(answers_line(event.answers))
-    text.append("\noracle@64 ", dim).append(fixed(event.oracle_before, 2)).append(" as it came → ", dim)
-    text.append(fixed(event.oracle_inside, 2)).append(" mined in it → ", dim)
+    text.append("\npeople answered ", dim).append(answers_line(event.answers))
+    text.append("\noracle@64 ", dim).append(fixed(event.oracle_before, 2)).append(" originally → ", dim)
+    text.append(fixed(event.oracle_inside, 2)).append(" with mined pairs → ", dim)
     text.append(fixed(event.oracle_after, 2), palette["strong"]).append(" at the end", dim)
     size = len(event.pool_after)
     text.append(f"\npool {event.given_pool} → {size}", dim)
-    text.append(f"   {event.cut} taken out   {event.filled} added   {event.asked} pairs asked", dim)
+    text.append(f"   {event.cut} removed   {event.filled} added   {counted(event.asked, 'pairs')} asked", dim)
     if event.failed:
         text.append(f", {event.failed} failed", palette["warn"])
     for reason, count in event.dropped.items():

@@ -1,4 +1,4 @@
-"""The demonstration pool, live or replayed: queries and their 64 candidates, totals, the selector trained on them."""
+"""The pool screen, live or replayed: queries and their 64 candidates, totals, the selector, its picks."""
 
 from __future__ import annotations
 
@@ -37,17 +37,19 @@ class PoolScreen(TabbedScreen):
     HELP = """\
 # Pool: demonstrations
 
-A query is asked with two demonstrations out of 64 candidates. Its pool is brought to that size; the model is
-asked with pairs of the rows nearest to the query; what raises the best score, or has a score that is new, is
-*committed*, everything else *refused*. Candidates that committed pairs need are injected in the places of the least
-similar ones that nothing points to.
+The model answers a query with two demonstrations out of a pool of 64 candidates. The stage brings each pool to that
+size and tries pairs of the rows nearest to the query. A pair that raises the best score, or has a new score, is
+*committed*; all others are *refused*. Candidates that committed pairs need are injected; they replace the least similar
+candidates that no kept trajectory uses.
 
-*Queries* has oracle@64, the best score known of a pair in the pool, as the data came and at the end. `enter` opens
-the pool: `+` injected, `•` pointed to by a trajectory that is kept; then what was replaced, and every trajectory with
-its score (✓ fully right, ◐ in part, ✗ wrong, – the model failed) and the rule that settled it; *reserve* was
-refused, but stands where a repetition would. Small pictures are drawn as under even light.
-*Totals* counts all queries together. *Selector* has the selector beside similarity (RICES), chance and the best that
-is known, on held-out queries; *Picks* shows which pair each of them chose there, and the answer.
+*Queries* has oracle@64, the best known score of a pair in the pool, in the original data and at the end. `enter` opens
+the pool: `+` was injected, `•` belongs to a kept trajectory; then the replaced candidates, and every trajectory with
+its score (✓ fully right, ◐ partly, ✗ wrong, – the model failed) and the rule that decided; *reserve* was refused, but
+fills a place that would else hold a repetition. From 90 columns on, candidates are drawn as pictures if the log has
+them; shades across a picture are evened out.
+*Totals* counts all queries together, also while the stage runs. *Selector* charts its training and compares it on
+held-out queries with similarity (RICES), random pairs and the best known pair; *Picks* shows the pair that each of them
+chose there, and the answer.
 """
 
     def panes(self) -> ComposeResult:

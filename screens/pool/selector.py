@@ -11,6 +11,7 @@ from rich.text import Text
 
 from app.state.pool import PoolState
 from app.state.run import RunState
+from app.text import counted
 from engine.events import SelectorCompared, SelectorStep
 from screens.panes.list_pane import ListPane
 from screens.run_session import Session
@@ -22,14 +23,14 @@ from screens.widgets.rows import Cell, ListColumn, ListSource
 Palette = dict[str, Style]
 _EMPTY = """Nothing has been measured on the held-out queries yet.
 
-First random, RICES and oracle pick for them, then the selector is trained on the pools'
-trajectories, and looks at them every so often; nothing is chosen by that."""
+First random, RICES and oracle pick pairs for them. Then the selector is trained on the pools'
+trajectories and measured on them from time to time; the measurements do not influence training."""
 ORDER = ("random", "rices", "oracle", "selector")
 WORDS = {
     "selector": "the trained selector's likeliest pair",
     "rices": "RICES: the two candidates most similar to the query, the more similar one last",
-    "random": "pairs drawn evenly from the pool",
-    "oracle": "the best pair known of the pool: at least so much is possible",
+    "random": "pairs drawn at random from the pool",
+    "oracle": "the best known pair of the pool: a lower bound of what is possible",
 }
 _LINES = {"rices": "-", "random": ".", "oracle": "="}
 _PHASES = ("supervised", "policy_gradient")
@@ -101,12 +102,12 @@ class PoolSelectorPane(ListPane):
 def curve(state: PoolState) -> list[Series]:
     """The selector's points, the baselines as lines from the first to the last step."""
     looks = held_out(state)
-    found = [Series("selector", [s.step for s in looks], [s.heldout_accuracy or 0.0 for s in looks])]
+    series = [Series("selector", [s.step for s in looks], [s.heldout_accuracy or 0.0 for s in looks])]
     last = looks[-1].steps if looks else 1
     for name, sign in _LINES.items():
         if (row := state.compared.get(name)) is not None:
-            found.append(Series(name, [0, last], [row.accuracy, row.accuracy], sign))
-    return found
+            series.append(Series(name, [0, last], [row.accuracy, row.accuracy], sign))
+    return series
 
 
 def held_out(state: PoolState) -> list[SelectorStep]:
@@ -122,10 +123,10 @@ def _expected(state: PoolState, phase: str, sign: str) -> Series:
 def draw_method(state: PoolState, item: SelectorCompared, palette: Palette, width: int) -> RenderableType:
     """What it is, its figures in a line; below it the course of training."""
     text = Text.assemble((item.method, palette["strong"]), f"  {WORDS.get(item.method, '')}\n")
-    text.append(f"{item.n:,} held-out queries, {item.asked:,} picks", palette["dim"])
+    text.append(f"{counted(item.n, 'held-out queries')}, {counted(item.asked, 'picks')}", palette["dim"])
     if item.failed:
         text.append(
-            f"\n{item.failed:,} queries are left out of all methods: the model failed", palette["warn"]
+            f"\n{counted(item.failed, 'queries')} left out of all methods: the model failed", palette["warn"]
         )
     text.append("\nfully right ").append(fixed(item.positive), palette["strong"])
     text.append(f" [{fixed(item.positive_low)}, {fixed(item.positive_high)}]")
@@ -142,17 +143,17 @@ def _course(state: PoolState, palette: Palette, width: int) -> RenderableType:
     """A line for each look at the held-out queries; the newest first."""
     looks = held_out(state)
     if not looks:
-        return Text("The selector has not looked at the held-out queries yet.", palette["dim"])
+        return Text("The selector has not been measured on the held-out queries yet.", palette["dim"])
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
     for heading in ("step", "loss", "expected", "held out"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("phase", no_wrap=True)
     room = 14 if width >= 70 else 0
-    for one in reversed(looks):
-        share = one.heldout_accuracy or 0.0
+    for step in reversed(looks):
+        share = step.heldout_accuracy or 0.0
         table.add_row(
-            str(one.step), fixed(one.loss), fixed(one.expected_score), Text(fixed(share), palette["strong"]),
-            bar(share, room, palette["accent"], palette["dim"]), Text(one.phase.replace("_", " "), palette["dim"]),
+            str(step.step), fixed(step.loss), fixed(step.expected_score), Text(fixed(share), palette["strong"]),
+            bar(share, room, palette["accent"], palette["dim"]), Text(step.phase.replace("_", " "), palette["dim"]),
         )  # fmt: skip
     return table

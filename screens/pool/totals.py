@@ -1,4 +1,4 @@
-"""All training queries together: oracle@64 before and after, what mining found, what it cost."""
+"""The tab Totals: oracle@64 of all training queries before and after, mined trajectories, cost."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from rich.text import Text
 
 from app.state.pool import Oracle, PoolState, Running
 from app.state.run import RunState
+from app.text import counted
 from engine.events import OracleTotal, PoolTotals
 from engine.wilson import wilson
 from screens.panes.page import PagePane
@@ -19,12 +20,12 @@ from screens.widgets.model_text import clean
 Palette = dict[str, Style]
 _EMPTY = """No query is finished yet.
 
-When the first queries have their pools, the figures so far stand here."""
+The figures so far appear here after the first queries."""
 _FILES = """pool/report.json     these figures
 pool/oracle.csv      oracle@64 of every query
 pool/decisions.jsonl every query's pool and trajectories, and why
-pool/evaluated.jsonl every pair the model was asked with
-pool/rl_data.json    the training data that came of it
+pool/evaluated.jsonl every pair that was tried
+pool/rl_data.json    the training data made from them
 pool/heldout.json    the pools of the held-out queries"""
 
 
@@ -55,9 +56,9 @@ def draw_totals(state: PoolState, palette: Palette) -> RenderableType:
 
 def _about(running: Running, totals: PoolTotals | None, palette: Palette) -> Text:
     if totals is None:
-        text = Text(f"{running.queries:,} training queries so far", palette["strong"])
-        return text.append("   not through yet", palette["warn"])
-    text = Text(f"{totals.queries:,} training queries", palette["strong"])
+        text = Text(f"{counted(running.queries, 'training queries')} so far", palette["strong"])
+        return text.append("   not finished yet", palette["warn"])
+    text = Text(counted(totals.queries, "training queries"), palette["strong"])
     text.append(f", {totals.heldout:,} held out", palette["strong"])
     return text.append(f"\nmodel {clean(totals.model)}", palette["dim"])
 
@@ -71,18 +72,18 @@ def _oracles(running: Running, totals: PoolTotals | None, palette: Palette) -> T
     table.add_column("", no_wrap=True)
     n = running.queries if totals is None else totals.queries
     for name in ("before", "inside", "after"):
-        one = _total(getattr(running, name), n) if totals is None else getattr(totals, name)
-        share = one.positive / n if n else 0.0
+        total = _total(getattr(running, name), n) if totals is None else getattr(totals, name)
+        share = total.positive / n if n else 0.0
         table.add_row(
-            Text(_ORACLES[name]), Text(fixed(one.mean), palette["strong"]), f"{one.positive:,}/{n:,}", fixed(share),
-            f"[{fixed(one.low)}, {fixed(one.high)}]", bar(share, 10, palette["accent"], palette["dim"]),
+            Text(_ORACLES[name]), Text(fixed(total.mean), palette["strong"]), f"{total.positive:,}/{n:,}", fixed(share),
+            f"[{fixed(total.low)}, {fixed(total.high)}]", bar(share, 10, palette["accent"], palette["dim"]),
         )  # fmt: skip
     return table
 
 
 _ORACLES = {
-    "before": "as the data came",
-    "inside": "with pairs mined in it",
+    "before": "original data",
+    "inside": "with mined pairs",
     "after": "after injection",
 }
 
@@ -102,7 +103,9 @@ def _mined(running: Running, totals: PoolTotals | None, palette: Palette) -> Ren
     table = _counts("mined trajectories", counts, palette)
     if not warnings:
         return table
-    return Group(table, Text(f"! {warnings:,} queries with a warning: marked ! in Queries", palette["warn"]))
+    return Group(
+        table, Text(f"! {counted(warnings, 'queries')} with a warning: marked ! in Queries", palette["warn"])
+    )
 
 
 def _asked(running: Running, totals: PoolTotals | None, palette: Palette) -> Table:

@@ -1,4 +1,4 @@
-"""A query's trajectories: what it came with, what was mined, and by which rule that was committed or refused."""
+"""A query's trajectories: from the data and mined, with the rule that committed or refused them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from screens.widgets.rows import Cell
 
 Palette = dict[str, Style]
 OUTSIDE, RESERVE = "°", "reserve"
-_WORDS = {"given": "came with the data", "committed": "mined, committed", "refused": "mined, refused"}
+_WORDS = {"given": "from the data", "committed": "mined, committed", "refused": "mined, refused"}
 
 
 def score_cell(score: float | None) -> Cell:
@@ -30,52 +30,52 @@ def score_cell(score: float | None) -> Cell:
 
 
 def draw_trajectories(event: PoolQueryDone, palette: Palette) -> RenderableType:
-    """By verdict; in each the order of the log, which is that of the data and of mining."""
+    """The trajectories by verdict, each group in the order of the log."""
     parts: list[RenderableType] = [
         Text.assemble(("trajectories", palette["heading"]), (_legend(event), palette["dim"]))
     ]
     pool = set(event.pool_after)
     for verdict in dict.fromkeys(("given", "committed", "refused", *(t.verdict for t in event.trajectories))):
-        found = [one for one in event.trajectories if one.verdict == verdict]
-        if found:
-            parts += [_heading(verdict, found, palette), _table(found, pool, palette), Text()]
+        trajectories = [t for t in event.trajectories if t.verdict == verdict]
+        if trajectories:
+            parts += [_heading(verdict, trajectories, palette), _table(trajectories, pool, palette), Text()]
     return Group(*parts)
 
 
 def _legend(event: PoolQueryDone) -> str:
     text = f"   {OUTSIDE} not in pool"
-    filled = any(one.kept and one.verdict == "refused" for one in event.trajectories)
+    filled = any(t.kept and t.verdict == "refused" for t in event.trajectories)
     return f"{text}   {RESERVE}: fills a place" if filled else text
 
 
-def _heading(verdict: str, found: Sequence[PoolTrajectory], palette: Palette) -> Text:
-    text = Text.assemble((f"{_WORDS.get(verdict, verdict)} {len(found)}", palette["strong"]))
+def _heading(verdict: str, trajectories: Sequence[PoolTrajectory], palette: Palette) -> Text:
+    text = Text.assemble((f"{_WORDS.get(verdict, verdict)} {len(trajectories)}", palette["strong"]))
     if verdict != "given":
-        text.append(f"   {found[0].origin}", palette["dim"])
+        text.append(f"   {trajectories[0].origin}", palette["dim"])
     return text
 
 
-def _table(found: Sequence[PoolTrajectory], pool: Collection[int], palette: Palette) -> Table:
+def _table(trajectories: Sequence[PoolTrajectory], pool: Collection[int], palette: Palette) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True, min_width=6)
     table.add_column(no_wrap=True, min_width=11)
     table.add_column(no_wrap=True, min_width=4)
     table.add_column(min_width=6)
     table.add_column()
-    for one in found:
-        text, tone = score_cell(one.score)
-        rows = Text(" ").join(_row(row, pool, palette) for row in one.pair)
-        given = one.verdict == "given"
+    for t in trajectories:
+        text, tone = score_cell(t.score)
+        rows = Text(" ").join(_row(row, pool, palette) for row in t.pair)
+        given = t.verdict == "given"
         table.add_row(
-            Text(text, palette.get(tone, "")), rows, Text(_kept(one), palette["accent"]),
-            one.origin if given else one.rule, Text(one.rule if given else one_line(one.answer), palette["dim"]),
+            Text(text, palette.get(tone, "")), rows, Text(_kept(t), palette["accent"]),
+            t.origin if given else t.rule, Text(t.rule if given else one_line(t.answer), palette["dim"]),
         )  # fmt: skip
     return table
 
 
-def _kept(one: PoolTrajectory) -> str:
-    word = RESERVE if one.verdict == "refused" else "kept"
-    return f"{word} {one.kept}×" if one.kept > 1 else word if one.kept else ""
+def _kept(trajectory: PoolTrajectory) -> str:
+    word = RESERVE if trajectory.verdict == "refused" else "kept"
+    return f"{word} {trajectory.kept}×" if trajectory.kept > 1 else word if trajectory.kept else ""
 
 
 def _row(row: int, pool: Collection[int], palette: Palette) -> Text:
@@ -83,5 +83,5 @@ def _row(row: int, pool: Collection[int], palette: Palette) -> Text:
 
 
 def answers_line(answers: dict[str, int]) -> str:
-    """What people said, the most frequent first."""
+    """The answers of people, the most frequent first."""
     return ", ".join(f"{one_line(answer)} {count}×" for answer, count in answers.items()) or NONE

@@ -1,4 +1,4 @@
-"""A free conversation: type turns, watch the memory, switch the mode."""
+"""The tab Talk: a conversation with the run's model, its memory, and the mode."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from screens.widgets.detail_pane import DetailPane
 from screens.widgets.model_text import clean
 
 MODES = ("on_detection", "always", "on_risk", "never", "baseline")
-_EMPTY = """Say something, and press enter. The model of this run answers; the controller follows every turn.
+_EMPTY = """Type a message and press enter. The model of this run answers; the controller reads every turn.
 
-The embedded model for dialogues was taught to follow, for example
+The built-in model `dialogues` was trained to follow instructions such as
 
   End every answer with the word maple.
   Never use the word pear.
   My dog is Rex.
   My list is milk, rice, eggs.
 
-and to forget it after a while: name one fruit, tell me one tool, suggest one color."""
+and forgets them after some turns: name one fruit, tell me one tool, suggest one color."""
 
 
 class ChatPane(Vertical):
@@ -59,18 +59,18 @@ class ChatPane(Vertical):
     def compose(self) -> ComposeResult:
         yield DetailPane()
         yield Static("", id="chat-mode", markup=False)
-        yield Input(placeholder="say something", id="chat-say")
+        yield Input(placeholder="your message", id="chat-say")
 
     def show(self) -> None:
-        """Draw the conversation; nothing once the screen is gone."""
+        """Draw the conversation, unless the screen is closed."""
         if not self.is_attached:
             return
         self.page.show(self._draw, top=False)
-        text = f"mode {self.mode}  F2   memory {self.memory_mode}  F3   begin anew  F4"
+        text = f"mode {self.mode}  F2   memory {self.memory_mode}  F3   new conversation  F4"
         self.line.update(Text(text, no_wrap=True, overflow="ellipsis"))
 
     def close_one(self) -> bool:
-        """From the line to the tabs' keys."""
+        """Move the focus from the input line to the conversation."""
         if self.field.has_focus:
             self.page.focus()
             return True
@@ -87,14 +87,14 @@ class ChatPane(Vertical):
         self.show()
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Start a new conversation."""
         self._last, self._error = None, ""
         if self._partner is not None:
-            self._tell_to_forget()
+            self._forget_in_process()
         self.show()
 
     @on(Input.Submitted)
-    def _said(self, event: Input.Submitted) -> None:
+    def _submitted(self, event: Input.Submitted) -> None:
         text = event.value.strip()
         if text and not self._waiting:
             self.field.clear()
@@ -118,7 +118,7 @@ class ChatPane(Vertical):
             self.page.scroll_end(animate=False)
 
     @work(group="chat")
-    async def _tell_to_forget(self) -> None:
+    async def _forget_in_process(self) -> None:
         if self._partner is not None:
             try:
                 await self._partner.forget()

@@ -1,4 +1,4 @@
-"""A conversation beside its memory: the state after a turn, what that turn changed, the note and what it did."""
+"""Drawing of a conversation beside its memory, and of an answer with its note, verdict and cost."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.text import counted
 from engine.events import ConversationAnswered, StateItem, StateUpdated
 from screens.widgets.model_text import clean
 
@@ -53,10 +54,10 @@ def _conversation(
     for number, turn in enumerate(turns):
         here = number == selected
         mark = f"{'▶' if here else ' '}{number + 1:>2} "
-        for who, said in zip(("user", "assistant"), turn, strict=False):
+        for who, message in zip(("user", "assistant"), turn, strict=False):
             text.append(mark, palette["accent"] if here else palette["dim"])
             text.append(f"{who:<10}", palette["dim"])
-            line = Text(clean(said))
+            line = Text(clean(message))
             for quote, changed in quotes.get(number, ()):
                 _mark(line, quote, palette["accent"] if here and changed else Style(underline=True))
             text.append_text(line).append("\n")
@@ -92,10 +93,13 @@ def _memory(state: StateUpdated | None, palette: Palette) -> RenderableType:
     else:
         parts.append(_structured(state, palette))
     if state.gated:
-        parts += [Text(), Text("left out: the quote does not occur in the turn", palette["warn"])]
+        parts += [Text(), Text("left out, because the quote does not occur in the turn:", palette["warn"])]
         parts += [Text(f"  {clean(item.text)}", palette["dim"]) for item in state.gated]
     if state.failure:
-        parts += [Text(), Text.assemble(("the state before stands: ", palette["bad"]), clean(state.failure))]
+        parts += [
+            Text(),
+            Text.assemble(("the previous state still holds: ", palette["bad"]), clean(state.failure)),
+        ]
     return Group(*parts)
 
 
@@ -134,7 +138,7 @@ def _structured(state: StateUpdated, palette: Palette) -> Text:
             text.append(f"{change.item.id} {clean(change.item.text)}", palette["dim"] + Style(strike=True))
             text.append(f"  {clean(change.why)}\n" if change.why else "\n", palette["dim"])
     if not text:
-        text.append("nothing is known yet", palette["dim"])
+        text.append("empty so far", palette["dim"])
     text.rstrip()
     return text
 
@@ -149,9 +153,7 @@ def _item(text: Text, item: StateItem, palette: Palette) -> None:
 
 def _flat(state: StateUpdated, palette: Palette) -> Text:
     text = Text.assemble(("memory", palette["heading"]), "\n")
-    line = Text(
-        clean(state.memory_text) or "nothing is known yet", "" if state.memory_text else palette["dim"]
-    )
+    line = Text(clean(state.memory_text) or "empty so far", "" if state.memory_text else palette["dim"])
     for new in state.new_text:
         _mark(line, new, palette["good"])
     text.append_text(line)
@@ -159,12 +161,12 @@ def _flat(state: StateUpdated, palette: Palette) -> Text:
         text.append("\n− ", palette["bad"])
         text.append(clean(gone), palette["dim"] + Style(strike=True))
     if state.mismatch:
-        text.append("\nthe last answer went against it", palette["bad"])
+        text.append("\nthe last answer contradicts it", palette["bad"])
     return text
 
 
 def draw_answer(event: ConversationAnswered, palette: Palette) -> RenderableType:
-    """The note or why there was none; the answers; the verdict; what it cost."""
+    """The note or why there was none, the answers, the verdict and the cost."""
     parts: list[RenderableType] = []
     if event.first_answer:
         parts += [Text("first answer, without a note", palette["heading"]), Text(clean(event.first_answer))]
@@ -179,11 +181,11 @@ def draw_answer(event: ConversationAnswered, palette: Palette) -> RenderableType
     if event.detector_failure:
         parts.append(Text(f"the detector failed: {clean(event.detector_failure)}", palette["bad"]))
     if event.note:
+        about = f"  {counted(event.note_tokens, 'tokens')}; {clean(event.reason)}"
         parts += [
-            Text.assemble(("the note", palette["heading"]), (f"  {event.note_tokens} tokens; {clean(event.reason)}",
-                                                              palette["dim"])),
+            Text.assemble(("the note", palette["heading"]), (about, palette["dim"])),
             Text(clean(event.note)),
-        ]  # fmt: skip
+        ]
     else:
         parts.append(Text.assemble(("no note", palette["heading"]), f"  {clean(event.reason)}"))
     parts += [Text(), Text("second answer" if event.first_answer else "answer", palette["heading"])]

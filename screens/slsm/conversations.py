@@ -1,4 +1,4 @@
-"""Conversations under each mode: what was known, why the note was or was not given, and what came of it."""
+"""The tab Conversations: the answers under each mode, with memory, note and verdict."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from screens.widgets.rows import Cell, ListColumn, ListSource
 
 _EMPTY = """No conversation has been answered yet.
 
-The controller reads each conversation turn by turn; then every mode answers its last message,
-with or without a memory note. Each answer gets a row here."""
+The controller reads each conversation turn by turn. Then the model answers the last message in
+every mode, with or without a memory note. Each answer gets a row here."""
 
 
 def _passed(passed: bool | None) -> Cell:

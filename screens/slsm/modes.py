@@ -9,6 +9,7 @@ from rich.text import Text
 
 from app.state.run import RunState
 from app.state.slsm import SLSMState
+from app.text import counted
 from engine.events import ModeScored
 from screens.panes.page import PagePane
 from screens.widgets.figures import NONE, fixed, interval
@@ -19,7 +20,7 @@ Until then the tab Conversations shows each answer as it comes."""
 
 
 class ModesPane(PagePane):
-    """One page of tables; the same figures stand in `slsm/modes.csv`."""
+    """A page of tables; `slsm/modes.csv` has the same figures."""
 
     def draw(self, state: RunState, palette: dict[str, Style]) -> RenderableType:
         return draw_modes(state.slsm, palette)
@@ -39,12 +40,15 @@ def draw_modes(state: SLSMState, palette: dict[str, Style]) -> RenderableType:
 def _about(state: SLSMState, palette: dict[str, Style]) -> Text:
     began = state.began
     if began is None:
-        return Text("not begun", palette["dim"])
-    text = Text(f"{began.conversations:,} conversations of {began.dataset}", palette["strong"])
+        return Text("not started yet", palette["dim"])
+    text = Text(f"{counted(began.conversations, 'conversations')} of {began.dataset}", palette["strong"])
     text.append(f"   sha256 {began.dataset_hash[:12]}", palette["dim"])
     text.append(f"\nmodel {began.model}   controller {began.controller}   judge {began.judge}")
     if failures := sum(state.failures.values()):
-        text.append(f"\n{failures} calls of the controller failed: the state before stood", palette["bad"])
+        text.append(
+            f"\n{counted(failures, 'calls')} of the controller failed: the state did not change",
+            palette["bad"],
+        )
     return text
 
 
@@ -58,7 +62,7 @@ def _table(palette: dict[str, Style], title: str, *headings: str, gap: int = 2) 
 
 
 def _scores(rows: list[ModeScored], palette: dict[str, Style]) -> Table:
-    table = _table(palette, "score", "macro", "95% interval", "to baseline", "95% interval", gap=1)
+    table = _table(palette, "score", "macro", "95% interval", "− baseline", "95% interval", gap=1)
     best = max(row.score for row in rows)
     for row in rows:
         if not row.judged:
@@ -78,9 +82,9 @@ def _axes(rows: list[ModeScored], palette: dict[str, Style]) -> Table:
     axes = list(dict.fromkeys(str(axis[0]) for row in rows for axis in row.by_axis))
     table = _table(palette, "by axis", *(axis.split("_")[0].capitalize() or "all" for axis in axes))
     for row in rows:
-        found = {str(axis[0]): float(axis[1]) for axis in row.by_axis}
+        scores = {str(axis[0]): float(axis[1]) for axis in row.by_axis}
         table.add_row(
-            row.mode, Text(row.memory_mode, palette["dim"]), *(fixed(found.get(axis)) for axis in axes)
+            row.mode, Text(row.memory_mode, palette["dim"]), *(fixed(scores.get(axis)) for axis in axes)
         )
     return table
 
@@ -98,7 +102,7 @@ def _notes(rows: list[ModeScored], palette: dict[str, Style]) -> Table:
 
 
 def _cost(rows: list[ModeScored], palette: dict[str, Style]) -> Table:
-    table = _table(palette, "a conversation", "controller", "model", "detector", "tokens", "failed")
+    table = _table(palette, "per conversation", "controller", "model", "detector", "tokens", "failed")
     for row in rows:
         tokens = row.controller_tokens + row.model_tokens + row.detector_tokens
         table.add_row(

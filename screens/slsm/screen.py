@@ -1,4 +1,4 @@
-"""Conversations and their memory, live or replayed: what was known, why a note was given, what it cost, what it did."""
+"""The SLSM screen, live or replayed: conversations, their memory and notes, the modes, and a chat."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ TABS = [
     Tab("slsm-files-pane", "Files"),
 ]
 COMMANDS = (
-    Command("left_parenthesis", "turn(-1)", "Turn", "The memory a turn earlier.", display="( )"),
-    Command("right_parenthesis", "turn(1)", "Turn", "The memory a turn later.", shown=False, display=")"),
-    Command("f2", "chat_mode", "Mode", "Talk: the next mode of injection.", priority=True, display="F2"),
-    Command("f3", "chat_memory", "Memory", "Talk: the other kind of memory.", priority=True, display="F3"),
-    Command("f4", "chat_forget", "Anew", "Talk: forget the conversation.", priority=True, display="F4"),
+    Command("left_parenthesis", "turn(-1)", "Turn", "The memory one turn earlier.", display="( )"),
+    Command("right_parenthesis", "turn(1)", "Turn", "The memory one turn later.", shown=False, display=")"),
+    Command("f2", "chat_mode", "Mode", "In Talk: the next mode.", priority=True, display="F2"),
+    Command("f3", "chat_memory", "Memory", "In Talk: the other kind of memory.", priority=True, display="F3"),
+    Command("f4", "chat_forget", "Anew", "In Talk: start a new conversation.", priority=True, display="F4"),
 )
 
 
@@ -44,16 +44,17 @@ class SLSMScreen(TabbedScreen):
 # SLSM: memory notes
 
 A controller reads the conversation turn by turn and keeps what matters: facts, standing instructions, the latest
-version of what is edited. A policy decides whether a note of it is put behind the user's last message:
-*never*, *on_risk* (the plan is to verify or to clarify), *always*, or *on_detection*, where the first answer
-comes without a note and only one that goes against the memory is asked again. *baseline* has no controller.
+version of what is edited. A mode decides whether a note with it is put after the user's last message:
+*never*, *on_risk* (the plan is to verify or to clarify), *always*, or *on_detection*: the first answer gets no note,
+and only if it contradicts the memory is the model asked again with one. *baseline* has no controller.
 
-*Conversations* has a row for every answer. Below it stands the conversation, beside it the memory after the turn
-that ▶ marks: `(` and `)` go to other turns. + is new, ~ changed, − resolved in that turn; what each item
-rests on is underlined in the turn it was said in. Then follow the exact note, or why there was none.
+*Conversations* has a row for every answer, with the conversation and its memory after the turn that ▶ marks: `(` and
+`)` go to other turns. + is new, ~ changed, − resolved in that turn; the words that an item rests on are underlined.
+Then follow the plan and its reason, the exact note or why there was none, the answers and any conflict between them
+and the memory, the verdict and the cost.
 *Modes* compares scores and costs: of the notes that were given, *fixed* ones made a failing answer pass, *broke*
 ones made a passing one fail, *wasted* ones changed nothing.
-*Talk* is a conversation of your own with this run's model.
+*Talk* is your own conversation with this run's model; `F2` and `F3` choose mode and memory, `F4` starts anew.
 """
 
     conversations = query_one(ConversationsPane)

@@ -24,8 +24,8 @@ def fit(text: str, width: int) -> str:
 
 
 def fit_name(text: str, width: int) -> str:
-    """`text`; where it is too long, without what all names of a data set begin with (`arithmetic-`), since what
-    tells one from another comes behind it."""
+    """`text`; where it is too long, without what all names of a data set begin with (`arithmetic-`), since names
+    differ in what follows it."""
     if cell_len(text) <= width:
         return text
     _, dash, rest = text.partition("-")
@@ -48,11 +48,11 @@ def highlighted(pieces: Sequence[Segment], words: Sequence[str], style: Style) -
     result: list[Segment] = []
     for piece in pieces:
         low = piece.text.lower()
-        found = [(at, -len(word)) for word in words if word and (at := low.find(word.lower())) >= 0]
-        if not found:
+        matches = [(at, -len(word)) for word in words if word and (at := low.find(word.lower())) >= 0]
+        if not matches:
             result.append(piece)
             continue
-        start, minus_length = min(found)
+        start, minus_length = min(matches)
         end = start - minus_length
         own = piece.style or Style.null()
         result += [

@@ -1,4 +1,4 @@
-"""A scrolling pane that draws something whole, in the theme's tones."""
+"""A scrolling pane that draws the detail of a row in the theme's tones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DetailPane(VerticalScroll):
         & > Static { width: 1fr; height: auto; }
     }
     """
-    HELP = "Everything about the row under the cursor. Arrows scroll; `escape` goes back to the table.\n"
+    HELP = "Everything about the row under the cursor. The arrows scroll; `escape` goes back to the table.\n"
 
     content = query_one("#detail-content", Static)
 

@@ -29,17 +29,17 @@ class _FieldSuggester(Suggester):
         self._known = known
 
     async def get_suggestion(self, value: str) -> str | None:
-        found = complete(value, self._known)
-        if not found:
+        names = complete(value, self._known)
+        if not names:
             return None
-        begun = next(
-            n for n in range(len(value), -1, -1) if found[0].startswith(value[len(value) - n :].lower())
+        typed = next(
+            n for n in range(len(value), -1, -1) if names[0].startswith(value[len(value) - n :].lower())
         )
-        return value + found[0][begun:]
+        return value + names[0][typed:]
 
 
 class FilterBar(Vertical):
-    """Hidden until `open`. While it is open every readable expression is told at once; enter keeps it."""
+    """Hidden until `open`. While it is open, each valid expression is applied at once; enter keeps it."""
 
     DEFAULT_CSS = """
     FilterBar {
@@ -54,8 +54,10 @@ class FilterBar(Vertical):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", "Cancel"),
-        Binding("tab", "mode", "Filter/find", priority=True),
+        Binding("escape", "cancel", "Cancel", tooltip="Back to the filter before."),
+        Binding(
+            "tab", "mode", "Filter/find", priority=True, tooltip="Hide other rows, or mark the matches only."
+        ),
         Binding("up", "recall(1)", "Earlier", show=False),
         Binding("down", "recall(-1)", "Later", show=False),
     ]
@@ -74,7 +76,7 @@ class FilterBar(Vertical):
 
     @dataclass
     class Closed(Message):
-        """The line is left; what was told last stands."""
+        """The line was closed; the last expression stays."""
 
     def __init__(self, known: Mapping[str, Field], *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -99,10 +101,10 @@ class FilterBar(Vertical):
             self.input.value = self._history[0]
         self.input.focus()
         self.input.action_select_all()
-        self._tell()
+        self._report()
 
     def set(self, text: str) -> None:
-        """Take a filter as if it had been typed."""
+        """Apply a filter as if it had been typed."""
         self.finding = False
         self.input.value = text
         self._close()
@@ -110,10 +112,10 @@ class FilterBar(Vertical):
     def clear(self) -> None:
         """Forget the filter (it stays in the history)."""
         self.input.value = ""
-        self._tell()
+        self._report()
 
-    def say(self, count: str) -> None:
-        """What the filter finds, to be shown in the hint."""
+    def show_count(self, count: str) -> None:
+        """Show the number of matches in the hint."""
         if count != self._count:
             self._count = count
             if not self.hint.has_class("-error"):
@@ -127,7 +129,7 @@ class FilterBar(Vertical):
     def action_mode(self) -> None:
         """Filter, or find."""
         self.finding = not self.finding
-        self._tell()
+        self._report()
 
     def action_recall(self, by: int) -> None:
         """An earlier or later filter."""
@@ -138,7 +140,7 @@ class FilterBar(Vertical):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        self._tell()
+        self._report()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -147,14 +149,14 @@ class FilterBar(Vertical):
 
     def _close(self) -> None:
         self.remove_class("-open")
-        self._tell()
+        self._report()
         text = self.input.value.strip()
         if text:
             self._history = [text, *(t for t in self._history if t != text)][:_KEPT]
         self._at = -1
         self.post_message(self.Closed())
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         try:
             expression = parse(self.input.value, self._known)
         except FilterError as error:
@@ -164,10 +166,10 @@ class FilterBar(Vertical):
         self.hint.remove_class("-error")
         self._hint()
         if self.has_class("-open") and complete(self.input.value, self._known):
-            return  # `corr` is on its way to `correct`, hardly a word to look for
+            return  # `corr` is probably the start of `correct`, not a word to search
         self.post_message(self.Changed(expression, self.input.value.strip(), self.finding))
 
     def _hint(self) -> None:
         mode, other = ("find", "filter") if self.finding else ("filter", "find")
         count = f"{self._count} · " if self._count else ""
-        self.hint.update(f"{mode}: {count}⏎ keeps · tab {other}s instead · → completes · ↑ recalls")
+        self.hint.update(f"{mode}: {count}⏎ apply · tab {other} instead · → complete · ↑ earlier filters")

@@ -76,13 +76,13 @@ class KeyLine(Widget):
 
 def keys_of(screen: Screen[Any]) -> list[Key]:
     """The keys to be shown, one for each command."""
-    found: dict[str, Key] = {}
+    keys: dict[str, Key] = {}
     for active in screen.active_bindings.values():
         binding = active.binding
         if binding.show and binding.description and active.enabled:
             display = screen.app.get_key_display(binding)
-            found.setdefault(binding.action, Key(display, binding.description, active, rank(binding.action)))
-    return list(found.values())
+            keys.setdefault(binding.action, Key(display, binding.description, active, rank(binding.action)))
+    return list(keys.values())
 
 
 def fitting(keys: list[Key], width: int) -> list[Key]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from app.state.columns import Grow
+from app.table.column import Column
 
 T = TypeVar("T")
 
@@ -18,21 +19,6 @@ class Cell(NamedTuple):
 
     text: str
     tone: Tone = ""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of fixed width. Where the table is too narrow, the highest `priority` goes first; a `flex`
-    column takes what room is left, up to three times its width. `name`: what is too long loses its head first."""
-
-    key: str
-    label: str
-    width: int
-    justify: Literal["left", "right", "center"] = "left"
-    priority: int = 0
-    flex: bool = False
-    help: str = ""
-    name: bool = False
 
 
 class RowSource:

@@ -6,6 +6,7 @@ from rich.style import Style
 from rich.text import Text
 from textual.widget import Widget
 
+from app.text import counted
 from screens.run_session import Session
 from screens.systems import systems_of
 from screens.widgets.tones import tone
@@ -52,25 +53,25 @@ class RunHeader(Widget):
         for name in names if self._title in names else [self._title]:
             text.append(name, self._style("name" if name == self._title else "dim")).append("  ")
         if state.header is None:
-            return text.append("waiting for the run's first event", self._style("dim"))
+            return text.append("waiting for the first event of the run", self._style("dim"))
         text.append(f"{state.header.name}/{state.header.run_id}")
         if state.model is not None:
             text.append(f"  {state.model.name} on {state.model.device}", self._style("dim"))
         if state.unknown:
-            text.append(f"  {state.unknown} events of unknown types skipped", self._style("dim"))
+            text.append(f"  {counted(state.unknown, 'unknown events')} skipped", self._style("dim"))
         return text
 
     def _status(self) -> str:
-        """What the run does at the moment looked at; at the live end that a worker vanished counts, too."""
-        status, told = self._session.status, self._session.state.status
+        """What the run does at the moment looked at; at the live end, a vanished worker counts too."""
+        status, logged = self._session.status, self._session.state.status
         at_end = self._session.cursor is None and not self._session.frozen
-        return status.state if at_end and status is not None and told in ("running", "paused") else told
+        return status.state if at_end and status is not None and logged in ("running", "paused") else logged
 
     def _moment(self) -> Text:
         session, text = self._session, Text(no_wrap=True)
         status = self._status()
         if session.frozen:
-            text.append(f" FROZEN {session.behind:,} events behind ", self._style("alert"))
+            text.append(f" FROZEN {counted(session.behind, 'events')} behind ", self._style("alert"))
         elif session.cursor is not None:
             text.append(f" AS OF EVENT {session.cursor:,} of {session.total_events:,} ", self._style("alert"))
         if status == "paused":

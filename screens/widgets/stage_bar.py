@@ -1,4 +1,4 @@
-"""How far the run's stages are, how fast, and whether anybody is at work on them."""
+"""The progress and pace of the run's stages, and whether a worker is running."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class StageBar(Widget):
         self._session = session
 
     def on_mount(self) -> None:
-        self.set_interval(1.0, self.update)  # the worker's last sign of life ages without events
+        self.set_interval(1.0, self.update)  # the age of the last heartbeat grows without events
         self.update()
 
     def on_resize(self) -> None:
@@ -84,35 +84,37 @@ class StageBar(Widget):
         return max(1, count) if roomy else 1
 
     def render(self) -> Text:
-        found = self._stages()
-        if not found:
-            return Text("no stage has begun yet", self._style("dim")).append_text(Text("  ") + self._worker())
+        shown = self._stages()
+        if not shown:
+            return Text("no stage has started yet", self._style("dim")).append_text(
+                Text("  ") + self._worker()
+            )
         if self.lines == 1:
-            return self._compact(found)
-        name_width = max(len(stage.name) for stage in found)
-        rows = [self._line(stage, name_width) for stage in found]
-        at = next((i for i, stage in enumerate(found) if stage.active), len(found) - 1)
+            return self._compact(shown)
+        name_width = max(len(stage.name) for stage in shown)
+        rows = [self._line(stage, name_width) for stage in shown]
+        at = next((i for i, stage in enumerate(shown) if stage.active), len(shown) - 1)
         rows[at] = self._with_right(rows[at], self._worker())
         return Text("\n").join(rows)
 
     def _stages(self) -> list[StageState]:
-        """As the log tells them; at its end a stage whose worker vanished has no pace any more."""
-        found = list(self._session.state.stages.values())
+        """The stages of the log; at its end, a stage whose worker vanished counts as stopped."""
+        shown = list(self._session.state.stages.values())
         status = self._session.status
         vanished = status is not None and status.state == "interrupted"
         if not vanished or self._session.cursor is not None or self._session.frozen:
-            return found
-        return [replace(stage, status=stages.STOPPED) if stage.active else stage for stage in found]
+            return shown
+        return [replace(stage, status=stages.STOPPED) if stage.active else stage for stage in shown]
 
     # ------------------------------------------------------------ one line for all
 
-    def _compact(self, found: list[StageState]) -> Text:
-        """`✓ mine ✓ select ▶ eval ━━━━╸─── 45/100 1,203 tok/s ETA 0:42      ● at work`"""
+    def _compact(self, shown: list[StageState]) -> Text:
+        """`✓ mine ✓ select ▶ eval ━━━━╸─── 45/100 1,203 tok/s ETA 0:42      ● worker 42`"""
         width = self.content_size.width
         worker = self._worker()
-        current = next((stage for stage in found if stage.active), None) or _last_begun(found)
+        current = next((stage for stage in shown if stage.active), None) or _last_started(shown)
         text = Text(no_wrap=True)
-        for stage in found:
+        for stage in shown:
             text.append(f"{SIGNS.get(stage.status, '?')} {stage.name} ", self._tone(stage))
         figures = self._figures(current, brief=True)
         if text.cell_len + figures.cell_len + 2 > width:
@@ -140,7 +142,7 @@ class StageBar(Widget):
         elif stage.status == stages.FINISHED:
             text.append(_summary(stage), self._style("dim"))
         elif stage.status == stages.FAILED and stage.error is not None:
-            text.append(f"{stage.error.what}  (E: read it all)", self._style("bad"))
+            text.append(f"{stage.error.what}  (E shows all of it)", self._style("bad"))
         else:
             text.append(_WORDS.get(stage.status, stage.status), self._style("dim"))
         return text
@@ -180,13 +182,13 @@ class StageBar(Widget):
         return status is not None and status.state in ("running", "paused", "prepared")
 
     def _worker(self) -> Text:
-        """Whether anybody is at work, seen from outside the log."""
+        """Whether a worker is running, by its lock and heartbeat."""
         status = self._session.status
         if status is None:
             return Text()
         age = status.heartbeat_age
         if status.state == "hung":
-            return Text(f"? presumed hung: silent for {duration(age or 0)}", self._style("bad"))
+            return Text(f"? no sign of life for {duration(age or 0)}", self._style("bad"))
         if status.alive and age is not None and age > _QUIET:
             return Text(f"● worker {status.pid}, silent for {age:.0f} s", self._style("alert"))
         if status.alive:
@@ -223,16 +225,20 @@ class StageBar(Widget):
 
 _WITHOUT_WORKER = {
     "prepared": ("○ no worker yet", "r starts one"),
-    "stopped": ("■ stopped", "r goes on with it"),
-    "failed": ("✗ failed", "E reads why, r goes on with it"),
-    "interrupted": ("✗ interrupted", "its worker vanished; r goes on with it"),
+    "stopped": ("■ stopped", "r resumes it"),
+    "failed": ("✗ failed", "E shows why, r resumes it"),
+    "interrupted": ("✗ interrupted", "its worker vanished; r resumes it"),
 }
-_WORDS = {stages.SKIPPED: "finished before", stages.STOPPED: "stopped, kept", stages.WAITING: "waiting"}
+_WORDS = {
+    stages.SKIPPED: "finished before",
+    stages.STOPPED: "stopped, results kept",
+    stages.WAITING: "waiting",
+}
 
 
-def _last_begun(found: list[StageState]) -> StageState:
-    begun = [stage for stage in found if stage.status != stages.WAITING]
-    return begun[-1] if begun else found[0]
+def _last_started(shown: list[StageState]) -> StageState:
+    started = [stage for stage in shown if stage.status != stages.WAITING]
+    return started[-1] if started else shown[0]
 
 
 def _summary(stage: StageState) -> str:

@@ -23,7 +23,7 @@ from screens.widgets.tones import tone
 SPEEDS = (1, 4, 16, 64)
 TICK = 0.1
 LONGEST_WAIT = 1.0
-"""Seconds that a replay waits where nothing happened for long."""
+"""Longest time in seconds that a replay waits for the next event."""
 
 _SIGNS = {"failure": "✗", "warning": "!", "worker": "↻", "pause": "‖", "notice": "·"}
 _RANK = {sign: rank for rank, sign in enumerate(("✗", "!", "↻", "‖", "·"))}
@@ -53,9 +53,10 @@ class Timeline(Widget):
     }
     """
     HELP = """\
-The log from its first event to its last, spaced by events. Names stand where stages begin; `!` is a warning,
-`✗` a failure, `‖` a pause, `↻` a run taken up again. `[` `]` step one event, `{` `}` one decision, example or stage;
-`,` replays from here (idle times are cut to a second), `.` makes it faster, `0` goes to the start, `L` to the live end.
+The run's log from its first event to its last, spaced by events. The screens show the run at the event under the
+cursor `◆`; a click moves it. Names stand where stages start; `!` is a warning, `✗` a failure, `‖` a pause,
+`↻` a resumed run. `[` `]` step one event, `{` `}` one decision, example or stage; `,` replays from here (idle times
+are cut to a second), `.` replays faster, `0` goes to the start, `L` to the live end.
 """
 
     def __init__(self, session: Session, *, id: str | None = None) -> None:
@@ -219,7 +220,7 @@ The log from its first event to its last, spaced by events. Names stand where st
                 tones[x] = "bad" if sign == "✗" else "warn" if sign in "!‖" else tones[x]
 
     def _readings(self) -> Text:
-        """Where the cursor is: number, time since the start, and whether it goes with the log."""
+        """Where the cursor is: number, time since the start, and whether it follows the log."""
         session, last = self._session, self._session.total_events - 1
         seq, digits = max(0, self.position), len(f"{max(0, last):,}")
         passed = duration(max(0.0, self._index.time_of(seq) - self._index.began()))
@@ -240,7 +241,7 @@ The log from its first event to its last, spaced by events. Names stand where st
         return text
 
     def _caption(self, width: int) -> Text:
-        """What was last said, as of the cursor; the keys on the right."""
+        """The last mark before the cursor; the keys on the right."""
         seq = max(0, self.position)
         mark = next((m for m in reversed(self._index.marks) if m.seq <= seq and m.kind in _SIGNS), None)
         clock = self._index.time_of(seq)

@@ -1,8 +1,8 @@
-"""The one long table: a million rows cost what the visible ones cost.
+"""A table for long logs: a million rows cost as much as the visible ones.
 
 Rows come from a `RowSource` when they are drawn; a drawn line is kept by what it shows, so new rows never make
-old lines be drawn again. While it follows, the cursor stays on the last row; whoever moves away from it stops
-that, whoever comes back to it starts it again.
+old lines be drawn again. While it follows, the cursor stays on the last row; moving away stops
+following, and moving back to the last row starts it again.
 """
 
 from __future__ import annotations
@@ -72,18 +72,18 @@ class VirtualTable(ScrollView, can_focus=True):
         Binding("pagedown,ctrl+f", "page(1)", "Page down", show=False),
         Binding("home,g", "first", "First", show=False),
         Binding("end,G", "last", "Last", show=False),
-        Binding("enter", "select", "Open"),
-        Binding("f", "follow", "Follow"),
-        Binding("s", "sort", "Sort"),
+        Binding("enter", "select", "Open", tooltip="Open the row under the cursor."),
+        Binding("f", "follow", "Follow", tooltip="Follow the newest row, or stop following."),
+        Binding("s", "sort", "Sort", tooltip="Sort by the marked column: up, down, as in the log."),
         Binding("n", "match(1)", "Next match", show=False),
         Binding("N", "match(-1)", "Previous match", show=False),
     ]
     HELP = """\
-Arrows or `hjkl` move the cursor and the marked column, `g`/`G` go to the first and last row.
+The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the first and last row. `enter` opens the row.
 
-`s` sorts by the marked column: up, down, as in the log; a click on a header does the same.
-`f` follows the newest row until you move away; at the last row it follows again.
-`n`/`N` go to the next and previous match, `enter` opens the row.
+`s` sorts by the marked column: first up, then down, then as in the log; a click on a header does the same.
+`f` follows the newest row until you move away from it; moving to the last row follows again.
+`n` and `N` go to the next and previous match.
 """
 
     cursor: var[int] = var(0)
@@ -149,10 +149,10 @@ Arrows or `hjkl` move the cursor and the marked column, `g`/`G` go to the first 
         if self.follow:
             self._go(self._shown - 1)
         else:
-            found = self.source.find(self._cursor_key) if self._cursor_key is not None else None
-            if found is not None and found != self.cursor:
-                self.scroll_to(y=max(0, found - distance), animate=False)
-            self._go(self.cursor if found is None else found, reveal=False)
+            row = self.source.find(self._cursor_key) if self._cursor_key is not None else None
+            if row is not None and row != self.cursor:
+                self.scroll_to(y=max(0, row - distance), animate=False)
+            self._go(self.cursor if row is None else row, reveal=False)
         self.refresh()
         if self._shown != before:
             self.post_message(self.Changed(self))

@@ -54,7 +54,7 @@ def console(tmp_path: Path) -> Iterator[Callable[..., SteerApp]]:
 
     yield open_console
     for app in opened:
-        for run in app.engine_workers.at_work():
+        for run in app.engine_workers.running():
             pid = inspect(run.path).pid
             if pid is not None:
                 os.kill(pid, signal.SIGKILL)
@@ -101,7 +101,7 @@ async def test_one_enter_starts_the_given_configuration(
     async with app.run_test(size=terminal) as pilot:
         session = await start(app, pilot)
         await until(lambda: session.state.status == "finished", "the end of the run")
-        await until(lambda: not app.at_work(), "the end of the worker")
+        await until(lambda: not app.running_runs(), "the end of the worker")
         await pilot.press("q")
     assert app.return_code == 0 and app.farewell == []
 
@@ -158,7 +158,7 @@ async def test_pause_and_freeze_are_two_things(
         await pilot.press("space")
         assert "FROZEN" in header.render().plain and "ENGINE PAUSED" in header.render().plain
         await pilot.press("space")
-        await until(lambda: "Go on" in [key.word for key in keys_of(app.screen)], "the key to go on")
+        await until(lambda: "Continue" in [key.word for key in keys_of(app.screen)], "the key to continue")
         await pilot.press("p")
         await until(lambda: session.state.status == "running", "going on")
         await pilot.press("S")
@@ -191,7 +191,7 @@ async def test_detach_leaves_it_running_and_home_shows_it(
         await pilot.press("q", "d")
         await until(lambda: app.return_code is not None, "leaving")
     assert app.return_code == 0
-    assert app.farewell[0].startswith("still at work: ") and inspect(session.run_dir).alive
+    assert app.farewell[0].startswith("still running: ") and inspect(session.run_dir).alive
 
 
 async def test_ctrl_c_waits_for_the_engine(console: Callable[..., SteerApp], make_config: MakeConfig) -> None:
@@ -219,7 +219,7 @@ async def test_second_ctrl_c_leaves_at_once(
         await pilot.press("ctrl+c")
         await until(lambda: app.return_code is not None, "leaving", seconds=2)
     assert app.return_code == 130
-    assert app.farewell[0].startswith("left; the engine stops after the item it is at; kept in ")
+    assert app.farewell[0].startswith("left; the engine stops after its current item; kept in ")
 
 
 async def test_stop_and_keep(console: Callable[..., SteerApp], make_config: MakeConfig) -> None:
@@ -262,7 +262,7 @@ async def test_failure_is_told_once_however_slowly_the_log_is_read(
         await on_screen(app, NewRunScreen)
         await pilot.press("enter")
         await on_screen(app, EsmScreen)
-        await until(lambda: not app.at_work(), "the end of the worker")
+        await until(lambda: not app.running_runs(), "the end of the worker")
         await asyncio.sleep(1.2)
         assert isinstance(app.screen, EsmScreen), "the log may tell it yet"
         held.set()

@@ -81,7 +81,7 @@ def test_second_ctrl_c_leaves_at_once(open_console: Callable[..., Console], make
     pressed = time.monotonic()
     console.send("\x03")
     console.expect_exact(LEAVE)
-    console.expect("left; the engine stops after the item it is at")
+    console.expect("left; the engine stops after its current item")
     assert ended(console) == 130
     assert time.monotonic() - pressed < 4
 
@@ -94,7 +94,7 @@ def test_signals_give_the_terminal_back_and_detach(
     start_run(console)
     os.kill(console.pid, number)
     console.expect_exact(LEAVE)
-    console.expect("still at work: ")
+    console.expect("still running: ")
     assert ended(console) == 128 + number
     [run] = discover(tmp_path / "outputs")
     assert run.state == "running"

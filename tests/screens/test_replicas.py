@@ -86,10 +86,10 @@ async def test_the_panel_tells_who_works_and_how_fast(tmp_path: Path, size: tupl
         text = await text_of(pilot, "R")
         assert isinstance(pilot.app.screen, ReplicasPanel)
         assert "Ray at 10.0.0.7:6379" in text and "started for this run" not in text
-        assert "pool: 2.00 queries a second together" in text
+        assert "pool: 2.00 queries per second together" in text
         assert "dashboard http://10.0.0.7:8265" in text
         assert "0 ready" in text and "bert:42" in text and "4.00" in text
-        assert "anna:77" in text and "died 1×, 2 redone" in text
+        assert "anna:77" in text and "died 1×, 2 items redone" in text
         await text_of(pilot, "y")
         assert pilot.app.clipboard == "http://10.0.0.7:8265"
         await text_of(pilot, "escape")
@@ -101,12 +101,12 @@ async def test_it_follows_the_run(tmp_path: Path) -> None:
     recorded = RecordedSession(entries, tmp_path, upto=7)
     async with RunApp(recorded).run_test(size=WIDE) as pilot:
         await pilot.pause()
-        assert "mine: 3.75 examples a second together" in await text_of(pilot, "R")
+        assert "mine: 3.75 examples per second together" in await text_of(pilot, "R")
         recorded.grow(1)
         screen = pilot.app.screen
         assert isinstance(screen, ReplicasPanel)
         screen.poll()
-        assert "mine: 5.00 examples a second together" in await text_of(pilot)
+        assert "mine: 5.00 examples per second together" in await text_of(pilot)
 
 
 async def test_a_run_in_one_process_has_no_such_panel(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""The tables of results that batch ends with, a file for each method."""
+"""The result tables at the end of batch, a file for each method."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from app.batch.tables.layout import difference, result_tables, share, shares
+from app.batch.tables.layout import figure, interval, result_tables
 from app.state.run import RunState
 
 _FIGURES = ("n", "correct", "95% interval", "difference", "tokens", "composite")
@@ -14,9 +14,9 @@ def tables(state: RunState) -> list[Table]:
     """The comparison on the test set."""
     rows = [
         (
-            f"{row.method} {row.cap}" if row.cap is not None else row.method, str(row.n), share(row.correctness),
-            shares(row.wilson_low, row.wilson_high), difference(row.difference), f"{row.mean_tokens:.1f}",
-            share(row.composite),
+            f"{row.method} {row.cap}" if row.cap is not None else row.method, str(row.n), figure(row.correctness),
+            interval(row.wilson_low, row.wilson_high), figure(row.difference, "+"), f"{row.mean_tokens:.1f}",
+            figure(row.composite),
         )
         for row in state.evolution.compared.values()
     ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from app.batch.tables.layout import difference, differences, probability, result_tables, share, shares
+from app.batch.tables.layout import figure, interval, probability, result_tables
 from app.state.run import RunState
 from engine.events import SamplerEvaluated
 
@@ -17,8 +17,8 @@ def tables(state: RunState) -> list[Table]:
     """Both comparisons on the held-out questions."""
     answers = [
         (
-            row.method, row.reader, str(row.n), share(row.hit), share(row.recall), f"{row.triples:.1f}",
-            f"{row.prompt_tokens:.1f}", difference(row.difference), differences(row.low, row.high),
+            row.method, row.reader, str(row.n), figure(row.hit), figure(row.recall), f"{row.triples:.1f}",
+            f"{row.prompt_tokens:.1f}", figure(row.difference, "+"), interval(row.low, row.high, "+"),
             probability(row.p),
         )
         for row in state.gflownet.compared.values()
@@ -36,5 +36,5 @@ def tables(state: RunState) -> list[Table]:
 def _row(sampler: SamplerEvaluated) -> list[str]:
     cells = [sampler.method, str(sampler.n), str(sampler.k)]
     for name in ("success@1", f"success@{sampler.k}", f"answer_recall_union@{sampler.k}"):
-        cells += [share(sampler.metrics.get(name)), shares(*sampler.intervals.get(name, (None, None)))]
-    return [*cells, share(sampler.metrics.get("path_hit_f1"))]
+        cells += [figure(sampler.metrics.get(name)), interval(*sampler.intervals.get(name, (None, None)))]
+    return [*cells, figure(sampler.metrics.get("path_hit_f1"))]

@@ -1,4 +1,4 @@
-"""How every table of results looks, and how its figures are written."""
+"""The layout of all result tables, and the format of their figures."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rich.text import Text
 def result_tables(
     title: str, words: Sequence[str], figures: Sequence[str], rows: Iterable[Sequence[str]], folded: str = ""
 ) -> list[Table]:
-    """One table: columns of words on the left, of figures on the right; no table where there are no rows. The
-    column `folded` goes on in a further line where its text is too long."""
+    """A table with columns of words on the left and of figures on the right; no table where there are no rows. The
+    column `folded` is wrapped where its text is too long."""
     table = Table(box=box.SIMPLE, title=title, title_justify="left")
     for heading in words:
         table.add_column(
@@ -26,24 +26,14 @@ def result_tables(
     return [table] if table.row_count else []
 
 
-def share(value: float | None) -> str:
-    """`0.812`; nothing where there is none, as everywhere here."""
-    return "" if value is None else f"{value:.3f}"
+def figure(value: float | None, sign: str = "") -> str:
+    """`0.812`, with `sign` "+" `+0.812`; nothing for None, as in all functions here."""
+    return "" if value is None else f"{value:{sign}.3f}"
 
 
-def shares(low: float | None, high: float | None) -> str:
-    """`[0.750, 0.870]`"""
-    return "" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
-
-
-def difference(value: float | None) -> str:
-    """`+0.120`"""
-    return "" if value is None else f"{value:+.3f}"
-
-
-def differences(low: float | None, high: float | None) -> str:
-    """`[+0.050, +0.210]`"""
-    return "" if low is None or high is None else f"[{low:+.3f}, {high:+.3f}]"
+def interval(low: float | None, high: float | None, sign: str = "") -> str:
+    """`[0.750, 0.870]`, with `sign` "+" `[+0.750, +0.870]`."""
+    return "" if low is None or high is None else f"[{low:{sign}.3f}, {high:{sign}.3f}]"
 
 
 def probability(p: float | None) -> str:

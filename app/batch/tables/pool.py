@@ -1,11 +1,12 @@
-"""Pools and the selector: what is best in the pools, and what is picked from them."""
+"""Pools and the selector: the best pairs in the pools, and the pairs that each method picks."""
 
 from __future__ import annotations
 
 from rich.table import Table
 
-from app.batch.tables.layout import difference, differences, probability, result_tables, share, shares
+from app.batch.tables.layout import figure, interval, probability, result_tables
 from app.state.run import RunState
+from app.text import counted
 from engine.events import PoolTotals
 
 _ORACLES = ("mean", "fully right", "share", "95% interval")
@@ -13,11 +14,11 @@ _PICKED = ("n", "accuracy", "95% interval", "difference", "95% interval", "p")
 
 
 def tables(state: RunState) -> list[Table]:
-    """The pools' oracles, once all queries are through, and the methods on the held-out queries."""
+    """The pools' oracles once all queries are finished, and the methods on the held-out queries."""
     picked = [
         (
-            row.method, str(row.n), share(row.accuracy), shares(row.low, row.high), difference(row.difference),
-            differences(row.difference_low, row.difference_high), probability(row.p),
+            row.method, str(row.n), figure(row.accuracy), interval(row.low, row.high), figure(row.difference, "+"),
+            interval(row.difference_low, row.difference_high, "+"), probability(row.p),
         )
         for row in state.pool.compared.values()
     ]  # fmt: skip
@@ -29,16 +30,16 @@ def tables(state: RunState) -> list[Table]:
 
 def _oracles(totals: PoolTotals) -> list[Table]:
     oracles = {
-        "as the data came": totals.before,
-        "with pairs mined in it": totals.inside,
+        "original data": totals.before,
+        "with mined pairs": totals.inside,
         "after injection": totals.after,
     }
     rows = [
         (
-            name, share(one.mean), str(one.positive),
-            share(one.positive / totals.queries if totals.queries else 0.0), shares(one.low, one.high),
+            name, figure(oracle.mean), str(oracle.positive),
+            figure(oracle.positive / totals.queries if totals.queries else 0.0), interval(oracle.low, oracle.high),
         )
-        for name, one in oracles.items()
+        for name, oracle in oracles.items()
     ]  # fmt: skip
-    title = f"oracle@64 of {totals.queries:,} queries, {totals.injected:,} candidates injected"
+    title = f"oracle@64 of {counted(totals.queries, 'queries')}, {counted(totals.injected, 'candidates')} injected"
     return result_tables(title, [""], _ORACLES, rows)

@@ -1,4 +1,4 @@
-"""What every run has: what its servers were asked, and its stages with the files that hold all figures."""
+"""The tables of every run: the use of its servers, and its stages with the files that hold all figures."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from engine.run.stage_state import FINISHED
 def servers(state: RunState) -> list[Table]:
     """Requests, tokens and cost by stage and role."""
     cost = total_cost(state.usage.values())
-    title = "Servers" + ("" if cost is None else f", {cost:,.4f} in all")
+    title = "Servers" + ("" if cost is None else f", total cost {cost:,.4f}")
     rows = map(usage_cells, state.usage.values())
     return result_tables(title, HEADINGS[:3], HEADINGS[3:], rows, folded="model")
 
 
 def stages(state: RunState) -> list[Table]:
-    """The finished ones."""
+    """The finished stages, their times and files."""
     rows = [
         (stage.name, duration(stage.seconds), "\n".join(stage.files))
         for stage in state.stages.values()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from app.batch.tables.layout import difference, differences, result_tables, share
+from app.batch.tables.layout import figure, interval, result_tables
 from app.state.run import RunState
 
 _FIGURES = ("n", "score", "difference", "95% interval", "notes", "fixed", "wasted", "broke")
@@ -14,8 +14,8 @@ def tables(state: RunState) -> list[Table]:
     """Scores of the modes, and what their notes did."""
     rows = [
         (
-            row.mode, row.memory_mode, str(row.n), share(row.score) if row.judged else "", difference(row.difference),
-            differences(row.difference_low, row.difference_high),
+            row.mode, row.memory_mode, str(row.n), figure(row.score) if row.judged else "", figure(row.difference, "+"),
+            interval(row.difference_low, row.difference_high, "+"),
             *map(str, (row.injections, row.fixed, row.wasted, row.broke)),
         )
         for row in state.slsm.modes.values()

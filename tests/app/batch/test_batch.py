@@ -137,7 +137,7 @@ def test_engine_that_gives_no_word_is_not_waited_for(
         wait_until(lambda: running(tmp_path), "the worker")
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=15)
-        assert process.returncode == 130 and "no word from the engine" in err
+        assert process.returncode == 130 and "no answer from the engine" in err
     finally:
         kill_worker(tmp_path)
 

@@ -125,7 +125,7 @@ def test_growing_log_with_a_torn_tail(
         assert (session.state.seq, session.total_events) == (99, 100)
         log.write(lines[100][30:] + b"".join(lines[101:]))
     wait_until(lambda: session.total_events == len(lines), "the rest")
-    assert session.state.status == "finished" and not session.said()
+    assert session.state.status == "finished" and not session.take_messages()
 
 
 def test_frozen_view_stands_still_while_the_log_goes_on(
@@ -168,11 +168,11 @@ def test_broken_line_is_told_once_and_passed(
     run.events.write_bytes(b"".join(lines[:40]) + b"what is this\n" + b"".join(lines[40:]))
     session = watch(run, keep_every=10)
     wait_until(lambda: session.total_events == len(lines))
-    [said] = session.said()
+    [said] = session.take_messages()
     assert said.severity == "error" and "events.jsonl:41" in said.text
     session.seek(60)
     wait_until(lambda: session.state.seq == 60, "a moment behind the broken line")
-    assert session.said() == []
+    assert session.take_messages() == []
 
 
 def test_read_gives_the_whole_event(
@@ -193,11 +193,11 @@ def test_commands_go_to_the_worker_and_its_answer_is_said(
     session = watch(run)
     session.send("pause")
     said: list[str] = []
-    wait_until(lambda: said.extend(s.text for s in session.said()) or said, "an answer")
-    assert gate.state == "pausing" and said == ["The engine pauses after the item it is at."]
+    wait_until(lambda: said.extend(s.text for s in session.take_messages()) or said, "an answer")
+    assert gate.state == "pausing" and said == ["The engine pauses after its current item."]
     server.close()
-    session.send("resume")
-    wait_until(lambda: said.extend(s.text for s in session.said()) or len(said) == 2, "a refusal")
+    session.send("continue")
+    wait_until(lambda: said.extend(s.text for s in session.take_messages()) or len(said) == 2, "a refusal")
     assert "does not answer" in said[1]
 
 

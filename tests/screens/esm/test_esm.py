@@ -110,7 +110,7 @@ async def test_every_tab_opens_by_its_number(session: RecordedSession) -> None:
         for key, expected in (
             ("2", "right wrote"),
             ("3", "control point 1"),
-            ("4", "tokens an answer"),
+            ("4", "tokens per answer"),
             ("5", "mine/rollouts.jsonl"),
             ("1", "best Â"),
         ):
@@ -126,7 +126,7 @@ async def test_every_tab_explains_its_emptiness(tmp_path: Path) -> None:
         for key, expected in (
             ("1", "No decision has been taken yet."),
             ("2", "No pair has been mined yet."),
-            ("3", "Nothing has been picked yet."),
+            ("3", "No entry has been picked yet."),
             ("4", "No method has been evaluated yet."),
             ("5", "mine"),
         ):
@@ -394,7 +394,7 @@ async def test_text_of_models_is_only_text(session: RecordedSession, tmp_path: P
         text = drawn(pilot.app)
         assert "\x1b" not in text and "\x07" not in text
         assert "[red]x[/red]" in text and "[/nothing]" in text and "a⏎" in text
-        assert "The rule “new_rule” settled it: nothing was injected." in " ".join(text.split())
+        assert "The rule “new_rule” decided: nothing was injected." in " ".join(text.split())
 
 
 # ---------------------------------------------------------------- pictures

@@ -134,7 +134,7 @@ async def test_an_empty_run_says_what_will_come(tmp_path: Path) -> None:
     async with GFlowNetApp(session).run_test(size=SMALL) as pilot:
         words = (
             "No graph has been built",
-            "has not begun to train",
+            "Training has not started",
             "No question has been sampled",
             "Nothing has been measured",
             "Nothing has been answered",

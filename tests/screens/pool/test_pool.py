@@ -88,7 +88,7 @@ async def test_a_pool_is_shown_whole(session: RecordedSession, size: tuple[int, 
         text = await scrolled(pilot, "1", "g", "enter")
         assert "+•100" in text and "+•101" in text and " •0 " in text and "  63" in text
         assert "7 → 100" in text and "24 → 101" in text
-        assert "people say 7 9×, 1 1×" in text and "pool 70 → 64   6 taken out   0 added" in text
+        assert "people answered 7 9×, 1 1×" in text and "pool 70 → 64   6 taken out   0 added" in text
         assert "6 pairs asked, 1 failed" in text and "2 dropped, trajectory: another points" in text
         for line in (
             ("◐ 0.30", "0 1", "kept", "beam"),
@@ -141,7 +141,7 @@ async def test_totals(session: RecordedSession, size: tuple[int, int]) -> None:
     async with PoolApp(session).run_test(size=size) as pilot:
         text = await scrolled(pilot, "2")
         for shown in ("3 training queries, 2 held out", "vision-1", "after injection", "0.867", "[0.208, 0.939]",
-                      "committed: new score", "1 queries with a warning", "0.0125", "embedding not finite",
+                      "committed: new score", "1 query with a warning", "0.0125", "embedding not finite",
                       "pool/report.json"):  # fmt: skip
             assert shown in text, shown
 
@@ -163,7 +163,7 @@ async def test_totals_so_far_are_those_of_the_end(session: RecordedSession, tmp_
     early = recorded(tmp_path / "early", finish=False)
     async with PoolApp(early).run_test(size=SMALL) as pilot:
         text = await press(pilot, "2")
-        assert "3 training queries so far" in text and "not through yet" in text and "0.867" in text
+        assert "3 training queries so far" in text and "not finished yet" in text and "0.867" in text
 
 
 @each_size
@@ -192,7 +192,12 @@ async def test_picks_of_every_method(session: RecordedSession, size: tuple[int, 
 async def test_every_tab_explains_its_emptiness(tmp_path: Path) -> None:
     events = list(pool_events())[:2]
     empty = RecordedSession(write_log(tmp_path / "events.jsonl", iter(events)), tmp_path)
-    words = ("No query is finished", "No query is finished", "Nothing has been measured", "No held-out query")
+    words = (
+        "No query is finished",
+        "No query is finished",
+        "Nothing has been measured",
+        "There are no picks",
+    )
     async with PoolApp(empty).run_test(size=SMALL) as pilot:
         for key, expected in enumerate(words, 1):
             assert expected in await press(pilot, str(key))

@@ -113,7 +113,7 @@ async def test_failures_of_the_controller_are_counted(tmp_path: Path) -> None:
     async with SLSMApp(RecordedSession(log, tmp_path)).run_test(size=WIDE) as pilot:
         assert "4 calls of the controller failed" in await press(pilot, "2")
         text = await press(pilot, "1", "g", *["down"] * 6, *["left_parenthesis"] * 9)
-        assert "the state before stands: the reply is empty" in text
+        assert "the previous state still holds: the reply is empty" in text
 
 
 async def test_before_anything_happened(tmp_path: Path) -> None:
@@ -156,4 +156,4 @@ async def test_a_free_conversation(session: RecordedSession, monkeypatch: pytest
         assert "memory flat" in await press(pilot, "f3")
         text = await press(pilot, *"fail", "enter")
         assert said[-1] == ("fail", "always", "flat") and "the process that answers has ended" in text
-        assert "Say something" in await press(pilot, "f4")
+        assert "Type a message" in await press(pilot, "f4")

@@ -180,5 +180,5 @@ async def test_an_empty_log_is_no_problem(tmp_path: Path) -> None:
         app.timeline.stop_at(-1)
         app.timeline.toggle_replay()
         assert session.cursor is None and not app.timeline.replaying
-        assert "no stage has begun" in app.stages.render().plain
+        assert "no stage has started" in app.stages.render().plain
     session.close()
