@@ -28,8 +28,8 @@ README = Path(__file__).with_name("README.md")
 _INTRODUCTION = """\
 # The console
 
-Every screen draws the log of a run and nothing else. So all screens work alike for a run that is running, for one that
-was started in another terminal, and for one that ended last year. They work at 80x24 and use more room where there is
+Every screen draws the log of a run and nothing else. So all screens work alike for a live run, for one that was
+started in another terminal, and for one that ended last year. They work at 80x24 and use more room where there is
 more; below 60 columns they say so, and the run continues. `NO_COLOR` is obeyed: no meaning is shown by colour alone.
 
 `p` pauses the engine after its current item, `p` again continues. `r` *resumes* a run that stopped, was interrupted or

@@ -1,4 +1,4 @@
-"""The configurations that come along: right by `steer-tui --check`, with a word on what they are, in the README."""
+"""The configurations that are included: right by `steer-tui --check`, with a word on what they are, in the README."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_it_says_what_it_is_and_stands_in_the_readme(path: Path) -> None:
 
 
 def test_every_data_set_has_one() -> None:
-    """And the README names no configuration that does not come along."""
+    """And the README names no configuration that is not included."""
     stems = {path.stem for path in READY}
     for name in DATA_SETS:
         assert any(re.search(rf"(_|-){name}(_|$)", stem) for stem in stems), name

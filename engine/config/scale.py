@@ -49,5 +49,5 @@ class ScaleSection(Section):
     def _can_be_given(cls, gpus: float) -> float:
         """Raise ValueError for a fraction that Ray cannot assign."""
         if (gpus > 1 and gpus % 1) or round(gpus, 4) != gpus:
-            raise ValueError("above 1 give a whole number of GPUs, below 1 a multiple of 0.0001")
+            raise ValueError("a whole number of GPUs, or below 1 a multiple of 0.0001")
         return gpus

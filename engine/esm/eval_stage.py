@@ -20,7 +20,7 @@ from engine.tasks.example import TaskExample
 from engine.tasks.loaders import check_disjoint
 
 _FIGURES_AGAIN = 1.02
-"""Growth after which running figures are told again: all of them together cost no more than a pass over the lines."""
+"""Growth after which running figures are logged again: together they cost no more than a pass over the lines."""
 
 
 class Evaluate:

@@ -67,7 +67,7 @@ class _Answerer:
         self.variants: dict[str, Variant] = {}
 
     def answer(self, batch: Batch) -> Answered:
-        begun = self.clock()
+        started = self.clock()
         prompts = [self._prompt(example) for example in batch.examples]
         if batch.method == "greedy":
             answers = self._greedy(batch.examples, prompts)
@@ -79,7 +79,7 @@ class _Answerer:
             for position, (example, answer) in enumerate(zip(batch.examples, answers, strict=True))
         ]
         decisions = [answer.decisions for answer in answers]
-        return Answered(batch.method, lines, decisions, self.clock() - begun)
+        return Answered(batch.method, lines, decisions, self.clock() - started)
 
     def _variant(self, method: str) -> Variant:
         if method not in self.variants:

@@ -79,16 +79,16 @@ class _Job:
 
     def take_in(self, batch: Sequence[MinedExample]) -> None:
         """Write and tell. The rollouts' lines come last: they say that the batch is finished."""
-        found = [pair for example in batch for pair in example.pairs]
-        write_all_atomic([file for pair in found for file in self._files(pair)])
+        pairs = [pair for example in batch for pair in example.pairs]
+        write_all_atomic([file for pair in pairs for file in self._files(pair)])
         for example in batch:
             for pair in example.pairs:
                 self.context.emit(pair.event)
             self.context.emit(example.event)
             self._count(example.line)
-        append_jsonl(self.folder / "pairs.jsonl", [pair.record for pair in found])
+        append_jsonl(self.folder / "pairs.jsonl", [pair.record for pair in pairs])
         append_jsonl(self.folder / "rollouts.jsonl", [example.line for example in batch])
-        self.pairs.extend(pair.record for pair in found)
+        self.pairs.extend(pair.record for pair in pairs)
 
     def export(self) -> StageResult:
         """The top C pairs as candidates.jsonl, two entries a pair; vectors that fell out are deleted."""
@@ -140,7 +140,7 @@ class _Job:
 
 
 def top_pairs(pairs: Sequence[PairRecord], count: int) -> list[PairRecord]:
-    """The `count` pairs of highest quality in the order they were found; the earlier wins a tie."""
+    """The `count` pairs of highest quality in mining order; the earlier wins a tie."""
     ranked = heapq.nsmallest(count, range(len(pairs)), key=lambda i: (-pairs[i]["quality"], i))
     return [pairs[i] for i in sorted(ranked)]
 

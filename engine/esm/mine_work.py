@@ -140,22 +140,22 @@ class _Miner:
     ) -> list[MinedPair]:
         pairs: list[MinedPair] = []
         for position, layer in enumerate(self.layers):
-            found = contrast(positives, negatives, m, position)
-            if found is None:
+            difference = contrast(positives, negatives, m, position)
+            if difference is None:
                 continue
             record: PairRecord = {
                 "pair_id": f"{example.id}_m{m}_l{layer}",
                 "example_id": example.id,
                 "control_point_m": m,
                 "layer": layer,
-                "quality": found.quality,
+                "quality": difference.quality,
                 "positives": len(positives),
                 "negatives": len(negatives),
                 "source": positives[0].source,
                 "model": self.model.info.fingerprint,
             }
-            event = _pair_event(record, found, positives[0].text, negatives[0].text)
-            pairs.append(MinedPair(record, found, event))
+            event = _pair_event(record, difference, positives[0].text, negatives[0].text)
+            pairs.append(MinedPair(record, difference, event))
         return pairs
 
 
@@ -192,7 +192,7 @@ def _line(example: TaskExample, rollouts: Sequence[Rollout]) -> dict[str, Any]:
     }
 
 
-def _pair_event(pair: PairRecord, found: Contrast, positive: str, negative: str) -> PairMined:
+def _pair_event(pair: PairRecord, difference: Contrast, positive: str, negative: str) -> PairMined:
     return PairMined(
         pair=pair["pair_id"],
         example=pair["example_id"],
@@ -201,7 +201,7 @@ def _pair_event(pair: PairRecord, found: Contrast, positive: str, negative: str)
         quality=pair["quality"],
         positives=pair["positives"],
         negatives=pair["negatives"],
-        delta_norm=float((found.delta**2).sum() ** 0.5),
+        delta_norm=float((difference.delta**2).sum() ** 0.5),
         source=pair["source"],
         positive_text=positive,
         negative_text=negative,

@@ -77,7 +77,7 @@ def test_second_ctrl_c_leaves_at_once(open_console: Callable[..., Console], make
     console = open_console("--config", str(make_config("Deaf")))
     start_run(console)
     console.send("\x03")
-    console.expect("waiting for its word")
+    console.expect("waiting, \\d s at most")
     pressed = time.monotonic()
     console.send("\x03")
     console.expect_exact(LEAVE)
@@ -159,7 +159,7 @@ def test_menuconfig_from_the_start_dialog(
     console.send("\r")
     time.sleep(0.3)
     console.send("q")
-    console.expect_exact("are fine")
+    console.expect_exact("are right")
     saved = (tmp_path / ".config").read_text()
     assert "CONFIG_EVOLUTION_ITERATIONS=7" in saved and "CONFIG_EVOLUTION_FAILURES=3" in saved
     console.send("\x1b")

@@ -19,7 +19,7 @@ from engine.tasks.generated.habits import (
 )
 
 STRAIGHT: tuple[Style, ...] = ("forward", "quick")
-"""Styles that apply operations as told, with and without carrying."""
+"""Styles that apply operations in the given order, with and without carrying."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ def sums_document(rng: random.Random) -> Document:
     steps = [apply_operation(style, "forwards", start, operations[0])]
     for operation in operations[1:]:
         steps.append(apply_operation(style, "forwards", steps[-1].result, operation))
-    told = ", ".join(f"{'+' if operation > 0 else '-'} {abs(operation)}" for operation in operations)
-    question = f"{FIRST_WORD[style]}: {start}, {told}"
+    listed = ", ".join(f"{'+' if operation > 0 else '-'} {abs(operation)}" for operation in operations)
+    question = f"{FIRST_WORD[style]}: {start}, {listed}"
     return Document(question, DELIMITER.join([*map(_sum, steps), f"#### {steps[-1].result}"]))
 
 

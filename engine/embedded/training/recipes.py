@@ -1,4 +1,4 @@
-"""What there is to train: one recipe for each model that comes along, in a folder of its name."""
+"""What there is to train: one recipe for each built-in model, in a folder of its name."""
 
 from __future__ import annotations
 

@@ -78,11 +78,11 @@ class _Run:
             "the saved training state",
             shape={"recipe": recipe.name, **_deciding(recipe.settings)},
             parts={"model": model, "optimizer": self.optimizer},
-            mend="go on with the settings it was begun with, or train into another folder",
+            mend="continue with the settings it was started with, or train into another folder",
         )
 
     def restore(self) -> None:
-        """Takes over the saved state, if there is one. Raises DataError if it is of other settings."""
+        """Takes over the saved state, if there is one. Raises DataError if its settings differ."""
         self.step = self._state.restore({"step": self.step})["step"]
 
     def save(self) -> None:

@@ -15,7 +15,7 @@ class TrainEmbedded:
     name = "train-embedded"
 
     def run(self, context: StageContext) -> StageResult:
-        """Goes on from the last saved training state of this run, if there is one."""
+        """Continues from the last saved training state of this run, if there is one."""
         recipe = get_recipe(context.config.model.path)
         settings = recipe.settings
         folder = context.run_dir / self.name

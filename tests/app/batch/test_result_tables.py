@@ -57,7 +57,7 @@ def printed(events: Iterable[Event]) -> str:
                        "always structured 2 1.000 +1.000 [+0.000, +1.000] 2 2 0 0"]),
         (pool_events, ["after injection 0.867 2 0.667 [0.208, 0.939]", "rices 2 0.810 [0.710, 0.910]",
                        "selector 2 0.900 [0.800, 1.000] +0.090 [+0.040, +0.140] 0.012"]),
-        (lambda: USAGE, ["Servers, 1.2500 in all", "slsm judge m at s 1,234 0 0 0 0 0:00 1.2500",
+        (lambda: USAGE, ["Servers, total cost 1.2500", "slsm judge m at s 1,234 0 0 0 0 0:00 1.2500",
                          "slsm model own at t 0 0 0 4,000 letters 0 letters 0:00"]),
         (lambda: [StageFinished(stage="eval", seconds=63, files=["a.json", "b.json"])],
          ["eval 1:03 a.json", "b.json"]),

@@ -89,7 +89,7 @@ async def test_every_tab_shows_what_it_is_for(session: RecordedSession) -> None:
 async def test_every_tab_explains_its_emptiness(tmp_path: Path) -> None:
     empty = RecordedSession(write_log(tmp_path / "events.jsonl", list(evolution_events())[:3]), tmp_path)
     async with EvolutionApp(empty).run_test(size=SMALL) as pilot:
-        for key, expected in (("1", "No iteration"), ("2", "no answers"), ("3", "No deltas"), ("4", "not replied"),
+        for key, expected in (("1", "No iteration"), ("2", "no answers"), ("3", "no deltas"), ("4", "not replied"),
                               ("5", "No server")):  # fmt: skip
             await press(pilot, key)
             assert expected in drawn(pilot.app)

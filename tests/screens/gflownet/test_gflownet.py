@@ -135,9 +135,9 @@ async def test_an_empty_run_says_what_will_come(tmp_path: Path) -> None:
         words = (
             "No graph has been built",
             "Training has not started",
-            "No question has been sampled",
+            "No paths have been sampled",
             "Nothing has been measured",
-            "Nothing has been answered",
+            "No question has been answered",
         )
         for key, expected in enumerate(words, 1):
             assert expected in await press(pilot, str(key))

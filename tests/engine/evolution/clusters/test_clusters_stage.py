@@ -158,7 +158,7 @@ def test_same_seed_same_files(built: Path, tmp_path: Path) -> None:
 
 
 def test_what_a_stop_left_is_not_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_embedding, "PART", 100)
+    monkeypatch.setattr(text_embedding, "CHUNK", 100)
     monkeypatch.setattr(token_frequency, "BATCH", 4)
     embedded: list[str] = []
 
