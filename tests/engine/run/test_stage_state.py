@@ -1,0 +1,57 @@
+"""How far stages are, folded from the events of workers that finish, stop or are killed."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine import events as ev
+from engine.run.stage_state import Stages, fold_stages
+
+NAMES = ["mine", "select"]
+HEADER = ev.Header(schema_version=1, name="run", run_id="1", seed=0, stages=NAMES)
+FIRST, SECOND = (ev.WorkerStarted(pid=1, attempt=attempt, stages=NAMES) for attempt in (1, 2))
+BEGIN = ev.StageStarted(stage="mine", total=10, done=2, unit="examples", time=5.0)
+HALF = ev.StageProgress(stage="mine", done=6, total=10, tokens=80, elapsed=4.0)
+
+
+def folded(*events: ev.Event) -> Stages:
+    stages: Stages = {}
+    for event in events:
+        fold_stages(stages, event)
+    return stages
+
+
+def test_a_stage_at_work_has_a_pace_of_this_attempt() -> None:
+    mine = folded(HEADER, FIRST, BEGIN, HALF)["mine"]
+    assert (mine.status, mine.done, mine.total, mine.unit) == ("running", 6, 10, "examples")
+    assert (mine.items_per_second, mine.tokens_per_second, mine.eta) == (1.0, 20.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        [],
+        [ev.StagePaused(stage="mine")],
+        [ev.StageStopped(stage="mine", done=6)],
+        [ev.StageFailed(stage="mine", what="no such column")],
+    ],
+    ids=["killed", "killed while paused", "stopped", "failed"],
+)
+def test_what_a_worker_left_waits_for_the_next(last: list[ev.Event]) -> None:
+    """Nobody works on it any more, and its error no longer stands; what is done stays done."""
+    mine = folded(HEADER, FIRST, BEGIN, HALF, *last, SECOND)["mine"]
+    assert (mine.status, mine.done, mine.error) == ("waiting", 6, None)
+
+
+def test_a_finished_stage_stays_finished() -> None:
+    end = ev.StageFinished(stage="mine", seconds=9.0, summary={"pairs": 3}, files=["a"])
+    stages = folded(HEADER, FIRST, BEGIN, end, SECOND, ev.StageSkipped(stage="mine"))
+    assert stages["mine"].status == "finished" and stages["mine"].fraction == 1.0
+    assert stages["select"].status == "waiting"
+
+
+def test_a_pause_ends_with_work() -> None:
+    paused = folded(HEADER, FIRST, BEGIN, ev.StagePaused(stage="mine"))
+    assert paused["mine"].status == "paused" and paused["mine"].active
+    fold_stages(paused, ev.StageResumed(stage="mine"))
+    assert paused["mine"].status == "running"
