@@ -9,8 +9,8 @@ from engine.run.stage import StageContext, StageResult
 
 
 class TrainEmbedded:
-    """Trains the recipe that `model.path` names into `RUN/train-embedded/model`; copying it to
-    `engine/lm/embedded` is left to whoever looked at it first."""
+    """Trains the recipe that `model.path` names into `RUN/train-embedded/model`; look at it
+    before you copy it to `engine/embedded`."""
 
     name = "train-embedded"
 
