@@ -170,7 +170,7 @@ class Worker:
         self._emit(WorkerStarted(pid=os.getpid(), attempt=record.attempts, stages=config.run.stages))
         changed = _differences(record.versions, versions())
         if changed and record.attempts > 1:
-            text = f"the run was begun with other versions ({changed}): results may differ"
+            text = f"the run was started with other versions ({changed}): results may differ"
             self._emit(Notice(text=text, level="warning"))
 
     def _end(self, status: str, code: int) -> int:

@@ -38,7 +38,7 @@ class RetrieverTraining:
             "the retriever's checkpoint",
             shape={"embedding_width": width, **section.model_dump(exclude={"recall_k", "scores"})},
             parts={"model": self.model, "optimizer": self.optimizer},
-            mend="go on with the settings it was begun with, or start a new run",
+            mend="continue with the settings it was started with, or start a new run",
         )
 
     def restore(self) -> None:

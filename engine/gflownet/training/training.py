@@ -45,7 +45,7 @@ class Training:
             "the sampler's checkpoint",
             shape={"embedding_width": width, **_deciding(self.section)},
             parts={"module": module, "optimizer": self.optimizer},
-            mend="go on with the settings it was begun with, or start a new run",
+            mend="continue with the settings it was started with, or start a new run",
         )
         self._rates = (self.section.learning_rate, self.section.log_z_learning_rate)
 
