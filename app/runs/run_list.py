@@ -19,7 +19,6 @@ from engine.events import StageFinished, StageProgress, StageStarted
 from engine.run.directory import RunDirectory, RunStatus, inspect
 from engine.run.stage_state import RUNNING, Stages, StageState, fold_stages
 
-WORKING = ("running", "paused", "hung")
 _TAIL = 1 << 16
 _SIZE_EVERY = 10.0
 Signature = tuple[tuple[int, int], ...]

@@ -25,9 +25,9 @@ from engine.run.directory import RunDirectory, RunStatus, inspect
 from engine.run.event_log import LogReader, read_event
 
 _OF_THE_WORKER = (WorkerStarted, WorkerStopped, StagePaused, StageResumed)
-_CHUNK = (
-    400  # events folded at a time: some milliseconds, so that drawing never waits long for the interpreter
-)
+_CHUNK = 400
+"""Events folded at a time: some milliseconds, so that drawing never waits long for the interpreter."""
+
 _LOOK_EVERY = 0.05
 _HEALTH_EVERY = 1.0
 

@@ -10,13 +10,7 @@ import numpy as np
 import torch
 
 from engine.errors import DataError
-from engine.files import write_atomic
 from engine.lm.protocol import Vector
-
-
-def save_vector(path: Path, vector: Vector) -> None:
-    """Write atomically; the same vector gives the same bytes."""
-    write_atomic(path, vector_bytes(vector))
 
 
 def vector_bytes(vector: Vector) -> bytes:
