@@ -54,9 +54,9 @@ def question_figures(
     figures = {name: by_question(values).mean(1) for name, values in single.items()}
     success = by_question(reward.success)
     hit_gt = by_question(batch.is_gt_edge[walks.edges.clamp(min=0)] & (walks.edges >= 0)).any(2)
-    for k in sorted({*success_k, each}):
+    for k in sorted({1, *success_k, each}):
         if k > each:
-            continue
+            continue  # one greedy path has no success@10
         first = Walks(
             *(by_question(rows)[:, :k].flatten(0, 1) for rows in (walks.graph, walks.edges, walks.nodes))
         )

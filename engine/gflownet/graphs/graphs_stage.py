@@ -91,6 +91,7 @@ class _GraphsJob:
             if read[split] < source.size(split):
                 self._split(source, split, read, total)
         self._embed(total)
+        self.store.seal()
         return self._result()
 
     # ------------------------------------------------------------ questions
@@ -98,20 +99,29 @@ class _GraphsJob:
     def _split(self, source: RawSource, split: str, read: dict[str, int], total: int) -> None:
         rows = islice(source.read(split), read[split], None)
         dropped = Counter(self.store.note(f"dropped {split}") or {})
+        broken = self._broken_triples(split)
         while chunk := list(islice(rows, CHUNK)):
             self.context.checkpoint()
             before = len(self.entities.numbers), len(self.relations.numbers)
             kept = [record for row in chunk if (record := self._kept(row, dropped)) is not None]
             records = self._embedded(kept)
             read[split] += len(chunk)
+            broken += sum(row.broken_triples for row in chunk if isinstance(row, RawSample))
             self.store.write(
                 split,
                 self.store.count(split),
                 records,
                 {"entities": self.entities.since(before[0]), "relations": self.relations.since(before[1])},
-                {f"read {split}": read[split], f"dropped {split}": dict(dropped)},
+                {
+                    f"read {split}": read[split],
+                    f"dropped {split}": dict(dropped),
+                    f"broken triples {split}": broken,
+                },
             )
             self.context.progress(sum(read.values()), total, note=split)
+
+    def _broken_triples(self, split: str) -> int:
+        return int(self.store.note(f"broken triples {split}") or 0)
 
     def _kept(self, row: RawSample | Unreadable, dropped: Counter[str]) -> RetrievalRecord | None:
         if isinstance(row, Unreadable):
@@ -218,6 +228,12 @@ class _GraphsJob:
             summary[split] = event.samples
             if dropped:
                 summary[f"{split}_dropped"] = sum(dropped.values())
+            if event.broken_triples:
+                summary[f"{split}_broken_triples"] = event.broken_triples
+                self.context.notice(
+                    f"{split}: {event.broken_triples} triples were left out, which are not three texts",
+                    level="warning",
+                )
         summary["entities"], summary["relations"] = len(self.entities.numbers), len(self.relations.numbers)
         paths = (
             layout.retrieval_store(run_dir), layout.entity_texts(run_dir), layout.relation_texts(run_dir),
@@ -234,6 +250,7 @@ class _GraphsJob:
             split=split,
             samples=len(records),
             dropped=dropped,
+            broken_triples=self._broken_triples(split),
             edges_mean=_mean(edges),
             nodes_mean=_mean([len(record.nodes) // 8 for record in records]),
             in_degree_max=max(hubs, default=0),

@@ -165,7 +165,7 @@ class _SamplerJob:
 
     def _summary(self, evaluations: Sequence[Evaluation]) -> Summary:
         sampler, greedy, beam = evaluations[0].means(), evaluations[1].means(), evaluations[2].means()
-        most = max(k for k in self.section.success_k if k <= self.section.num_eval_rollouts)
+        most = evaluations[0].k
         return {
             "questions": evaluations[0].n,
             "success@1": round(sampler["success@1"], 4),

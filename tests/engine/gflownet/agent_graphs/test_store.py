@@ -120,6 +120,13 @@ def test_a_split_without_samples_is_a_file_too(tmp_path: Path):
 # ---------------------------------------------------------------- what is wrong is named
 
 
+def test_an_id_that_stands_twice_is_named(packed: Path):
+    first, second = load_samples(packed)
+    save_samples(packed, [first, replace(second, sample_id="q0")])
+    with pytest.raises(DataError, match="the sample id q0 stands twice"):
+        load_samples(packed)
+
+
 @pytest.fixture
 def packed(tmp_path: Path) -> Path:
     """Two samples: 0 -> 1 -> 2 with a parallel edge, then 0 -> 1."""

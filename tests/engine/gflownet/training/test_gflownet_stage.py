@@ -11,7 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from pydantic import ValidationError
 
+from engine.config.gflownet import GFlowNetSection
 from engine.errors import DataError
 from engine.events import EvidenceCompared, QuestionSampled, SamplerEvaluated, SamplerStep, decode
 from engine.gflownet import layout
@@ -65,6 +67,47 @@ def test_files_events_and_tables_tell_the_same(folder: Path):
     compared = {event.method: event for event in events if isinstance(event, EvidenceCompared)}
     assert all(row.prompt_tokens <= 40 for row in compared.values())
     assert compared["gflownet"].n == compared["triples"].n == len(questions)
+
+
+@pytest.mark.parametrize("success_k", [[], [3, 4]])
+def test_any_k_that_there_are_rollouts_for_can_be_asked(folder: Path, success_k: list[int]):
+    config = small_config(gflownet={"steps": 1, "num_eval_rollouts": 5, "success_k": success_k})
+    events = run_stages(folder, ("gflownet",), config)
+    sampler = next(event for event in events if isinstance(event, SamplerEvaluated) and event.split == "test")
+    asked = {name for name in sampler.metrics if name.startswith("success@")}
+    assert asked == {f"success@{k}" for k in (1, *success_k, 5)}
+
+
+@pytest.mark.parametrize(
+    ("section", "named"),
+    [
+        ({"success_k": [5, 30]}, "success@30 takes 30 trajectories"),
+        ({"num_eval_rollouts": 9}, "num_eval_rollouts >= every success_k"),
+        ({"reward": {"failure_reward": 11.0}}, "failure_reward below success_reward"),
+    ],
+)
+def test_settings_that_could_only_fail_are_refused_at_once(section: dict[str, object], named: str):
+    with pytest.raises(ValidationError, match=named):
+        GFlowNetSection.model_validate(section)
+
+
+def test_paths_that_are_not_those_of_the_held_out_questions_are_refused(folder: Path):
+    run_stages(folder, ("gflownet",), small_config(gflownet={"steps": 1}))
+    path = layout.sampled_paths(folder)
+    lines = path.read_text().splitlines(keepends=True)
+    found = {
+        "".join(lines[: len(lines) // 2]): f"should hold the paths of {len(lines)} questions, and holds",
+        "".join(lines)[:-30]: f"should hold the paths of {len(lines)} questions, and holds {len(lines) - 1}",
+        "".join(lines[::-1]): "paths of other questions",
+        '{"sample_id": "x"}\n': r"this line is no QuestionSampled.*paths\.jsonl:1",
+    }
+    for content, named in found.items():
+        path.write_text(content)
+        with pytest.raises(DataError, match=named):
+            run_stages(folder, ("answer",))
+    path.unlink()
+    with pytest.raises(DataError, match="run the stage gflownet first"):
+        run_stages(folder, ("answer",))
 
 
 def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(folder: Path, data: Path, tmp_path: Path):
