@@ -8,10 +8,9 @@ from engine.events.base import Event
 
 
 class GraphsBuilt(Event, tag=True, kw_only=True, frozen=True):
-    """The retrieval graphs of a split (spec GFlowNet 0.2). `dropped` by reason; `broken_triples`: triples that were left
-    out, because they are not three texts; `reachable`: samples of which some
-    answer can be reached; `hops`: how long the shortest path is, over samples; `signal_to_noise`: median share of
-    edges that lie on a shortest path."""
+    """The retrieval graphs of a split (spec GFlowNet 0.2). `dropped` by reason; `broken_triples`: those that were left
+    out because they are not three texts; `reachable`: samples of which some answer can be reached; `hops`: how long the
+    shortest path is, over samples; `signal_to_noise`: median share of edges that lie on a shortest path."""
 
     split: str
     samples: int
