@@ -120,12 +120,14 @@ class SampledPath(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True)
 
 
 class QuestionSampled(Event, tag=True, kw_only=True, frozen=True):
-    """The paths sampled for one held-out question, most frequent first, and the prompt they make."""
+    """The paths sampled for one held-out question, most frequent first, and the prompt they make. `answers`: those in
+    the agent graph; `golds`: texts of all gold answers."""
 
     sample_id: str
     question: str
     starts: list[str]
     answers: list[str]
+    golds: list[str] = []
     nodes: int
     edges: int
     samples: int
@@ -154,7 +156,8 @@ class EvidenceAnswered(Event, tag=True, kw_only=True, frozen=True):
 
 class EvidenceCompared(Event, tag=True, kw_only=True, frozen=True):
     """A line of `tables/answers.csv`. `difference`: hit minus that of triples, with its paired bootstrap 95% interval
-    and McNemar's exact p."""
+    and McNemar's exact p. `hit_all`, `recall_all`: over all held-out questions, of which the `missed` ones count 0: no
+    path in their graph reaches an answer."""
 
     method: str
     reader: str
@@ -167,3 +170,6 @@ class EvidenceCompared(Event, tag=True, kw_only=True, frozen=True):
     low: float | None = None
     high: float | None = None
     p: float | None = None
+    missed: int = 0
+    hit_all: float | None = None
+    recall_all: float | None = None

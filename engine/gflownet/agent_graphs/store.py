@@ -14,7 +14,7 @@ from engine.errors import DataError
 from engine.gflownet.agent_graphs.samples import GAgentSample
 from engine.torch_file import load_torch, save_torch
 
-TEXTS = ("sample_id", "question")
+TEXTS = ("sample_id", "question", "answers")
 FLAGS = ("gt_path_exists", "is_answer_reachable")
 TENSORS = tuple(field.name for field in fields(GAgentSample) if field.name not in (*TEXTS, *FLAGS))
 _DTYPES = dict.fromkeys(("question_emb", "edge_scores", "edge_labels"), torch.float32) | {

@@ -21,9 +21,11 @@ from engine.events import (
 from engine.files import csv_text, read_records, write_atomic
 from engine.gflownet import layout
 from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
+from engine.gflownet.answer.answer_match import named
 from engine.gflownet.answer.readers import make_reader
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt, build_triplet_prompt, path_triples
 from engine.gflownet.evaluation.paths import GraphNames, top_triples
+from engine.gflownet.graphs.dropped import missed_questions
 from engine.gflownet.graphs.tables import EmbeddingTables, Texts
 from engine.gflownet.sampler.graph_batch import from_pyg
 from engine.lm.embedding.sentence_embedder import SentenceEmbedder, load_embedder
@@ -117,19 +119,26 @@ class _AnswerJob:
             self.context.emit(row)
         table = layout.metrics(self.context.run_dir).with_name("answers.csv")
         write_atomic(table, csv_text([without_envelope(row) for row in rows]))
-        summary = {f"hit_{row.method}": round(row.hit, 4) for row in rows}
+        summary: dict[str, float | int | str] = {f"hit_{row.method}": round(row.hit, 4) for row in rows}
+        summary |= {f"hit_all_{row.method}": round(row.hit_all or 0.0, 4) for row in rows}
         files = [str(path.relative_to(self.context.run_dir)) for path in (self.file, table)]
         return StageResult({"reader": self.reader.name, **summary}, files)
 
     def _row(
         self, method: str, own: Sequence[EvidenceAnswered], baseline: Sequence[EvidenceAnswered]
     ) -> EvidenceCompared:
+        hit, recall = _mean(own, "hit"), _mean(own, "recall")
+        missed = missed_questions(self.context.run_dir, "test")
+        answerable = len(self.graphs) / (len(self.graphs) + missed)
         row = EvidenceCompared(
             method=method,
             reader=self.reader.name,
             n=len(own),
-            hit=_mean(own, "hit"),
-            recall=_mean(own, "recall"),
+            hit=hit,
+            recall=recall,
+            missed=missed,
+            hit_all=hit * answerable,
+            recall_all=recall * answerable,
             triples=_mean(own, "triples"),
             prompt_tokens=_mean(own, "prompt_tokens"),
         )
@@ -168,10 +177,10 @@ def _sampled(path: Path, graphs: GAgentPyGDataset) -> list[QuestionSampled]:
 
 
 def _judged(question: QuestionSampled, method: str, prompt: EvidencePrompt, answer: str) -> EvidenceAnswered:
-    """Hit and recall by name, as the field's benchmarks count them: a gold answer counts if the text contains it."""
-    golds = question.answers
-    said = answer.casefold()
-    met = [gold for gold in golds if gold.casefold() in said]
+    """Hit and recall by name, as the field's benchmarks count them: of all gold answers, in the graph or not, those
+    whose normal form stands in the text."""
+    golds = question.golds
+    met = named(golds, answer)
     return EvidenceAnswered(
         sample_id=question.sample_id,
         method=method,

@@ -1,7 +1,8 @@
 """Every figure of a sampler's trajectories, by its name in the spec (GFlowNet 4.1, 9).
 
 Figures come a question at a time, [B], so that callers can compute intervals over questions. Trajectories of
-question b are the rows b*K .. b*K + K - 1.
+question b are the rows b*K .. b*K + K - 1. `answer_recall_...` is a share of the answers in the agent graph,
+`gold_recall_...` of all gold answers of the question, as the benchmarks of the field count.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ def question_figures(
         figures[f"success@{k}"] = success[:, :k].any(1).to(reward.reward)
         figures[f"answer_hit_any@{k}"] = (answers > 0).to(reward.reward)
         figures[f"answer_recall_union@{k}"] = answers / batch.answer_count.clamp(min=1)
+        figures[f"gold_recall_union@{k}"] = answers / batch.gold_count.clamp(min=1)
         figures[f"path_hit_any@{k}"] = hit_gt[:, :k].any(1).to(reward.reward)
         figures[f"unique_paths@{k}"] = unique_paths(first, size)
         hits = success[:, :k].flatten()

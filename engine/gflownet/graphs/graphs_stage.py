@@ -18,7 +18,7 @@ from engine.errors import DataError
 from engine.events import GraphsBuilt
 from engine.files import write_atomic
 from engine.gflownet import layout
-from engine.gflownet.graphs.dropped import write_dropped
+from engine.gflownet.graphs.dropped import EMPTY_GRAPH, NO_ANSWER, NO_START, write_dropped
 from engine.gflownet.graphs.raw import RawSample, Triple, Unreadable, has_text, inverse
 from engine.gflownet.graphs.shortest_paths import shortest_paths
 from engine.gflownet.graphs.sources import RawSource, make_source
@@ -127,12 +127,15 @@ class _GraphsJob:
         if isinstance(row, Unreadable):
             dropped[row.reason] += 1
             return None
+        if not (row.answer or row.a_entity):
+            dropped[NO_ANSWER] += 1
+            return None
         if not row.graph:
-            dropped["an empty graph"] += 1
+            dropped[EMPTY_GRAPH] += 1
             return None
         record = self._record(row)
         if not record.q_locals:
-            dropped["no question entity in the graph"] += 1
+            dropped[NO_START] += 1
             return None
         return record
 
@@ -164,6 +167,7 @@ class _GraphsJob:
             answer_entity_ids=[self.entities.number(entity) for entity in dict.fromkeys(row.a_entity)],
             question_emb=b"",
             gt_paths=shortest.paths,
+            answers=row.answer or row.a_entity,
         )
 
     def _both_ways(self, graph: Sequence[Triple]) -> Iterator[Triple]:

@@ -44,6 +44,7 @@ class RetrievalRecord(msgspec.Struct, array_like=True, frozen=True):
     answer_entity_ids: list[int]
     question_emb: bytes  # float32 [D]
     gt_paths: list[list[int]]  # edge numbers
+    answers: list[str]  # texts of all gold answers, in the graph or not
 
 
 def ints(data: bytes) -> NDArray[np.int64]:

@@ -129,18 +129,22 @@ def test_what_is_normal_is_no_error():
 
 def test_files_become_graphs_and_bad_rows_are_counted(folder: Path, tmp_path: Path):
     rows = [row(id="q0"), row(id="q1", graph=[]), row(id="q2", q_entity=["Nowhere"]), row(id="", question="x"),
-            row(id="q4", a_entity=["Atlantis"])]  # fmt: skip
+            row(id="q4", a_entity=["Atlantis"], answer=["The lost city"]),
+            row(id="q5", answer=[], a_entity=[])]  # fmt: skip
     write(folder, rows, "test")
     settings = section(folder).model_dump()
     events = run_stage(BuildGraphs(), small_config(graphs=settings), tmp_path / "run")
     test = next(event for event in events if isinstance(event, GraphsBuilt) and event.split == "test")
     assert test.samples == 2
-    assert test.dropped == {"an empty graph": 1, "no question entity in the graph": 1, "no id": 1}
+    assert test.dropped == {
+        "an empty graph": 1, "no question entity in the graph": 1, "no id": 1, "no answer is given": 1,
+    }  # fmt: skip
     with RetrievalStore(layout.retrieval_store(tmp_path / "run")) as store:
         first, last = store.record("test", 0), store.record("test", 1)
     assert len(first.labels) == 4, "the same triple twice is one edge"
     assert first.a_locals == [1] and first.gt_paths == [[0]]
     assert last.a_locals == [] and last.gt_paths == [] and len(last.answer_entity_ids) == 1
+    assert last.answers == ["The lost city"], "what a reader has to say, in the graph or not"
 
 
 def test_no_folder_no_files_no_parquet_no_column(folder: Path, tmp_path: Path):

@@ -15,7 +15,14 @@ from pydantic import ValidationError
 
 from engine.config.gflownet import GFlowNetSection
 from engine.errors import DataError
-from engine.events import EvidenceCompared, QuestionSampled, SamplerEvaluated, SamplerStep, decode
+from engine.events import (
+    EvidenceAnswered,
+    EvidenceCompared,
+    QuestionSampled,
+    SamplerEvaluated,
+    SamplerStep,
+    decode,
+)
 from engine.gflownet import layout
 from engine.gflownet.training.gflownet_stage import TrainGFlowNet
 from engine.run.gate import StopRequested
@@ -67,6 +74,22 @@ def test_files_events_and_tables_tell_the_same(folder: Path):
     compared = {event.method: event for event in events if isinstance(event, EvidenceCompared)}
     assert all(row.prompt_tokens <= 40 for row in compared.values())
     assert compared["gflownet"].n == compared["triples"].n == len(questions)
+
+
+def test_a_question_whose_answer_no_path_reaches_is_missed_in_the_figures_over_all(tmp_path: Path):
+    """A narrow selection loses answers; the questions left out are counted by this test, not by the engine's sums."""
+    config = small_config(agent_graphs={"anchor_top_k": 5}, gflownet={"steps": 1})
+    events = run_stages(tmp_path, config=config)
+    answered = [event for event in events if isinstance(event, EvidenceAnswered)]
+    asked = config.graphs.test_size
+    missed = asked - len({event.sample_id for event in answered})
+    assert missed > 0
+    for row in (event for event in events if isinstance(event, EvidenceCompared)):
+        own = [event for event in answered if event.method == row.method]
+        assert row.missed == missed and row.n == asked - missed
+        assert row.hit_all == pytest.approx(sum(event.hit for event in own) / asked)
+        assert row.recall_all == pytest.approx(sum(event.recall for event in own) / asked)
+        assert row.hit == pytest.approx(sum(event.hit for event in own) / row.n)
 
 
 @pytest.mark.parametrize("success_k", [[], [3, 4]])
