@@ -86,13 +86,15 @@ class SamplerStep(Event, tag=True, kw_only=True, frozen=True):
 class SamplerEvaluated(Event, tag=True, kw_only=True, frozen=True):
     """A method on a split after `step` steps: gflownet, greedy, beam_mean, beam_sum, prior. `metrics` has the spec's
     names (GFlowNet 9); `intervals` are 95% bounds of some of them; `scatter` are pairs (log P_F, log R) of some
-    sampled trajectories."""
+    sampled trajectories. `n` questions have an agent graph; figures called `..._all@K` are over these and the `missed`
+    ones, of which no path reaches an answer."""
 
     step: int
     split: str
     method: str
     n: int
     k: int
+    missed: int = 0
     metrics: dict[str, float]
     intervals: dict[str, tuple[float, float]] = {}
     scatter: list[tuple[float, float]] = []

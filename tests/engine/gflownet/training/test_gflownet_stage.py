@@ -84,6 +84,20 @@ def test_a_question_whose_answer_no_path_reaches_is_missed_in_the_figures_over_a
     asked = config.graphs.test_size
     missed = asked - len({event.sample_id for event in answered})
     assert missed > 0
+    (sampler,) = (
+        event
+        for event in events
+        if isinstance(event, SamplerEvaluated) and (event.method, event.split) == ("gflownet", "test")
+    )
+    questions = [event for event in events if isinstance(event, QuestionSampled)]
+    met = [{answer for path in question.paths for answer in path.answers} for question in questions]
+    golds = [len(question.golds) for question in questions]
+    assert (sampler.n, sampler.missed) == (asked - missed, missed)
+    assert sampler.metrics["success_all@10"] == pytest.approx(sum(map(bool, met)) / asked)
+    recall = sum(len(found) / count for found, count in zip(met, golds, strict=True)) / asked
+    assert sampler.metrics["gold_recall_all@10"] == pytest.approx(recall)
+    low, high = sampler.intervals["success_all@10"]
+    assert low <= sampler.metrics["success_all@10"] <= high
     for row in (event for event in events if isinstance(event, EvidenceCompared)):
         own = [event for event in answered if event.method == row.method]
         assert row.missed == missed and row.n == asked - missed
