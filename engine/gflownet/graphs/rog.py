@@ -68,7 +68,7 @@ class RogSource:
                 elif again:
                     yield Unreadable(f"asked in {again[0]}, too")
                 elif sample.id in seen:
-                    yield Unreadable("its id stands above")
+                    yield Unreadable("its id stands in an earlier row, too")
                 else:
                     seen.add(sample.id)
                     yield sample

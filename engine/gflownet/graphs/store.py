@@ -148,7 +148,7 @@ class RetrievalStore:
             if needed:
                 raise DataError(what="the retrieval graphs are not finished", where=str(self._path),
                                 mend="run the stage graphs: it goes on from what is there")  # fmt: skip
-        elif self._seal.read_text() != _size_and_checksum(self._path / "data.mdb"):
+        elif self._seal.read_bytes() != _size_and_checksum(self._path / "data.mdb"):
             raise DataError(what="the retrieval graphs are not as the stage graphs wrote them: some bytes have changed "
                             "or are missing", where=str(self._path / "data.mdb"), mend=_MEND)  # fmt: skip
 
@@ -181,14 +181,14 @@ class RetrievalStore:
                             mend=_MEND) from error  # fmt: skip
 
 
-def _size_and_checksum(path: Path) -> str:
+def _size_and_checksum(path: Path) -> bytes:
     """`bytes crc32`, in a line; of a file that is missing, that of an empty one."""
     size = checksum = 0
     if path.is_file():
         with path.open("rb") as file:
             while block := file.read(1 << 22):
                 size, checksum = size + len(block), crc32(block, checksum)
-    return f"{size} {checksum:08x}\n"
+    return f"{size} {checksum:08x}\n".encode()
 
 
 def _key(number: int) -> bytes:

@@ -113,7 +113,7 @@ def test_of_an_id_that_stands_twice_the_first_row_is_kept(folder: Path, tmp_path
     write(folder, [row(id="t0"), row(id="t1", question="other"), row(id="t0", question="third")], "test")
     events = run_stage(BuildGraphs(), small_config(graphs=section(folder).model_dump()), tmp_path / "run")
     test = next(event for event in events if isinstance(event, GraphsBuilt) and event.split == "test")
-    assert test.samples == 2 and test.dropped == {"its id stands above": 1}
+    assert test.samples == 2 and test.dropped == {"its id stands in an earlier row, too": 1}
     with RetrievalStore(layout.retrieval_store(tmp_path / "run")) as store:
         assert [store.record("test", number).question for number in (0, 1)] == [row()["question"], "other"]
 
