@@ -149,15 +149,14 @@ class Evaluator:
         return evaluation
 
     def best(self, evaluate: Callable[[float], Evaluation], settings: Sequence[float]) -> float:
-        """The setting that does best on this split by answer recall; among equals, the first by distinct paths that
-        meet an answer."""
-        names = (f"answer_recall_union@{self._each}", f"unique_success_paths@{self._each}")
-
-        def worth(setting: float) -> tuple[float, ...]:
-            means = evaluate(setting).means()
-            return tuple(means[name] for name in names)
-
-        return max(settings, key=worth)
+        """The setting to use, by this split: among those whose answer recall is within one standard error of the best
+        (Breiman et al. 1984), the one with the most distinct paths that meet an answer."""
+        recall, hits = f"answer_recall_union@{self._each}", f"unique_success_paths@{self._each}"
+        found = {setting: evaluate(setting) for setting in settings}
+        most = max(found.values(), key=lambda each: each.means()[recall])
+        enough = most.means()[recall] - float(np.std(most.figures[recall])) / math.sqrt(max(1, most.n))
+        good = [setting for setting in settings if found[setting].means()[recall] >= enough]
+        return max(good, key=lambda setting: found[setting].means()[hits])
 
     @property
     def _each(self) -> int:

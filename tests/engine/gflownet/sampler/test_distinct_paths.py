@@ -49,7 +49,7 @@ def test_sets_follow_the_law_of_sampling_without_replacement():
     """P({a, b}) is the sum over both orders of p_1 * p_2 / (1 - p_1)."""
     embedder, policy, _ = networks("edge_frontier", 2)
     actor = GFlowNetActor(GraphEnv(STEPS), policy)
-    graph, draws = SMALL_GRAPHS[3], 6000
+    graph, draws = SMALL_GRAPHS[3], 3000
     p = exact(actor, graph, embedder)
     batch = concatenate([small_batch([graph])] * draws)
     drawn = distinct_paths(actor, batch, embedder(batch), 2, SAMPLING, torch.arange(draws) * 7919)
