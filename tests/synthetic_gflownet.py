@@ -44,15 +44,15 @@ def _events(steps: int, finish: bool, rng: random.Random) -> Iterator[ev.Event]:
     if not finish:
         return
     for method, level in (
+        ("distinct", 0.95),
         ("gflownet", 0.92),
         ("greedy", 0.85),
-        ("beam_mean", 0.8),
-        ("beam_sum", 0.78),
+        ("beam", 0.8),
         ("prior", 0.6),
     ):
         yield _evaluated(method, "test", steps, level, rng)
     for sample_id, question, starts, answers in QUESTIONS:
-        yield _question(sample_id, question, starts, answers)
+        yield _question(sample_id, question, starts, answers, distinct=sample_id == "test-2")
     yield ev.StageFinished(seconds=40.0, summary={"success@1": 0.92})
     yield from _answers()
     yield ev.WorkerStopped(status="finished")
@@ -121,22 +121,26 @@ def _evaluated(method: str, split: str, step: int, level: float, rng: random.Ran
         "path_hit_f1": level - 0.2,
         "answer_f1": 0.4,
         "success@1": level - 0.05,
+        "success_all@1": 0.8 * (level - 0.05),
     }
     metrics["unique_paths"] = 1.0 if each == 1 else 7.5
     if each > 1:
         metrics |= {"success@10": level, "success@20": level + 0.03, "answer_recall_union@20": level - 0.02}
-        metrics |= {"path_f1_union@20": level - 0.4}
+        metrics |= {"path_f1_union@20": level - 0.4, "unique_success_paths@20": 10 * level}
     scatter = []
     if method in ("gflownet", "prior"):
-        metrics["logpf_logr_spearman"] = 0.71
+        metrics |= {"logpf_logr_spearman": 0.71, "total_variation": 1.2 - level}
         scatter = [(-1.0 - 4 * rng.random() - (0 if hit else 4), 0.0 if hit else -6.9) for hit in (1, 0) * 40]
     return ev.SamplerEvaluated(
-        step=step, split=split, method=method, n=100, k=each, metrics=metrics,
+        step=step, split=split, method=method, n=100, missed=25, k=each, metrics=metrics, listed=98 if scatter else 0,
+        settings={"distinct": {"temperature": 1.0}, "beam": {"edge_bonus": 1.5}}.get(method, {}),
         intervals={"success@1": (level - 0.12, level + 0.02)}, scatter=scatter,
     )  # fmt: skip
 
 
-def _question(sample_id: str, question: str, starts: list[str], answers: list[str]) -> ev.QuestionSampled:
+def _question(
+    sample_id: str, question: str, starts: list[str], answers: list[str], distinct: bool
+) -> ev.QuestionSampled:
     right = [
         ev.PathStep(head=starts[0], relation="capital", tail="Ostrel", score=0.91, gt=True),
         ev.PathStep(head="Ostrel", relation="lies on", tail=answers[0], score=0.88, gt=True, answer=True),
@@ -144,11 +148,11 @@ def _question(sample_id: str, question: str, starts: list[str], answers: list[st
     wrong = [ev.PathStep(head=starts[0], relation="anthem", tail="Song of the Plain", score=0.12)]
     return ev.QuestionSampled(
         sample_id=sample_id, question=question, starts=starts, answers=answers, golds=answers, nodes=140, edges=312,
-        samples=20,
+        samples=3 if distinct else 20, distinct=distinct,
         log_z=1.31, temperature=1.0, prior_alpha=0.5,
         paths=[
-            ev.SampledPath(steps=right, count=16, probability=0.79, reward=1.0, answers=answers[:1]),
-            ev.SampledPath(steps=wrong, count=3, probability=0.02, reward=0.001),
+            ev.SampledPath(steps=right, count=1 if distinct else 16, probability=0.79, reward=1.0, answers=answers[:1]),
+            ev.SampledPath(steps=wrong, count=1 if distinct else 3, probability=0.02, reward=0.001),
             ev.SampledPath(steps=[], count=1, probability=0.0004, reward=0.001),
         ],
         prompt=f"Triplets:\n({starts[0]},capital,Ostrel)\n(Ostrel,lies on,{answers[0]})\n\nQuestion:\n{question}",

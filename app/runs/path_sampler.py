@@ -11,12 +11,13 @@ from engine.events import QuestionSampled, decode
 
 @dataclass(frozen=True)
 class SampleAgain:
-    """How to sample a question. `draw` 0 repeats the run's own samples."""
+    """How to sample a question. `draw` 0 repeats the run's own samples; `distinct`: no path twice."""
 
     sample_id: str
     temperature: float
     prior_alpha: float
     samples: int
+    distinct: bool = False
     draw: int = 1
 
 

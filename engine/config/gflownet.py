@@ -88,7 +88,8 @@ class EnvironmentSection(Section):
 
 class PolicySection(Section):
     kind: Literal["edge_mlp_mixer", "edge_frontier", "edge_gat"] = Field(
-        default="edge_frontier", description="Network that scores edges and STOP."
+        default="edge_gat",
+        description="Network that scores edges and STOP; edge_gat alone sees what lies behind an edge.",
     )
     hidden: PositiveInt = Field(default=64, description="H: width of all tokens.")
     heads: PositiveInt = Field(default=4, description="Attention heads (edge_gat); a divisor of hidden.")
@@ -160,11 +161,19 @@ class GFlowNetSection(Section):
     )
     log_z_learning_rate: Positive = Field(default=1e-2, description="Learning rate of Adam for log Z.")
     grad_clip: Positive = Field(default=1.0, description="Largest gradient norm.")
-    gt_replay_ratio: Share = Field(
-        default=0.25, description="Share of questions that are also trained on a shortest path."
+    gt_replay: Literal["reward", "balance", "likelihood"] = Field(
+        default="reward",
+        description="Known paths to learn from as well. reward: -log P_F of paths drawn in proportion to R "
+        "(log_pb_mode exact; otherwise balance); balance: trajectory balance on a shortest path; likelihood: -log P_F "
+        "of a shortest path, which draws P_F away from R.",
     )
-    gt_loss_weight: NonNegative = Field(default=1.0, description="Weight of the loss on shortest paths.")
+    gt_replay_ratio: Share = Field(default=1.0, description="Share of questions that also learn from them.")
+    gt_loss_weight: NonNegative = Field(default=16.0, description="Weight of the loss on them.")
     num_eval_rollouts: PositiveInt = Field(default=20, description="Trajectories for each held-out question.")
+    distinct_paths: bool = Field(
+        default=True,
+        description="Evidence is drawn without replacement, so no path comes twice; off: independent samples.",
+    )
     path_hit_k: list[PositiveInt] = Field(default=[3], description="Windows of path_hit_f1@K.")
     success_k: list[PositiveInt] = Field(
         default=[1, 10, 20], description="K of success@K, beside 1 and num_eval_rollouts."

@@ -84,10 +84,11 @@ class SamplerStep(Event, tag=True, kw_only=True, frozen=True):
 
 
 class SamplerEvaluated(Event, tag=True, kw_only=True, frozen=True):
-    """A method on a split after `step` steps: gflownet, greedy, beam_mean, beam_sum, prior. `metrics` has the spec's
-    names (GFlowNet 9); `intervals` are 95% bounds of some of them; `scatter` are pairs (log P_F, log R) of some
-    sampled trajectories. `n` questions have an agent graph; figures called `..._all@K` are over these and the `missed`
-    ones, of which no path reaches an answer."""
+    """A method on a split after `step` steps: distinct, gflownet, greedy, beam, prior. `metrics` has the spec's names
+    (GFlowNet 9); `total_variation` there is between P_F and R / sum R, over the `listed` questions whose paths could
+    all be listed. `settings` were chosen on validation; `intervals` are 95% bounds of some metrics; `scatter` are pairs
+    (log P_F, log R) of some sampled trajectories. `n` questions have an agent graph; figures called `..._all@K` are
+    over these and the `missed` ones, of which no path reaches an answer."""
 
     step: int
     split: str
@@ -96,6 +97,8 @@ class SamplerEvaluated(Event, tag=True, kw_only=True, frozen=True):
     k: int
     missed: int = 0
     metrics: dict[str, float]
+    settings: dict[str, float] = {}
+    listed: int = 0
     intervals: dict[str, tuple[float, float]] = {}
     scatter: list[tuple[float, float]] = []
 
@@ -112,7 +115,7 @@ class PathStep(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
 
 
 class SampledPath(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
-    """A distinct path among the samples of a question. `probability` is P_F; `answers` the answers it meets."""
+    """A distinct path among those drawn for a question. `probability` is P_F; `answers` the answers it meets."""
 
     steps: list[PathStep]
     count: int
@@ -122,7 +125,8 @@ class SampledPath(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True)
 
 
 class QuestionSampled(Event, tag=True, kw_only=True, frozen=True):
-    """The paths sampled for one held-out question, most frequent first, and the prompt they make. `answers`: those in
+    """The paths drawn for one held-out question, and the prompt they make. `distinct`: drawn without replacement, the
+    most probable first; otherwise `samples` draws, each for itself, the most frequent path first. `answers`: those in
     the agent graph; `golds`: texts of all gold answers."""
 
     sample_id: str
@@ -133,6 +137,7 @@ class QuestionSampled(Event, tag=True, kw_only=True, frozen=True):
     nodes: int
     edges: int
     samples: int
+    distinct: bool = False
     log_z: float
     temperature: float
     prior_alpha: float

@@ -24,12 +24,15 @@ When training is finished, the sampler is compared there with beam search over t
 scores and with sampling by the retriever's scores alone."""
 
 WORDS = {
-    "gflownet": "the trained sampler",
+    "distinct": "the trained sampler, drawing without replacement: no path twice, the most probable first",
+    "gflownet": "the trained sampler, each path drawn for itself",
     "greedy": "the most probable action at every step: one path per question",
-    "beam_mean": "beam search, paths ranked by the mean log score of their edges",
-    "beam_sum": "beam search, paths ranked by the sum of their edges' log scores",
+    "beam": "beam search, paths ranked by their edges' log scores, with a bonus for each edge",
     "prior": "sampling by the retriever's scores alone",
 }
+SETTINGS = {"temperature": "temperature", "edge_bonus": "bonus for each edge", "stop_score": "score of STOP"}
+OWN = ("distinct", "gflownet")
+_TV = "total variation between P_F and R / sum R, where all paths can be listed: 0 is a perfect sampler, 1 the worst"
 
 
 def _at(name: str, k: int) -> str:
@@ -46,7 +49,7 @@ def _widest(name: str):  # type: ignore[no-untyped-def]
 
 COLUMNS: Sequence[ListColumn[SamplerEvaluated]] = (
     ListColumn("method", "method", 9, value=lambda e: e.method,
-               show=lambda m: Cell(m, "strong" if m == "gflownet" else "")),
+               show=lambda m: Cell(m, "strong" if m in OWN else "")),
     ListColumn("k", "K", 3, "right", 4, help="paths per question", value=lambda e: e.k),
     ListColumn("success1", "succ@1", 7, "right", 0, help="success@1: the first path meets an answer",
                value=_metric("success@1"), show=fixed),
@@ -65,6 +68,7 @@ COLUMNS: Sequence[ListColumn[SamplerEvaluated]] = (
                value=_widest("path_f1_union"), show=fixed),
     ListColumn("precision", "ans. F1", 7, "right", 6, help="answer_f1 of a path's nodes", value=_metric("answer_f1"),
                show=fixed),
+    ListColumn("distance", "TV", 6, "right", 2, help=_TV, value=_metric("total_variation"), show=fixed),
     ListColumn("rank", "ρ", 6, "right", 5, help="Spearman: log P_F against log R",
                value=_metric("logpf_logr_spearman"), show=fixed),
 )  # fmt: skip
@@ -99,8 +103,13 @@ def draw_method(item: SamplerEvaluated, palette: dict[str, Style]) -> Renderable
     head = Text(
         f"{counted(item.n, f'{item.split} questions')}, {counted(item.k, 'paths')} each", palette["dim"]
     )
+    notes = [f"{SETTINGS[name]} {value:g}, chosen on validation" for name, value in item.settings.items()]
     if item.missed:
-        head.append(f"\n_all: over these and {item.missed:,} more, whose answers no path reaches")
+        notes.append(f"_all: over these and {item.missed:,} more, whose answers no path reaches")
+    if item.listed:
+        notes.append(
+            f"total_variation over the {counted(item.listed, 'questions')} whose paths can all be listed"
+        )
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
     table.add_column("figure", no_wrap=True)
     table.add_column("mean", justify="right", no_wrap=True, min_width=7)
@@ -109,4 +118,4 @@ def draw_method(item: SamplerEvaluated, palette: dict[str, Style]) -> Renderable
         bounds = item.intervals.get(name)
         shown = "" if bounds is None else f"[{fixed(bounds[0])}, {fixed(bounds[1])}]"
         table.add_row(name, fixed(value), Text(shown, palette["dim"]))
-    return Group(title, head, Text(), table)
+    return Group(title, head, *(Text(note, palette["dim"]) for note in notes), Text(), table)

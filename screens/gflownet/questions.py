@@ -23,8 +23,8 @@ from screens.widgets.rows import Cell, ListColumn, ListSource
 
 _EMPTY = """No paths have been sampled yet.
 
-When the sampler is trained, every held-out question gets a row here, with its paths below it,
-the most frequent first."""
+When the sampler is trained, every held-out question gets a row here, with its paths below it:
+distinct ones by probability, independent samples by how often each came up."""
 
 
 def _first_hit(rank: int | None) -> Cell:
@@ -35,7 +35,7 @@ COLUMNS: Sequence[ListColumn[QuestionRow]] = (
     ListColumn("hit", "hit", 3, "right", 0, help="rank of the first path that meets an answer; – none does",
                value=lambda q: q.first_hit, show=_first_hit),
     ListColumn("question", "question", 26, flex=True, value=lambda q: q.question, show=one_line),
-    ListColumn("success", "success", 7, "right", 1, help="share of the samples that meet an answer",
+    ListColumn("success", "success", 7, "right", 1, help="share of the drawn paths that meet an answer",
                value=lambda q: q.success, show=lambda v: fixed(v, 2)),
     ListColumn("met", "answers", 7, "right", 2, help="answers met, of those in the graph",
                value=lambda q: (q.met, q.answers), show=lambda pair: f"{pair[0]}/{pair[1]}"),
@@ -97,11 +97,11 @@ def draw_question(
         Text.assemble(("from ", palette["dim"]), clean(", ".join(event.starts))),
         Text.assemble(("to   ", palette["dim"]), clean(", ".join(event.answers))),
         Text(
-            f"{counted(event.samples, 'samples')} over {counted(event.nodes, 'nodes')}, "
-            f"{counted(event.edges, 'edges')}   "
+            f"{counted(event.nodes, 'nodes')}, {counted(event.edges, 'edges')}   "
             f"temperature {event.temperature:g}, prior α {event.prior_alpha:.2f}, log Z {fixed(event.log_z, 2)}",
             palette["dim"],
         ),
+        Text(_drawn(event), palette["dim"]),
     ]
     if again:
         parts.append(
@@ -112,17 +112,26 @@ def draw_question(
         )
     legend = "━ edge of a shortest path  ─ other edge  ★ answer"
     parts += [Text(), Text(legend, palette["dim"])]
-    parts += [_path(rank, path, event.samples, palette, width) for rank, path in enumerate(event.paths, 1)]
+    parts += [_path(rank, path, event, palette) for rank, path in enumerate(event.paths, 1)]
     if event.prompt:
         heading = Text("what the language model gets", palette["heading"])
         parts += [Text(), heading, Text(clean(event.prompt), palette["dim"])]
     return Group(*parts)
 
 
-def _path(rank: int, path: SampledPath, samples: int, palette: dict[str, Style], width: int) -> Text:
-    share = path.count / samples if samples else 0.0
+def _drawn(event: QuestionSampled) -> str:
+    if event.distinct:
+        return (
+            f"{counted(event.samples, 'paths')} drawn without replacement from P_F, the most probable first"
+        )
+    return f"{counted(event.samples, 'independent samples')} of P_F, the most frequent path first"
+
+
+def _path(rank: int, path: SampledPath, event: QuestionSampled, palette: dict[str, Style]) -> Text:
+    share = path.probability if event.distinct else path.count / event.samples if event.samples else 0.0
     text = Text.assemble((f"{rank:>3} ", palette["dim"]), bar(share, 10, palette["accent"], palette["dim"]))
-    text.append(f" ×{path.count:<3}", palette["strong"])
+    if not event.distinct:
+        text.append(f" ×{path.count:<3}", palette["strong"])
     text.append(f" P_F {_small(path.probability)}  R {fixed(path.reward)}  ")
     text.append("✓ " + clean(", ".join(path.answers)) if path.answers else "✗ no answer",
                 palette["good"] if path.answers else palette["bad"])  # fmt: skip

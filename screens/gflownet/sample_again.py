@@ -21,6 +21,7 @@ _FIELDS = (
     ("temperature", "temperature", "above 0; 1 is the trained sampler"),
     ("prior_alpha", "prior α", "weight of the retriever's log score; 0: none"),
     ("samples", "samples", "1 to 1000"),
+    ("distinct", "distinct", "1: no path comes twice; 0: independent samples of P_F"),
     ("draw", "draw", "0: the run's own samples; other numbers: new samples"),
 )
 
@@ -51,7 +52,13 @@ class SampleAgainScreen(ModalScreen[SampleAgain | None]):
 
     def compose(self) -> ComposeResult:
         shown = self._shown
-        values = (f"{shown.temperature:g}", f"{shown.prior_alpha:.3g}", str(shown.samples), "1")
+        values = (
+            f"{shown.temperature:g}",
+            f"{shown.prior_alpha:.3g}",
+            str(shown.samples),
+            str(int(shown.distinct)),
+            "1",
+        )
         with Vertical() as box:
             box.border_title = "Sample again"
             for (name, label, hint), value in zip(_FIELDS, values, strict=True):
@@ -74,6 +81,7 @@ class SampleAgainScreen(ModalScreen[SampleAgain | None]):
                 temperature=_number(self._value("temperature"), "temperature", low=1e-6),
                 prior_alpha=_number(self._value("prior_alpha"), "prior α"),
                 samples=int(_number(self._value("samples"), "samples", low=1, high=1000)),
+                distinct=bool(_number(self._value("distinct"), "distinct", high=1)),
                 draw=int(_number(self._value("draw"), "draw", high=1_000_000)),
             )
         except ValueError as error:

@@ -60,11 +60,14 @@ path of a perfect sampler δ = log Z + log P_F − log P_B − log R is zero; *T
 how many samples meet an answer.
 
 *Data* counts what each stage kept and left out. *Paths* lists the held-out questions; below stands each distinct path
-with how often it was sampled, its probability P_F, its reward and the answers it meets (thick lines lie on a shortest
-path), then the prompt for the language model. In *Paths* `r` samples the question again with another temperature, prior
-or draw; `escape` goes back to the run's own samples. In the other tabs `r` resumes the run.
-*Figures* compares the sampler with its baselines at equally many paths, and log P_F with log R. *Answers* compares the
-answers of a reader that gets the sampled paths with its answers from the best-scored triples, at the same token budget.
+with its probability P_F, its reward and the answers it meets (thick lines lie on a shortest path), then the prompt for
+the language model. The paths are drawn without replacement, so that none comes twice; or each is drawn for itself, and
+×n says how often it came up. In *Paths* `r` samples the question again with another temperature, prior or draw;
+`escape` goes back to the run's own samples. In the other tabs `r` resumes the run.
+*Figures* compares the sampler with its baselines at equally many paths, and log P_F with log R: `distinct` draws
+without replacement, `gflownet` each path for itself, `beam` is beam search on the retriever's scores. TV is how far
+P_F is from R: 0 for a perfect sampler, 1 at most. *Answers* compares the answers of a reader that gets the sampled
+paths with its answers from the best-scored triples, at the same token budget.
 """
 
     questions = query_one(QuestionsPane)

@@ -2,25 +2,40 @@
 
     python -m tests.bench.bench_gflownet [seed ...]
 
-Every seed has a graph, questions, retriever and sampler of its own. Figures are means over the questions of all seeds
-that have an agent graph, those called `_all` over all questions; intervals are bootstrapped over them. Writes
-results/gflownet.csv (methods), gflownet_differences.csv (sampler minus baseline) and gflownet_answers.csv.
+Every seed has a graph, questions, retriever and sampler of its own. All settings are chosen on its validation
+questions. Figures are means over the test questions of all seeds that have an agent graph, those called `_all` over all
+test questions; intervals are bootstrapped over them. Writes results/gflownet.csv (methods), gflownet_differences.csv
+(sampler minus baseline) and gflownet_answers.csv.
+
+Besides the run's own beam there is one for each compared figure, whose bonus for each edge is the best on validation
+for this very figure, and one without a bonus.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
+import torch
 
 from engine.config.config import Config
 from engine.events import EvidenceAnswered
-from engine.files import csv_text, write_atomic
+from engine.files import csv_text, read_jsonl, write_atomic, write_jsonl
+from engine.gflownet import layout
 from engine.gflownet.evaluation import evaluator as evaluation
-from engine.gflownet.evaluation.evaluator import Evaluation
+from engine.gflownet.evaluation.beam import beam_search
+from engine.gflownet.evaluation.evaluator import EDGE_BONUSES, Evaluation, Evaluator
+from engine.gflownet.evaluation.paths import GraphNames, ranked_paths
+from engine.gflownet.evaluation.questions import load_questions
+from engine.gflownet.graphs.dropped import missed_questions
+from engine.gflownet.graphs.tables import EmbeddingTables, Texts
+from engine.gflownet.sampler.actor import Rollout
+from engine.gflownet.sampler.module import GFlowNetModule
 from engine.run.registry import resolve_stage
 from engine.statistics import mcnemar, paired_bootstrap
 from tests.run_stage import run_stage
@@ -30,10 +45,15 @@ STAGES = ("graphs", "retriever", "agent-graphs", "gflownet", "answer")
 FIGURES = (
     "success@1", "success@10", "success@20", "answer_recall_union@1", "answer_recall_union@20", "unique_paths@20",
     "unique_success_paths@20", "path_hit_f1", "path_f1_union@20", "success_all@1", "success_all@20",
-    "gold_recall_all@20",
+    "gold_recall_all@20", "total_variation",
 )  # fmt: skip
+TUNED = {
+    "beam for success@1": "success@1",
+    "beam for recall@20": "answer_recall_union@20",
+    "beam for hits@20": "unique_success_paths@20",
+}
 SETTINGS = {
-    "graphs": {"nodes": 3000, "edges": 1000, "train_size": 800, "test_size": 200},
+    "graphs": {"nodes": 3000, "edges": 1000, "train_size": 800, "validation_size": 200, "test_size": 200},
     "retriever": {"epochs": 6},
     "agent_graphs": {"anchor_top_k": 200, "hops": 3},
     "gflownet": {"steps": 1500, "actor": {"retriever_prior_anneal_steps": 800}},
@@ -41,8 +61,8 @@ SETTINGS = {
 }
 
 
-def one_seed(seed: int, folder: Path) -> tuple[dict[str, Evaluation], list[EvidenceAnswered]]:
-    """Run the five stages; every method's figures by question, and the answers."""
+def one_seed(seed: int, folder: Path) -> tuple[dict[str, Evaluation], dict[str, list[bool]]]:
+    """Run the five stages; every method's figures by question, and by kind of evidence whether a reader was right."""
     config = Config.model_validate({"run": {"seed": seed}, **SETTINGS})
     found: dict[str, Evaluation] = {}
     event = Evaluation.event
@@ -50,44 +70,100 @@ def one_seed(seed: int, folder: Path) -> tuple[dict[str, Evaluation], list[Evide
     def remembering(self: Evaluation, step: int, split: str, run_seed: int, resamples: int = 2000):  # type: ignore[no-untyped-def]
         if split == "test":
             found[self.method] = self
+            if self.distances:
+                self.figures["total_variation"] = self.distances
         return event(self, step, split, run_seed, resamples)
 
     evaluation.Evaluation.event = remembering  # type: ignore[method-assign]
     try:
-        answers = []
-        for name in STAGES:
-            events = run_stage(resolve_stage(name), config, folder)
-            answers += [event for event in events if isinstance(event, EvidenceAnswered)]
+        for name in STAGES[:-1]:
+            run_stage(resolve_stage(name), config, folder)
     finally:
         evaluation.Evaluation.event = event  # type: ignore[method-assign]
-    return found, answers
+    hits = answers(config, folder)
+    found |= other_beams(config, folder)
+    layout.answers(folder).unlink()
+    beam_as_evidence(config, folder)
+    return found, {**hits, "beam": answers(config, folder)["gflownet"]}
+
+
+def answers(config: Config, folder: Path) -> dict[str, list[bool]]:
+    """Whether each question was answered rightly, by kind of evidence."""
+    events = run_stage(resolve_stage("answer"), config, folder)
+    hits: dict[str, dict[str, bool]] = {}
+    for event in events:
+        if isinstance(event, EvidenceAnswered):
+            hits.setdefault(event.method, {})[event.sample_id] = event.hit
+    return {method: [own[name] for name in sorted(own)] for method, own in hits.items()}
+
+
+def evaluators(config: Config, folder: Path) -> tuple[Evaluator, Evaluator, GFlowNetModule]:
+    """On validation and on test, for what needs no weights."""
+    tables = EmbeddingTables.load(folder)
+    module = GFlowNetModule(tables.width, config.gflownet)
+    own, test = (
+        Evaluator(module, load_questions(folder, split, tables, module), config.run.seed, lambda: None)
+        for split in ("validation", "test")
+    )
+    return own, test, module
+
+
+def other_beams(config: Config, folder: Path) -> dict[str, Evaluation]:
+    """The best beam for each compared figure, and the one without a bonus."""
+    validation, test, _ = evaluators(config, folder)
+    tried = {bonus: validation.beam(bonus).means() for bonus in EDGE_BONUSES}
+    found = {"beam, no bonus": test.beam(0.0)}
+    for method, figure in TUNED.items():
+        found[method] = test.beam(max(tried, key=lambda bonus: tried[bonus][figure]))
+    for beam in found.values():
+        beam.missed = missed_questions(folder, "test")
+    return found
+
+
+def beam_as_evidence(config: Config, folder: Path) -> None:
+    """Put the run's beam in the place of its sampled paths."""
+    bonus = json.loads(layout.metrics(folder).with_name("metrics.json").read_text())["beam"]["edge_bonus"]
+    _, test, module = evaluators(config, folder)
+    texts = Texts.load(folder)
+    lines = read_jsonl(layout.sampled_paths(folder))
+    for number, line in enumerate(lines):
+        batch, data = test.questions.whole(number)
+        assert data.sample_id == line["sample_id"]
+        walks, worth = beam_search(module.env, batch, config.gflownet.num_eval_rollouts, bonus)
+        rollout = Rollout(walks, worth, worth.isinf()).accepted
+        names = GraphNames(texts, data.node_global_ids.tolist(), torch.unique(data.edge_attr).tolist())
+        reward = module.reward(batch, rollout.walks, rollout.log_pf)
+        line["paths"] = [msgspec.to_builtins(path) for path in ranked_paths(batch, rollout, reward, names)]
+    write_jsonl(layout.sampled_paths(folder), lines)
 
 
 def main(seeds: list[int]) -> None:
     pooled: dict[str, dict[str, list[float]]] = {}
     by_seed: list[dict[str, Any]] = []
-    hits: dict[str, list[bool]] = {"triples": [], "gflownet": []}
+    hits: dict[str, list[bool]] = {"triples": [], "beam": [], "gflownet": []}
     missed = 0
     for seed in seeds:
         with tempfile.TemporaryDirectory() as folder:
-            found, answers = one_seed(seed, Path(folder))
+            found, own_hits = one_seed(seed, Path(folder))
         for method, figures in found.items():
             for name, values in figures.both_ways.items():
                 pooled.setdefault(method, {}).setdefault(name, []).extend(values)
-            means = figures.means()
-            by_seed.append(
-                {"seed": seed, "method": method, "n": figures.n, "missed": figures.missed}
-                | {n: means.get(n, "") for n in FIGURES}
-            )
+            row = {
+                "seed": seed,
+                "method": method,
+                "n": figures.n,
+                "missed": figures.missed,
+                "setting": next(iter(figures.settings.values()), ""),
+            }
+            by_seed.append(row | means(figures.both_ways))
             print(by_seed[-1], flush=True)
-        for answer in answers:
-            hits[answer.method].append(answer.hit)
+        for method, values in own_hits.items():
+            hits[method] += values
         missed += found["gflownet"].missed
     for method, figures in pooled.items():
-        means = {name: float(np.mean(figures[name])) if name in figures else "" for name in FIGURES}
         n = len(figures["success@1"])
-        missed = len(figures["success_all@1"]) - n
-        by_seed.append({"seed": "all", "method": method, "n": n, "missed": missed} | means)
+        row = {"seed": "all", "method": method, "n": n, "missed": missed, "setting": ""}
+        by_seed.append(row | means(figures))
     write_atomic(RESULTS / "gflownet.csv", csv_text(by_seed))
     write_atomic(RESULTS / "gflownet_differences.csv", csv_text(differences(pooled)))
     write_atomic(RESULTS / "gflownet_answers.csv", csv_text(answered(hits, missed)))
@@ -95,12 +171,19 @@ def main(seeds: list[int]) -> None:
         print((RESULTS / f"{name}.csv").read_text())
 
 
+def means(figures: dict[str, list[float]]) -> dict[str, float | str]:
+    """Of the questions that have the figure."""
+    return {name: round(float(np.nanmean(figures[name])), 4) if name in figures else "" for name in FIGURES}
+
+
 def differences(pooled: dict[str, dict[str, list[float]]]) -> list[dict[str, Any]]:
-    """Sampler minus each other method, and greedy minus beam at one path."""
+    """Sampler minus each other method; greedy minus beam at one path."""
     rows: list[dict[str, Any]] = []
-    pairs = [("gflownet", other) for other in pooled if other not in ("gflownet", "greedy")]
-    for one, other in [*pairs, ("greedy", "beam_mean"), ("greedy", "beam_sum")]:
-        for name in FIGURES:
+    own = ("distinct", "gflownet")
+    pairs = [(one, other) for one in own for other in pooled if other not in (*own, "greedy")]
+    beams = [method for method in pooled if method.startswith("beam")]
+    for one, other in [("distinct", "gflownet"), *pairs, *(("greedy", beam) for beam in beams)]:
+        for name in FIGURES[:-1]:
             if name in pooled[one] and name in pooled[other] and (one != "greedy" or name.endswith("@1")):
                 interval = paired_bootstrap(pooled[one][name], pooled[other][name], seed=0)
                 rows.append(
@@ -111,26 +194,22 @@ def differences(pooled: dict[str, dict[str, list[float]]]) -> list[dict[str, Any
 
 
 def answered(hits: dict[str, list[bool]], missed: int) -> list[dict[str, Any]]:
-    """Hit rates of both kinds of evidence at one token budget: of the questions with an agent graph, and of all."""
-    interval = paired_bootstrap(hits["gflownet"], hits["triples"], seed=0)
-    p = mcnemar(hits["gflownet"], hits["triples"])
-    rows: list[dict[str, Any]] = [
-        {
-            "evidence": name,
-            "n": len(values),
-            "hit": round(float(np.mean(values)), 4),
-            "n_all": len(values) + missed,
-            "hit_all": round(sum(values) / (len(values) + missed), 4),
-        }
-        for name, values in hits.items()
-    ]
-    difference = {
-        "difference": round(interval.difference, 4), "low": round(interval.low, 4), "high": round(interval.high, 4),
-        "mcnemar_p": f"{p:.1e}",
-    }  # fmt: skip
-    return [
-        row | (difference if row["evidence"] == "gflownet" else dict.fromkeys(difference, "")) for row in rows
-    ]
+    """Hit rates of the kinds of evidence at one token budget, of the questions with an agent graph and of all; sampled
+    paths minus each other."""
+    rows: list[dict[str, Any]] = []
+    for name, values in hits.items():
+        n_all = len(values) + missed
+        row: dict[str, Any] = {"evidence": name, "n": len(values), "hit": round(float(np.mean(values)), 4),
+                               "n_all": n_all, "hit_all": round(sum(values) / n_all, 4)}  # fmt: skip
+        difference: dict[str, Any] = dict.fromkeys(("gflownet_minus", "low", "high", "mcnemar_p"), "")
+        if name != "gflownet":
+            interval = paired_bootstrap(hits["gflownet"], values, seed=0)
+            difference = {
+                "gflownet_minus": round(interval.difference, 4), "low": round(interval.low, 4),
+                "high": round(interval.high, 4), "mcnemar_p": f"{mcnemar(hits['gflownet'], values):.1e}",
+            }  # fmt: skip
+        rows.append(row | difference)
+    return rows
 
 
 if __name__ == "__main__":

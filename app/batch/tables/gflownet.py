@@ -9,7 +9,18 @@ from app.state.run import RunState
 from engine.events import SamplerEvaluated
 
 _INTERVAL = "95% interval"
-_SAMPLED = ("n", "paths", "success@1", _INTERVAL, "success@K", _INTERVAL, "recall@K", _INTERVAL, "path F1")
+_SAMPLED = (
+    "n",
+    "paths",
+    "success@1",
+    _INTERVAL,
+    "of all",
+    "recall@K",
+    _INTERVAL,
+    "hits@K",
+    _INTERVAL,
+    "TV to R",
+)
 _ANSWERED = ("n", "hit", "recall", "hit of all", "triples", "tokens", "difference", _INTERVAL, "p")
 
 
@@ -35,6 +46,11 @@ def tables(state: RunState) -> list[Table]:
 
 def _row(sampler: SamplerEvaluated) -> list[str]:
     cells = [sampler.method, str(sampler.n), str(sampler.k)]
-    for name in ("success@1", f"success@{sampler.k}", f"answer_recall_union@{sampler.k}"):
-        cells += [figure(sampler.metrics.get(name)), interval(*sampler.intervals.get(name, (None, None)))]
-    return [*cells, figure(sampler.metrics.get("path_hit_f1"))]
+    for name, digits in (("success@1", 3), ("answer_recall_union@{}", 3), ("unique_success_paths@{}", 1)):
+        name = name.format(sampler.k)
+        value, bounds = sampler.metrics.get(name), sampler.intervals.get(name, (None, None))
+        cells += [figure(value, digits=digits), interval(*bounds, digits=digits)]
+        if name == "success@1":
+            cells.append(figure(sampler.metrics.get("success_all@1")))
+    distance = figure(sampler.metrics.get("total_variation"))
+    return [*cells, f"{distance} (n {sampler.listed})" if sampler.listed else ""]

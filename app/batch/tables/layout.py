@@ -26,14 +26,16 @@ def result_tables(
     return [table] if table.row_count else []
 
 
-def figure(value: float | None, sign: str = "") -> str:
+def figure(value: float | None, sign: str = "", digits: int = 3) -> str:
     """`0.812`, with `sign` "+" `+0.812`; nothing for None, as in all functions here."""
-    return "" if value is None else f"{value:{sign}.3f}"
+    return "" if value is None else f"{value:{sign}.{digits}f}"
 
 
-def interval(low: float | None, high: float | None, sign: str = "") -> str:
+def interval(low: float | None, high: float | None, sign: str = "", digits: int = 3) -> str:
     """`[0.750, 0.870]`, with `sign` "+" `[+0.750, +0.870]`."""
-    return "" if low is None or high is None else f"[{low:{sign}.3f}, {high:{sign}.3f}]"
+    if low is None or high is None:
+        return ""
+    return f"[{figure(low, sign, digits)}, {figure(high, sign, digits)}]"
 
 
 def probability(p: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
@@ -11,10 +12,12 @@ import torch
 from engine.events import SamplerEvaluated
 from engine.gflownet.evaluation.all_questions import over_all
 from engine.gflownet.evaluation.beam import beam_search
+from engine.gflownet.evaluation.distance import total_variation
 from engine.gflownet.evaluation.metrics import pearson, question_figures, spearman
 from engine.gflownet.evaluation.questions import QuestionBatches
 from engine.gflownet.sampler.actor import GFlowNetActor, Sampling
 from engine.gflownet.sampler.counter_noise import rollout_seeds
+from engine.gflownet.sampler.distinct_paths import distinct_paths
 from engine.gflownet.sampler.embedder import Tokens
 from engine.gflownet.sampler.environment import Walks
 from engine.gflownet.sampler.graph_batch import GraphBatch
@@ -24,17 +27,22 @@ from engine.seeds import derive_seed
 from engine.statistics import paired_bootstrap
 
 STOP_SCORES = (0.01, 0.03, 0.1, 0.3, 1.0)
+EDGE_BONUSES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+TEMPERATURES = (0.5, 0.7, 1.0, 1.4, 2.0)
 QUESTIONS_AT_ONCE = 32
 SCATTERED = 300
 
 
 @dataclass
 class Evaluation:
-    """A method's figures, one number per question, and its trajectories' (log P_F, log R) where it has a P_F."""
+    """A method's figures, one number per question. Where it samples a P_F, its trajectories' (log P_F, log R), and the
+    total variation between P_F and R / sum R (NaN: too many paths to list). `settings` were chosen on validation."""
 
     method: str
     k: int
+    settings: dict[str, float] = field(default_factory=dict)
     figures: dict[str, list[float]] = field(default_factory=dict)
+    distances: list[float] = field(default_factory=list)
     log_pf: list[float] = field(default_factory=list)
     log_reward: list[float] = field(default_factory=list)
     missed: int = 0
@@ -55,9 +63,17 @@ class Evaluation:
         """The figures over the questions with an agent graph, and those over all questions."""
         return {**self.figures, **over_all(self.figures, self.missed)}
 
+    @property
+    def listed(self) -> int:
+        """Questions whose paths could all be listed, which the total variation is a mean over."""
+        return sum(not math.isnan(distance) for distance in self.distances)
+
     def means(self) -> dict[str, float]:
-        """Every figure's mean, and the correlations of log P_F and log R over all trajectories."""
+        """Every figure's mean, the total variation's, and the correlations of log P_F and log R over all
+        trajectories."""
         means = {name: float(np.mean(values)) for name, values in self.both_ways.items()}
+        if self.listed:
+            means["total_variation"] = float(np.nanmean(self.distances))
         if self.log_pf:
             log_pf, log_reward = torch.tensor(self.log_pf), torch.tensor(self.log_reward)
             means["logpf_logr_corr"] = pearson(log_pf, log_reward)
@@ -83,6 +99,8 @@ class Evaluation:
             k=self.k,
             missed=self.missed,
             metrics=self.means(),
+            settings=self.settings,
+            listed=self.listed,
             intervals=intervals,
             scatter=scatter,
         )
@@ -105,8 +123,20 @@ class Evaluator:
         self.checkpoint = checkpoint
 
     def sampler(self, prior_alpha: float) -> Evaluation:
-        """num_eval_rollouts samples a question."""
+        """num_eval_rollouts samples a question, each drawn for itself."""
         return self._policy("gflownet", self.module.actor, self._sampling(prior_alpha), self._each)
+
+    def distinct(self, prior_alpha: float, temperature: float) -> Evaluation:
+        """num_eval_rollouts paths a question, sampled without replacement; the most probable first."""
+        evaluation = Evaluation("distinct", self._each, {"temperature": temperature})
+        for batch, names in self._batches():
+            seeds = rollout_seeds(self.run_seed, "distinct", names, 1)
+            sampling = Sampling(temperature, prior_alpha)
+            rollout = distinct_paths(
+                self.module.actor, batch, self._tokens(batch), self._each, sampling, seeds
+            )
+            evaluation.add(self._figures(batch, rollout.walks))
+        return evaluation
 
     def greedy(self, prior_alpha: float) -> Evaluation:
         """The most probable action at every step: one path a question."""
@@ -116,20 +146,27 @@ class Evaluator:
     def prior(self, stop_score: float) -> Evaluation:
         """The retriever's scores instead of a policy."""
         actor = GFlowNetActor(self.module.env, RetrieverPriorPolicy(stop_score))
-        return self._policy("prior", actor, Sampling(prior_alpha=1.0), self._each)
+        evaluation = self._policy("prior", actor, Sampling(prior_alpha=1.0), self._each)
+        evaluation.settings["stop_score"] = stop_score
+        return evaluation
 
-    def best_stop_score(self) -> float:
-        """The stop score at which the retriever prior's answer recall on this split is best."""
-        recall = f"answer_recall_union@{self._each}"
-        return max(STOP_SCORES, key=lambda score: self.prior(score).means()[recall])
-
-    def beam(self, per_edge: bool) -> Evaluation:
+    def beam(self, edge_bonus: float) -> Evaluation:
         """Beam search on the retriever's scores, as wide as the sampler samples."""
-        evaluation = Evaluation("beam_mean" if per_edge else "beam_sum", self._each)
+        evaluation = Evaluation("beam", self._each, {"edge_bonus": edge_bonus})
         for batch, _ in self._batches():
-            walks, _ = beam_search(self.module.env, batch, self._each, per_edge)
+            walks, _ = beam_search(self.module.env, batch, self._each, edge_bonus)
             evaluation.add(self._figures(batch, walks))
         return evaluation
+
+    def best(self, evaluate: Callable[[float], Evaluation], settings: Sequence[float]) -> float:
+        """The setting to use, by this split: among those whose answer recall is within one standard error of the best
+        (Breiman et al. 1984), the one with the most distinct paths that meet an answer."""
+        recall, hits = f"answer_recall_union@{self._each}", f"unique_success_paths@{self._each}"
+        found = {setting: evaluate(setting) for setting in settings}
+        most = max(found.values(), key=lambda each: each.means()[recall])
+        enough = most.means()[recall] - float(np.std(most.figures[recall])) / math.sqrt(max(1, most.n))
+        good = [setting for setting in settings if found[setting].means()[recall] >= enough]
+        return max(good, key=lambda setting: found[setting].means()[hits])
 
     @property
     def _each(self) -> int:
@@ -143,11 +180,15 @@ class Evaluator:
         for batch, names in self._batches():
             seeds = rollout_seeds(self.run_seed, "evaluate", names, each)
             graph = torch.arange(batch.size).repeat_interleave(each)
-            rollout = actor.rollout(batch, self._tokens(batch), graph, seeds, sampling)
+            tokens = self._tokens(batch)
+            rollout = actor.rollout(batch, tokens, graph, seeds, sampling)
             reward = self.module.reward(batch, rollout.walks, rollout.log_pf)
             evaluation.add(self._figures(batch, rollout.walks))
             evaluation.log_pf += rollout.log_pf.double().tolist()
             evaluation.log_reward += reward.log_reward.double().tolist()
+            if not sampling.greedy:
+                distances = total_variation(actor, self.module.reward, batch, tokens, sampling)
+                evaluation.distances += distances.double().tolist()
         return evaluation
 
     def _figures(self, batch: GraphBatch, walks: Walks) -> dict[str, torch.Tensor]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 
 from engine.events import QuestionSampled
@@ -10,7 +12,16 @@ from engine.gflownet.evaluation.paths import GraphNames, NameLookup, ranked_path
 from engine.gflownet.evaluation.questions import QuestionBatches
 from engine.gflownet.sampler.actor import Sampling
 from engine.gflownet.sampler.counter_noise import rollout_seeds
+from engine.gflownet.sampler.distinct_paths import distinct_paths
 from engine.gflownet.sampler.module import GFlowNetModule
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """`distinct`: without replacement; otherwise each path for itself. Without a temperature: that of the section."""
+
+    distinct: bool
+    temperature: float | None = None
 
 
 class QuestionSampler:
@@ -35,19 +46,25 @@ class QuestionSampler:
         self,
         number: int,
         prior_alpha: float,
-        temperature: float | None = None,
+        drawing: Drawing,
         samples: int | None = None,
         draw: int = 0,
     ) -> QuestionSampled:
         """The paths of question `number`. `draw` 0 repeats the samples behind the figures; other numbers draw new
         samples."""
         section = self.module.section
-        temperature = section.actor.eval_policy_temperature if temperature is None else temperature
+        temperature = drawing.temperature or section.actor.eval_policy_temperature
         samples = section.num_eval_rollouts if samples is None else samples
         batch, data = self.questions.whole(number)
         tokens = self.module.embedder(batch)
-        seeds = rollout_seeds(self.run_seed, "evaluate", [data.sample_id], samples, draw * samples)
-        rollout, reward = self.module.sample(batch, tokens, seeds, Sampling(temperature, prior_alpha))
+        sampling = Sampling(temperature, prior_alpha)
+        if drawing.distinct:
+            seeds = rollout_seeds(self.run_seed, "distinct", [data.sample_id], 1, draw)
+            rollout = distinct_paths(self.module.actor, batch, tokens, samples, sampling, seeds).accepted
+            reward = self.module.reward(batch, rollout.walks, rollout.log_pf)
+        else:
+            seeds = rollout_seeds(self.run_seed, "evaluate", [data.sample_id], samples, draw * samples)
+            rollout, reward = self.module.sample(batch, tokens, seeds, sampling)
         names = GraphNames(self.names, data.node_global_ids.tolist(), data.edge_attr.unique().tolist())
         paths = ranked_paths(batch, rollout, reward, names)
         return QuestionSampled(
@@ -58,7 +75,8 @@ class QuestionSampler:
             answers=[names.node(node) for node in torch.nonzero(batch.is_answer)[:, 0].tolist()],
             nodes=batch.node_graph.shape[0],
             edges=batch.heads.shape[0],
-            samples=samples,
+            samples=rollout.log_pf.shape[0],
+            distinct=drawing.distinct,
             log_z=float(self.module.log_z(tokens)[0]),
             temperature=temperature,
             prior_alpha=prior_alpha,

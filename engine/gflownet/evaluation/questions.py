@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
 
 from engine.errors import DataError
 from engine.gflownet import layout
 from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
 from engine.gflownet.graphs.tables import EmbeddingTables
+from engine.gflownet.sampler.environment import enumerate_walks
 from engine.gflownet.sampler.graph_batch import GraphBatch, Tables, concatenate, from_pyg
 from engine.gflownet.sampler.module import GFlowNetModule
 from engine.gflownet.sampler.walkable import walkable
 
 KEPT = 4096
 """Questions whose subgraphs stay in memory: some 100 KB each."""
+MOST_PATHS = 20_000
+"""Of a question whose paths are listed."""
+
+
+@dataclass(frozen=True)
+class ListedPaths:
+    """All paths of a question: `edges` [n, T] count in its own subgraph; `cumulative` [n] adds up R / sum R."""
+
+    edges: torch.Tensor
+    cumulative: NDArray[np.float64]
+
+    def drawn(self, uniform: NDArray[np.float64]) -> torch.Tensor:
+        """A path for each of `uniform` (0 to 1), in proportion to R."""
+        place = np.searchsorted(self.cumulative, uniform, side="right").clip(max=len(self.cumulative) - 1)
+        return self.edges[torch.from_numpy(place)]
 
 
 class QuestionBatches:
@@ -28,7 +49,9 @@ class QuestionBatches:
         self._steps = module.env.max_steps
         self._look_ahead = module.policy.look_ahead
         self._backward = module.section.estimator.log_pb_mode == "learned"
+        self._module = module
         self._subgraph = lru_cache(maxsize=KEPT)(self._cut_out)
+        self.listed = lru_cache(maxsize=KEPT)(self._listed)
 
     def __len__(self) -> int:
         return len(self.data)
@@ -44,6 +67,16 @@ class QuestionBatches:
 
         data = self.data[number]
         return from_pyg(Batch.from_data_list([data]), self.tables), data
+
+    def _listed(self, number: int) -> ListedPaths | None:
+        """All paths of one question, None where they are more than MOST_PATHS."""
+        batch, _ = self._subgraph(number)
+        try:
+            walks = enumerate_walks(self._module.env, batch, 0, MOST_PATHS)
+        except ValueError:
+            return None
+        worth = self._module.reward(batch, walks, batch.question_emb.double()).reward
+        return ListedPaths(walks.edges, (worth / worth.sum()).cumsum(0).numpy())
 
     def _cut_out(self, number: int) -> tuple[GraphBatch, str]:
         batch, data = self.whole(number)

@@ -29,6 +29,12 @@ class Rollout:
     log_pf: torch.Tensor
     refused: torch.Tensor
 
+    @property
+    def accepted(self) -> Rollout:
+        """Without those that were refused."""
+        kept = ~self.refused
+        return Rollout(self.walks.rows(kept), self.log_pf[kept], self.refused[kept])
+
 
 @dataclass(frozen=True)
 class Sampling:
@@ -91,6 +97,26 @@ class GFlowNetActor:
         refused = scored.refused | (edges[:, steps:] >= 0).any(1)
         return replace(scored, log_pf=scored.log_pf.masked_fill(refused, -torch.inf), refused=refused)
 
+    def prior(self, batch: GraphBatch, sampling: Sampling) -> torch.Tensor:
+        """What the retriever's scores add to the logits [E]."""
+        return sampling.prior_alpha * batch.edge_scores.clamp(min=SMALLEST_SCORE).log()
+
+    def log_probabilities(
+        self,
+        batch: GraphBatch,
+        keys: torch.Tensor,
+        memory: torch.Tensor,
+        prior: torch.Tensor,
+        state: GraphState,
+        sampling: Sampling,
+    ) -> tuple[Frontier, torch.Tensor, torch.Tensor]:
+        """What may follow `state`, and its log P_F: that of each edge [F], and that of STOP [L]."""
+        frontier = self.env.frontier(batch, state)
+        edge_logits, stop_logits = self.policy.logits(keys, memory, frontier, state.step)
+        edge_logits = (edge_logits + prior[frontier.edge]) / sampling.temperature
+        log_p, stop = log_softmax_with_stop(edge_logits, frontier.owner, stop_logits / sampling.temperature)
+        return frontier, log_p, stop
+
     def _walk(
         self,
         batch: GraphBatch,
@@ -101,18 +127,13 @@ class GFlowNetActor:
         choose: Callable[[GraphState, Frontier, torch.Tensor, torch.Tensor], torch.Tensor],
     ) -> Rollout:
         keys = self.policy.prepare(batch, tokens) if keys is None else keys
-        prior = sampling.prior_alpha * batch.edge_scores.clamp(min=SMALLEST_SCORE).log()
+        prior = self.prior(batch, sampling)
         state = self.env.reset(graph)
         memory = self.policy.begin(tokens, graph)
         log_pf = tokens.question.new_zeros(graph.shape[0])
         refused = torch.zeros_like(graph, dtype=torch.bool)
         while state.live.numel() and state.step < self.env.max_steps:
-            frontier = self.env.frontier(batch, state)
-            edge_logits, stop_logits = self.policy.logits(keys, memory, frontier, state.step)
-            edge_logits = (edge_logits + prior[frontier.edge]) / sampling.temperature
-            log_p, stop = log_softmax_with_stop(
-                edge_logits, frontier.owner, stop_logits / sampling.temperature
-            )
+            frontier, log_p, stop = self.log_probabilities(batch, keys, memory, prior, state, sampling)
             with torch.no_grad():
                 chosen = choose(state, frontier, log_p.detach(), stop.detach())
             refused[state.live[chosen == _REFUSED]] = True

@@ -27,9 +27,13 @@ def rollout_seeds(
 
 def uniform(seeds: torch.Tensor, step: int, items: torch.Tensor) -> torch.Tensor:
     """float64 in (0, 1), of the shape of `seeds` and `items` (int64): one draw each."""
+    return (_shift(branched(seeds, step, items), 11).double() + 0.5) * 2.0**-53
+
+
+def branched(seeds: torch.Tensor, step: int, items: torch.Tensor) -> torch.Tensor:
+    """New seeds (int64) of the same shape: one for each item that `seeds` lead to at `step`."""
     mixed = _mix(seeds + _wrap(0x9E3779B97F4A7C15 * (step + 1)))
-    bits = _mix(mixed ^ (items + 1) * _wrap(0xD1B54A32D192ED03))
-    return (_shift(bits, 11).double() + 0.5) * 2.0**-53
+    return _mix(mixed ^ (items + 1) * _wrap(0xD1B54A32D192ED03))
 
 
 def gumbel(seeds: torch.Tensor, step: int, items: torch.Tensor) -> torch.Tensor:

@@ -120,6 +120,11 @@ class GraphEnv:
         return legal
 
 
+def no_walks(env: GraphEnv, batch: GraphBatch, each: int) -> Walks:
+    """`each` empty walks of every graph."""
+    return env.reset(torch.arange(batch.size, device=batch.heads.device).repeat_interleave(each)).walks
+
+
 def enumerate_walks(env: GraphEnv, batch: GraphBatch, graph: int, limit: int = 1_000_000) -> Walks:
     """Every trajectory of graph `graph`, enumerated by the environment itself. Raises ValueError above `limit`."""
     state = env.reset(torch.tensor([graph], device=batch.heads.device))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -15,6 +15,7 @@ from engine.gflownet.sampler.environment import GraphEnv
 from engine.gflownet.sampler.estimator import GFlowNetEstimator
 from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.policies.make import make_policy
+from engine.gflownet.sampler.replay import Replay
 from engine.gflownet.sampler.reward import AnswerOnlyReward, RewardOutput
 from engine.gflownet.sampler.trajectory_balance import residual
 
@@ -80,24 +81,35 @@ class GFlowNetModule(nn.Module):
         return self.estimator.log_z(self.estimator.build_context(tokens.start_summary, tokens.question))
 
     def sample(
-        self, batch: GraphBatch, tokens: Tokens, seeds: torch.Tensor, sampling: Sampling
+        self,
+        batch: GraphBatch,
+        tokens: Tokens,
+        seeds: torch.Tensor,
+        sampling: Sampling,
+        keys: torch.Tensor | None = None,
     ) -> tuple[Rollout, RewardOutput]:
         """K roll-outs of every question: `seeds` [B * K], question by question."""
         graph = torch.arange(batch.size, device=seeds.device).repeat_interleave(seeds.shape[0] // batch.size)
-        rollout = self.actor.rollout(batch, tokens, graph, seeds, sampling)
+        rollout = self.actor.rollout(batch, tokens, graph, seeds, sampling, keys)
         return rollout, self.reward(batch, rollout.walks, rollout.log_pf)
 
     def losses(
-        self, batch: GraphBatch, seeds: torch.Tensor, sampling: Sampling, replay: Sequence[int] = ()
+        self, batch: GraphBatch, seeds: torch.Tensor, sampling: Sampling, replay: Replay | None = None
     ) -> Losses:
-        """TB over K roll-outs a question (`seeds` [B * K]), PB where it is learned, and GT over the ground-truth
-        paths of the questions in `replay`."""
+        """TB over K roll-outs a question (`seeds` [B * K]), PB where it is learned, and GT over the paths of
+        `replay`."""
         tokens = self.embedder(batch)
-        rollout, reward = self.sample(batch, tokens, seeds, sampling)
+        keys = self.policy.prepare(batch, tokens)
+        rollout, reward = self.sample(batch, tokens, seeds, sampling, keys)
         log_z = self.log_z(tokens)
         backward = self.estimator.backward_policy(batch, tokens, rollout.walks)
         delta = residual(log_z[rollout.walks.graph], rollout.log_pf, backward.log_pb, reward.log_reward)
-        gt_sum, gt_count, refused = self._gt_loss(batch, tokens, sampling, replay)
+        gt_sum, gt_count, refused = tokens.question.new_zeros(()), 0, 0
+        if replay is not None and replay.graph.numel():
+            scored = self.actor.score(batch, tokens, replay.graph, replay.edges, sampling, keys)
+            gt_losses = self._gt_losses(batch, tokens, log_z, scored, replay.likelihood)
+            gt_sum, gt_count = self.section.gt_loss_weight * gt_losses.sum(), gt_losses.shape[0]
+            refused = replay.graph.shape[0] - gt_count
         counts = {"tb_loss": delta.shape[0], **backward.counts, "gt_loss": gt_count}
         return Losses(
             {"tb_loss": (delta**2).sum(), **backward.sums, "gt_loss": gt_sum},
@@ -111,18 +123,21 @@ class GFlowNetModule(nn.Module):
             refused,
         )
 
-    def _gt_loss(
-        self, batch: GraphBatch, tokens: Tokens, sampling: Sampling, replay: Sequence[int]
-    ) -> tuple[torch.Tensor, int, int]:
-        """(-log P_F of the ground-truth paths, weighted and summed; number of these paths; refused paths)."""
-        graph = torch.tensor(replay, dtype=torch.long, device=batch.heads.device)
-        graph = graph[batch.gt_paths[graph, 0] >= 0]
-        if not graph.numel():
-            return tokens.question.new_zeros(()), 0, 0
-        scored = self.actor.score(batch, tokens, graph, batch.gt_paths[graph], sampling)
-        refused = int(scored.refused.sum())
-        accepted = graph.shape[0] - refused
-        return -self.section.gt_loss_weight * scored.log_pf[~scored.refused].sum(), accepted, refused
+    def _gt_losses(
+        self,
+        batch: GraphBatch,
+        tokens: Tokens,
+        log_z: torch.Tensor,
+        scored: Rollout,
+        likelihood: torch.Tensor,
+    ) -> torch.Tensor:
+        """-log P_F, or the squared residual of trajectory balance, which holds for paths from anywhere; of each path
+        that was not refused."""
+        walks, log_pf = scored.accepted.walks, scored.accepted.log_pf
+        log_pb = self.estimator.backward_policy(batch, tokens, walks).log_pb
+        log_reward = self.reward(batch, walks, log_pf).log_reward
+        delta = residual(log_z[walks.graph], log_pf, log_pb, log_reward)
+        return torch.where(likelihood[~scored.refused], -log_pf, delta**2)
 
 
 def prior_alpha(section: GFlowNetSection, step: int) -> float:

@@ -44,3 +44,13 @@ def argmax_with_stop(values: torch.Tensor, owner: torch.Tensor, stop: torch.Tens
     candidate = torch.where(values == best[owner], positions, never)
     chosen = positions.new_full(stop.shape, never).scatter_reduce(0, owner, candidate, "amin")
     return torch.where((stop >= best) | (chosen == never), -1, chosen)
+
+
+def best_of_each(group: torch.Tensor, worth: torch.Tensor, groups: int, width: int) -> torch.Tensor:
+    """Rows of each group's `width` largest, by group and falling `worth` [J]; ties keep their order."""
+    order = torch.argsort(worth, descending=True, stable=True)
+    order = order[torch.argsort(group[order], stable=True)]
+    counts = torch.bincount(group, minlength=groups)
+    first = (counts.cumsum(0) - counts)[group[order]]
+    place = torch.arange(order.shape[0], device=order.device) - first
+    return order[place < width]

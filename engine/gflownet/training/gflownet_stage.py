@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 
 import torch
@@ -11,8 +11,15 @@ import torch
 from engine.events import SamplerEvaluated, SamplerStep, logged_without_envelope
 from engine.files import append_jsonl, csv_text, recover_jsonl, write_atomic, write_jsonl
 from engine.gflownet import layout
-from engine.gflownet.evaluation.evaluator import Evaluation, Evaluator, differences
-from engine.gflownet.evaluation.question_paths import QuestionSampler
+from engine.gflownet.evaluation.evaluator import (
+    EDGE_BONUSES,
+    STOP_SCORES,
+    TEMPERATURES,
+    Evaluation,
+    Evaluator,
+    differences,
+)
+from engine.gflownet.evaluation.question_paths import Drawing, QuestionSampler
 from engine.gflownet.evaluation.questions import QuestionBatches, load_questions
 from engine.gflownet.graphs.dropped import missed_questions
 from engine.gflownet.graphs.tables import EmbeddingTables, Texts
@@ -23,6 +30,7 @@ from engine.gflownet.training.training import Training
 from engine.run.stage import StageContext, StageResult
 from engine.torch_file import torch_threads
 
+BASELINES = ("beam", "prior")
 Summary = dict[str, float | int | str]
 
 
@@ -113,19 +121,20 @@ class _SamplerJob:
 
     def _measure(self) -> StageResult:
         test = self._questions("test")
-        evaluator = self._evaluator(test)
-        stop_score = self._validation().best_stop_score()
+        evaluator, validation, alpha = self._evaluator(test), self._validation(), self._alpha
+        temperature = validation.best(lambda value: validation.distinct(alpha, value), TEMPERATURES)
         evaluations = [
-            evaluator.sampler(self._alpha),
-            evaluator.greedy(self._alpha),
-            evaluator.beam(per_edge=True),
-            evaluator.beam(per_edge=False),
-            evaluator.prior(stop_score),
+            evaluator.distinct(alpha, temperature),
+            evaluator.sampler(alpha),
+            evaluator.greedy(alpha),
+            evaluator.beam(validation.best(validation.beam, EDGE_BONUSES)),
+            evaluator.prior(validation.best(validation.prior, STOP_SCORES)),
         ]
         for evaluation in evaluations:
             self._emit(evaluation, "test")
-        files = [*self._tables(evaluations), self._paths(test)]
-        return StageResult(self._summary(evaluations), files)
+        drawing = Drawing(self.section.distinct_paths, temperature if self.section.distinct_paths else None)
+        files = [*self._tables(evaluations), self._paths(test, drawing)]
+        return StageResult(self._summary({each.method: each for each in evaluations}), files)
 
     def _emit(self, evaluation: Evaluation, split: str) -> SamplerEvaluated:
         evaluation.missed = missed_questions(self.context.run_dir, split)
@@ -136,15 +145,28 @@ class _SamplerJob:
     def _tables(self, evaluations: Sequence[Evaluation]) -> list[str]:
         folder = layout.folder(self.context.run_dir)
         rows = [
-            {"method": e.method, "n": e.n, "missed": e.missed, "k": e.k, **e.means()} for e in evaluations
+            {
+                "method": e.method,
+                "n": e.n,
+                "missed": e.missed,
+                "k": e.k,
+                **e.settings,
+                **e.means(),
+                "listed": e.listed,
+            }
+            for e in evaluations
         ]
         names = list(dict.fromkeys(name for row in rows for name in row))
         metrics = layout.metrics(self.context.run_dir)
         write_atomic(metrics, csv_text(rows, names))
-        sampler = evaluations[0]
-        compared = [name for name in sampler.both_ways if "@" in name]
-        rest = [other for other in evaluations[1:] if other.k == sampler.k]
-        lines = [line for other in rest for line in differences(sampler, other, compared, self.seed)]
+        compared = [name for name in evaluations[0].both_ways if "@" in name]
+        rest = [each for each in evaluations if each.method in BASELINES]
+        lines = [
+            line
+            for own in evaluations[:2]
+            for other in rest
+            for line in differences(own, other, compared, self.seed)
+        ]
         comparison = metrics.with_name("comparison.csv")
         write_atomic(comparison, csv_text(lines))
         write_atomic(
@@ -153,31 +175,34 @@ class _SamplerJob:
         )
         return [f"gflownet/{path.relative_to(folder)}" for path in (metrics, comparison)]
 
-    def _paths(self, test: QuestionBatches) -> str:
-        """Every held-out question's paths, as sampled for the figures."""
+    def _paths(self, test: QuestionBatches, drawing: Drawing) -> str:
+        """Every held-out question's paths, as drawn for the figures."""
         budget = self.context.config.answer.token_budget
         sampler = QuestionSampler(self.module, test, Texts.load(self.context.run_dir), self.seed, budget)
         lines = []
         for number in range(len(test)):
             self.context.checkpoint()
-            event = sampler.sample(number, self._alpha)
+            event = sampler.sample(number, self._alpha, drawing)
             self.context.emit(event)
             lines.append(logged_without_envelope(event))
         path = layout.sampled_paths(self.context.run_dir)
         write_jsonl(path, lines)
         return f"gflownet/{path.name}"
 
-    def _summary(self, evaluations: Sequence[Evaluation]) -> Summary:
-        sampler, greedy, beam = evaluations[0].means(), evaluations[1].means(), evaluations[2].means()
-        most = evaluations[0].k
+    def _summary(self, evaluations: Mapping[str, Evaluation]) -> Summary:
+        distinct, sampler, beam = (evaluations[name].means() for name in ("distinct", "gflownet", "beam"))
+        recall = f"answer_recall_union@{self.section.num_eval_rollouts}"
+        hits = f"unique_success_paths@{self.section.num_eval_rollouts}"
         return {
-            "questions": evaluations[0].n,
-            "questions_missed": evaluations[0].missed,
+            "questions": evaluations["gflownet"].n,
+            "questions_missed": evaluations["gflownet"].missed,
             "success@1": round(sampler["success@1"], 4),
-            "success@1_greedy": round(greedy["success@1"], 4),
-            f"success_all@{most}": round(sampler[f"success_all@{most}"], 4),
-            f"success@{most}": round(sampler[f"success@{most}"], 4),
-            f"answer_recall_union@{most}": round(sampler[f"answer_recall_union@{most}"], 4),
-            f"beam_answer_recall_union@{most}": round(beam[f"answer_recall_union@{most}"], 4),
+            "success_all@1": round(sampler["success_all@1"], 4),
+            "success@1_greedy": round(evaluations["greedy"].means()["success@1"], 4),
+            recall: round(distinct[recall], 4),
+            f"beam_{recall}": round(beam[recall], 4),
+            hits: round(distinct[hits], 2),
+            f"beam_{hits}": round(beam[hits], 2),
+            **{name: round(sampler[name], 4) for name in ("total_variation",) if name in sampler},
             "logpf_logr_spearman": round(sampler["logpf_logr_spearman"], 4),
         }

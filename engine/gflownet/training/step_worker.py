@@ -22,7 +22,9 @@ from engine.gflownet.evaluation.metrics import trajectory_figures
 from engine.gflownet.evaluation.questions import QuestionBatches
 from engine.gflownet.sampler.actor import Sampling
 from engine.gflownet.sampler.counter_noise import rollout_seeds
+from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.module import COUNTED, GFlowNetModule, Losses, added_up, prior_alpha
+from engine.gflownet.sampler.replay import Replay, drawn_paths, shortest_paths
 from engine.gflownet.training.ranks import Ranks
 from engine.seeds import derive_seed, generator
 
@@ -142,10 +144,26 @@ class StepWorker:
         each = self.section.num_train_rollouts
         return rollout_seeds(self.run_seed, "train", names, each, step * each)
 
-    def _replayed(self, names: Sequence[str], step: int) -> list[int]:
-        ratio = self.section.gt_replay_ratio
-        drawn = [generator(self.run_seed, STAGE, f"replay {name}", step).random() for name in names]
-        return [number for number, value in enumerate(drawn) if value < ratio]
+    def _replay(
+        self, batch: GraphBatch, numbers: Sequence[int], names: Sequence[str], step: int
+    ) -> Replay | None:
+        """Paths for a share of the questions. Where all paths of a question can be listed and P_B is 1, some are
+        drawn in proportion to R; otherwise, or if the section says so, it is a shortest one."""
+        section = self.section
+        by_reward = section.gt_replay == "reward" and section.estimator.log_pb_mode == "exact"
+        drawn, taught = [], []
+        for place, (number, name) in enumerate(zip(numbers, names, strict=True)):
+            rng = generator(self.run_seed, STAGE, f"replay {name}", step)
+            if rng.random() >= section.gt_replay_ratio:
+                continue
+            listed = self.questions.listed(number) if by_reward else None
+            if listed is None:
+                taught.append(place)
+            else:
+                drawn.append(drawn_paths(batch, place, listed.drawn(rng.random(section.num_train_rollouts))))
+        if taught:
+            drawn.append(shortest_paths(batch, taught, section.gt_replay == "likelihood"))
+        return Replay.join(drawn) if drawn else None
 
     # ------------------------------------------------------------ a micro-batch
 
@@ -156,8 +174,12 @@ class StepWorker:
         sampling = Sampling(actor.policy_temperature, alpha, actor.random_action_prob)
         if self.section.policy.dropout:  # torch's own generator: seeded by micro-batch, not by process
             torch.manual_seed(derive_seed(self.run_seed, STAGE, f"dropout {step}", index))
+        replay = self._replay(batch, numbers, names, step)
         return self.module.losses(
-            batch.to(device), self._seeds(names, step).to(device), sampling, self._replayed(names, step)
+            batch.to(device),
+            self._seeds(names, step).to(device),
+            sampling,
+            None if replay is None else replay.to(device),
         )
 
     def _result(self, losses: Losses, counts: Mapping[str, int]) -> tuple[torch.Tensor, StepFigures]:

@@ -108,4 +108,4 @@ class Training:
 def _deciding(section: GFlowNetSection) -> dict[str, Any]:
     """The settings on which the weights depend."""
     watching = {"num_eval_rollouts", "path_hit_k", "success_k", "log_every", "eval_every", "checkpoint_every"}
-    return section.model_dump(exclude=watching | {"processes", "parts", "device"})
+    return section.model_dump(exclude=watching | {"distinct_paths", "processes", "parts", "device"})

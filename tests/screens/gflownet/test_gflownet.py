@@ -74,10 +74,31 @@ async def test_a_question_is_shown_with_its_paths(session: RecordedSession, size
 
 
 @each_size
+async def test_paths_say_how_they_were_drawn(session: RecordedSession, size: tuple[int, int]) -> None:
+    """Independent samples have a frequency, distinct paths have none."""
+    async with GFlowNetApp(session).run_test(size=size) as pilot:
+        text = await press(pilot, "3", "g", "enter")
+        assert "20 independent samples of P_F" in text and "×16" in text
+        text = await press(pilot, "escape", "G", "enter")
+        assert "3 paths drawn without replacement from P_F" in text and "×" not in text
+
+
+@each_size
+async def test_a_method_tells_its_settings_and_its_distance_from_r(
+    session: RecordedSession, size: tuple[int, int]
+) -> None:
+    async with GFlowNetApp(session).run_test(size=size) as pilot:
+        text = await press(pilot, "4", "g", "enter")
+        assert "temperature 1, chosen on validation" in text
+        text = await press(pilot, "escape", "down", "enter")
+        assert "total_variation over the 98 questions whose paths can all be listed" in text
+
+
+@each_size
 async def test_methods_stand_side_by_side(session: RecordedSession, size: tuple[int, int]) -> None:
     async with GFlowNetApp(session).run_test(size=size) as pilot:
         text = await press(pilot, "4")
-        for method in ("gflownet", "greedy", "beam_mean", "prior"):
+        for method in ("distinct", "gflownet", "greedy", "beam", "prior"):
             assert method in text
         assert "0.870" in text  # success@1 of the sampler
 
@@ -119,7 +140,7 @@ async def test_a_question_is_sampled_again_and_back(
         assert "expected a number, found 'hot'" in await press(pilot, "enter")
         pilot.app.screen.query_one("#again-temperature", Input).value = "0.5"
         text = await press(pilot, "enter")
-        assert asked[-1] == SampleAgain("test-0", 0.5, 0.5, 20, 1)
+        assert asked[-1] == SampleAgain("test-0", 0.5, 0.5, 20, False, 1)
         assert "sampled again" in text and "temperature 0.5" in text
         assert "sampled again:" not in await press(pilot, "escape")
         await press(pilot, "r")

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import torch
 
 from engine.config.config import Config
-from engine.events import Event, SamplerEvaluated
+from engine.events import Event, QuestionSampled, SamplerEvaluated
 from engine.gflownet import layout
-from engine.gflownet.evaluation.evaluator import STOP_SCORES, Evaluation, Evaluator
+from engine.gflownet.evaluation.evaluator import (
+    EDGE_BONUSES,
+    STOP_SCORES,
+    TEMPERATURES,
+    Evaluation,
+    Evaluator,
+)
 from engine.gflownet.evaluation.questions import QuestionBatches, load_questions
 from engine.gflownet.graphs.tables import EmbeddingTables
 from engine.gflownet.sampler.actor import Sampling
@@ -21,7 +28,8 @@ from engine.torch_file import load_torch
 from tests.engine.gflownet.small_run import run_stages, small_config
 
 STEPS, ALPHA = 10, 1.25
-"""Of the prior's weight, halfway from 2 to 0.5."""
+"""Halfway from the prior's weight at first, 2, to that at last, 0.5."""
+TUNED = {"distinct": TEMPERATURES, "beam": EDGE_BONUSES, "prior": STOP_SCORES}
 
 
 @pytest.fixture(scope="module")
@@ -36,26 +44,42 @@ def config() -> Config:
     return small_config(gflownet={"steps": STEPS, "actor": {"retriever_prior_anneal_steps": 2 * STEPS}})
 
 
+@dataclass(frozen=True)
+class Call:
+    """A method that was measured: on which split, with which setting, and the weight of the prior if it has one."""
+
+    method: str
+    split: str
+    setting: float
+    alpha: float | None
+
+
 @pytest.fixture(scope="module")
-def calls() -> list[tuple[str, float]]:
-    """Filled while the stage runs: the split on which the prior was measured, and with which score of STOP."""
+def calls() -> list[Call]:
+    """Filled while the stage runs."""
     return []
 
 
 @pytest.fixture(scope="module")
-def measured(folder: Path, config: Config, calls: list[tuple[str, float]]) -> list[Event]:
-    by_count = {}
-    for split in ("validation", "test"):
-        by_count[len(questions(folder, split, config)[0])] = split
-    assert len(by_count) == 2, "the splits are told apart by their sizes"
-    prior: Callable[[Evaluator, float], Evaluation] = Evaluator.prior
+def measured(folder: Path, config: Config, calls: list[Call]) -> list[Event]:
+    split_of = {
+        len(questions(folder, split, config)[0]): split for split in ("validation", "test")
+    }  # told apart by their sizes
+    assert len(split_of) == 2
 
-    def spied(self: Evaluator, stop_score: float) -> Evaluation:
-        calls.append((by_count[len(self.questions)], stop_score))
-        return prior(self, stop_score)
+    def spied(name: str) -> Callable[..., Evaluation]:
+        method = getattr(Evaluator, name)
+
+        def measuring(self: Evaluator, *given: float) -> Evaluation:
+            alpha = given[0] if len(given) == 2 else None
+            calls.append(Call(name, split_of[len(self.questions)], given[-1], alpha))
+            return method(self, *given)
+
+        return measuring
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Evaluator, "prior", spied)
+        for name in TUNED:
+            patch.setattr(Evaluator, name, spied(name))
         return run_stages(folder, ("gflownet",), config)
 
 
@@ -99,15 +123,24 @@ def test_held_out_paths_are_drawn_with_the_weight_of_the_prior_at_the_end_of_tra
     assert shown != pytest.approx(drawn(2.0), abs=1e-2) and shown != pytest.approx(drawn(0.0), abs=1e-2)
 
 
-def test_the_priors_score_of_stop_is_chosen_on_validation_alone(
-    folder: Path, config: Config, measured: list[Event], calls: list[tuple[str, float]]
+@pytest.mark.parametrize("method", TUNED)
+def test_settings_are_chosen_on_validation_alone(
+    folder: Path, config: Config, measured: list[Event], calls: list[Call], method: str
 ):
-    assert {score for split, score in calls if split == "validation"} == set(STOP_SCORES)
-    (used,) = (score for split, score in calls if split == "test")
+    """STOP's score of the prior, the beam's bonus, the temperature: on the held-out questions one is measured."""
+    settings = TUNED[method]
+    own = [call for call in calls if call.method == method]
+    assert [call.setting for call in own if call.split == "validation"] == list(settings)
+    (used,) = (call.setting for call in own if call.split == "test")
+    assert list(event_of(measured, method).settings.values()) == [used]
+    if method == "distinct":
+        assert {call.alpha for call in own} == {ALPHA}
+        return
     validation, module = questions(folder, "validation", config)
-    recall = f"answer_recall_union@{config.gflownet.num_eval_rollouts}"
     evaluator = Evaluator(module, validation, config.run.seed, lambda: None)
-    assert used == max(STOP_SCORES, key=lambda score: evaluator.prior(score).means()[recall])
-    test, _ = questions(folder, "test", config)
-    again = Evaluator(module, test, config.run.seed, lambda: None).prior(used).means()
-    assert again[recall] == event_of(measured, "prior").metrics[recall]
+    assert used == evaluator.best(getattr(evaluator, method), settings)
+
+
+def test_the_paths_that_are_shown_and_read_are_drawn_with_the_same_weight_of_the_prior(measured: list[Event]):
+    weights = {event.prior_alpha for event in measured if isinstance(event, QuestionSampled)}
+    assert weights == {ALPHA}

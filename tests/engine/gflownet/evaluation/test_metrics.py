@@ -110,9 +110,9 @@ def test_correlations():
     assert spearman(x, torch.tensor([1.0, 1.0, 0.0, 0.0])) == pytest.approx(-math.sqrt(0.8))
 
 
-@pytest.mark.parametrize("per_edge", [True, False])
+@pytest.mark.parametrize("bonus", [0.0, 1.5, 6.0])
 @pytest.mark.parametrize("graph", SMALL_GRAPHS, ids=lambda graph: graph.name)
-def test_a_beam_as_wide_as_all_paths_sorts_them_all(graph: SmallGraph, per_edge: bool):
+def test_a_beam_as_wide_as_all_paths_sorts_them_all(graph: SmallGraph, bonus: float):
     batch = small_batch([SMALL_GRAPHS[0], graph])
     env = GraphEnv(3)
     every = enumerate_walks(env, batch, 1)
@@ -120,9 +120,9 @@ def test_a_beam_as_wide_as_all_paths_sorts_them_all(graph: SmallGraph, per_edge:
     for path, edges in zip(stored_paths(batch, every.edges), every.edges, strict=True):
         if path:
             scores = batch.edge_scores[edges[edges >= 0]].log()
-            worth[path] = float(scores.mean() if per_edge else scores.sum())
+            worth[path] = float(scores.sum()) + bonus * len(path)
     width = len(worth) + 2
-    walks, values = beam_search(env, batch, width, per_edge)
+    walks, values = beam_search(env, batch, width, bonus)
     mine = walks.graph == 1
     found = stored_paths(batch, walks.edges[mine])
     assert found[len(worth) :] == [(), ()]
@@ -132,7 +132,7 @@ def test_a_beam_as_wide_as_all_paths_sorts_them_all(graph: SmallGraph, per_edge:
 
 def test_a_narrow_beam_keeps_the_best_of_each_length():
     batch = small_batch([GRAPH])
-    walks, _ = beam_search(GraphEnv(3), batch, 1, per_edge=False)
+    walks, _ = beam_search(GraphEnv(3), batch, 1)
     best = max(
         batch.heads.new_tensor([0, 2]).tolist(), key=lambda e: float(batch.edge_scores[batch.edge_local == e])
     )

@@ -11,6 +11,7 @@ from engine.config.gflownet import ActorSection, EstimatorSection, GFlowNetSecti
 from engine.gflownet.sampler.actor import Sampling
 from engine.gflownet.sampler.environment import Walks
 from engine.gflownet.sampler.module import GFlowNetModule, prior_alpha
+from engine.gflownet.sampler.replay import shortest_paths
 from tests.engine.gflownet.small_graphs import SMALL_GRAPHS, WIDTH, SmallGraph, small_batch
 
 # Three edges reach node 1, one reaches node 2.
@@ -59,10 +60,10 @@ def test_the_total_is_the_sum_of_its_terms_and_refused_paths_are_counted():
     batch = small_batch([*SMALL_GRAPHS[:2], GRAPH])
     made = module()
     made.env.max_steps = 1  # the taught paths are longer: refused
-    losses = made.losses(batch, torch.arange(6), Sampling(), replay=[0, 1, 2])
+    losses = made.losses(batch, torch.arange(6), Sampling(), replay=shortest_paths(batch, [0, 1, 2], True))
     assert losses.refused == 3 and "gt_loss" not in losses.terms
     made.env.max_steps = 3
-    losses = made.losses(batch, torch.arange(6), Sampling(), replay=[0, 1, 2])
+    losses = made.losses(batch, torch.arange(6), Sampling(), replay=shortest_paths(batch, [0, 1, 2], True))
     assert losses.refused == 0
     assert losses.terms["tb_loss"].item() == pytest.approx(float((losses.residual**2).mean()))
     assert losses.total.item() == pytest.approx(sum(term.item() for term in losses.terms.values()))

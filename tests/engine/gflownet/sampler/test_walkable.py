@@ -13,6 +13,7 @@ from engine.gflownet.sampler.actor import Sampling
 from engine.gflownet.sampler.environment import enumerate_walks
 from engine.gflownet.sampler.graph_batch import GraphBatch, concatenate
 from engine.gflownet.sampler.module import GFlowNetModule
+from engine.gflownet.sampler.replay import shortest_paths
 from engine.gflownet.sampler.walkable import walkable
 from tests.engine.gflownet.sampler.test_exactness import KINDS, Kind, Mode
 from tests.engine.gflownet.small_graphs import SMALL_GRAPHS, WIDTH, small_batch, stored_paths
@@ -51,7 +52,9 @@ def test_the_walkable_part_gives_the_same_losses_and_figures(kind: Kind, mode: M
     results = []
     for batch in (whole, part):
         made = module(kind, mode, steps)
-        losses = made.losses(batch, seeds, Sampling(prior_alpha=0.5), replay=range(whole.size))
+        losses = made.losses(
+            batch, seeds, Sampling(prior_alpha=0.5), replay=shortest_paths(batch, range(whole.size), True)
+        )
         losses.total.backward()
         gradient = torch.cat([p.grad.flatten() for p in made.parameters() if p.grad is not None])
         figures = question_figures(batch, losses.rollout.walks, losses.reward, [1, 3], [1, 5])

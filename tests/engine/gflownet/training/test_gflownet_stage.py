@@ -62,15 +62,24 @@ def test_files_events_and_tables_tell_the_same(folder: Path):
         for event in events
         if isinstance(event, SamplerEvaluated) and event.split == "test"
     }
-    assert set(test) == {"gflownet", "greedy", "beam_mean", "beam_sum", "prior"}
+    assert set(test) == {"distinct", "gflownet", "greedy", "beam", "prior"}
+    assert {m: list(e.settings) for m, e in test.items() if e.settings} == {
+        "distinct": ["temperature"], "beam": ["edge_bonus"], "prior": ["stop_score"]
+    }  # fmt: skip
+    for method in ("gflownet", "prior"):
+        assert test[method].listed == test[method].n and 0 < test[method].metrics["total_variation"] < 1
     rows = {row["method"]: row for row in csv.DictReader(io.StringIO(layout.metrics(folder).read_text()))}
     assert float(rows["gflownet"]["success@10"]) == test["gflownet"].metrics["success@10"]
     questions = [event for event in events if isinstance(event, QuestionSampled)]
     assert len(questions) == test["gflownet"].n == len(layout.sampled_paths(folder).read_text().splitlines())
     hits = sum(any(path.answers for path in question.paths) for question in questions) / len(questions)
-    assert hits == pytest.approx(test["gflownet"].metrics["success@10"]), (
+    assert hits == pytest.approx(test["distinct"].metrics["success@10"]), (
         "paths are those the figures are made of"
     )
+    assert all(question.distinct for question in questions)
+    assert all(path.count == 1 for question in questions for path in question.paths)
+    first = sum(bool(question.paths[0].answers) for question in questions) / len(questions)
+    assert first == pytest.approx(test["distinct"].metrics["success@1"])
     compared = {event.method: event for event in events if isinstance(event, EvidenceCompared)}
     assert all(row.prompt_tokens <= 40 for row in compared.values())
     assert compared["gflownet"].n == compared["triples"].n == len(questions)
@@ -87,7 +96,7 @@ def test_a_question_whose_answer_no_path_reaches_is_missed_in_the_figures_over_a
     (sampler,) = (
         event
         for event in events
-        if isinstance(event, SamplerEvaluated) and (event.method, event.split) == ("gflownet", "test")
+        if isinstance(event, SamplerEvaluated) and (event.method, event.split) == ("distinct", "test")
     )
     questions = [event for event in events if isinstance(event, QuestionSampled)]
     met = [{answer for path in question.paths for answer in path.answers} for question in questions]
@@ -233,7 +242,7 @@ def test_sampling_again_repeats_or_varies_the_runs_own_samples(folder: Path):
     logged = next(event for event in events if isinstance(event, QuestionSampled))
     asked = [
         {"sample_id": logged.sample_id, "draw": 0},
-        {"sample_id": logged.sample_id, "draw": 1, "temperature": 5.0, "samples": 30},
+        {"sample_id": logged.sample_id, "draw": 1, "temperature": 5.0, "samples": 30, "distinct": False},
         {"sample_id": "nobody"},
         {"sample_id": logged.sample_id, "temperature": -1},
     ]
@@ -249,6 +258,19 @@ def test_sampling_again_repeats_or_varies_the_runs_own_samples(folder: Path):
     assert [list(json.loads(line)) for line in errors] == [["error"]] * 3
     kept = (folder / "gflownet" / "sampled_again.jsonl").read_bytes().splitlines()
     assert kept == [same, other]
+
+
+def test_independent_samples_are_the_evidence_where_the_configuration_says_so(folder: Path):
+    config = small_config(gflownet={"steps": 10, "distinct_paths": False})
+    events = run_stages(folder, ("gflownet",), config)
+    questions = [event for event in events if isinstance(event, QuestionSampled)]
+    assert not any(question.distinct for question in questions)
+    assert {sum(path.count for path in question.paths) for question in questions} == {10}
+    sampler = next(
+        e for e in events if isinstance(e, SamplerEvaluated) and (e.split, e.method) == ("test", "gflownet")
+    )
+    hits = sum(any(path.answers for path in question.paths) for question in questions) / len(questions)
+    assert hits == pytest.approx(sampler.metrics["success@10"])
 
 
 def test_sampling_again_before_training_says_so(tmp_path: Path):

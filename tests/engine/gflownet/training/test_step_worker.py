@@ -14,8 +14,10 @@ from torch.nn.utils import parameters_to_vector
 from engine.config.gflownet import GFlowNetSection
 from engine.gflownet import layout
 from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
+from engine.gflownet.evaluation import questions as questions_module
 from engine.gflownet.evaluation.questions import QuestionBatches
 from engine.gflownet.graphs.tables import EmbeddingTables
+from engine.gflownet.sampler.environment import enumerate_walks
 from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.module import GFlowNetModule
 from engine.gflownet.training.ranks import Alone
@@ -30,14 +32,18 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def computed(data: Path, parts: int, step: int = 3, **changes: object) -> StepSums:
+def worker(data: Path, parts: int, **changes: object) -> StepWorker:
     section = small_config(gflownet={"batch_size": 8, "gt_replay_ratio": 0.6, **changes}).gflownet
     tables = EmbeddingTables.load(data)
     torch.manual_seed(0)
     module = GFlowNetModule(tables.width, section).double()
     questions = DoubleQuestions(GAgentPyGDataset(layout.agent_graphs(data, "train")), tables, module)
-    work = StepWorker(module, questions, 0, Alone(torch.device("cpu")), parts)
-    return work.lead(step, parameters_to_vector(module.parameters()).detach())
+    return StepWorker(module, questions, 0, Alone(torch.device("cpu")), parts)
+
+
+def computed(data: Path, parts: int, step: int = 3, **changes: object) -> StepSums:
+    work = worker(data, parts, **changes)
+    return work.lead(step, parameters_to_vector(work.module.parameters()).detach())
 
 
 class DoubleQuestions(QuestionBatches):
@@ -67,6 +73,35 @@ def test_loss_and_gradient_do_not_depend_on_the_cut(data: Path, mode: str, parts
     assert cut.figures.residual == pytest.approx(whole.figures.residual, abs=1e-9), "in the order of the step"
     assert cut.figures.log_z == pytest.approx(whole.figures.log_z, abs=1e-9)
     assert len(cut.figures.log_z) == 8 and len(cut.figures.residual) == 32
+
+
+def test_replayed_paths_are_drawn_in_proportion_to_the_reward(data: Path):
+    """By default, and where P_B is 1. Over many steps they are more than the one shortest path that is taught."""
+    work = worker(data, 1, gt_replay_ratio=1.0)
+    batch, names = work.questions.batch([0])
+    replays = [work._replay(batch, [0], names, step) for step in range(200)]
+    assert all(replay is not None and replay.likelihood.all() for replay in replays)
+    drawn = torch.cat([replay.edges for replay in replays if replay is not None])
+    env, reward = work.module.env, work.module.reward
+    walks = enumerate_walks(env, batch, 0)
+    worth = reward(batch, walks, batch.question_emb).reward
+    for walk, share in zip(walks.edges, worth / worth.sum(), strict=True):
+        found = float((drawn == walk).all(1).double().mean())
+        assert abs(found - share) < 4 * math.sqrt(share * (1 - share) / len(drawn)) + 2 / len(drawn)
+    taught = worker(data, 1, gt_replay_ratio=1.0, estimator={"log_pb_mode": "uniform"})
+    replay = taught._replay(batch, [0], names, 3)
+    assert replay is not None and not replay.likelihood.any()
+    assert torch.equal(replay.edges, batch.gt_paths)
+
+
+def test_graphs_of_too_many_paths_are_taught_a_shortest_one(data: Path, monkeypatch: pytest.MonkeyPatch):
+    """By trajectory balance, which holds for any path."""
+    monkeypatch.setattr(questions_module, "MOST_PATHS", 2)
+    work = worker(data, 1, gt_replay_ratio=1.0)
+    batch, names = work.questions.batch([0])
+    replay = work._replay(batch, [0], names, 3)
+    assert replay is not None and not replay.likelihood.any()
+    assert torch.equal(replay.edges, batch.gt_paths)
 
 
 def test_parts_differ_in_what_their_means_are_over(data: Path):
