@@ -44,9 +44,11 @@ GRAPHS: dict[str, Any] = {
     "retriever": {"epochs": 2},
     "agent_graphs": {"anchor_top_k": 200, "hops": 3},
 }
+LEARNING: dict[str, Any] = {"gt_replay": "likelihood", "gt_replay_ratio": 0.25, "gt_loss_weight": 1.0}
+FRONTIER = {"kind": "edge_frontier", "hidden": 64}
 SIZES: dict[str, dict[str, Any]] = {
-    "small": {"steps": 200, "batch_size": 16, "num_train_rollouts": 4, "policy": {"hidden": 64}},
-    "large": {"steps": 40, "batch_size": 64, "num_train_rollouts": 16, "policy": {"hidden": 128}},
+    "small": {"steps": 200, "batch_size": 16, "num_train_rollouts": 4, "policy": FRONTIER},
+    "large": {"steps": 40, "batch_size": 64, "num_train_rollouts": 16, "policy": FRONTIER | {"hidden": 128}},
 }
 
 
@@ -100,7 +102,7 @@ def measure(data: Path, scratch: Path, size: str, parts: int | None) -> list[dic
     for repeat in range(REPEATS[parts]):
         for processes in PROCESSES:
             section = SIZES[size] | {"processes": processes, "parts": parts, "log_every": 1}
-            config = Config.model_validate({**GRAPHS, "gflownet": section | {"eval_every": 1000}})
+            config = Config.model_validate({**GRAPHS, "gflownet": section | LEARNING | {"eval_every": 1000}})
             runs[processes].append(train(data, scratch / f"{size}-{parts}-{processes}-{repeat}", config))
     speed, cpu = (
         {
