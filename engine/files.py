@@ -123,8 +123,17 @@ def recover_jsonl(path: Path, keep: int | None = None) -> list[dict[str, Any]]:
 
 def recover_records(path: Path, kind: type[Record], mend: str = _RESTORE) -> list[Record]:
     """`recover_jsonl` of records of one type. Raises DataError with file and line for a line that is none."""
+    return _typed(path, recover_jsonl(path), kind, mend)
+
+
+def read_records(path: Path, kind: type[Record], mend: str = _RESTORE) -> list[Record]:
+    """`read_jsonl` of records of one type. Raises DataError with file and line for a line that is none."""
+    return _typed(path, read_jsonl(path), kind, mend)
+
+
+def _typed(path: Path, lines: Iterable[dict[str, Any]], kind: type[Record], mend: str) -> list[Record]:
     records: list[Record] = []
-    for number, line in enumerate(recover_jsonl(path), 1):
+    for number, line in enumerate(lines, 1):
         try:
             records.append(msgspec.convert(line, kind))
         except msgspec.ValidationError as error:

@@ -94,11 +94,11 @@ def _answers() -> Iterator[ev.Event]:
             )  # fmt: skip
     yield ev.EvidenceCompared(
         method="triples", reader="path reader (offline)", n=3, hit=0.0, recall=0.0, triples=5.0, prompt_tokens=58.0,
-        stage="answer",
+        missed=1, hit_all=0.0, recall_all=0.0, stage="answer",
     )  # fmt: skip
     yield ev.EvidenceCompared(
         method="gflownet", reader="path reader (offline)", n=3, hit=1.0, recall=0.8, triples=5.0, prompt_tokens=58.0,
-        difference=1.0, low=0.4, high=1.0, p=0.25, stage="answer",
+        difference=1.0, low=0.4, high=1.0, p=0.25, missed=1, hit_all=0.75, recall_all=0.6, stage="answer",
     )  # fmt: skip
 
 
@@ -143,7 +143,8 @@ def _question(sample_id: str, question: str, starts: list[str], answers: list[st
     ]
     wrong = [ev.PathStep(head=starts[0], relation="anthem", tail="Song of the Plain", score=0.12)]
     return ev.QuestionSampled(
-        sample_id=sample_id, question=question, starts=starts, answers=answers, nodes=140, edges=312, samples=20,
+        sample_id=sample_id, question=question, starts=starts, answers=answers, golds=answers, nodes=140, edges=312,
+        samples=20,
         log_z=1.31, temperature=1.0, prior_alpha=0.5,
         paths=[
             ev.SampledPath(steps=right, count=16, probability=0.79, reward=1.0, answers=answers[:1]),

@@ -8,13 +8,14 @@ from engine.events.base import Event
 
 
 class GraphsBuilt(Event, tag=True, kw_only=True, frozen=True):
-    """The retrieval graphs of a split (spec GFlowNet 0.2). `dropped` by reason; `reachable`: samples of which some
-    answer can be reached; `hops`: how long the shortest path is, over samples; `signal_to_noise`: median share of
-    edges that lie on a shortest path."""
+    """The retrieval graphs of a split (spec GFlowNet 0.2). `dropped` by reason; `broken_triples`: those that were left
+    out because they are not three texts; `reachable`: samples of which some answer can be reached; `hops`: how long the
+    shortest path is, over samples; `signal_to_noise`: median share of edges that lie on a shortest path."""
 
     split: str
     samples: int
     dropped: dict[str, int] = {}
+    broken_triples: int = 0
     edges_mean: float = 0.0
     nodes_mean: float = 0.0
     in_degree_max: int = 0
@@ -85,13 +86,15 @@ class SamplerStep(Event, tag=True, kw_only=True, frozen=True):
 class SamplerEvaluated(Event, tag=True, kw_only=True, frozen=True):
     """A method on a split after `step` steps: gflownet, greedy, beam_mean, beam_sum, prior. `metrics` has the spec's
     names (GFlowNet 9); `intervals` are 95% bounds of some of them; `scatter` are pairs (log P_F, log R) of some
-    sampled trajectories."""
+    sampled trajectories. `n` questions have an agent graph; figures called `..._all@K` are over these and the `missed`
+    ones, of which no path reaches an answer."""
 
     step: int
     split: str
     method: str
     n: int
     k: int
+    missed: int = 0
     metrics: dict[str, float]
     intervals: dict[str, tuple[float, float]] = {}
     scatter: list[tuple[float, float]] = []
@@ -119,12 +122,14 @@ class SampledPath(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True)
 
 
 class QuestionSampled(Event, tag=True, kw_only=True, frozen=True):
-    """The paths sampled for one held-out question, most frequent first, and the prompt they make."""
+    """The paths sampled for one held-out question, most frequent first, and the prompt they make. `answers`: those in
+    the agent graph; `golds`: texts of all gold answers."""
 
     sample_id: str
     question: str
     starts: list[str]
     answers: list[str]
+    golds: list[str] = []
     nodes: int
     edges: int
     samples: int
@@ -153,7 +158,8 @@ class EvidenceAnswered(Event, tag=True, kw_only=True, frozen=True):
 
 class EvidenceCompared(Event, tag=True, kw_only=True, frozen=True):
     """A line of `tables/answers.csv`. `difference`: hit minus that of triples, with its paired bootstrap 95% interval
-    and McNemar's exact p."""
+    and McNemar's exact p. `hit_all`, `recall_all`: over all held-out questions, of which the `missed` ones count 0: no
+    path in their graph reaches an answer."""
 
     method: str
     reader: str
@@ -166,3 +172,6 @@ class EvidenceCompared(Event, tag=True, kw_only=True, frozen=True):
     low: float | None = None
     high: float | None = None
     p: float | None = None
+    missed: int = 0
+    hit_all: float | None = None
+    recall_all: float | None = None

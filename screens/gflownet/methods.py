@@ -99,6 +99,8 @@ def draw_method(item: SamplerEvaluated, palette: dict[str, Style]) -> Renderable
     head = Text(
         f"{counted(item.n, f'{item.split} questions')}, {counted(item.k, 'paths')} each", palette["dim"]
     )
+    if item.missed:
+        head.append(f"\n_all: over these and {item.missed:,} more, whose answers no path reaches")
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
     table.add_column("figure", no_wrap=True)
     table.add_column("mean", justify="right", no_wrap=True, min_width=7)

@@ -2,9 +2,9 @@
 
     python -m tests.bench.bench_gflownet [seed ...]
 
-Every seed has a graph, questions, retriever and sampler of its own. Figures are means over the questions of all seeds,
-intervals are bootstrapped over them. Writes results/gflownet.csv (methods), gflownet_differences.csv (sampler minus
-baseline) and gflownet_answers.csv.
+Every seed has a graph, questions, retriever and sampler of its own. Figures are means over the questions of all seeds
+that have an agent graph, those called `_all` over all questions; intervals are bootstrapped over them. Writes
+results/gflownet.csv (methods), gflownet_differences.csv (sampler minus baseline) and gflownet_answers.csv.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ RESULTS = Path(__file__).parent / "results"
 STAGES = ("graphs", "retriever", "agent-graphs", "gflownet", "answer")
 FIGURES = (
     "success@1", "success@10", "success@20", "answer_recall_union@1", "answer_recall_union@20", "unique_paths@20",
-    "unique_success_paths@20", "path_hit_f1", "path_f1_union@20",
+    "unique_success_paths@20", "path_hit_f1", "path_f1_union@20", "success_all@1", "success_all@20",
+    "gold_recall_all@20",
 )  # fmt: skip
 SETTINGS = {
     "graphs": {"nodes": 3000, "edges": 1000, "train_size": 800, "test_size": 200},
@@ -66,25 +67,30 @@ def main(seeds: list[int]) -> None:
     pooled: dict[str, dict[str, list[float]]] = {}
     by_seed: list[dict[str, Any]] = []
     hits: dict[str, list[bool]] = {"triples": [], "gflownet": []}
+    missed = 0
     for seed in seeds:
         with tempfile.TemporaryDirectory() as folder:
             found, answers = one_seed(seed, Path(folder))
         for method, figures in found.items():
-            for name, values in figures.figures.items():
+            for name, values in figures.both_ways.items():
                 pooled.setdefault(method, {}).setdefault(name, []).extend(values)
             means = figures.means()
             by_seed.append(
-                {"seed": seed, "method": method, "n": figures.n} | {n: means.get(n, "") for n in FIGURES}
+                {"seed": seed, "method": method, "n": figures.n, "missed": figures.missed}
+                | {n: means.get(n, "") for n in FIGURES}
             )
             print(by_seed[-1], flush=True)
         for answer in answers:
             hits[answer.method].append(answer.hit)
+        missed += found["gflownet"].missed
     for method, figures in pooled.items():
         means = {name: float(np.mean(figures[name])) if name in figures else "" for name in FIGURES}
-        by_seed.append({"seed": "all", "method": method, "n": len(figures["success@1"])} | means)
+        n = len(figures["success@1"])
+        missed = len(figures["success_all@1"]) - n
+        by_seed.append({"seed": "all", "method": method, "n": n, "missed": missed} | means)
     write_atomic(RESULTS / "gflownet.csv", csv_text(by_seed))
     write_atomic(RESULTS / "gflownet_differences.csv", csv_text(differences(pooled)))
-    write_atomic(RESULTS / "gflownet_answers.csv", csv_text(answered(hits)))
+    write_atomic(RESULTS / "gflownet_answers.csv", csv_text(answered(hits, missed)))
     for name in ("gflownet", "gflownet_differences", "gflownet_answers"):
         print((RESULTS / f"{name}.csv").read_text())
 
@@ -104,12 +110,18 @@ def differences(pooled: dict[str, dict[str, list[float]]]) -> list[dict[str, Any
     return rows
 
 
-def answered(hits: dict[str, list[bool]]) -> list[dict[str, Any]]:
-    """Hit rates of both kinds of evidence at one token budget."""
+def answered(hits: dict[str, list[bool]], missed: int) -> list[dict[str, Any]]:
+    """Hit rates of both kinds of evidence at one token budget: of the questions with an agent graph, and of all."""
     interval = paired_bootstrap(hits["gflownet"], hits["triples"], seed=0)
     p = mcnemar(hits["gflownet"], hits["triples"])
     rows: list[dict[str, Any]] = [
-        {"evidence": name, "n": len(values), "hit": round(float(np.mean(values)), 4)}
+        {
+            "evidence": name,
+            "n": len(values),
+            "hit": round(float(np.mean(values)), 4),
+            "n_all": len(values) + missed,
+            "hit_all": round(sum(values) / (len(values) + missed), 4),
+        }
         for name, values in hits.items()
     ]
     difference = {

@@ -10,16 +10,16 @@ from engine.events import SamplerEvaluated
 
 _INTERVAL = "95% interval"
 _SAMPLED = ("n", "paths", "success@1", _INTERVAL, "success@K", _INTERVAL, "recall@K", _INTERVAL, "path F1")
-_ANSWERED = ("n", "hit", "recall", "triples", "tokens", "difference", _INTERVAL, "p")
+_ANSWERED = ("n", "hit", "recall", "hit of all", "triples", "tokens", "difference", _INTERVAL, "p")
 
 
 def tables(state: RunState) -> list[Table]:
     """Both comparisons on the held-out questions."""
     answers = [
         (
-            row.method, row.reader, str(row.n), figure(row.hit), figure(row.recall), f"{row.triples:.1f}",
-            f"{row.prompt_tokens:.1f}", figure(row.difference, "+"), interval(row.low, row.high, "+"),
-            probability(row.p),
+            row.method, row.reader, str(row.n), figure(row.hit), figure(row.recall), figure(row.hit_all),
+            f"{row.triples:.1f}", f"{row.prompt_tokens:.1f}", figure(row.difference, "+"),
+            interval(row.low, row.high, "+"), probability(row.p),
         )
         for row in state.gflownet.compared.values()
     ]  # fmt: skip

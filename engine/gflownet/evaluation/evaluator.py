@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from engine.events import SamplerEvaluated
+from engine.gflownet.evaluation.all_questions import over_all
 from engine.gflownet.evaluation.beam import beam_search
 from engine.gflownet.evaluation.metrics import pearson, question_figures, spearman
 from engine.gflownet.evaluation.questions import QuestionBatches
@@ -36,6 +37,8 @@ class Evaluation:
     figures: dict[str, list[float]] = field(default_factory=dict)
     log_pf: list[float] = field(default_factory=list)
     log_reward: list[float] = field(default_factory=list)
+    missed: int = 0
+    """Questions without an agent graph: no path reaches an answer."""
 
     def add(self, figures: dict[str, torch.Tensor]) -> None:
         """The next questions."""
@@ -47,9 +50,14 @@ class Evaluation:
         """Questions."""
         return len(next(iter(self.figures.values()), []))
 
+    @property
+    def both_ways(self) -> dict[str, list[float]]:
+        """The figures over the questions with an agent graph, and those over all questions."""
+        return {**self.figures, **over_all(self.figures, self.missed)}
+
     def means(self) -> dict[str, float]:
         """Every figure's mean, and the correlations of log P_F and log R over all trajectories."""
-        means = {name: float(np.mean(values)) for name, values in self.figures.items()}
+        means = {name: float(np.mean(values)) for name, values in self.both_ways.items()}
         if self.log_pf:
             log_pf, log_reward = torch.tensor(self.log_pf), torch.tensor(self.log_reward)
             means["logpf_logr_corr"] = pearson(log_pf, log_reward)
@@ -58,11 +66,12 @@ class Evaluation:
 
     def event(self, step: int, split: str, run_seed: int, resamples: int = 2000) -> SamplerEvaluated:
         """The event, with bootstrap intervals of the compared figures."""
-        zeros = np.zeros(self.n)
         intervals = {}
-        for name in [name for name in self.figures if "@" in name or name == "unique_paths"]:
+        for name, values in self.both_ways.items():
+            if "@" not in name and name != "unique_paths":
+                continue
             seed = derive_seed(run_seed, "gflownet", f"bootstrap {name}")
-            interval = paired_bootstrap(self.figures[name], zeros, seed, resamples)
+            interval = paired_bootstrap(values, np.zeros(len(values)), seed, resamples)
             intervals[name] = (interval.low, interval.high)
         every = max(1, len(self.log_pf) // SCATTERED)
         scatter = list(zip(self.log_pf[::every], self.log_reward[::every], strict=True))
@@ -72,6 +81,7 @@ class Evaluation:
             method=self.method,
             n=self.n,
             k=self.k,
+            missed=self.missed,
             metrics=self.means(),
             intervals=intervals,
             scatter=scatter,
@@ -164,7 +174,7 @@ def differences(
     rows: list[dict[str, float | str]] = []
     for name in names:
         seed = derive_seed(run_seed, "gflownet", f"bootstrap {name}")
-        interval = paired_bootstrap(evaluation.figures[name], baseline.figures[name], seed)
+        interval = paired_bootstrap(evaluation.both_ways[name], baseline.both_ways[name], seed)
         rows.append(
             {
                 "metric": name,

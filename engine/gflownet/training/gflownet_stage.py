@@ -14,6 +14,7 @@ from engine.gflownet import layout
 from engine.gflownet.evaluation.evaluator import Evaluation, Evaluator, differences
 from engine.gflownet.evaluation.question_paths import QuestionSampler
 from engine.gflownet.evaluation.questions import QuestionBatches, load_questions
+from engine.gflownet.graphs.dropped import missed_questions
 from engine.gflownet.graphs.tables import EmbeddingTables, Texts
 from engine.gflownet.sampler.module import GFlowNetModule, prior_alpha
 from engine.gflownet.training.rank_start import leading
@@ -127,18 +128,21 @@ class _SamplerJob:
         return StageResult(self._summary(evaluations), files)
 
     def _emit(self, evaluation: Evaluation, split: str) -> SamplerEvaluated:
+        evaluation.missed = missed_questions(self.context.run_dir, split)
         event = evaluation.event(self.training.step, split, self.seed)
         self.context.emit(event)
         return event
 
     def _tables(self, evaluations: Sequence[Evaluation]) -> list[str]:
         folder = layout.folder(self.context.run_dir)
-        rows = [{"method": e.method, "n": e.n, "k": e.k, **e.means()} for e in evaluations]
+        rows = [
+            {"method": e.method, "n": e.n, "missed": e.missed, "k": e.k, **e.means()} for e in evaluations
+        ]
         names = list(dict.fromkeys(name for row in rows for name in row))
         metrics = layout.metrics(self.context.run_dir)
         write_atomic(metrics, csv_text(rows, names))
         sampler = evaluations[0]
-        compared = [name for name in sampler.figures if "@" in name]
+        compared = [name for name in sampler.both_ways if "@" in name]
         rest = [other for other in evaluations[1:] if other.k == sampler.k]
         lines = [line for other in rest for line in differences(sampler, other, compared, self.seed)]
         comparison = metrics.with_name("comparison.csv")
@@ -165,11 +169,13 @@ class _SamplerJob:
 
     def _summary(self, evaluations: Sequence[Evaluation]) -> Summary:
         sampler, greedy, beam = evaluations[0].means(), evaluations[1].means(), evaluations[2].means()
-        most = max(k for k in self.section.success_k if k <= self.section.num_eval_rollouts)
+        most = evaluations[0].k
         return {
             "questions": evaluations[0].n,
+            "questions_missed": evaluations[0].missed,
             "success@1": round(sampler["success@1"], 4),
             "success@1_greedy": round(greedy["success@1"], 4),
+            f"success_all@{most}": round(sampler[f"success_all@{most}"], 4),
             f"success@{most}": round(sampler[f"success@{most}"], 4),
             f"answer_recall_union@{most}": round(sampler[f"answer_recall_union@{most}"], 4),
             f"beam_answer_recall_union@{most}": round(beam[f"answer_recall_union@{most}"], 4),

@@ -52,7 +52,7 @@ def printed(events: Iterable[Event]) -> str:
                             "best 6 0.900 [0.800, 0.950] +0.000 20.0 0.810"]),
         (gflownet_events, ["gflownet 100 20 0.870 [0.800, 0.940] 0.950 0.900 0.720",
                            "greedy 100 1 0.800 [0.730, 0.870] 0.800 [0.730, 0.870] 0.650",
-                           "gflownet path reader (offline) 3 1.000 0.800 5.0 58.0 +1.000 [+0.400, +1.000] 0.25"]),
+                           "gflownet path reader (offline) 3 1.000 0.800 0.750 5.0 58.0 +1.000 [+0.400, +1.000] 0.25"]),
         (slsm_events, ["baseline none 2 0.000 [+0.000, +1.000] 0 0 0 0",
                        "always structured 2 1.000 +1.000 [+0.000, +1.000] 2 2 0 0"]),
         (pool_events, ["after injection 0.867 2 0.667 [0.208, 0.939]", "rices 2 0.810 [0.710, 0.910]",
