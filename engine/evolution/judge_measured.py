@@ -104,11 +104,6 @@ def _said(verdict: LabelVerdict | None) -> Said:
 
 
 def _event(judge: str, labels: str, kind: str, figures: Agreement) -> JudgeMeasured:
-    shares = {
-        name: None if math.isnan(value) else value
-        for name in ("agreement", "kappa", "kappa_low", "kappa_high", "precision", "recall")
-        for value in (getattr(figures, name),)
-    }
     return JudgeMeasured(
         judge=judge,
         labels=labels,
@@ -116,5 +111,14 @@ def _event(judge: str, labels: str, kind: str, figures: Agreement) -> JudgeMeasu
         answers=figures.answers,
         judged=figures.judged,
         cannot_tell=figures.cannot_tell,
-        **shares,
+        agreement=_or_none(figures.agreement),
+        kappa=_or_none(figures.kappa),
+        kappa_low=_or_none(figures.kappa_low),
+        kappa_high=_or_none(figures.kappa_high),
+        precision=_or_none(figures.precision),
+        recall=_or_none(figures.recall),
     )
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
