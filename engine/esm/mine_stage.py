@@ -13,7 +13,14 @@ from engine.esm import layout
 from engine.esm.examples import evaluation_examples, training_examples
 from engine.esm.mine_work import Batch, MinedExample, MinedPair, Mining, PairRecord
 from engine.esm.vectors import vector_bytes
-from engine.files import append_jsonl, recover_batches, recover_jsonl, write_all_atomic, write_jsonl
+from engine.files import (
+    append_jsonl,
+    file_stem,
+    recover_batches,
+    recover_jsonl,
+    write_all_atomic,
+    write_jsonl,
+)
 from engine.run.stage import StageContext, StageResult
 from engine.tasks.example import TaskExample
 from engine.tasks.loaders import check_disjoint
@@ -174,13 +181,14 @@ def candidate_records(pairs: Sequence[PairRecord], verify: bool) -> list[dict[st
             for key in ("pair_id", "example_id", "control_point_m", "layer", "quality", "source")
         }
         for kind in kept_kinds(pair, verify):
-            vector = f"vectors/{pair['pair_id']}_delta.pt" if kind == "wrong" else None
+            stem = file_stem(pair["pair_id"])
+            vector = f"vectors/{stem}_delta.pt" if kind == "wrong" else None
             records.append(
                 {
                     "tool_name": f"{pair['pair_id']}_{kind}",
                     "kind": kind,
                     **shared,
-                    "key_path": f"keys/{pair['pair_id']}_{kind}.pt",
+                    "key_path": f"keys/{stem}_{kind}.pt",
                     "vector_path": vector,
                     "model": pair["model"],
                 }
@@ -189,5 +197,5 @@ def candidate_records(pairs: Sequence[PairRecord], verify: bool) -> list[dict[st
 
 
 def _vector_paths(folder: Path, pair_id: str) -> tuple[Path, Path, Path]:
-    keys, vectors = folder / "keys", folder / "vectors"
-    return keys / f"{pair_id}_right.pt", keys / f"{pair_id}_wrong.pt", vectors / f"{pair_id}_delta.pt"
+    keys, vectors, stem = folder / "keys", folder / "vectors", file_stem(pair_id)
+    return keys / f"{stem}_right.pt", keys / f"{stem}_wrong.pt", vectors / f"{stem}_delta.pt"
