@@ -65,6 +65,9 @@ def _clusters(findings: Findings, config: Config) -> None:
 
 
 def _evolution(findings: Findings, config: Config) -> None:
+    from engine.evolution.judge_scope import scope_of
+    from engine.evolution.judges.labelled_answers import read_labelled_answers
+    from engine.evolution.judges.numeric_judge import NumericJudge
     from engine.evolution.minibatch import split_questions
     from engine.evolution.questions import load_questions
     from engine.tasks.financebench import HUB_FILE
@@ -72,16 +75,25 @@ def _evolution(findings: Findings, config: Config) -> None:
     section, place = config.evolution, "evolution.financebench"
     _file(findings, section.initial_deltas, "evolution.initial_deltas")
     _file(findings, section.branch_of, "evolution.branch_of")
+    labels = section.judge.labels
+    if labels is not None and _file(findings, labels, "evolution.judge.labels", report=False):
+        with findings.at("evolution.judge.labels"):
+            labelled = len(read_labelled_answers(labels))
+            findings.here(f"{labels}: {labelled} labelled answers", "evolution.judge.labels")
     if section.financebench is not None and not _file(
         findings, section.financebench, place, HUB_FILE, report=False
     ):
         return
     with findings.at(place):
         questions = load_questions(config)
-        split_questions(
+        splits = split_questions(
             questions, section.minibatch_size, section.validation_size, section.test_size, config.run.seed
         )
         findings.here(f"{section.financebench or 'generated'}: {len(questions)} questions", place)
+        if section.judge.kind == "numeric":
+            judge = NumericJudge(section.judge.tolerance, section.judge.text_threshold)
+            if warning := scope_of(judge, splits, section.iterations).warning(judge.name):
+                findings.here(warning, "evolution.judge")
 
 
 def _graphs(findings: Findings, config: Config) -> None:

@@ -48,8 +48,9 @@ def printed(events: Iterable[Event]) -> str:
     ("events", "rows"),
     [
         (lambda: ESM, ["Methods, against greedy", "esm 200 0.985 +0.365 [+0.300, +0.430] 1e-09 68.2 20.5"]),
-        (evolution_events, ["no_processor 6 0.900 [0.800, 0.950] 40.0 0.740",
-                            "best 6 0.900 [0.800, 0.950] +0.000 20.0 0.810"]),
+        (evolution_events, ["all questions 40 75% 0.900 0.800 [0.600, 0.950] 0.920 0.880", "names 10 0%",
+                            "no_processor 6 2 0.900 [0.800, 0.950] 40.0 0.740",
+                            "best 6 2 0.900 [0.800, 0.950] +0.000 20.0 0.810"]),
         (gflownet_events, ["distinct 100 20 0.900 [0.830, 0.970] 0.720 0.930 9.5",
                            "gflownet 100 20 0.870 [0.800, 0.940] 0.696 0.900 9.2 0.280 (n 98)",
                            "greedy 100 1 0.800 [0.730, 0.870] 0.640",
