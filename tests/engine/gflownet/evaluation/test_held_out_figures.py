@@ -23,6 +23,7 @@ from engine.gflownet.evaluation.questions import QuestionBatches, load_questions
 from engine.gflownet.graphs.tables import EmbeddingTables
 from engine.gflownet.sampler.actor import Sampling
 from engine.gflownet.sampler.counter_noise import rollout_seeds
+from engine.gflownet.sampler.distinct_paths import distinct_paths
 from engine.gflownet.sampler.module import GFlowNetModule
 from engine.torch_file import load_torch
 from tests.engine.gflownet.small_run import run_stages, small_config
@@ -121,6 +122,30 @@ def test_held_out_paths_are_drawn_with_the_weight_of_the_prior_at_the_end_of_tra
     shown = [log_pf for log_pf, _ in event_of(measured, method).scatter]
     assert shown == pytest.approx(drawn(ALPHA), abs=1e-4)
     assert shown != pytest.approx(drawn(2.0), abs=1e-2) and shown != pytest.approx(drawn(0.0), abs=1e-2)
+
+
+def test_distinct_paths_are_drawn_with_that_weight_too(folder: Path, config: Config, measured: list[Event]):
+    test, module = questions(folder, "test", config)
+    module.load_state_dict(load_torch(layout.checkpoint(folder), "")["module"])
+    module.eval()
+    event = event_of(measured, "distinct")
+
+    def mean_length(alpha: float) -> float:
+        lengths = []
+        sampling = Sampling(event.settings["temperature"], alpha)
+        for number in range(len(test)):
+            batch, names = test.batch([number])
+            with torch.no_grad():
+                tokens = module.embedder(batch)
+                seeds = rollout_seeds(config.run.seed, "distinct", names, 1)
+                drawn = distinct_paths(module.actor, batch, tokens, event.k, sampling, seeds)
+            lengths.append(float(drawn.walks.length.double().mean()))
+        return sum(lengths) / len(lengths)
+
+    shown = event.metrics["length_mean"]
+    assert shown == pytest.approx(mean_length(ALPHA), abs=1e-6)
+    assert shown != pytest.approx(mean_length(0.0), abs=1e-3)
+    assert shown != pytest.approx(mean_length(2.0), abs=1e-3)
 
 
 @pytest.mark.parametrize("method", TUNED)
