@@ -56,7 +56,7 @@ SETTINGS = {
     "graphs": {"nodes": 3000, "edges": 1000, "train_size": 800, "validation_size": 200, "test_size": 200},
     "retriever": {"epochs": 6},
     "agent_graphs": {"anchor_top_k": 200, "hops": 3},
-    "gflownet": {"steps": 1500, "actor": {"retriever_prior_anneal_steps": 800}},
+    "gflownet": {"steps": 1500, "eval_every": 1000, "actor": {"retriever_prior_anneal_steps": 800}},
     "answer": {"token_budget": 100, "questions": 200},
 }
 

@@ -158,16 +158,6 @@ class Evaluator:
             evaluation.add(self._figures(batch, walks))
         return evaluation
 
-    def best(self, evaluate: Callable[[float], Evaluation], settings: Sequence[float]) -> float:
-        """The setting to use, by this split: among those whose answer recall is within one standard error of the best
-        (Breiman et al. 1984), the one with the most distinct paths that meet an answer."""
-        recall, hits = f"answer_recall_union@{self._each}", f"unique_success_paths@{self._each}"
-        found = {setting: evaluate(setting) for setting in settings}
-        most = max(found.values(), key=lambda each: each.means()[recall])
-        enough = most.means()[recall] - float(np.std(most.figures[recall])) / math.sqrt(max(1, most.n))
-        good = [setting for setting in settings if found[setting].means()[recall] >= enough]
-        return max(good, key=lambda setting: found[setting].means()[hits])
-
     @property
     def _each(self) -> int:
         return self.section.num_eval_rollouts
@@ -206,6 +196,17 @@ class Evaluator:
             self.checkpoint()
             with torch.no_grad():
                 yield self.questions.batch(range(first, min(count, first + QUESTIONS_AT_ONCE)))
+
+
+def best_setting(evaluate: Callable[[float], Evaluation], settings: Sequence[float]) -> float:
+    """The setting with the best answer recall; among equals, with the most distinct paths that meet an answer."""
+
+    def worth(setting: float) -> tuple[float, float]:
+        found = evaluate(setting)
+        means = found.means()
+        return means[f"answer_recall_union@{found.k}"], means[f"unique_success_paths@{found.k}"]
+
+    return max(settings, key=worth)
 
 
 def differences(

@@ -17,6 +17,7 @@ from engine.gflownet.evaluation.evaluator import (
     TEMPERATURES,
     Evaluation,
     Evaluator,
+    best_setting,
     differences,
 )
 from engine.gflownet.evaluation.question_paths import Drawing, QuestionSampler
@@ -122,13 +123,13 @@ class _SamplerJob:
     def _measure(self) -> StageResult:
         test = self._questions("test")
         evaluator, validation, alpha = self._evaluator(test), self._validation(), self._alpha
-        temperature = validation.best(lambda value: validation.distinct(alpha, value), TEMPERATURES)
+        temperature = best_setting(lambda value: validation.distinct(alpha, value), TEMPERATURES)
         evaluations = [
             evaluator.distinct(alpha, temperature),
             evaluator.sampler(alpha),
             evaluator.greedy(alpha),
-            evaluator.beam(validation.best(validation.beam, EDGE_BONUSES)),
-            evaluator.prior(validation.best(validation.prior, STOP_SCORES)),
+            evaluator.beam(best_setting(validation.beam, EDGE_BONUSES)),
+            evaluator.prior(best_setting(validation.prior, STOP_SCORES)),
         ]
         for evaluation in evaluations:
             self._emit(evaluation, "test")

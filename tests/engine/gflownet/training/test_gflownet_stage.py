@@ -215,6 +215,16 @@ def test_a_checkpoint_of_another_shape_is_named(folder: Path, changes: dict[str,
         run_stages(folder, ("gflownet",), small_config(gflownet={"steps": 10, **changes}))
 
 
+def test_a_checkpoint_of_an_older_program_is_refused(folder: Path):
+    """It does not know of `gt_replay`: its weights were learned otherwise."""
+    run_stages(folder, ("gflownet",), small_config(gflownet={"steps": 10}))
+    state = torch.load(layout.checkpoint(folder), weights_only=True)
+    del state["shape"]["gt_replay"]
+    torch.save(state, layout.checkpoint(folder))
+    with pytest.raises(DataError, match=r"another gt_replay[\s\S]*start a new run"):
+        run_stages(folder, ("gflownet",), small_config(gflownet={"steps": 10}))
+
+
 def test_embeddings_of_another_width_are_named(folder: Path):
     for path in (layout.entity_embeddings(folder), layout.relation_embeddings(folder)):
         table = np.load(path)
