@@ -168,7 +168,9 @@ class GFlowNetSection(Section):
         "of a shortest path, which draws P_F away from R.",
     )
     gt_replay_ratio: Share = Field(default=1.0, description="Share of questions that also learn from them.")
-    gt_loss_weight: NonNegative = Field(default=16.0, description="Weight of the loss on them.")
+    gt_loss_weight: NonNegative = Field(
+        default=16.0, description="Weight of the loss on them; 1 in the spec."
+    )
     num_eval_rollouts: PositiveInt = Field(default=20, description="Trajectories for each held-out question.")
     distinct_paths: bool = Field(
         default=True,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import torch
 
-from engine.gflownet.evaluation.questions import MOST_PATHS
 from engine.gflownet.sampler.actor import GFlowNetActor, Sampling
 from engine.gflownet.sampler.embedder import Tokens
 from engine.gflownet.sampler.environment import enumerate_walks
 from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.reward import AnswerOnlyReward
+
+MOST_PATHS = 20_000
 
 
 def total_variation(

@@ -124,7 +124,7 @@ class Evaluator:
 
     def sampler(self, prior_alpha: float) -> Evaluation:
         """num_eval_rollouts samples a question, each drawn for itself."""
-        return self._policy("gflownet", self.module.actor, self._sampling(prior_alpha), self._each)
+        return self._policy("gflownet", self.module.actor, self._sampling(prior_alpha), self._each, True)
 
     def distinct(self, prior_alpha: float, temperature: float) -> Evaluation:
         """num_eval_rollouts paths a question, sampled without replacement; the most probable first."""
@@ -141,12 +141,12 @@ class Evaluator:
     def greedy(self, prior_alpha: float) -> Evaluation:
         """The most probable action at every step: one path a question."""
         sampling = Sampling(prior_alpha=prior_alpha, greedy=True)
-        return self._policy("greedy", self.module.actor, sampling, 1)
+        return self._policy("greedy", self.module.actor, sampling, 1, False)
 
-    def prior(self, stop_score: float) -> Evaluation:
+    def prior(self, stop_score: float, with_distance: bool = False) -> Evaluation:
         """The retriever's scores instead of a policy."""
         actor = GFlowNetActor(self.module.env, RetrieverPriorPolicy(stop_score))
-        evaluation = self._policy("prior", actor, Sampling(prior_alpha=1.0), self._each)
+        evaluation = self._policy("prior", actor, Sampling(prior_alpha=1.0), self._each, with_distance)
         evaluation.settings["stop_score"] = stop_score
         return evaluation
 
@@ -165,7 +165,9 @@ class Evaluator:
     def _sampling(self, prior_alpha: float) -> Sampling:
         return Sampling(self.section.actor.eval_policy_temperature, prior_alpha)
 
-    def _policy(self, method: str, actor: GFlowNetActor, sampling: Sampling, each: int) -> Evaluation:
+    def _policy(
+        self, method: str, actor: GFlowNetActor, sampling: Sampling, each: int, with_distance: bool
+    ) -> Evaluation:
         evaluation = Evaluation(method, each)
         for batch, names in self._batches():
             seeds = rollout_seeds(self.run_seed, "evaluate", names, each)
@@ -176,7 +178,7 @@ class Evaluator:
             evaluation.add(self._figures(batch, rollout.walks))
             evaluation.log_pf += rollout.log_pf.double().tolist()
             evaluation.log_reward += reward.log_reward.double().tolist()
-            if not sampling.greedy:
+            if with_distance:
                 distances = total_variation(actor, self.module.reward, batch, tokens, sampling)
                 evaluation.distances += distances.double().tolist()
         return evaluation

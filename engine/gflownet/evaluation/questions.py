@@ -23,13 +23,13 @@ from engine.gflownet.sampler.walkable import walkable
 
 KEPT = 4096
 """Questions whose subgraphs stay in memory: some 100 KB each."""
-MOST_PATHS = 20_000
-"""Of a question whose paths are listed."""
+MOST_PATHS = 5_000
+"""Of a question whose paths are listed to draw from: they stay in memory, some 100 KB each."""
 
 
 @dataclass(frozen=True)
 class ListedPaths:
-    """All paths of a question: `edges` [n, T] count in its own subgraph; `cumulative` [n] adds up R / sum R."""
+    """All paths of a question: `edges` [n, T] (int32) count in its own subgraph; `cumulative` [n] adds up R / sum R."""
 
     edges: torch.Tensor
     cumulative: NDArray[np.float64]
@@ -37,7 +37,7 @@ class ListedPaths:
     def drawn(self, uniform: NDArray[np.float64]) -> torch.Tensor:
         """A path for each of `uniform` (0 to 1), in proportion to R."""
         place = np.searchsorted(self.cumulative, uniform, side="right").clip(max=len(self.cumulative) - 1)
-        return self.edges[torch.from_numpy(place)]
+        return self.edges[torch.from_numpy(place)].long()
 
 
 class QuestionBatches:
@@ -76,7 +76,7 @@ class QuestionBatches:
         except ValueError:
             return None
         worth = self._module.reward(batch, walks, batch.question_emb.double()).reward
-        return ListedPaths(walks.edges, (worth / worth.sum()).cumsum(0).numpy())
+        return ListedPaths(walks.edges.int(), (worth / worth.sum()).cumsum(0).numpy())
 
     def _cut_out(self, number: int) -> tuple[GraphBatch, str]:
         batch, data = self.whole(number)

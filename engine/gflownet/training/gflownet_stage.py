@@ -129,7 +129,7 @@ class _SamplerJob:
             evaluator.sampler(alpha),
             evaluator.greedy(alpha),
             evaluator.beam(best_setting(validation.beam, EDGE_BONUSES)),
-            evaluator.prior(best_setting(validation.prior, STOP_SCORES)),
+            evaluator.prior(best_setting(validation.prior, STOP_SCORES), with_distance=True),
         ]
         for evaluation in evaluations:
             self._emit(evaluation, "test")
