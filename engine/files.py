@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import os
@@ -28,6 +29,24 @@ def remove_unfinished(folder: Path) -> None:
     """Remove temporary files of a killed `write_atomic` below `folder`, where no other process may be writing."""
     for path in folder.rglob(f".*{_UNFINISHED}"):
         path.unlink(missing_ok=True)
+
+
+def file_stem(identifier: str) -> str:
+    """The name of a file that belongs to an id from data: a digest, because an id may be `../x`, hold a NUL, or differ
+    from another in the case of its letters alone. The id itself stands inside the file, or in the list of files."""
+    return hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def inside(folder: Path, name: str) -> Path:
+    """`folder / name`, for a name read from a file. Raises DataError if that is not below `folder`."""
+    parts = Path(name).parts
+    if not parts or Path(name).is_absolute() or ".." in parts or "\0" in name:
+        raise DataError(
+            what=f"a file is named {name[:200]!r}, which is not in the folder it has to be in",
+            where=str(folder),
+            mend=_RESTORE,
+        )
+    return folder / name
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:
@@ -123,8 +142,17 @@ def recover_jsonl(path: Path, keep: int | None = None) -> list[dict[str, Any]]:
 
 def recover_records(path: Path, kind: type[Record], mend: str = _RESTORE) -> list[Record]:
     """`recover_jsonl` of records of one type. Raises DataError with file and line for a line that is none."""
+    return _typed(path, recover_jsonl(path), kind, mend)
+
+
+def read_records(path: Path, kind: type[Record], mend: str = _RESTORE) -> list[Record]:
+    """`read_jsonl` of records of one type. Raises DataError with file and line for a line that is none."""
+    return _typed(path, read_jsonl(path), kind, mend)
+
+
+def _typed(path: Path, lines: Iterable[dict[str, Any]], kind: type[Record], mend: str) -> list[Record]:
     records: list[Record] = []
-    for number, line in enumerate(recover_jsonl(path), 1):
+    for number, line in enumerate(lines, 1):
         try:
             records.append(msgspec.convert(line, kind))
         except msgspec.ValidationError as error:

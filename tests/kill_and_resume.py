@@ -96,13 +96,13 @@ def run_killed(run: RunDirectory, within: float, rng: random.Random, kills: int 
 
 def artefacts(run: RunDirectory) -> dict[str, str]:
     """Digest of every file of the systems, by path. Left out: vector pictures, which hold ids drawn at random, LMDB's
-    own files, whose free pages tell of every commit, and the sampler's log, which has its speed."""
+    own files and their checksum, whose free pages tell of every commit, and the sampler's log, which has its speed."""
     roots = [path for name in SYSTEMS if (path := run.path / name).is_dir()]
     files = sorted(
         path
         for root in roots
         for path in root.rglob("*")
-        if path.is_file() and path.suffix not in (".svg", ".mdb") and path.name != "training.jsonl"
+        if path.is_file() and path.suffix not in (".svg", ".mdb", ".crc32") and path.name != "training.jsonl"
     )
     return {path.relative_to(run.path).as_posix(): _digest(path) for path in files}
 

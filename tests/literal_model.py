@@ -130,8 +130,9 @@ class LiteralModel:
         text_tokens = completion.tokens[:-1] if completion.ended == "eos" else completion.tokens
         if request.capture_after is not None:
             for count in range(1, len(text_tokens) + 1):
-                occurred = self._tokenizer.decode(text_tokens[:count]).count(request.capture_after)
-                ends += [count] * (occurred - len(ends))
+                segment = text_tokens[ends[-1] if ends else 0 : count]
+                if request.capture_after in self._tokenizer.decode(segment):
+                    ends.append(count)
         states = self.run([*request.prompt, *completion.tokens], injections)[1]
         at = [len(request.prompt) + end - 1 for end in ends]
         completion.state_ends = ends

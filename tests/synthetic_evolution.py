@@ -42,8 +42,20 @@ def _events(iterations: int, finish: bool, rng: random.Random) -> Iterator[ev.Ev
     yield ev.StageStarted(total=iterations, unit="iterations")
     yield ev.EvolutionBegan(
         clusters=NAMES, iterations=iterations, minibatch=4, validation=6, scale=40.0, weights=[0.4, 0.6],
-        server="in process", judge="numeric (offline)", reflector="statistical (offline)",
+        server="in process", judge="numeric (offline)", reflector="statistical (offline)", questions=30, cannot_tell=7,
     )  # fmt: skip
+    yield ev.JudgeMeasured(
+        judge="numeric (offline)", labels="labels.jsonl", answers=40, judged=30, cannot_tell=10, agreement=0.9,
+        kappa=0.8, kappa_low=0.6, kappa_high=0.95, precision=0.92, recall=0.88,
+    )  # fmt: skip
+    yield ev.JudgeMeasured(
+        judge="numeric (offline)",
+        labels="labels.jsonl",
+        question_type="names",
+        answers=10,
+        judged=0,
+        cannot_tell=10,
+    )
     yield ev.ServerChanged(state="healthy", server="in process", log=["serving statements with processor.py"])
     yield from _split(0, "baseline", 6, 0.0, rng)
     deltas = dict.fromkeys(NAMES, 0.0)
@@ -65,11 +77,11 @@ def _events(iterations: int, finish: bool, rng: random.Random) -> Iterator[ev.Ev
         yield from _split((iterations - 1) // 2 * 2, "test", 4, -deltas["3"], rng)
         yield ev.MethodCompared(
             method="no_processor", n=6, correctness=0.9, wilson_low=0.8, wilson_high=0.95, mean_tokens=40.0,
-            shortness=0.5, composite=0.74,
+            shortness=0.5, composite=0.74, cannot_tell=2,
         )  # fmt: skip
         yield ev.MethodCompared(
             method="best", n=6, correctness=0.9, wilson_low=0.8, wilson_high=0.95, mean_tokens=20.0,
-            shortness=0.67, composite=0.81, difference=0.0, low=-0.05, high=0.05, p=1.0,
+            shortness=0.67, composite=0.81, difference=0.0, low=-0.05, high=0.05, p=1.0, cannot_tell=2,
         )  # fmt: skip
         yield ev.StageFinished(
             seconds=9.0, summary={"iterations": iterations}, files=["evolution/history.json"]

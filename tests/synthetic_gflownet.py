@@ -94,11 +94,11 @@ def _answers() -> Iterator[ev.Event]:
             )  # fmt: skip
     yield ev.EvidenceCompared(
         method="triples", reader="path reader (offline)", n=3, hit=0.0, recall=0.0, triples=5.0, prompt_tokens=58.0,
-        stage="answer",
+        missed=1, hit_all=0.0, recall_all=0.0, stage="answer",
     )  # fmt: skip
     yield ev.EvidenceCompared(
         method="gflownet", reader="path reader (offline)", n=3, hit=1.0, recall=0.8, triples=5.0, prompt_tokens=58.0,
-        difference=1.0, low=0.4, high=1.0, p=0.25, stage="answer",
+        difference=1.0, low=0.4, high=1.0, p=0.25, missed=1, hit_all=0.75, recall_all=0.6, stage="answer",
     )  # fmt: skip
 
 
@@ -121,6 +121,7 @@ def _evaluated(method: str, split: str, step: int, level: float, rng: random.Ran
         "path_hit_f1": level - 0.2,
         "answer_f1": 0.4,
         "success@1": level - 0.05,
+        "success_all@1": 0.8 * (level - 0.05),
     }
     metrics["unique_paths"] = 1.0 if each == 1 else 7.5
     if each > 1:
@@ -131,7 +132,7 @@ def _evaluated(method: str, split: str, step: int, level: float, rng: random.Ran
         metrics |= {"logpf_logr_spearman": 0.71, "total_variation": 1.2 - level}
         scatter = [(-1.0 - 4 * rng.random() - (0 if hit else 4), 0.0 if hit else -6.9) for hit in (1, 0) * 40]
     return ev.SamplerEvaluated(
-        step=step, split=split, method=method, n=100, k=each, metrics=metrics, listed=98 if scatter else 0,
+        step=step, split=split, method=method, n=100, missed=25, k=each, metrics=metrics, listed=98 if scatter else 0,
         settings={"distinct": {"temperature": 1.0}, "beam": {"edge_bonus": 1.5}}.get(method, {}),
         intervals={"success@1": (level - 0.12, level + 0.02)}, scatter=scatter,
     )  # fmt: skip
@@ -146,7 +147,7 @@ def _question(
     ]
     wrong = [ev.PathStep(head=starts[0], relation="anthem", tail="Song of the Plain", score=0.12)]
     return ev.QuestionSampled(
-        sample_id=sample_id, question=question, starts=starts, answers=answers, nodes=140, edges=312,
+        sample_id=sample_id, question=question, starts=starts, answers=answers, golds=answers, nodes=140, edges=312,
         samples=3 if distinct else 20, distinct=distinct,
         log_z=1.31, temperature=1.0, prior_alpha=0.5,
         paths=[

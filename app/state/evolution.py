@@ -74,6 +74,7 @@ class EvolutionState(MethodState):
         self.baseline: ev.AnswersScored | None = None
         self.server: ev.ServerChanged | None = None
         self.compared: dict[str, ev.MethodCompared] = {}
+        self.judge: dict[str, ev.JudgeMeasured] = {}
         self.usage: ev.IterationFinished | None = None
 
     @property
@@ -135,6 +136,11 @@ def _scored(state: EvolutionState, event: ev.AnswersScored, place: Place) -> Non
 @EvolutionState.on(ev.ReflectorReplied)
 def _reply(state: EvolutionState, event: ev.ReflectorReplied, place: Place) -> None:
     state.change(event.iteration, reply=event)
+
+
+@EvolutionState.on(ev.JudgeMeasured)
+def _judge(state: EvolutionState, event: ev.JudgeMeasured, place: Place) -> None:
+    state.judge[event.question_type] = event
 
 
 @EvolutionState.on(ev.IterationFinished)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.check.finding import Finding, Findings, run_checks
 from engine.config.config import Config
 from engine.config.pool import QuestionFiles
 from engine.errors import DataError
 from engine.tasks.hub import cached_files, hub_name
+
+if TYPE_CHECKING:
+    from engine.pool.data.dataset import PoolDataset
 
 _Check = Callable[[Findings, Config], None]
 _FETCHED = "it is fetched when a stage needs it; without a network, copy its files here and name them"
@@ -61,6 +65,9 @@ def _clusters(findings: Findings, config: Config) -> None:
 
 
 def _evolution(findings: Findings, config: Config) -> None:
+    from engine.evolution.judge_scope import scope_of
+    from engine.evolution.judges.labelled_answers import read_labelled_answers
+    from engine.evolution.judges.numeric_judge import NumericJudge
     from engine.evolution.minibatch import split_questions
     from engine.evolution.questions import load_questions
     from engine.tasks.financebench import HUB_FILE
@@ -68,16 +75,25 @@ def _evolution(findings: Findings, config: Config) -> None:
     section, place = config.evolution, "evolution.financebench"
     _file(findings, section.initial_deltas, "evolution.initial_deltas")
     _file(findings, section.branch_of, "evolution.branch_of")
+    labels = section.judge.labels
+    if labels is not None and _file(findings, labels, "evolution.judge.labels", report=False):
+        with findings.at("evolution.judge.labels"):
+            labelled = len(read_labelled_answers(labels))
+            findings.here(f"{labels}: {labelled} labelled answers", "evolution.judge.labels")
     if section.financebench is not None and not _file(
         findings, section.financebench, place, HUB_FILE, report=False
     ):
         return
     with findings.at(place):
         questions = load_questions(config)
-        split_questions(
+        splits = split_questions(
             questions, section.minibatch_size, section.validation_size, section.test_size, config.run.seed
         )
         findings.here(f"{section.financebench or 'generated'}: {len(questions)} questions", place)
+        if section.judge.kind == "numeric":
+            judge = NumericJudge(section.judge.tolerance, section.judge.text_threshold)
+            if warning := scope_of(judge, splits, section.iterations).warning(judge.name):
+                findings.here(warning, "evolution.judge")
 
 
 def _graphs(findings: Findings, config: Config) -> None:
@@ -112,9 +128,13 @@ def _dialogues(findings: Findings, config: Config) -> None:
 
 
 def _pool(findings: Findings, config: Config) -> None:
+    from engine.pool.from_config import make_dataset
+
     section = config.pool
     if section.dataset == "digits":
         findings.here("scikit-learn's digits", "pool.dataset")
+        if section.rl_data is not None and _file(findings, section.rl_data, "pool.rl_data"):
+            _rl_data(findings, config, make_dataset(config))
         return
     groups = {name: getattr(section.files, name) for name in ("demonstrations", "queries", "heldout")}
     here = [_question_files(findings, files, f"pool.files.{name}") for name, files in groups.items() if files]
@@ -126,7 +146,6 @@ def _pool(findings: Findings, config: Config) -> None:
 def _pool_files(findings: Findings, config: Config) -> None:
     """Check that files which are all here belong together."""
     from engine.pool.data.files_dataset import FilesDataset
-    from engine.pool.data.records import read_rl_data
 
     with findings.at("pool.files"):
         dataset = FilesDataset(config.pool.files, config.run.seed)
@@ -136,9 +155,19 @@ def _pool_files(findings: Findings, config: Config) -> None:
             findings.absent(
                 f"there is no image {image}", "pool.files.demonstrations.images", "unpack the images there"
             )
-        if config.pool.rl_data is not None:
+        _rl_data(findings, config, dataset)
+
+
+def _rl_data(findings: Findings, config: Config, dataset: PoolDataset) -> None:
+    """Check that the RL data is about queries of `dataset` that are trained on."""
+    from engine.pool.data.dataset import training_queries
+    from engine.pool.data.records import read_rl_data
+
+    if config.pool.rl_data is not None:
+        with findings.at("pool.rl_data"):
             given = read_rl_data(Path(config.pool.rl_data).expanduser(), len(dataset.embeddings))
-            findings.here(f"{len(given)} queries", "pool.rl_data")
+            training = training_queries(given, dataset.splits)
+            findings.here(f"{len(given)} queries, {len(training)} of them to train on", "pool.rl_data")
 
 
 def _question_files(findings: Findings, files: QuestionFiles, where: str) -> bool:

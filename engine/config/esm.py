@@ -75,6 +75,10 @@ class OfflineMineSection(Section):
     min_incorrect_rollouts: PositiveInt = Field(
         default=1, description="Wrong rollouts that a control point needs."
     )
+    verify: bool = Field(
+        default=True,
+        description="Try every entry out on its own problem, and keep those that do what they stand for.",
+    )
     pos_source: Literal["rollout", "gold", "rollout_or_gold"] = Field(
         default="rollout", description="Where positives come from; gold is the data set's own solution."
     )
@@ -134,8 +138,11 @@ Ablation = Literal[
 
 
 class EvalSection(Section):
-    methods: list[Literal["greedy", "esm"]] = Field(
-        default=["greedy", "esm"], min_length=1, description="Methods to evaluate."
+    methods: list[Literal["greedy", "majority_vote", "esm"]] = Field(
+        default=["greedy", "majority_vote", "esm"], min_length=1, description="Methods to evaluate."
+    )
+    votes: PositiveInt = Field(
+        default=3, description="Samples of the majority vote, at the rollouts' temperature."
     )
     ablations: list[Ablation] = Field(
         default=[

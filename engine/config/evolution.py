@@ -70,14 +70,19 @@ class ReflectorSection(Section):
 class JudgeSection(Section):
     kind: Literal["numeric", "openai"] = Field(
         default="numeric",
-        description="`numeric`: compares numbers and words, offline; `openai`: a language model.",
+        description="`numeric`: compares figures and yes or no, offline; `openai`: a language model.",
     )
     tolerance: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.01,
         description="Largest relative difference of numbers that count as equal; absolute for 0.",
     )
-    text_threshold: Annotated[float, Field(gt=0, le=1)] = Field(
-        default=0.7, description="Least token F1 at which a text agrees with a gold answer (numeric)."
+    text_threshold: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        default=None,
+        description="Least token F1 at which a text agrees with a gold answer (numeric); none: it cannot tell.",
+    )
+    labels: str | None = Field(
+        default=None,
+        description="Answers with people's labels (JSONL file, or a folder of them): shows how far the judge agrees.",
     )
     attempts: PositiveInt = Field(default=3, description="Attempts before an answer is left out and counted.")
     openai: OpenAISection = OpenAISection()

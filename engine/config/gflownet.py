@@ -124,6 +124,12 @@ class RewardSection(Section):
     failure_reward: Positive = Field(default=0.01, description="Reward of a path that reaches no answer.")
     lambda_reach: NonNegative = Field(default=0.0, description="Weight of the share of answers reached.")
 
+    @model_validator(mode="after")
+    def _success_pays(self) -> RewardSection:
+        if self.failure_reward >= self.success_reward:
+            raise ValueError("failure_reward below success_reward: else the sampler learns to miss answers")
+        return self
+
 
 class EstimatorSection(Section):
     log_pb_mode: Literal["exact", "uniform", "learned"] = Field(
@@ -171,7 +177,9 @@ class GFlowNetSection(Section):
         description="Evidence is drawn without replacement, so no path comes twice; off: independent samples.",
     )
     path_hit_k: list[PositiveInt] = Field(default=[3], description="Windows of path_hit_f1@K.")
-    success_k: list[PositiveInt] = Field(default=[1, 10, 20], description="K of success@K.")
+    success_k: list[PositiveInt] = Field(
+        default=[1, 10, 20], description="K of success@K, beside 1 and num_eval_rollouts."
+    )
     log_every: PositiveInt = Field(default=10, description="Steps between two log lines.")
     eval_every: PositiveInt = Field(default=200, description="Steps between two evaluations on validation.")
     checkpoint_every: PositiveInt = Field(default=50, description="Steps between two checkpoints.")
@@ -194,6 +202,15 @@ class GFlowNetSection(Section):
         parts = self.parts or self.processes
         if not self.processes <= parts <= self.batch_size:
             raise ValueError("processes <= parts <= batch_size: every process needs a part of each step")
+        return self
+
+    @model_validator(mode="after")
+    def _enough_rollouts(self) -> GFlowNetSection:
+        most = max(self.success_k, default=1)
+        if most > self.num_eval_rollouts:
+            raise ValueError(
+                f"num_eval_rollouts >= every success_k: success@{most} takes {most} trajectories a question"
+            )
         return self
 
 

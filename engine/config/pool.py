@@ -44,10 +44,10 @@ class PoolFilesSection(Section):
         default=None, description="Questions of the RL data; none: the demonstrations are also the queries."
     )
     heldout: QuestionFiles | None = Field(
-        default=None, description="Questions to compare selectors on; none: `heldout_share` of the queries."
+        default=None, description="Questions to compare selectors on; none: `heldout_share` of the images."
     )
     heldout_share: Share = Field(
-        default=0.2, description="Share of the queries that are kept out of training."
+        default=0.2, description="Share of the images whose queries are all kept out of training."
     )
     query_id: Literal["question_id", "row"] = Field(
         default="question_id", description="How RL data names a query: by its id, or by its row in the file."

@@ -14,17 +14,22 @@ from engine.lm.protocol import Vector
 
 @dataclass(frozen=True)
 class Rollout:
-    """One scored text. `states`: (delimiters, layers, hidden_size) at the token that completes each
-    delimiter; `ends[i]`: its tokens up to and including delimiter i."""
+    """One scored text. `states`: (segments, layers, hidden_size) at the last token of each segment; `ends[i]`: its
+    tokens up to and including that of segment i."""
 
     text: str
-    tokens: int
+    token_ids: list[int]
     correct: bool
     reward: float
     pred: str
     states: NDArray[np.float32]
     ends: list[int]
     source: str = "rollout"
+
+    @property
+    def tokens(self) -> int:
+        """Its length in tokens."""
+        return len(self.token_ids)
 
     def reaches(self, m: int) -> bool:
         """Whether the text has an m-th delimiter (m from 1)."""

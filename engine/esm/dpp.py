@@ -39,7 +39,8 @@ class GreedyDpp:
         self._keys = keys / np.maximum(norms, 1e-12)
         self._relevance = np.log1p(quality)
         self._lambda = lambda_diversity
-        self._residual = np.einsum("ij,ij->i", self._keys, self._keys) + epsilon
+        # Exactly 1 on the diagonal: computed self-products differ in the last digit and would decide ties.
+        self._residual = np.where(norms[:, 0] > 0, 1.0, 0.0) + epsilon
         self._epsilon = epsilon
         self._rows = np.zeros((size, len(keys)))
         self._count = 0

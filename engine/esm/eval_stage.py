@@ -12,6 +12,7 @@ from engine.esm.compare import compared
 from engine.esm.eval_work import Answered, Answering, Batch, Line
 from engine.esm.examples import evaluation_examples, training_examples
 from engine.esm.memory import EpisodicMemory
+from engine.esm.plain import PLAIN_METHODS
 from engine.esm.report import write_report
 from engine.events import DecisionTaken, ExampleEvaluated, MethodEvaluated
 from engine.files import append_jsonl, recover_batches, write_jsonl
@@ -42,8 +43,8 @@ class Evaluate:
 
 
 def method_names(config: Config) -> list[str]:
-    """Greedy first, then esm, then the ablations."""
-    methods = [name for name in ("greedy", "esm") if name in config.eval.methods]
+    """Greedy first, then the vote, esm, and the ablations."""
+    methods = [name for name in (*PLAIN_METHODS, "esm") if name in config.eval.methods]
     return [*methods, *dict.fromkeys(config.eval.ablations)]
 
 
@@ -69,7 +70,7 @@ class _Job:
         check_disjoint(training_examples(config), examples)
         names = method_names(config)
         memory = None
-        if set(names) - {"greedy", "no_memory"}:
+        if set(names) - {*PLAIN_METHODS, "no_memory"}:
             memory = EpisodicMemory.load(
                 layout.memory(run_dir), layout.library(run_dir), context.model_info()
             )
@@ -84,7 +85,7 @@ class _Job:
 
     def batch_size(self, method: str) -> int:
         online, plain = self.config.online.batch_size_examples, self.config.eval.batch_size_greedy
-        return plain if method == "greedy" else online
+        return plain if method in PLAIN_METHODS else online
 
     def recover(self) -> int:
         """Whole batches of an earlier attempt; how many examples they hold."""

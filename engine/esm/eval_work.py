@@ -11,11 +11,11 @@ import numpy as np
 from engine.config.config import Config
 from engine.esm.controller import Answer, Controller
 from engine.esm.memory import EpisodicMemory
+from engine.esm.plain import greedy, majority_vote
 from engine.esm.variants import Variant, make_variant
 from engine.events import DecisionTaken
-from engine.lm.protocol import LanguageModel, Request, Sampling
+from engine.lm.protocol import LanguageModel
 from engine.scale.work import WorkContext
-from engine.seeds import derive_seed
 from engine.tasks.example import TaskExample
 from engine.tasks.task import get_task
 
@@ -70,7 +70,11 @@ class _Answerer:
         started = self.clock()
         prompts = [self._prompt(example) for example in batch.examples]
         if batch.method == "greedy":
-            answers = self._greedy(batch.examples, prompts)
+            answers = greedy(self.model, self.config, batch.examples, prompts, self.checkpoint)
+        elif batch.method == "majority_vote":
+            answers = majority_vote(
+                self.model, self.config, self.task, batch.examples, prompts, self.checkpoint
+            )
         else:
             controller = Controller(self.model, self.config, self._variant(batch.method))
             answers = controller.run([example.id for example in batch.examples], prompts)
@@ -90,19 +94,6 @@ class _Answerer:
     def _prompt(self, example: TaskExample) -> list[int]:
         prompt = self.config.prompt
         return self.model.tokenizer.encode_chat(self.task.prompt(example, prompt.template), prompt.system)
-
-    def _greedy(self, examples: Sequence[TaskExample], prompts: Sequence[Sequence[int]]) -> list[Answer]:
-        """The baseline: one uninterrupted continuation (spec ESM 6.1)."""
-        sampling = Sampling(self.config.decode.max_new_tokens, self.config.decode.temperature)
-        requests = [
-            Request(prompt, sampling, seed=derive_seed(self.config.run.seed, "greedy", example.id))
-            for example, prompt in zip(examples, prompts, strict=True)
-        ]
-        done = self.model.generate(requests, checkpoint=self.checkpoint)
-        return [
-            Answer(example.id, tokens=completion.tokens, text=completion.text, ended=True)
-            for example, completion in zip(examples, done, strict=True)
-        ]
 
     def _line(self, index: int, example: TaskExample, answer: Answer) -> Line:
         pred = self.task.extract(answer.text)

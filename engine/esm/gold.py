@@ -33,7 +33,7 @@ def gold_rollout(
     states = model.states([[*prompt, *tokens]], [[len(prompt) + end - 1 for end in ends]], layers)[0]
     mine = config.offline_mine
     reward = length_regularized_reward(True, len(tokens), mine.eta0, mine.max_new_tokens)
-    return Rollout(text, len(tokens), True, reward, example.answer, states, ends, source="gold")
+    return Rollout(text, tokens, True, reward, example.answer, states, ends, source="gold")
 
 
 def gold_text(example: TaskExample, config: Config) -> str:

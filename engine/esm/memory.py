@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from engine.errors import DataError
 from engine.esm.layout import required
 from engine.esm.vectors import load_vector
-from engine.files import read_jsonl
+from engine.files import inside, read_jsonl
 from engine.lm.protocol import ModelInfo, Vector
 
 
@@ -72,7 +72,7 @@ class EpisodicMemory:
                 layer=row["layer"],
                 control_point_m=row["control_point_m"],
                 quality=row["quality"],
-                vector=load_vector(library / row["vector_path"], info.hidden_size)
+                vector=load_vector(inside(library, row["vector_path"]), info.hidden_size)
                 if row["vector_path"]
                 else None,
                 source=row["example_id"],

@@ -13,7 +13,7 @@ from engine.esm import layout
 from engine.esm.layout import required
 from engine.esm.vectors import load_vector
 from engine.events import MemoryBuilt
-from engine.files import read_jsonl, write_atomic, write_jsonl
+from engine.files import inside, read_jsonl, write_atomic, write_jsonl
 from engine.run.stage import StageContext, StageResult
 
 
@@ -35,10 +35,10 @@ class BuildMemory:
                 mend="mine again with this model",
             )
         context.start(len(library), unit="entries")
-        keys = np.stack([load_vector(library_dir / r["key_path"], info.hidden_size) for r in library])
+        keys = np.stack([load_vector(inside(library_dir, r["key_path"]), info.hidden_size) for r in library])
         for record in library:
             if record["vector_path"]:
-                load_vector(library_dir / record["vector_path"], info.hidden_size)
+                load_vector(inside(library_dir, record["vector_path"]), info.hidden_size)
         if context.config.offline_memory.normalize_keys:
             keys = keys / np.maximum(np.linalg.norm(keys, axis=1, keepdims=True), 1e-12)
         buffer = io.BytesIO()

@@ -13,7 +13,14 @@ from engine.esm import layout
 from engine.esm.examples import evaluation_examples, training_examples
 from engine.esm.mine_work import Batch, MinedExample, MinedPair, Mining, PairRecord
 from engine.esm.vectors import vector_bytes
-from engine.files import append_jsonl, recover_batches, recover_jsonl, write_all_atomic, write_jsonl
+from engine.files import (
+    append_jsonl,
+    file_stem,
+    recover_batches,
+    recover_jsonl,
+    write_all_atomic,
+    write_jsonl,
+)
 from engine.run.stage import StageContext, StageResult
 from engine.tasks.example import TaskExample
 from engine.tasks.loaders import check_disjoint
@@ -94,20 +101,25 @@ class _Job:
         """The top C pairs as candidates.jsonl, two entries a pair; vectors that fell out are deleted."""
         if not self.pairs:
             raise self._nothing_mined()
-        kept = top_pairs(self.pairs, self.context.config.offline_mine.keep_top_C)
+        mine = self.context.config.offline_mine
+        useful = [pair for pair in self.pairs if kept_kinds(pair, mine.verify)]
+        if not any("wrong" in kept_kinds(pair, mine.verify) for pair in useful):
+            raise self._nothing_works()
+        kept = top_pairs(useful, mine.keep_top_C)
+        candidates = candidate_records(kept, mine.verify)
         names = {pair["pair_id"] for pair in kept}
         for pair in self.pairs:
             if pair["pair_id"] not in names:
                 for path in _vector_paths(self.folder, pair["pair_id"]):
                     path.unlink(missing_ok=True)
-        write_jsonl(self.folder / "candidates.jsonl", candidate_records(kept))
+        write_jsonl(self.folder / "candidates.jsonl", candidates)
         summary: dict[str, float | int | str] = {
             "examples": len(self.examples),
             "rollouts": self.rollouts,
             "correct_rollouts": self.right,
             "pairs": len(self.pairs),
             "pairs_kept": len(kept),
-            "candidates": 2 * len(kept),
+            "candidates": len(candidates),
         }
         files = ("rollouts.jsonl", "candidates.jsonl", "keys", "vectors")
         return StageResult(summary, [f"esm/mine/{name}" for name in files])
@@ -138,6 +150,21 @@ class _Job:
             mend="raise K or temperature, take harder or easier examples, or set pos_source to rollout_or_gold",
         )
 
+    def _nothing_works(self) -> DataError:
+        return DataError(
+            what=f"none of {len(self.pairs)} vectors turned the wrong answer that it was mined from into a right one",
+            where="offline_mine.candidate_layers, online.k_scale",
+            mend="mine other layers, change k_scale, take more examples, or set offline_mine.verify to false",
+        )
+
+
+def kept_kinds(pair: PairRecord, verify: bool) -> list[str]:
+    """Which entries of a pair become candidates: both, or those that were seen to do what they stand for."""
+    if not verify or "steered_correct" not in pair:
+        return ["wrong", "right"]
+    helps = pair["steered_correct"] and not pair["wrong_correct"]
+    return ["wrong"] * helps + ["right"] * pair["right_correct"]
+
 
 def top_pairs(pairs: Sequence[PairRecord], count: int) -> list[PairRecord]:
     """The `count` pairs of highest quality in mining order; the earlier wins a tie."""
@@ -145,22 +172,23 @@ def top_pairs(pairs: Sequence[PairRecord], count: int) -> list[PairRecord]:
     return [pairs[i] for i in sorted(ranked)]
 
 
-def candidate_records(pairs: Sequence[PairRecord]) -> list[dict[str, Any]]:
-    """Two entries a pair: the wrong state with its correction, the right state with none (spec ESM 3.6)."""
+def candidate_records(pairs: Sequence[PairRecord], verify: bool) -> list[dict[str, Any]]:
+    """Up to two entries a pair: the wrong state with its correction, the right state with none (spec ESM 3.6)."""
     records: list[dict[str, Any]] = []
     for pair in pairs:
         shared = {
             key: pair[key]
             for key in ("pair_id", "example_id", "control_point_m", "layer", "quality", "source")
         }
-        for kind in ("wrong", "right"):
-            vector = f"vectors/{pair['pair_id']}_delta.pt" if kind == "wrong" else None
+        for kind in kept_kinds(pair, verify):
+            stem = file_stem(pair["pair_id"])
+            vector = f"vectors/{stem}_delta.pt" if kind == "wrong" else None
             records.append(
                 {
                     "tool_name": f"{pair['pair_id']}_{kind}",
                     "kind": kind,
                     **shared,
-                    "key_path": f"keys/{pair['pair_id']}_{kind}.pt",
+                    "key_path": f"keys/{stem}_{kind}.pt",
                     "vector_path": vector,
                     "model": pair["model"],
                 }
@@ -169,5 +197,5 @@ def candidate_records(pairs: Sequence[PairRecord]) -> list[dict[str, Any]]:
 
 
 def _vector_paths(folder: Path, pair_id: str) -> tuple[Path, Path, Path]:
-    keys, vectors = folder / "keys", folder / "vectors"
-    return keys / f"{pair_id}_right.pt", keys / f"{pair_id}_wrong.pt", vectors / f"{pair_id}_delta.pt"
+    keys, vectors, stem = folder / "keys", folder / "vectors", file_stem(pair_id)
+    return keys / f"{stem}_right.pt", keys / f"{stem}_wrong.pt", vectors / f"{stem}_delta.pt"

@@ -1,9 +1,9 @@
-"""The work of stage `mine`: rollouts of a batch of examples, scored and contrasted (spec ESM 3.1 to 3.6)."""
+"""The work of stage `mine`: rollouts of a batch of examples, scored, contrasted (spec ESM 3.1 to 3.6), verified."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from engine.config.config import Config
@@ -11,6 +11,7 @@ from engine.errors import DataError
 from engine.esm.contrast import Contrast, Rollout, contrast, split_rollouts
 from engine.esm.gold import gold_rollout
 from engine.esm.reward import length_regularized_reward
+from engine.esm.verify import Mined, Verified, Verifier
 from engine.events import PairMined, RolloutsMined
 from engine.lm.protocol import Completion, LanguageModel, Request, Sampling
 from engine.scale.work import WorkContext
@@ -68,10 +69,25 @@ class _Miner:
     def mine(self, batch: Batch) -> list[MinedExample]:
         completions = self.model.generate(self._requests(batch), checkpoint=self.checkpoint)
         k = self.section.K
-        return [
-            self._mined(example, completions[position * k : (position + 1) * k])
+        rollouts = [
+            [self._scored(example, completion) for completion in completions[position * k :][:k]]
             for position, example in enumerate(batch)
         ]
+        found = [self._pairs(example, own) for example, own in zip(batch, rollouts, strict=True)]
+        verified, spent = self._verified(found)
+        tokens = [
+            sum(len(c.tokens) for c in completions[position * k :][:k]) for position in range(len(batch))
+        ]
+        tokens[0] += spent
+        return [self._mined(*one) for one in zip(batch, rollouts, found, verified, tokens, strict=True)]
+
+    def _verified(self, found: Sequence[Sequence[Mined]]) -> tuple[list[list[Verified | None]], int]:
+        """What each pair does, example by example, and the tokens that it took to see."""
+        if not self.section.verify:
+            return [[None for _ in own] for own in found], 0
+        verifier = Verifier(self.config, self.model, self.task, self.checkpoint)
+        results = iter(verifier.verify([pair for own in found for pair in own]))
+        return [[next(results) for _ in own] for own in found], verifier.tokens
 
     def _requests(self, batch: Batch) -> list[Request]:
         sampling = Sampling(self.section.max_new_tokens, self.section.temperature)
@@ -91,9 +107,15 @@ class _Miner:
         prompt = self.config.prompt
         return self.model.tokenizer.encode_chat(self.task.prompt(example, prompt.template), prompt.system)
 
-    def _mined(self, example: TaskExample, completions: Sequence[Completion]) -> MinedExample:
-        rollouts = [self._scored(example, completion) for completion in completions]
-        pairs = self._pairs(example, rollouts)
+    def _mined(
+        self,
+        example: TaskExample,
+        rollouts: Sequence[Rollout],
+        found: Sequence[Mined],
+        verified: Sequence[Verified | None],
+        tokens: int,
+    ) -> MinedExample:
+        pairs = [self._pair(pair, does) for pair, does in zip(found, verified, strict=True)]
         event = RolloutsMined(
             example=example.id,
             question=example.question,
@@ -104,7 +126,6 @@ class _Miner:
             segments=[len(r.ends) for r in rollouts],
             pairs=len(pairs),
         )
-        tokens = sum(len(completion.tokens) for completion in completions)
         return MinedExample(_line(example, rollouts), tokens, pairs, event)
 
     def _scored(self, example: TaskExample, completion: Completion) -> Rollout:
@@ -116,7 +137,7 @@ class _Miner:
         assert completion.states is not None
         return Rollout(
             text=completion.text,
-            tokens=len(completion.tokens),
+            token_ids=completion.tokens,
             correct=correct,
             reward=reward,
             pred=pred,
@@ -124,39 +145,35 @@ class _Miner:
             ends=completion.state_ends[: self.points.M],
         )
 
-    def _pairs(self, example: TaskExample, rollouts: Sequence[Rollout]) -> list[MinedPair]:
-        gold = None
+    def _pairs(self, example: TaskExample, rollouts: Sequence[Rollout]) -> list[Mined]:
+        gold, prompt = None, self._prompt(example)
         if self.section.pos_source != "rollout":
-            gold = gold_rollout(self.model, self._prompt(example), example, self.layers, self.config)
-        pairs: list[MinedPair] = []
+            gold = gold_rollout(self.model, prompt, example, self.layers, self.config)
+        pairs: list[Mined] = []
         for m in range(1, self.points.M + 1):
             sets = split_rollouts(rollouts, gold, m, self.section)
             if sets is not None:
-                pairs.extend(self._contrasts(example, m, *sets))
+                for position, layer in enumerate(self.layers):
+                    difference = contrast(*sets, m, position)
+                    if difference is not None:
+                        pairs.append(Mined(example, prompt, m, layer, difference, *sets))
         return pairs
 
-    def _contrasts(
-        self, example: TaskExample, m: int, positives: Sequence[Rollout], negatives: Sequence[Rollout]
-    ) -> list[MinedPair]:
-        pairs: list[MinedPair] = []
-        for position, layer in enumerate(self.layers):
-            difference = contrast(positives, negatives, m, position)
-            if difference is None:
-                continue
-            record: PairRecord = {
-                "pair_id": f"{example.id}_m{m}_l{layer}",
-                "example_id": example.id,
-                "control_point_m": m,
-                "layer": layer,
-                "quality": difference.quality,
-                "positives": len(positives),
-                "negatives": len(negatives),
-                "source": positives[0].source,
-                "model": self.model.info.fingerprint,
-            }
-            event = _pair_event(record, difference, positives[0].text, negatives[0].text)
-            pairs.append(MinedPair(record, difference, event))
-        return pairs
+    def _pair(self, pair: Mined, verified: Verified | None) -> MinedPair:
+        record: PairRecord = {
+            "pair_id": f"{pair.example.id}_m{pair.m}_l{pair.layer}",
+            "example_id": pair.example.id,
+            "control_point_m": pair.m,
+            "layer": pair.layer,
+            "quality": pair.contrast.quality,
+            "positives": len(pair.positives),
+            "negatives": len(pair.negatives),
+            "source": pair.positives[0].source,
+            "model": self.model.info.fingerprint,
+            **(asdict(verified) if verified else {}),
+        }
+        event = _pair_event(record, pair, verified)
+        return MinedPair(record, pair.contrast, event)
 
 
 def candidate_layers(layers: Sequence[int], num_layers: int) -> tuple[int, ...]:
@@ -192,7 +209,7 @@ def _line(example: TaskExample, rollouts: Sequence[Rollout]) -> dict[str, Any]:
     }
 
 
-def _pair_event(pair: PairRecord, difference: Contrast, positive: str, negative: str) -> PairMined:
+def _pair_event(pair: PairRecord, mined: Mined, verified: Verified | None) -> PairMined:
     return PairMined(
         pair=pair["pair_id"],
         example=pair["example_id"],
@@ -201,8 +218,9 @@ def _pair_event(pair: PairRecord, difference: Contrast, positive: str, negative:
         quality=pair["quality"],
         positives=pair["positives"],
         negatives=pair["negatives"],
-        delta_norm=float((difference.delta**2).sum() ** 0.5),
+        delta_norm=float((mined.contrast.delta**2).sum() ** 0.5),
         source=pair["source"],
-        positive_text=positive,
-        negative_text=negative,
+        positive_text=mined.positives[0].text,
+        negative_text=mined.negatives[0].text,
+        **(asdict(verified) if verified else {}),
     )

@@ -11,6 +11,7 @@ from typing import Any
 from engine.config.config import Config
 from engine.esm import layout
 from engine.esm.compare import compared
+from engine.esm.plain import PLAIN_METHODS
 from engine.files import csv_text, write_atomic
 
 Line = dict[str, Any]
@@ -23,10 +24,10 @@ def write_report(
 ) -> tuple[Summary, list[str]]:
     """Everything under tables/ and cases/. Returns the stage's summary and the files."""
     rows = {name: _row(name, own, lines.get("greedy"), config) for name, own in lines.items()}
-    main = [row for name, row in rows.items() if name in ("greedy", "esm")]
-    ablations = [row for name, row in rows.items() if name != "greedy"]
+    main = [row for name, row in rows.items() if name in (*PLAIN_METHODS, "esm")]
+    ablations = [row for name, row in rows.items() if name not in PLAIN_METHODS]
     t_max = config.decode.max_new_tokens
-    diagnostics = [_diagnostics(name, own) for name, own in lines.items() if name != "greedy"]
+    diagnostics = [_diagnostics(name, own) for name, own in lines.items() if name not in PLAIN_METHODS]
     compare = [row for name, row in rows.items() if row["difference"] is not None]
     tables = {"main_results_single": main, "ablation": ablations}
     tables |= {f"diagnostics_T{t_max}": diagnostics, f"compare_T{t_max}": compare}

@@ -15,7 +15,7 @@ from engine.esm.dpp import GreedyDpp, Pick
 from engine.esm.layout import required
 from engine.esm.vectors import load_vector
 from engine.events import EntryPicked
-from engine.files import read_jsonl, write_jsonl
+from engine.files import inside, read_jsonl, write_jsonl
 from engine.run.stage import StageContext, StageResult
 
 Record = dict[str, Any]
@@ -41,7 +41,7 @@ class Select:
                 "selection selects nothing",
                 level="warning",
             )
-        keys = np.stack([load_vector(mined / record["key_path"]) for record in candidates])
+        keys = np.stack([load_vector(inside(mined, record["key_path"])) for record in candidates])
         context.start(size, unit="entries")
         picks = self._pick(context, config, candidates, keys, size)
         library = [_library_record(order, candidates[pick.index]) for order, (pick, _) in enumerate(picks)]
@@ -87,7 +87,7 @@ class Select:
         for record in library:
             context.checkpoint()
             for path in filter(None, (record["key_path"], record["vector_path"])):
-                target = chosen / path
+                target = inside(chosen, path)
                 with disk_errors(target):
                     target.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(mined / path, target)

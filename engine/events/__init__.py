@@ -31,6 +31,7 @@ from engine.events.evolution import (
     EvolutionBegan,
     IterationBegan,
     IterationFinished,
+    JudgeMeasured,
     MethodCompared,
     ReflectorReplied,
     ServerChanged,

@@ -21,7 +21,8 @@ class RolloutsMined(Event, tag=True, kw_only=True, frozen=True):
 
 
 class PairMined(Event, tag=True, kw_only=True, frozen=True):
-    """A contrastive pair entered the top-C pool (spec ESM 3.4 to 3.7)."""
+    """A contrastive pair was mined (spec ESM 3.4 to 3.7). With `offline_mine.verify`: whether the greedy answer is
+    right from its wrong prefix with the vector and without, and from its right prefix without."""
 
     pair: str
     example: str
@@ -34,6 +35,9 @@ class PairMined(Event, tag=True, kw_only=True, frozen=True):
     source: str = "rollout"
     positive_text: str = ""
     negative_text: str = ""
+    steered_correct: bool | None = None
+    wrong_correct: bool | None = None
+    right_correct: bool | None = None
 
 
 class EntryPicked(Event, tag=True, kw_only=True, frozen=True):

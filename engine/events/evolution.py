@@ -40,7 +40,8 @@ class ServerChanged(Event, tag=True, kw_only=True, frozen=True):
 
 
 class EvolutionBegan(Event, tag=True, kw_only=True, frozen=True):
-    """What the evolution works with. `weights`: of shortness and correctness in the composite; `scale`: tokens."""
+    """What the evolution works with. `weights`: of shortness and correctness in the composite; `scale`: tokens. On
+    `cannot_tell` of the `questions` the judge cannot tell: their answers are counted, not scored."""
 
     clusters: list[str]
     iterations: int
@@ -52,6 +53,8 @@ class EvolutionBegan(Event, tag=True, kw_only=True, frozen=True):
     server: str
     judge: str
     reflector: str
+    questions: int = 0
+    cannot_tell: int = 0
     branched_from: str = ""
 
 
@@ -66,8 +69,8 @@ class IterationBegan(Event, tag=True, kw_only=True, frozen=True):
 
 class AnswerJudged(Event, tag=True, kw_only=True, frozen=True):
     """One answer. `split`: minibatch, validation, baseline (validation without processor), test or test_plain
-    (test without processor); `correct` None: the judge failed, `reasoning` says why. `pieces` are the answer's
-    tokens as text, `clusters` the cluster of each (255: none)."""
+    (test without processor); `correct` None: the judge failed or, with `cannot_tell`, it cannot judge this question;
+    `reasoning` says why. `pieces` are the answer's tokens as text, `clusters` the cluster of each (255: none)."""
 
     iteration: int
     split: str
@@ -77,13 +80,15 @@ class AnswerJudged(Event, tag=True, kw_only=True, frozen=True):
     answer: str
     tokens: int
     correct: bool | None = None
+    cannot_tell: bool = False
     reasoning: str = ""
     pieces: list[str] = []
     clusters: list[int] = []
 
 
 class AnswersScored(Event, tag=True, kw_only=True, frozen=True):
-    """A set of answers, scored (spec Evolution 1, step 8). `error`: standard error of the composite."""
+    """A set of answers, scored (spec Evolution 1, step 8). `judged` of the answers count; on `cannot_tell` of the
+    others the judge cannot tell, on the rest it failed. `error`: standard error of the composite."""
 
     iteration: int
     split: str
@@ -95,6 +100,7 @@ class AnswersScored(Event, tag=True, kw_only=True, frozen=True):
     correctness: float
     composite: float
     error: float = 0.0
+    cannot_tell: int = 0
     best: bool = False
 
 
@@ -111,8 +117,9 @@ class ReflectorReplied(Event, tag=True, kw_only=True, frozen=True):
 
 
 class MethodCompared(Event, tag=True, kw_only=True, frozen=True):
-    """A line of `tables/test.csv`: no_processor, length_cap or best, on the test set. `difference`:
-    correctness minus that of no_processor, with its paired bootstrap 95% interval and McNemar's exact p."""
+    """A line of `tables/test.csv`: no_processor, length_cap or best, on the test set. `n` answers were judged; on
+    `cannot_tell` others the judge cannot tell. `difference`: correctness minus that of no_processor, with its paired
+    bootstrap 95% interval and McNemar's exact p."""
 
     method: str
     n: int
@@ -127,6 +134,30 @@ class MethodCompared(Event, tag=True, kw_only=True, frozen=True):
     high: float | None = None
     p: float | None = None
     cap: int | None = None
+    cannot_tell: int = 0
+
+
+class JudgeMeasured(Event, tag=True, kw_only=True, frozen=True):
+    """How far the judge agrees with people, on answers that people labelled (`evolution.judge.labels`); a line of
+    `tables/judge.csv`.
+
+    `question_type`: empty for all of them. Of `answers`, `judged` were judged; on `cannot_tell` others
+    the judge cannot tell, on the rest it failed. `agreement`: share of the judged on which both say the same; `kappa`:
+    Cohen's, with its 95% interval; None where all are of one kind. `precision`, `recall`: of "right", against people.
+    """
+
+    judge: str
+    labels: str
+    question_type: str = ""
+    answers: int
+    judged: int
+    cannot_tell: int = 0
+    agreement: float | None = None
+    kappa: float | None = None
+    kappa_low: float | None = None
+    kappa_high: float | None = None
+    precision: float | None = None
+    recall: float | None = None
 
 
 class IterationFinished(Event, tag=True, kw_only=True, frozen=True):

@@ -8,13 +8,14 @@ from engine.events.base import Event
 
 
 class GraphsBuilt(Event, tag=True, kw_only=True, frozen=True):
-    """The retrieval graphs of a split (spec GFlowNet 0.2). `dropped` by reason; `reachable`: samples of which some
-    answer can be reached; `hops`: how long the shortest path is, over samples; `signal_to_noise`: median share of
-    edges that lie on a shortest path."""
+    """The retrieval graphs of a split (spec GFlowNet 0.2). `dropped` by reason; `broken_triples`: those that were left
+    out because they are not three texts; `reachable`: samples of which some answer can be reached; `hops`: how long the
+    shortest path is, over samples; `signal_to_noise`: median share of edges that lie on a shortest path."""
 
     split: str
     samples: int
     dropped: dict[str, int] = {}
+    broken_triples: int = 0
     edges_mean: float = 0.0
     nodes_mean: float = 0.0
     in_degree_max: int = 0
@@ -86,13 +87,15 @@ class SamplerEvaluated(Event, tag=True, kw_only=True, frozen=True):
     """A method on a split after `step` steps: distinct, gflownet, greedy, beam, prior. `metrics` has the spec's names
     (GFlowNet 9); `total_variation` there is between P_F and R / sum R, over the `listed` questions whose paths could
     all be listed. `settings` were chosen on validation; `intervals` are 95% bounds of some metrics; `scatter` are pairs
-    (log P_F, log R) of some sampled trajectories."""
+    (log P_F, log R) of some sampled trajectories. `n` questions have an agent graph; figures called `..._all@K` are
+    over these and the `missed` ones, of which no path reaches an answer."""
 
     step: int
     split: str
     method: str
     n: int
     k: int
+    missed: int = 0
     metrics: dict[str, float]
     settings: dict[str, float] = {}
     listed: int = 0
@@ -123,12 +126,14 @@ class SampledPath(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True)
 
 class QuestionSampled(Event, tag=True, kw_only=True, frozen=True):
     """The paths drawn for one held-out question, and the prompt they make. `distinct`: drawn without replacement, the
-    most probable first; otherwise `samples` draws, each for itself, the most frequent path first."""
+    most probable first; otherwise `samples` draws, each for itself, the most frequent path first. `answers`: those in
+    the agent graph; `golds`: texts of all gold answers."""
 
     sample_id: str
     question: str
     starts: list[str]
     answers: list[str]
+    golds: list[str] = []
     nodes: int
     edges: int
     samples: int
@@ -158,7 +163,8 @@ class EvidenceAnswered(Event, tag=True, kw_only=True, frozen=True):
 
 class EvidenceCompared(Event, tag=True, kw_only=True, frozen=True):
     """A line of `tables/answers.csv`. `difference`: hit minus that of triples, with its paired bootstrap 95% interval
-    and McNemar's exact p."""
+    and McNemar's exact p. `hit_all`, `recall_all`: over all held-out questions, of which the `missed` ones count 0: no
+    path in their graph reaches an answer."""
 
     method: str
     reader: str
@@ -171,3 +177,6 @@ class EvidenceCompared(Event, tag=True, kw_only=True, frozen=True):
     low: float | None = None
     high: float | None = None
     p: float | None = None
+    missed: int = 0
+    hit_all: float | None = None
+    recall_all: float | None = None

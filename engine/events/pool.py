@@ -74,7 +74,7 @@ class OracleTotal(msgspec.Struct, kw_only=True, frozen=True):
 
 class PoolTotals(Event, tag=True, kw_only=True, frozen=True):
     """All training queries together (`pool/report.json`). `before`, `inside`, `after`: as the oracles of
-    `PoolQueryDone`; `rules`: mined trajectories by verdict and rule."""
+    `PoolQueryDone`; `rules`: mined trajectories by verdict and rule; `reserve`: refused ones that fill up the data."""
 
     queries: int
     before: OracleTotal
@@ -86,6 +86,7 @@ class PoolTotals(Event, tag=True, kw_only=True, frozen=True):
     warnings: int = 0
     dropped: dict[str, int] = {}
     rules: dict[str, int] = {}
+    reserve: int = 0
     asked: int = 0
     failed: int = 0
     calls: int = 0

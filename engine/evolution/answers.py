@@ -18,8 +18,8 @@ TEST, TEST_PLAIN = "test", "test_plain"
 
 
 class AnswerRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer of a split of an iteration. `token_ids`: without the end token. `correct` None: the judge
-    failed, and `reasoning` says why."""
+    """One answer of a split of an iteration. `token_ids`: without the end token. `correct` None: the judge failed,
+    or, with `cannot_tell`, the question is none that it can judge; `reasoning` says why."""
 
     iteration: int
     split: str
@@ -28,12 +28,13 @@ class AnswerRecord(msgspec.Struct, frozen=True, kw_only=True):
     token_ids: list[int]
     correct: bool | None
     reasoning: str
+    cannot_tell: bool = False
     usage: Spent = Spent()
 
     @property
     def outcome(self) -> Outcome:
         """What its score depends on."""
-        return Outcome(len(self.token_ids), self.correct)
+        return Outcome(len(self.token_ids), self.correct, self.cannot_tell)
 
 
 Key = tuple[int, str]
@@ -69,10 +70,11 @@ class AnswerFile:
         return self.records.setdefault((iteration, split), [])
 
     def take_unjudged(self, iteration: int, split: str) -> list[AnswerRecord]:
-        """Remove the last split from the file and return it, if the judge failed on all its answers, so that they can
-        be judged again. Empty where some were judged."""
+        """Remove the last split from the file and return it, if none of its answers was judged and the judge failed on
+        some, so that they can be judged again. Empty otherwise."""
         records = self.of_split(iteration, split)
-        if not records or any(record.correct is not None for record in records):
+        judged = any(record.correct is not None for record in records)
+        if judged or all(record.cannot_tell for record in records):
             return []
         taken = records[:]
         records.clear()

@@ -18,7 +18,7 @@ from engine.statistics import mcnemar, paired_bootstrap
 from engine.wilson import wilson
 
 JudgeCut = Callable[[AnswerRecord, list[int]], bool | None]
-"""Whether an answer, cut to these tokens, is right."""
+"""Whether an answer, cut to these tokens, is right; None if it was not judged."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,10 @@ def capped(baseline: Sequence[AnswerRecord], mean: float, judge: JudgeCut) -> Ca
     for record in baseline:
         kept = record.token_ids[:cap]
         whole = len(kept) == len(record.token_ids)
-        outcomes.append(Outcome(len(kept), record.correct if whole else judge(record, kept)))
+        known = whole or record.cannot_tell
+        outcomes.append(
+            Outcome(len(kept), record.correct if known else judge(record, kept), record.cannot_tell)
+        )
     return Capped(cap, outcomes)
 
 
@@ -80,6 +83,7 @@ def _row(
         mean_tokens=figures.mean_tokens,
         shortness=figures.shortness,
         composite=figures.composite,
+        cannot_tell=figures.cannot_tell,
         cap=cap,
     )
     if pair is None:

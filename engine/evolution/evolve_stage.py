@@ -9,6 +9,8 @@ from engine.evolution.answers import BASELINE, MINIBATCH, VALIDATION
 from engine.evolution.deltas import Deltas, write_deltas
 from engine.evolution.evolution_run import EvolutionRun
 from engine.evolution.history import Iteration, write_history
+from engine.evolution.judge_measured import measure_judge
+from engine.evolution.judge_scope import scope_of
 from engine.evolution.plot import draw
 from engine.evolution.processor import processor_source
 from engine.evolution.reflectors.reflection import reflect
@@ -17,6 +19,7 @@ from engine.evolution.score import Score
 from engine.evolution.split_evaluator import SplitEvaluator
 from engine.files import write_atomic
 from engine.run.stage import StageContext, StageResult
+from engine.servers.spent import Spent
 
 
 class ReflectorGaveUp(SteerError):
@@ -53,12 +56,15 @@ class _Loop:
         self.section = evolution.context.config.evolution
         self.history = evolution.history
         self.evaluator = SplitEvaluator(evolution)
+        self.measured = Spent()
+        """What holding the judge against people's labels cost."""
 
     def run(self) -> StageResult:
         section, evolution = self.section, self.evolution
         self.context.start(section.iterations, len(self.history.iterations), unit="iterations")
         self._announce()
         self._keep_best_whole()
+        self.measured = measure_judge(self.evolution)
         self._baseline()
         failures = 0
         while not (reason := self._reason_to_end()):
@@ -70,12 +76,13 @@ class _Loop:
         failures = self.history.aborted_in_a_row()
         if failures >= section.failures:  # an earlier attempt gave up at the last iteration
             raise _gave_up(failures, self.history.iterations[-1].aborted)
-        return write_report(evolution, self.evaluator, reason)
+        return write_report(evolution, self.evaluator, reason, self.measured)
 
     # ------------------------------------------------------------ before the first iteration
 
     def _announce(self) -> None:
         section, evolution = self.section, self.evolution
+        scope = scope_of(evolution.judge, evolution.questions, section.iterations)
         self.context.emit(
             EvolutionBegan(
                 clusters=evolution.clusters.names,
@@ -87,10 +94,14 @@ class _Loop:
                 weights=[0.4, 0.6],
                 server=evolution.server.name,
                 judge=evolution.judge.name,
+                questions=scope.questions,
+                cannot_tell=scope.outside,
                 reflector=evolution.reflector.name,
                 branched_from=section.branch_of or "",
             )
         )
+        if warning := scope.warning(evolution.judge.name):
+            self.context.notice(warning, level="warning")
         evolution.announce_inherited()
 
     def _keep_best_whole(self) -> None:
@@ -163,7 +174,7 @@ class _Loop:
         png, svg = draw(history)
         write_atomic(layout.plot(run_dir), png)
         write_atomic(layout.plot(run_dir).with_suffix(".svg"), svg)
-        best, usage = history.best, history.usage
+        best, usage = history.best, history.usage + self.measured
         self.context.emit(
             IterationFinished(
                 iteration=number,
@@ -180,7 +191,7 @@ class _Loop:
     def _reason_to_end(self) -> str:
         """Why the evolution ends here; empty to continue."""
         section, history = self.section, self.history
-        usage = history.usage
+        usage = history.usage + self.measured
         if len(history.iterations) >= section.iterations:
             return f"all {section.iterations} iterations"
         if section.patience and history.iterations and history.since_best >= section.patience:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from engine.events import ServerChanged
 from engine.evolution import layout
-from engine.evolution.judges.judge import Judge, NumericJudge
+from engine.evolution.judges.judge import Judge
+from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.evolution.processor import load_logits_processor, sglang_processor_string
 from engine.evolution.reflectors.reflector import Reflector
 from engine.evolution.reflectors.statistical_reflector import StatisticalReflector

@@ -13,10 +13,13 @@ from engine.evolution.evolution_run import EvolutionRun
 from engine.evolution.split_evaluator import SplitEvaluator
 from engine.files import csv_text, write_atomic
 from engine.run.stage import StageResult
+from engine.servers.spent import Spent
 
 
-def write_report(evolution: EvolutionRun, evaluator: SplitEvaluator, reason: str) -> StageResult:
-    """Evaluate the test set and write `tables/test.csv`."""
+def write_report(
+    evolution: EvolutionRun, evaluator: SplitEvaluator, reason: str, measured: Spent
+) -> StageResult:
+    """Evaluate the test set and write `tables/test.csv`. `measured`: what holding the judge against labels cost."""
     run_dir, history, config = evolution.context.run_dir, evolution.history, evolution.context.config
     best = history.best
     assert best is not None, "the first iteration is always validated"
@@ -37,7 +40,7 @@ def write_report(evolution: EvolutionRun, evaluator: SplitEvaluator, reason: str
     for row in rows:
         evolution.context.emit(row)
     baseline, _, steered = rows
-    usage = history.usage + evaluator.usage_of(plain, evolved) + evaluator.spent_on_caps
+    usage = history.usage + evaluator.usage_of(plain, evolved) + evaluator.spent_on_caps + measured
     summary: dict[str, float | int | str] = {
         "iterations": len(history.iterations),
         "ended": reason,
@@ -46,6 +49,8 @@ def write_report(evolution: EvolutionRun, evaluator: SplitEvaluator, reason: str
         "composite_before": round(baseline.composite, 4),
         "tokens": round(steered.mean_tokens, 1),
         "tokens_before": round(baseline.mean_tokens, 1),
+        "judged": steered.n,
+        "cannot_tell": steered.cannot_tell,
         "correctness": round(steered.correctness, 4),
         "correctness_before": round(baseline.correctness, 4),
         "spent_calls": usage.calls,
@@ -55,6 +60,7 @@ def write_report(evolution: EvolutionRun, evaluator: SplitEvaluator, reason: str
     written = [
         layout.deltas_best, layout.processor_best, layout.deltas_current, layout.processor, layout.history,
         layout.answers, layout.plot, lambda run: layout.plot(run).with_suffix(".svg"), layout.comparison,
+        layout.judge_labels, layout.judge_table,
     ]  # fmt: skip
     files = [file(run_dir) for file in written]
     return StageResult(summary, [str(path.relative_to(run_dir)) for path in files if path.is_file()])

@@ -16,7 +16,8 @@ SHORTNESS_WEIGHT, CORRECTNESS_WEIGHT = 0.4, 0.6
 class Score(msgspec.Struct, frozen=True, kw_only=True):
     """Figures of one set of answers.
 
-    `answers` were given, `judged` of them could be judged; correctness is a share of the judged ones, 0 to 1.
+    `answers` were given, `judged` of them were judged; correctness is a share of the judged ones, 0 to 1. On
+    `cannot_tell` of the others the judge cannot tell, on the rest it failed.
     `mean_tokens`: mean length of all answers. `error`: standard error of the composite over the answers.
     """
 
@@ -28,14 +29,22 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     correctness: float
     composite: float
     error: float
+    cannot_tell: int = 0
+
+    @property
+    def failures(self) -> int:
+        """Answers on which the judge failed."""
+        return self.answers - self.judged - self.cannot_tell
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Length in tokens of one answer, and whether it is right; None: the judge failed."""
+    """Length in tokens of one answer, and whether it is right; None: it was not judged, because the judge cannot tell
+    or, without `cannot_tell`, because it failed."""
 
     tokens: int
     correct: bool | None
+    cannot_tell: bool = False
 
 
 def shortness(tokens: float, scale: float) -> float:
@@ -49,16 +58,18 @@ def composite(short: float, correct: float) -> float:
 
 
 def score(outcomes: Sequence[Outcome], scale: float) -> Score:
-    """Score of judged answers. Failures of the judge are left out of correctness and counted (DESIGN 7).
+    """Score of judged answers. What was not judged is left out of correctness and counted (DESIGN 7).
 
-    Raises DataError when nothing could be judged.
+    Raises DataError when nothing was judged: then there is no score.
     """
     judged = [outcome for outcome in outcomes if outcome.correct is not None]
+    cannot_tell = sum(outcome.cannot_tell for outcome in outcomes)
     if not judged:
         raise DataError(
-            what=f"none of {len(outcomes)} answers could be judged",
+            what=f"none of {len(outcomes)} answers could be judged: on {cannot_tell} the judge cannot tell, on "
+            f"{len(outcomes) - cannot_tell} it failed",
             where="evolution.judge",
-            mend="see why the judge failed in the notices, correct that and resume: the answers are kept",
+            mend="see why in the notices, correct that and resume: the answers are kept",
         )
     right = sum(bool(outcome.correct) for outcome in judged)
     mean_tokens = sum(outcome.tokens for outcome in outcomes) / len(outcomes)
@@ -74,6 +85,7 @@ def score(outcomes: Sequence[Outcome], scale: float) -> Score:
         error=_standard_error(
             [composite(shortness(o.tokens, scale), float(bool(o.correct))) for o in judged]
         ),
+        cannot_tell=cannot_tell,
     )
 
 

@@ -125,6 +125,7 @@ class SplitEvaluator:
                 token_ids=answer.tokens,
                 correct=None if failed else verdict.correct,
                 reasoning=verdict.reason if failed else verdict.reasoning,
+                cannot_tell=not failed and verdict.correct is None,
                 usage=verdict.usage,
             )
 
@@ -138,7 +139,7 @@ class SplitEvaluator:
         return judge_with_retries(self.evolution.judge, example.question, golds, text, attempts, lambda: None)
 
     def verdict_on_tokens(self, record: AnswerRecord, tokens: Sequence[int]) -> bool | None:
-        """Whether the beginning of an answer, `tokens`, is right; None if the judge failed."""
+        """Whether the beginning of an answer, `tokens`, is right; None if it was not judged."""
         text = self.evolution.vocabulary.tokenizer.decode(list(tokens))
         verdict = self.verdict(self._examples[record.example_id], text)
         self.spent_on_caps += verdict.usage
@@ -152,16 +153,17 @@ class SplitEvaluator:
     # ------------------------------------------------------------ scores
 
     def score(self, iteration: int, split: str) -> Score:
-        """Score of the stored answers of a split. Raises DataError when none could be judged."""
+        """Score of the stored answers of a split. Raises DataError when none was judged."""
         outcomes = [record.outcome for record in self.evolution.answers.of_split(iteration, split)]
         return score(outcomes, self.context.config.evolution.SHORTNESS_SCALE)
 
     def report_score(self, iteration: int, split: str, best: bool = False) -> Score:
         """Score a split and emit its event; with a warning if the judge failed on some answers."""
         figures = self.score(iteration, split)
-        if failures := figures.answers - figures.judged:
-            text = f"the judge failed on {failures} of {figures.answers} answers ({split} of iteration {iteration})"
-            self.context.notice(f"{text}; they are left out", level="warning")
+        if figures.failures:
+            text = f"the judge failed on {figures.failures} of {figures.answers} answers"
+            place = f"{split} of iteration {iteration}"
+            self.context.notice(f"{text} ({place}); they are left out", level="warning")
         self.context.emit(scored_event(iteration, split, figures, best))
         return figures
 
@@ -190,6 +192,7 @@ class SplitEvaluator:
                 answer=record.answer,
                 tokens=len(record.token_ids),
                 correct=record.correct,
+                cannot_tell=record.cannot_tell,
                 reasoning=record.reasoning,
                 pieces=[texts[token] for token in record.token_ids if token < len(texts)],
                 clusters=self.clusters_of(record),

@@ -18,7 +18,9 @@ _BROKEN = "\ufffd"
 
 
 class Occurrences:
-    """Occurrences of `needle`, counted from the left without overlap, as `str.count` does."""
+    """Segments that `needle` ends. A token that completes `needle` ends one segment, however many occurrences its text
+    holds, and the next segment's text begins with the next token: the same cuts whether a text is read as a whole or
+    decoded segment by segment."""
 
     def __init__(self, tokenizer: Tokenizer, needle: str, vocab_size: int) -> None:
         if not needle:
@@ -44,13 +46,18 @@ class Occurrences:
         piece = text.removeprefix(self._anchor_text)
         return self.needle[-1] in piece or (not self.needle.isascii() and _BROKEN in piece)
 
-    def count(self, tokens: Sequence[int]) -> int:
-        """Occurrences in the text of tokens."""
-        return self._tokenizer.decode(tokens).count(self.needle)
+    def ends_segment(self, tokens: Sequence[int]) -> bool:
+        """Whether the text of tokens, which begin where the segment began, holds the string."""
+        return self.needle in self._tokenizer.decode(tokens)
+
+    def segment_ends(self, tokens: Sequence[int]) -> list[int]:
+        """Number of tokens up to the end of each segment; what follows the last one is not ended."""
+        ends: list[int] = []
+        for index in np.flatnonzero(self.may_complete(np.asarray(tokens, dtype=np.int64))).tolist():
+            if self.ends_segment(tokens[ends[-1] if ends else 0 : index + 1]):
+                ends.append(index + 1)
+        return ends
 
     def first_end(self, tokens: Sequence[int]) -> int | None:
-        """Number of tokens up to the end of the first occurrence, None without an occurrence."""
-        for index in np.flatnonzero(self.may_complete(np.asarray(tokens, dtype=np.int64))).tolist():
-            if self.count(tokens[: index + 1]):
-                return index + 1
-        return None
+        """Number of tokens up to the end of the first segment, None where none ends."""
+        return next(iter(self.segment_ends(tokens)), None)

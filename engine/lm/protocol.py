@@ -61,8 +61,9 @@ class Sampling:
 class Request:
     """One continuation of `prompt`. `seed` fixes its random draws, whatever else is in the batch.
 
-    `capture_layers`/`capture_after`: record the residual stream at every token of the continuation that
-    completes an occurrence of the string `capture_after`, the last token included.
+    `capture_layers`/`capture_after`: record the residual stream at every token of the continuation that ends a
+    segment, the last token included. A segment ends with the token that completes the string `capture_after` in the
+    text since the last such token: exactly where `Sampling.stop` would end it if every segment were decoded alone.
     """
 
     prompt: Sequence[int]
@@ -78,9 +79,8 @@ class Completion:
     """`logprobs`: log-probability (nats, at temperature 1) of each token of `tokens` under the model as it
     was steered, after the logits processor if there is one. `ended`: eos, stop or length.
 
-    `states`: (occurrences, len(capture_layers), hidden_size) if requested; `state_ends[i]`: the number of
-    continuation tokens up to and including the one that completes occurrence i. Occurrences are
-    counted without overlap; one token that completes two has two equal entries.
+    `states`: (segments, len(capture_layers), hidden_size) if requested; `state_ends[i]`: the number of
+    continuation tokens up to and including the one that ends segment i.
     `kept`: the backend's own handle to key/values."""
 
     tokens: list[int]

@@ -15,6 +15,7 @@ from engine.pool.data.records import RLQueryData, TrajectoryData
 from engine.pool.trajectory_quality_controller import (
     COMMITS,
     NEVER_SCORED,
+    REFUSED_BY,
     TrajectoryQualityController,
     is_partial,
     is_positive,
@@ -86,7 +87,11 @@ def improve(
     )
     pool = injection.query.candidate_pool_indices
     scores = {evaluated.pair: evaluated.score for evaluated in mined if evaluated.score is not None}
-    refused = [transferred(pair, score) for pair, score in scores.items() if pair not in plan.committed]
+    refused = [
+        msgspec.structs.replace(transferred(pair, score), extra={REFUSED_BY: plan.rules[pair]})
+        for pair, score in scores.items()
+        if pair not in plan.committed
+    ]
     reserve = [trajectory for trajectory in refused if set(pool).issuperset(rows(trajectory))]
     selected = controller.select_final_trajectories(chosen, reserve)
     final = msgspec.structs.replace(

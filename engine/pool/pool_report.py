@@ -10,7 +10,7 @@ from typing import Any
 from engine.events import OracleTotal, PoolTotals, without_envelope
 from engine.files import csv_text, write_atomic
 from engine.pool import layout
-from engine.pool.improve import COMMITTED, GIVEN
+from engine.pool.improve import COMMITTED, GIVEN, REFUSED
 from engine.pool.pool_work import DecisionLine
 from engine.pool.trajectory_quality_controller import is_positive
 from engine.pool.vqa.evaluated_pairs import EvaluatedPair
@@ -89,6 +89,12 @@ def _totals(
         warnings=sum(bool(decision["warning"]) for decision in decisions),
         dropped=dict(dropped),
         rules=dict(rules),
+        reserve=sum(
+            t.get("kept", 0)
+            for decision in decisions
+            for t in decision["trajectories"]
+            if t["verdict"] == REFUSED
+        ),
         asked=len(evaluated),
         failed=sum(pair.score is None for pair in evaluated),
         calls=sum(pair.calls for pair in evaluated),

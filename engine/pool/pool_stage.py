@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from engine.errors import DataError
 from engine.events import without_envelope
 from engine.pool import layout
-from engine.pool.data.dataset import HELDOUT, TRAIN, PoolDataset
+from engine.pool.data.dataset import HELDOUT, TRAIN, PoolDataset, training_queries
 from engine.pool.data.records import (
     POOL_SIZE,
     RLData,
@@ -56,12 +56,7 @@ class PoolJob:
         self.dataset = dataset
         self.model = model
         self.data = data
-        heldout = set(dataset.splits[HELDOUT])
-        self.training = [query_id for query_id in self.data if query_id not in heldout]
-        if not self.training:
-            raise DataError(
-                what="no training query is in the RL data", where="pool.rl_data", mend="give another file"
-            )
+        self.training = training_queries(self.data, dataset.splits)
         self.evaluator = PairEvaluator(layout.evaluated(context.run_dir), model, dataset.annotations)
         self.thumbnails = Thumbnails(dataset, context.emit)
         self.nearest: dict[str, list[int]] = {}

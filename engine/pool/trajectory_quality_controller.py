@@ -12,8 +12,8 @@ from engine.pool.data.records import TrajectoryData
 HIGHER_MAXIMUM, NEW_SCORE = "higher maximum", "new score"
 NO_IMPROVEMENT, NEVER_SCORED = "no improvement", "never scored"
 COMMITS = frozenset({HIGHER_MAXIMUM, NEW_SCORE})
-REPEATED = "repeated"
-"""Field of a trajectory that the data repeat because there were too few."""
+REPEATED, REFUSED_BY = "repeated", "refused"
+"""Fields of trajectories that fill up a query with too few: true of a repeated one; the rule that refused one."""
 
 _CLOSE = 1e-9
 """Scores nearer than this are the same score."""
@@ -76,8 +76,8 @@ class TrajectoryQualityController:
     ) -> list[TrajectoryData]:
         """Exactly `target_trajectory_count` trajectories, or none without any to choose from.
 
-        `reserve` (refused ones) replaces repetitions. Repetitions follow the selection's order and carry the field
-        `repeated`.
+        `reserve` (refused ones, which carry the field `refused`) replaces repetitions. Repetitions follow the
+        selection's order and carry the field `repeated`.
         """
         chosen = self.choose(all_trajectories)
         chosen += self.ranked(reserve)[: self.target_trajectory_count - len(chosen)]

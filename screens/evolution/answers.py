@@ -52,7 +52,7 @@ COLUMNS: Sequence[ListColumn[AnswerRow]] = (
         "correct",
         "✓",
         1,
-        help="✓ right, ✗ wrong, · the judge failed",
+        help="✓ right, ✗ wrong, · not judged",
         value=lambda a: a.correct,
         show=_correct,
     ),
@@ -93,6 +93,8 @@ def draw_answer(event: AnswerJudged, state: EvolutionState, palette: dict[str, S
     word, tone = {True: ("✓ right", "good"), False: ("✗ wrong", "bad"), None: ("· not judged", "warn")}[
         event.correct
     ]
+    if event.cannot_tell:
+        word, tone = "· the judge cannot tell", "dim"
     title = Text.assemble(
         (event.example, palette["strong"]), f"  iteration {event.iteration}, {event.split}   ",
         (word, palette[tone]), f"   {counted(event.tokens, 'tokens')}",

@@ -16,7 +16,7 @@ from textual.widgets import Static
 
 from app.state.evolution import EvolutionState, IterationState
 from app.text import counted
-from engine.events import AnswersScored, MethodCompared
+from engine.events import AnswersScored, EvolutionBegan, JudgeMeasured, MethodCompared
 from screens.evolution.cluster_words import cluster_words
 from screens.run_session import Session
 from screens.widgets.chart import Chart, Series
@@ -121,7 +121,7 @@ class IterationsPane(Container):
     @on(VirtualTable.Highlighted)
     def _show_detail(self) -> None:
         state, item = self._session.state.evolution, self.selected
-        key = (item, len(state.compared))
+        key = (item, len(state.compared), len(state.judge))
         if key != self._shown:
             self._shown = key
             top = item is None
@@ -173,11 +173,16 @@ def _status(state: EvolutionState) -> str:
     if best is not None and best.validation is not None:
         summary = f"best {best.iteration}: {best.validation.composite:.3f}"
         parts.append(summary + (f", {before.composite:.3f} without processor" if before is not None else ""))
-    parts.append(f"{began.reflector}, {began.judge}")
+    parts.append(f"{began.reflector}, {began.judge}{_judge_words(state)}")
     if state.usage is not None and state.usage.calls:
         calls, tokens = counted(state.usage.calls, "calls"), counted(state.usage.tokens, "tokens")
         parts.append(f"{calls}, {tokens}, cost {state.usage.cost:.2f}")
     return "  │  ".join(parts)
+
+
+def _judge_words(state: EvolutionState) -> str:
+    measured = state.judge.get("")
+    return "" if measured is None else f": κ {fixed(measured.kappa, 2)} with people"
 
 
 # ---------------------------------------------------------------- an iteration in full
@@ -190,6 +195,10 @@ def draw_iteration(
     parts: list[RenderableType] = []
     if state.compared:
         parts += [_compared(list(state.compared.values()), palette), Text()]
+    if state.judge:
+        parts += [_judge(list(state.judge.values()), palette), Text()]
+    if state.began is not None and state.began.cannot_tell:
+        parts += [_cannot_tell(state.began, palette), Text()]
     if item is None:
         if state.baseline is not None:
             parts.append(_figures("validation set, no processor", state.baseline, palette))
@@ -220,8 +229,10 @@ def _figures(name: str, score: AnswersScored, palette: dict[str, Style]) -> Text
     )
     text.append(f"   {score.correct} of {score.judged} right ({fixed(score.correctness)})")
     text.append(f"   {fixed(score.mean_tokens, 1)} tokens (shortness {fixed(score.shortness)})")
-    if score.judged < score.answers:
-        text.append(f"   {score.answers - score.judged} not judged", palette["warn"])
+    if score.cannot_tell:
+        text.append(f"   on {score.cannot_tell} the judge cannot tell", palette["dim"])
+    if failures := score.answers - score.judged - score.cannot_tell:
+        text.append(f"   on {failures} the judge failed", palette["warn"])
     return text
 
 
@@ -254,6 +265,34 @@ def _diff(
             Text(cluster_words(state, name), palette["dim"]),
         )  # fmt: skip
     return table
+
+
+def _judge(rows: Sequence[JudgeMeasured], palette: dict[str, Style]) -> RenderableType:
+    """How far the judge agrees with people, by type of question."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
+    table.add_column("judge and people", no_wrap=True, min_width=16)
+    for name, least in (
+        ("answers", 7),
+        ("judged", 6),
+        ("agree", 5),
+        ("κ", 5),
+        ("95%", 16),
+        ("precision", 9),
+        ("recall", 6),
+    ):
+        table.add_column(name, justify="right", no_wrap=True, min_width=least)
+    for row in rows:
+        table.add_row(
+            Text(clean(row.question_type) or "all questions"), str(row.answers), f"{row.judged / row.answers:.0%}",
+            fixed(row.agreement), fixed(row.kappa), interval(row.kappa_low, row.kappa_high), fixed(row.precision),
+            fixed(row.recall),
+        )  # fmt: skip
+    return table
+
+
+def _cannot_tell(began: EvolutionBegan, palette: dict[str, Style]) -> Text:
+    text = f"the judge cannot tell on {began.cannot_tell} of {began.questions} questions: their answers are not scored"
+    return Text(text, palette["warn"])
 
 
 def _compared(rows: Sequence[MethodCompared], palette: dict[str, Style]) -> RenderableType:

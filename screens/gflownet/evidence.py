@@ -52,7 +52,8 @@ def _graphs(state: GFlowNetState, palette: dict[str, Style]) -> RenderableType:
     shape = _table(palette, "split", "edges", "nodes", "largest in-degree", "signal")
     for split, event in state.graphs.items():
         hops = " ".join(f"{length}:{count}" for length, count in sorted(event.hops.items()))
-        reasons = _reasons(event.dropped, palette)
+        triples = {"triples that are not three texts": event.broken_triples} if event.broken_triples else {}
+        reasons = _reasons({**event.dropped, **triples}, palette)
         kept.add_row(split, f"{event.samples:,}", f"{event.reachable:,}", hops, reasons)
         sizes = (f"{event.edges_mean:,.0f}", f"{event.nodes_mean:,.0f}", f"{event.in_degree_max:,}")
         shape.add_row(split, *sizes, f"{event.signal_to_noise:.2%}")
@@ -81,7 +82,11 @@ def _retriever(state: GFlowNetState, palette: dict[str, Style]) -> RenderableTyp
             )
             line.append("  ")
         if event.missing:
-            line.append(f"{counted(event.missing, 'questions')} without scores", palette["warn"])
+            line.append(f"{counted(event.missing, 'questions')} without scores  ", palette["warn"])
+        if event.unscored:
+            line.append(
+                f"{counted(event.unscored, 'triples')} of the others without a score", palette["warn"]
+            )
         parts.append(line)
     return Group(*parts)
 

@@ -119,4 +119,9 @@ def draw_comparison(paths: EvidenceCompared, triples: EvidenceCompared, palette:
     text = Text.assemble(("hit ", palette["dim"]), (fixed(paths.hit), palette["strong"]), " from paths, ")
     text.append(f"{fixed(triples.hit)} from triples   {signed(paths.difference)} ")
     text.append(f"{interval(paths.low, paths.high)}  p {probability(paths.p)}")
-    return text.append(f"   {counted(paths.n, 'questions')}, read by {clean(paths.reader)}", palette["dim"])
+    text.append(f"   {counted(paths.n, 'questions')}, read by {clean(paths.reader)}", palette["dim"])
+    if paths.missed:
+        text.append(f"\nof all held-out questions {fixed(paths.hit_all)} and {fixed(triples.hit_all)}")
+        missed = counted(paths.missed, "questions")
+        text.append(f"   {missed} whose answers no path reaches count as missed", palette["dim"])
+    return text

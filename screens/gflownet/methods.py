@@ -104,6 +104,8 @@ def draw_method(item: SamplerEvaluated, palette: dict[str, Style]) -> Renderable
         f"{counted(item.n, f'{item.split} questions')}, {counted(item.k, 'paths')} each", palette["dim"]
     )
     notes = [f"{SETTINGS[name]} {value:g}, chosen on validation" for name, value in item.settings.items()]
+    if item.missed:
+        notes.append(f"_all: over these and {item.missed:,} more, whose answers no path reaches")
     if item.listed:
         notes.append(
             f"total_variation over the {counted(item.listed, 'questions')} whose paths can all be listed"

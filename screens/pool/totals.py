@@ -99,7 +99,8 @@ def _mined(running: Running, totals: PoolTotals | None, palette: Palette) -> Ren
         injected, warnings = running.injected, running.warnings
     else:
         counts, injected, warnings = dict(sorted(totals.rules.items())), totals.injected, totals.warnings
-    counts = {**counts, "candidates injected": injected}
+    reserve = {"refused, but kept as reserve": totals.reserve} if totals and totals.reserve else {}
+    counts = {**counts, **reserve, "candidates injected": injected}
     table = _counts("mined trajectories", counts, palette)
     if not warnings:
         return table

@@ -3,8 +3,9 @@
     python -m tests.bench.bench_gflownet [seed ...]
 
 Every seed has a graph, questions, retriever and sampler of its own. All settings are chosen on its validation
-questions. Figures are means over the test questions of all seeds, intervals are bootstrapped over them. Writes
-results/gflownet.csv (methods), gflownet_differences.csv (sampler minus baseline) and gflownet_answers.csv.
+questions. Figures are means over the test questions of all seeds that have an agent graph, those called `_all` over all
+test questions; intervals are bootstrapped over them. Writes results/gflownet.csv (methods), gflownet_differences.csv
+(sampler minus baseline) and gflownet_answers.csv.
 
 Besides the run's own beam there is one for each compared figure, whose bonus for each edge is the best on validation
 for this very figure, and one without a bonus.
@@ -31,6 +32,7 @@ from engine.gflownet.evaluation.beam import beam_search
 from engine.gflownet.evaluation.evaluator import EDGE_BONUSES, Evaluation, Evaluator
 from engine.gflownet.evaluation.paths import GraphNames, ranked_paths
 from engine.gflownet.evaluation.questions import load_questions
+from engine.gflownet.graphs.dropped import missed_questions
 from engine.gflownet.graphs.tables import EmbeddingTables, Texts
 from engine.gflownet.sampler.actor import Rollout
 from engine.gflownet.sampler.module import GFlowNetModule
@@ -42,7 +44,8 @@ RESULTS = Path(__file__).parent / "results"
 STAGES = ("graphs", "retriever", "agent-graphs", "gflownet", "answer")
 FIGURES = (
     "success@1", "success@10", "success@20", "answer_recall_union@1", "answer_recall_union@20", "unique_paths@20",
-    "unique_success_paths@20", "path_hit_f1", "path_f1_union@20", "total_variation",
+    "unique_success_paths@20", "path_hit_f1", "path_f1_union@20", "success_all@1", "success_all@20",
+    "gold_recall_all@20", "total_variation",
 )  # fmt: skip
 TUNED = {
     "beam for success@1": "success@1",
@@ -112,6 +115,8 @@ def other_beams(config: Config, folder: Path) -> dict[str, Evaluation]:
     found = {"beam, no bonus": test.beam(0.0)}
     for method, figure in TUNED.items():
         found[method] = test.beam(max(tried, key=lambda bonus: tried[bonus][figure]))
+    for beam in found.values():
+        beam.missed = missed_questions(folder, "test")
     return found
 
 
@@ -136,28 +141,32 @@ def main(seeds: list[int]) -> None:
     pooled: dict[str, dict[str, list[float]]] = {}
     by_seed: list[dict[str, Any]] = []
     hits: dict[str, list[bool]] = {"triples": [], "beam": [], "gflownet": []}
+    missed = 0
     for seed in seeds:
         with tempfile.TemporaryDirectory() as folder:
             found, own_hits = one_seed(seed, Path(folder))
         for method, figures in found.items():
-            for name, values in figures.figures.items():
+            for name, values in figures.both_ways.items():
                 pooled.setdefault(method, {}).setdefault(name, []).extend(values)
             row = {
                 "seed": seed,
                 "method": method,
                 "n": figures.n,
+                "missed": figures.missed,
                 "setting": next(iter(figures.settings.values()), ""),
             }
-            by_seed.append(row | means(figures.figures))
+            by_seed.append(row | means(figures.both_ways))
             print(by_seed[-1], flush=True)
         for method, values in own_hits.items():
             hits[method] += values
+        missed += found["gflownet"].missed
     for method, figures in pooled.items():
-        row = {"seed": "all", "method": method, "n": len(figures["success@1"]), "setting": ""}
+        n = len(figures["success@1"])
+        row = {"seed": "all", "method": method, "n": n, "missed": missed, "setting": ""}
         by_seed.append(row | means(figures))
     write_atomic(RESULTS / "gflownet.csv", csv_text(by_seed))
     write_atomic(RESULTS / "gflownet_differences.csv", csv_text(differences(pooled)))
-    write_atomic(RESULTS / "gflownet_answers.csv", csv_text(answered(hits)))
+    write_atomic(RESULTS / "gflownet_answers.csv", csv_text(answered(hits, missed)))
     for name in ("gflownet", "gflownet_differences", "gflownet_answers"):
         print((RESULTS / f"{name}.csv").read_text())
 
@@ -184,11 +193,14 @@ def differences(pooled: dict[str, dict[str, list[float]]]) -> list[dict[str, Any
     return rows
 
 
-def answered(hits: dict[str, list[bool]]) -> list[dict[str, Any]]:
-    """Hit rates of the kinds of evidence at one token budget, and sampled paths minus each other."""
+def answered(hits: dict[str, list[bool]], missed: int) -> list[dict[str, Any]]:
+    """Hit rates of the kinds of evidence at one token budget, of the questions with an agent graph and of all; sampled
+    paths minus each other."""
     rows: list[dict[str, Any]] = []
     for name, values in hits.items():
-        row: dict[str, Any] = {"evidence": name, "n": len(values), "hit": round(float(np.mean(values)), 4)}
+        n_all = len(values) + missed
+        row: dict[str, Any] = {"evidence": name, "n": len(values), "hit": round(float(np.mean(values)), 4),
+                               "n_all": n_all, "hit_all": round(sum(values) / n_all, 4)}  # fmt: skip
         difference: dict[str, Any] = dict.fromkeys(("gflownet_minus", "low", "high", "mcnemar_p"), "")
         if name != "gflownet":
             interval = paired_bootstrap(hits["gflownet"], values, seed=0)

@@ -107,7 +107,8 @@ def main(seeds: list[int]) -> None:
             pools.append(
                 {"seed": seed, "when": when, "queries": totals.queries, "oracle": round(oracle.mean, 4),
                  "with_positive": round(oracle.positive / totals.queries, 4), "low": round(low, 4),
-                 "high": round(high, 4), "asked": totals.asked, "injected": totals.injected}
+                 "high": round(high, 4), "asked": totals.asked, "injected": totals.injected,
+                 "reserve": totals.reserve}
             )  # fmt: skip
         selectors += rows_of(seed, methods)
         for method, found in methods.items():

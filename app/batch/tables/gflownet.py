@@ -9,17 +9,28 @@ from app.state.run import RunState
 from engine.events import SamplerEvaluated
 
 _INTERVAL = "95% interval"
-_SAMPLED = ("n", "paths", "success@1", _INTERVAL, "recall@K", _INTERVAL, "hits@K", _INTERVAL, "TV to R")
-_ANSWERED = ("n", "hit", "recall", "triples", "tokens", "difference", _INTERVAL, "p")
+_SAMPLED = (
+    "n",
+    "paths",
+    "success@1",
+    _INTERVAL,
+    "of all",
+    "recall@K",
+    _INTERVAL,
+    "hits@K",
+    _INTERVAL,
+    "TV to R",
+)
+_ANSWERED = ("n", "hit", "recall", "hit of all", "triples", "tokens", "difference", _INTERVAL, "p")
 
 
 def tables(state: RunState) -> list[Table]:
     """Both comparisons on the held-out questions."""
     answers = [
         (
-            row.method, row.reader, str(row.n), figure(row.hit), figure(row.recall), f"{row.triples:.1f}",
-            f"{row.prompt_tokens:.1f}", figure(row.difference, "+"), interval(row.low, row.high, "+"),
-            probability(row.p),
+            row.method, row.reader, str(row.n), figure(row.hit), figure(row.recall), figure(row.hit_all),
+            f"{row.triples:.1f}", f"{row.prompt_tokens:.1f}", figure(row.difference, "+"),
+            interval(row.low, row.high, "+"), probability(row.p),
         )
         for row in state.gflownet.compared.values()
     ]  # fmt: skip
@@ -39,5 +50,7 @@ def _row(sampler: SamplerEvaluated) -> list[str]:
         name = name.format(sampler.k)
         value, bounds = sampler.metrics.get(name), sampler.intervals.get(name, (None, None))
         cells += [figure(value, digits=digits), interval(*bounds, digits=digits)]
+        if name == "success@1":
+            cells.append(figure(sampler.metrics.get("success_all@1")))
     distance = figure(sampler.metrics.get("total_variation"))
     return [*cells, f"{distance} (n {sampler.listed})" if sampler.listed else ""]

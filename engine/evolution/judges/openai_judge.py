@@ -54,6 +54,10 @@ class OpenAIJudge:
             ) from None
         return _read(reply, self.name)
 
+    def cannot_tell(self, question: str, golds: Sequence[str]) -> str:
+        """A language model judges every question."""
+        return ""
+
     def messages(self, question: str, golds: Sequence[str], answer: str) -> list[Message]:
         """The messages that ask for a verdict."""
         system = _SYSTEM.format(tolerance=self._tolerance, percent=100 * self._tolerance)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "k": 1e3, "m": 1e6, "mm": 1e6,
@@ -15,7 +15,22 @@ _NUMBER = re.compile(
     r"(?:\s?(?P<scale>thousand|million|billion|trillion|bn|mm|mn|[kmb])\b)?",
     re.IGNORECASE,
 )
-_FINAL = re.compile(r"\banswer(?:\s+is|\s*[:=])|####|\\boxed", re.IGNORECASE)
+_MONTH = (
+    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
+    r"|Nov(?:ember)?|Dec(?:ember)?)"
+)
+_NO_FIGURES = re.compile(
+    rf"\b{_MONTH}\.?\s+\d{{1,2}}(?:st|nd|rd|th)?\b(?!\s?[%\d.])|\b\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}\b"
+    r"|\b\d+(?=-[A-Za-z])|\b[Nn]otes?\s+\d+\b|^[ \t]*\d{1,2}[.)](?=\s)",
+    re.MULTILINE,
+)
+"""Days of a month, 10-K and 5-year, Note 12, numbers of a list."""
+_FALLS = re.compile(
+    r"\b(?:declin|decreas|fell|fall|drop|down|negative|loss|lost|lower|reduc|shr[aiu]nk)[a-z]*\s+(?:\w+\s+){0,2}$",
+    re.IGNORECASE,
+)
+_NEAR = 40
+"""Characters before a number in which a word may say that it falls."""
 _YEARS = range(1900, 2101)
 _EXACT = 1e-13
 """Relative difference that decimals leave behind."""
@@ -24,7 +39,8 @@ _EXACT = 1e-13
 @dataclass(frozen=True)
 class Quantity:
     """A number in a text. `value` with its scale word; `plain` without: tables often leave it out. `bare`: digits
-    and nothing else."""
+    and nothing else. `falls`: the words before it say that something fell or was lost, so that its sign may be
+    theirs. `decimals`: digits after the point. `start`: its place in the text."""
 
     value: float
     plain: float
@@ -32,74 +48,87 @@ class Quantity:
     scaled: bool
     text: str
     bare: bool = False
+    falls: bool = False
+    decimals: int = 0
+    start: int = 0
 
     @property
     def year(self) -> bool:
         """Whether it reads like a year: four bare digits, which parentheses do not make negative."""
         return self.bare and abs(self.plain) in _YEARS
 
+    @property
+    def key(self) -> tuple[float, bool]:
+        """Equal for two mentions of the same number."""
+        return (self.value, self.percent)
+
 
 def quantities(text: str) -> list[Quantity]:
-    """Every number in `text`: thousands separators, currency, percent, scale words, (accounting negatives)."""
+    """Every figure in `text`: thousands separators, currency, percent, scale words, (accounting negatives). Days of a
+    month and the numbers of forms, notes and lists are none."""
+    skipped = {place for match in _NO_FIGURES.finditer(text) for place in range(*match.span())}
     numbers = []
     for match in _NUMBER.finditer(text):
+        start = match.start("digits")
+        if start in skipped:
+            continue
         plain = float(match["digits"].replace(",", ""))
         if match["sign"] or match["sign2"] or (match["open"] and match["close"]):
             plain = -plain
         scale = _SCALES[match["scale"].lower()] if match["scale"] else 1.0
-        bare = match["digits"].isdigit() and not any(match[name] for name in ("unit", "percent", "scale"))
         numbers.append(
-            Quantity(plain * scale, plain, bool(match["percent"]), scale != 1.0, match[0].strip(), bare)
+            Quantity(
+                value=plain * scale,
+                plain=plain,
+                percent=bool(match["percent"]),
+                scaled=scale != 1.0,
+                text=match[0].strip(),
+                bare=match["digits"].isdigit()
+                and not any(match[name] for name in ("unit", "percent", "scale")),
+                falls=_FALLS.search(text[max(0, match.start() - _NEAR) : match.start()]) is not None,
+                decimals=len(match["digits"].partition(".")[2]),
+                start=start,
+            )
         )
     return numbers
 
 
-def stated(answer: str, wanted: Sequence[Quantity]) -> list[Quantity]:
-    """The final numbers of an answer: as many different ones as are wanted, each as often as it is written.
-
-    Those that follow the last "answer is", "answer:", "####" or "\\boxed", else the last ones of the text. Years do
-    not count unless a year is wanted.
-    """
-    ends = [match.end() for match in _FINAL.finditer(answer)]
-    marked = _counting(answer[ends[-1] :], wanted) if ends else []
-    if marked:
-        return _of(marked, list(dict.fromkeys(map(_key, marked)))[: len(wanted)])
-    numbers = _counting(answer, wanted)
-    return _of(numbers, list(dict.fromkeys(map(_key, reversed(numbers))))[: len(wanted)])
-
-
 def same(want: Quantity, given: Quantity, tolerance: float) -> bool:
-    """Whether both are the same number within `tolerance`, relative to `want`; absolute where that is 0.
+    """Whether both are the same number within `tolerance`, relative to `want` (absolute where that is 0), or `given`
+    rounds to the decimals of `want`.
 
     8.7% is 8.7 percent, 0.087, and 8.7 where the sign was left out; 2 billion is 2000 million, 2,000,000,000, and 2
-    where the word was.
+    where the word was; a decline of 3 is -3.
     """
+    signs = (1.0, -1.0) if want.falls != given.falls else (1.0,)
+    return any(
+        _close(unit * want.plain, sign * said, tolerance, unit * _half_digit(want))
+        for unit, said in _readings(want, given)
+        for sign in signs
+    )
+
+
+def _readings(want: Quantity, given: Quantity) -> Iterator[tuple[float, float]]:
+    """(what 1 of `want.plain` is worth, the given number in that measure), for each way to read the pair."""
+    scale = want.value / want.plain if want.plain else 1.0
     if want.percent == given.percent:
-        pairs = [(want.plain, given.plain)] if want.percent else [(want.value, given.value)]
+        if want.percent:
+            yield 1.0, given.plain
+            return
+        yield scale, given.value
         if want.scaled != given.scaled:
-            pairs.append((want.plain, given.plain))
-    else:
-        share = (want.plain / 100, given.value) if want.percent else (want.value, given.plain / 100)
-        pairs = [share, (want.plain, given.plain)]
-    return any(_close(a, b, tolerance) for a, b in pairs)
+            yield 1.0, given.plain
+        return
+    yield (0.01, given.value) if want.percent else (scale, given.plain / 100)
+    yield 1.0, given.plain
 
 
-def _counting(text: str, wanted: Sequence[Quantity]) -> list[Quantity]:
-    """Numbers of a text, without years unless a year is wanted."""
-    years = any(want.year for want in wanted)
-    return [number for number in quantities(text) if years or not number.year]
+def _half_digit(want: Quantity) -> float:
+    """Half of the last digit; nothing for a whole number, which others seldom round to."""
+    return 0.5 * 10.0**-want.decimals if want.decimals else 0.0
 
 
-def _of(numbers: Sequence[Quantity], keys: Sequence[tuple[float, bool]]) -> list[Quantity]:
-    return [quantity for quantity in numbers if _key(quantity) in keys]
-
-
-def _key(quantity: Quantity) -> tuple[float, bool]:
-    """Equal for two mentions of the same number."""
-    return (quantity.value, quantity.percent)
-
-
-def _close(want: float, given: float, tolerance: float) -> bool:
+def _close(want: float, given: float, tolerance: float, rounding: float) -> bool:
     if want == 0.0:
-        return abs(given) <= tolerance
-    return abs(want - given) <= max(tolerance, _EXACT) * abs(want)
+        return abs(given) <= max(tolerance, rounding)
+    return abs(want - given) <= max(tolerance * abs(want), rounding * (1 + 1e-9), _EXACT * abs(want))

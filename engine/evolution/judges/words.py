@@ -18,6 +18,38 @@ def words(text: str) -> list[str]:
     return [word for word in re.findall(r"\w+", plain) if word not in _ARTICLES]
 
 
+_EMPTY = frozenset(
+    """
+    a an the of in on at to for from by with as and or is are was were be been being has have had do does did its it
+    this that these those their they which what who how why when where there than then such per into within between
+    among due any all only also about approximately around roughly primarily mainly i you we he she his her if not no
+    yes so
+    """.split()  # noqa: SIM905
+)
+_ENDINGS = (
+    "ational", "ations", "ation", "ating", "ated", "ates", "ate", "ings", "ing", "ied", "ies", "ed", "es", "s", "e", "y"
+)  # fmt: skip
+_LEAST_STEM = 3
+
+
+def content(text: str) -> list[str]:
+    """The words of `text` that carry meaning, each cut to its stem."""
+    return [_stem(word) for word in words(re.sub(r"['\u2019]s\b", "", text)) if word not in _EMPTY]
+
+
+def denies(said: Sequence[str]) -> bool:
+    """Whether there is a negation among the words."""
+    return bool(_NEGATIONS & set(said))
+
+
+def _stem(word: str) -> str:
+    """Without the commonest endings of English: operations, operating and operates are one word."""
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM and not word.endswith("ss"):
+            return word[: len(word) - len(ending)]
+    return word
+
+
 def token_f1(want: Sequence[str], said: Sequence[str]) -> float:
     """Harmonic mean of precision and recall of the words, 0 to 1."""
     common = sum((Counter(want) & Counter(said)).values())
@@ -35,13 +67,9 @@ def agreement(gold: str, answer: str) -> float:
     if len(want) == 1 and want[0] in _POLAR:
         return float(next((word for word in words(answer) if word in _POLAR), "") == want[0])
     clauses = [words(clause) for clause in _CLAUSE.split(answer)]
-    agreeing = [said for said in (words(answer), *clauses) if _denies(said) == _denies(want)]
+    agreeing = [said for said in (words(answer), *clauses) if denies(said) == denies(want)]
     return max((1.0 if _inside(want, said) else token_f1(want, said) for said in agreeing), default=0.0)
 
 
 def _inside(want: list[str], said: list[str]) -> bool:
     return bool(want) and any(said[i : i + len(want)] == want for i in range(len(said) - len(want) + 1))
-
-
-def _denies(said: list[str]) -> bool:
-    return bool(_NEGATIONS & set(said))

@@ -63,7 +63,7 @@ def logged(system: str, user: str) -> str:
 
 
 def _answers(answers: Sequence[JudgedAnswer], characters: int) -> list[str]:
-    right = {True: "yes", False: "no", None: "the judge failed"}
+    right = {True: "yes", False: "no", None: "not judged"}
     return [
         f"example_id: {answer.example}\nCorrect: {right[answer.correct]}\nTokens: {answer.tokens}\n"
         f"Explanation: {answer.reasoning}\nAnswer: {_cut(answer.text, characters)}"

@@ -16,7 +16,7 @@ from engine.servers.spent import Spent
 @dataclass(frozen=True)
 class JudgedAnswer:
     """One answer of the minibatch. `clusters`: the cluster of each of its tokens, without the end token;
-    `correct` None: the judge failed."""
+    `correct` None: it was not judged."""
 
     example: str
     text: str

@@ -61,9 +61,9 @@ class _AgentGraphsJob:
     ) -> list[GAgentSample]:
         run_dir = self.context.run_dir
         path = layout.agent_graphs(run_dir, split)
-        if path.is_file():
+        dropped = read_dropped(run_dir, "agent-graphs", split)
+        if path.is_file() and dropped is not None:
             samples = load_samples(path)
-            dropped = read_dropped(run_dir, "agent-graphs", split)
             self._progress(len(self.data[split]), split)
         else:
             samples, dropped = self._built(split, built)

@@ -106,6 +106,7 @@ def _sample(
     return GAgentSample(
         sample_id=data.sample_id,
         question=data.question,
+        answers=list(data.answers),
         question_emb=data.question_emb[0],
         node_entity_ids=ids,
         node_embedding_ids=data.node_embedding_ids[nodes],
@@ -119,6 +120,7 @@ def _sample(
         start_node_locals=starts,
         answer_entity_ids=ids[answers],
         answer_node_locals=answers,
+        gold_entity_ids=data.answer_entity_ids,
         gt_path_edge_local_ids=path_edges,
         gt_path_node_local_ids=torch.cat([heads[path_edges[:1]], tails[path_edges]]),
         gt_path_exists=True,

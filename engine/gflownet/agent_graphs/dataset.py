@@ -38,6 +38,11 @@ class GAgentPyGDataset:
     def __len__(self) -> int:
         return len(self._samples)
 
+    @property
+    def sample_ids(self) -> list[str]:
+        """The samples' ids, each once."""
+        return [sample.sample_id for sample in self._samples]
+
     def __getitem__(self, number: int) -> AgentData:
         return to_data(self._samples[number])
 
@@ -55,11 +60,13 @@ def to_data(sample: GAgentSample) -> AgentData:
         top_edge_mask=sample.top_edge_mask,
         question_emb=sample.question_emb[None],
         question=sample.question,
+        answers=sample.answers,
         sample_id=sample.sample_id,
         start_node_locals=sample.start_node_locals,
         start_entity_ids=sample.start_entity_ids,
         answer_node_locals=sample.answer_node_locals,
         answer_entity_ids=sample.answer_entity_ids,
+        gold_count=torch.tensor([sample.gold_entity_ids.shape[0]]),
         gt_path_edge_local_ids=sample.gt_path_edge_local_ids,
         gt_path_node_local_ids=sample.gt_path_node_local_ids,
         gt_path_exists=sample.gt_path_exists,

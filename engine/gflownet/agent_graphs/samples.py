@@ -9,7 +9,8 @@ import torch
 
 @dataclass(frozen=True)
 class GAgentSample:
-    """N nodes, E directed edges head -> tail, S starts, A answers inside the graph, D the embedding width.
+    """N nodes, E directed edges head -> tail, S starts, A answers inside the graph, G gold answers in all, D the
+    embedding width.
 
     Node numbers are local (0..N-1), entity and relation numbers are global, embedding numbers are rows of
     `entity_embeddings.npy` (0: no text). All integers are int64, all scores float32. Scores are probabilities in
@@ -18,6 +19,7 @@ class GAgentSample:
 
     sample_id: str
     question: str
+    answers: list[str]  # texts of all gold answers
     question_emb: torch.Tensor  # [D]
     node_entity_ids: torch.Tensor  # [N]
     node_embedding_ids: torch.Tensor  # [N]
@@ -31,6 +33,7 @@ class GAgentSample:
     start_node_locals: torch.Tensor  # [S]
     answer_entity_ids: torch.Tensor  # [A], those inside the graph
     answer_node_locals: torch.Tensor  # [A]
+    gold_entity_ids: torch.Tensor  # [G], inside the graph or not
     gt_path_edge_local_ids: torch.Tensor  # [P]
     gt_path_node_local_ids: torch.Tensor  # [P + 1]
     gt_path_exists: bool

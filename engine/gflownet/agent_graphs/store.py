@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -13,7 +14,7 @@ from engine.errors import DataError
 from engine.gflownet.agent_graphs.samples import GAgentSample
 from engine.torch_file import load_torch, save_torch
 
-TEXTS = ("sample_id", "question")
+TEXTS = ("sample_id", "question", "answers")
 FLAGS = ("gt_path_exists", "is_answer_reachable")
 TENSORS = tuple(field.name for field in fields(GAgentSample) if field.name not in (*TEXTS, *FLAGS))
 _DTYPES = dict.fromkeys(("question_emb", "edge_scores", "edge_labels"), torch.float32) | {
@@ -33,7 +34,8 @@ def save_samples(path: Path, samples: Sequence[GAgentSample]) -> None:
 
 
 def load_samples(path: Path) -> list[GAgentSample]:
-    """Read a split back. Raises DataError, naming sample and field, for what no sampler could walk."""
+    """Read a split back. Raises DataError, naming sample and field, for what no sampler could walk, and for an id that
+    stands twice: draws and answers belong to an id."""
     if not path.is_file():
         raise DataError(
             what="there are no agent graphs", where=str(path), mend="run the stage agent-graphs first"
@@ -59,6 +61,10 @@ def load_samples(path: Path) -> list[GAgentSample]:
     width = samples[0].question_emb.shape[0] if samples else 0
     for sample in samples:
         _check(sample, width, path)
+    ids = Counter(sample.sample_id for sample in samples)
+    if len(ids) < len(samples):
+        what = f"the sample id {ids.most_common(1)[0][0]} stands twice"
+        raise DataError(what=what, where=str(path), mend="run the stages from graphs on again, in a new run")
     return samples
 
 

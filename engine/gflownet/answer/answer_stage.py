@@ -4,25 +4,28 @@ token budget (spec GFlowNet, comparison with SubgraphRAG; 9)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
 
 import msgspec
 import torch
 from torch_geometric.data import Batch
 
+from engine.errors import DataError
 from engine.events import (
     EvidenceAnswered,
     EvidenceCompared,
-    SampledPath,
+    QuestionSampled,
     logged_without_envelope,
     without_envelope,
 )
-from engine.files import csv_text, read_jsonl, write_atomic
+from engine.files import csv_text, read_records, write_atomic
 from engine.gflownet import layout
 from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
+from engine.gflownet.answer.answer_match import named
 from engine.gflownet.answer.readers import make_reader
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt, build_triplet_prompt, path_triples
 from engine.gflownet.evaluation.paths import GraphNames, top_triples
+from engine.gflownet.graphs.dropped import missed_questions
 from engine.gflownet.graphs.tables import EmbeddingTables, Texts
 from engine.gflownet.sampler.graph_batch import from_pyg
 from engine.lm.embedding.sentence_embedder import SentenceEmbedder, load_embedder
@@ -60,7 +63,8 @@ class _AnswerJob:
         )
         self.tables, self.texts = EmbeddingTables.load(run_dir), Texts.load(run_dir)
         self.graphs = GAgentPyGDataset(layout.agent_graphs(run_dir, "test"))
-        self.questions = read_jsonl(layout.sampled_paths(run_dir))[: self.section.questions]
+        sampled = _sampled(layout.sampled_paths(run_dir), self.graphs)
+        self.questions = sampled[: self.section.questions]
         self.reader = make_reader(context, self._embedder)
 
     def _embedder(self) -> SentenceEmbedder:
@@ -70,9 +74,9 @@ class _AnswerJob:
     def run(self) -> StageResult:
         wanted = [
             (number, method)
-            for number, line in enumerate(self.questions)
+            for number, question in enumerate(self.questions)
             for method in METHODS
-            if (line["sample_id"], method) not in self.answers
+            if (question.sample_id, method) not in self.answers
         ]
         total = len(self.questions) * len(METHODS)
         self.context.start(total, len(self.answers), unit="answers")
@@ -97,15 +101,14 @@ class _AnswerJob:
     def _prompt(self, number: int, method: str) -> EvidencePrompt:
         question = self.questions[number]
         if method == "gflownet":
-            paths = [msgspec.convert(path, SampledPath) for path in question["paths"]]
-            triples = path_triples(paths)
+            triples = path_triples(question.paths)
         else:
             data = self.graphs[number]
             batch = from_pyg(Batch.from_data_list([data]), self.tables)
             relations = torch.unique(data.edge_attr).tolist()
             triples = top_triples(batch, GraphNames(self.texts, data.node_global_ids.tolist(), relations))
         return build_triplet_prompt(
-            question["question"], triples, self.section.token_budget, self.reader.count_tokens
+            question.question, triples, self.section.token_budget, self.reader.count_tokens
         )
 
     def _result(self) -> StageResult:
@@ -116,19 +119,26 @@ class _AnswerJob:
             self.context.emit(row)
         table = layout.metrics(self.context.run_dir).with_name("answers.csv")
         write_atomic(table, csv_text([without_envelope(row) for row in rows]))
-        summary = {f"hit_{row.method}": round(row.hit, 4) for row in rows}
+        summary: dict[str, float | int | str] = {f"hit_{row.method}": round(row.hit, 4) for row in rows}
+        summary |= {f"hit_all_{row.method}": round(row.hit_all or 0.0, 4) for row in rows}
         files = [str(path.relative_to(self.context.run_dir)) for path in (self.file, table)]
         return StageResult({"reader": self.reader.name, **summary}, files)
 
     def _row(
         self, method: str, own: Sequence[EvidenceAnswered], baseline: Sequence[EvidenceAnswered]
     ) -> EvidenceCompared:
+        hit, recall = _mean(own, "hit"), _mean(own, "recall")
+        missed = missed_questions(self.context.run_dir, "test")
+        answerable = len(self.graphs) / (len(self.graphs) + missed)
         row = EvidenceCompared(
             method=method,
             reader=self.reader.name,
             n=len(own),
-            hit=_mean(own, "hit"),
-            recall=_mean(own, "recall"),
+            hit=hit,
+            recall=recall,
+            missed=missed,
+            hit_all=hit * answerable,
+            recall_all=recall * answerable,
             triples=_mean(own, "triples"),
             prompt_tokens=_mean(own, "prompt_tokens"),
         )
@@ -150,15 +160,31 @@ def _mean(answers: Sequence[EvidenceAnswered], name: str) -> float:
     return sum(float(getattr(answer, name)) for answer in answers) / len(answers) if answers else 0.0
 
 
-def _judged(question: dict[str, Any], method: str, prompt: EvidencePrompt, answer: str) -> EvidenceAnswered:
-    """Hit and recall by name, as the field's benchmarks count them: a gold answer counts if the text contains it."""
-    golds: list[str] = question["answers"]
-    said = answer.casefold()
-    met = [gold for gold in golds if gold.casefold() in said]
+def _sampled(path: Path, graphs: GAgentPyGDataset) -> list[QuestionSampled]:
+    """The held-out questions with their paths, in the order of `graphs`. Raises DataError for a file without some."""
+    mend = "remove it and run the stage gflownet again: it samples the same paths"
+    if not path.is_file():
+        raise DataError(
+            what="there are no sampled paths", where=str(path), mend="run the stage gflownet first"
+        )
+    questions = read_records(path, QuestionSampled, mend)
+    if [question.sample_id for question in questions] != graphs.sample_ids:
+        what = f"this file should hold the paths of {len(graphs)} questions, and holds {len(questions)}"
+        if len(questions) == len(graphs):
+            what = "these are the paths of other questions than the agent graphs hold"
+        raise DataError(what=what, where=str(path), mend=mend)
+    return questions
+
+
+def _judged(question: QuestionSampled, method: str, prompt: EvidencePrompt, answer: str) -> EvidenceAnswered:
+    """Hit and recall by name, as the field's benchmarks count them: of all gold answers, in the graph or not, those
+    whose normal form stands in the text."""
+    golds = question.golds
+    met = named(golds, answer)
     return EvidenceAnswered(
-        sample_id=question["sample_id"],
+        sample_id=question.sample_id,
         method=method,
-        question=question["question"],
+        question=question.question,
         golds=golds,
         answer=answer,
         hit=bool(met),

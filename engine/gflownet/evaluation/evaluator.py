@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from engine.events import SamplerEvaluated
+from engine.gflownet.evaluation.all_questions import over_all
 from engine.gflownet.evaluation.beam import beam_search
 from engine.gflownet.evaluation.distance import total_variation
 from engine.gflownet.evaluation.metrics import pearson, question_figures, spearman
@@ -44,6 +45,8 @@ class Evaluation:
     distances: list[float] = field(default_factory=list)
     log_pf: list[float] = field(default_factory=list)
     log_reward: list[float] = field(default_factory=list)
+    missed: int = 0
+    """Questions without an agent graph: no path reaches an answer."""
 
     def add(self, figures: dict[str, torch.Tensor]) -> None:
         """The next questions."""
@@ -56,6 +59,11 @@ class Evaluation:
         return len(next(iter(self.figures.values()), []))
 
     @property
+    def both_ways(self) -> dict[str, list[float]]:
+        """The figures over the questions with an agent graph, and those over all questions."""
+        return {**self.figures, **over_all(self.figures, self.missed)}
+
+    @property
     def listed(self) -> int:
         """Questions whose paths could all be listed, which the total variation is a mean over."""
         return sum(not math.isnan(distance) for distance in self.distances)
@@ -63,7 +71,7 @@ class Evaluation:
     def means(self) -> dict[str, float]:
         """Every figure's mean, the total variation's, and the correlations of log P_F and log R over all
         trajectories."""
-        means = {name: float(np.mean(values)) for name, values in self.figures.items()}
+        means = {name: float(np.mean(values)) for name, values in self.both_ways.items()}
         if self.listed:
             means["total_variation"] = float(np.nanmean(self.distances))
         if self.log_pf:
@@ -74,11 +82,12 @@ class Evaluation:
 
     def event(self, step: int, split: str, run_seed: int, resamples: int = 2000) -> SamplerEvaluated:
         """The event, with bootstrap intervals of the compared figures."""
-        zeros = np.zeros(self.n)
         intervals = {}
-        for name in [name for name in self.figures if "@" in name or name == "unique_paths"]:
+        for name, values in self.both_ways.items():
+            if "@" not in name and name != "unique_paths":
+                continue
             seed = derive_seed(run_seed, "gflownet", f"bootstrap {name}")
-            interval = paired_bootstrap(self.figures[name], zeros, seed, resamples)
+            interval = paired_bootstrap(values, np.zeros(len(values)), seed, resamples)
             intervals[name] = (interval.low, interval.high)
         every = max(1, len(self.log_pf) // SCATTERED)
         scatter = list(zip(self.log_pf[::every], self.log_reward[::every], strict=True))
@@ -88,6 +97,7 @@ class Evaluation:
             method=self.method,
             n=self.n,
             k=self.k,
+            missed=self.missed,
             metrics=self.means(),
             settings=self.settings,
             listed=self.listed,
@@ -208,7 +218,7 @@ def differences(
     rows: list[dict[str, float | str]] = []
     for name in names:
         seed = derive_seed(run_seed, "gflownet", f"bootstrap {name}")
-        interval = paired_bootstrap(evaluation.figures[name], baseline.figures[name], seed)
+        interval = paired_bootstrap(evaluation.both_ways[name], baseline.both_ways[name], seed)
         rows.append(
             {
                 "metric": name,

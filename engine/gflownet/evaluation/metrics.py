@@ -1,7 +1,8 @@
 """Every figure of a sampler's trajectories, by its name in the spec (GFlowNet 4.1, 9).
 
 Figures come a question at a time, [B], so that callers can compute intervals over questions. Trajectories of
-question b are the rows b*K .. b*K + K - 1.
+question b are the rows b*K .. b*K + K - 1. `answer_recall_...` is a share of the answers in the agent graph,
+`gold_recall_...` of all gold answers of the question, as the benchmarks of the field count.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ def question_figures(
     figures = {name: by_question(values).mean(1) for name, values in single.items()}
     success = by_question(reward.success)
     hit_gt = by_question(batch.is_gt_edge[walks.edges.clamp(min=0)] & (walks.edges >= 0)).any(2)
-    for k in sorted({*success_k, each}):
+    for k in sorted({1, *success_k, each}):
         if k > each:
-            continue
+            continue  # one greedy path has no success@10
         first = Walks(
             *(by_question(rows)[:, :k].flatten(0, 1) for rows in (walks.graph, walks.edges, walks.nodes))
         )
@@ -64,6 +65,7 @@ def question_figures(
         figures[f"success@{k}"] = success[:, :k].any(1).to(reward.reward)
         figures[f"answer_hit_any@{k}"] = (answers > 0).to(reward.reward)
         figures[f"answer_recall_union@{k}"] = answers / batch.answer_count.clamp(min=1)
+        figures[f"gold_recall_union@{k}"] = answers / batch.gold_count.clamp(min=1)
         figures[f"path_hit_any@{k}"] = hit_gt[:, :k].any(1).to(reward.reward)
         figures[f"unique_paths@{k}"] = unique_paths(first, size)
         hits = success[:, :k].flatten()

@@ -36,7 +36,7 @@ class GRetrievalDataset:
 def graph_of(record: RetrievalRecord) -> Any:
     """PyG `Data` of a record. Fields: edge_index [2, E], edge_attr [E], labels [E], num_nodes, node_global_ids [N],
     node_embedding_ids [N], topic_one_hot [N, 2], question_emb [1, D], question, sample_id, q_local_indices,
-    a_local_indices, answer_entity_ids, answer_entity_ids_len, gt_path_edge_indices, gt_paths_nodes,
+    a_local_indices, answer_entity_ids, answer_entity_ids_len, answers, gt_path_edge_indices, gt_paths_nodes,
     gt_paths_triples."""
     nodes, heads, tails, relations = map(ints, (record.nodes, record.heads, record.tails, record.relations))
     topic = torch.zeros(len(nodes), NUM_TOPICS)
@@ -59,6 +59,7 @@ def graph_of(record: RetrievalRecord) -> Any:
         a_local_indices=torch.tensor(record.a_locals, dtype=torch.long),
         answer_entity_ids=torch.tensor(record.answer_entity_ids, dtype=torch.long),
         answer_entity_ids_len=len(record.answer_entity_ids),
+        answers=record.answers,
         gt_path_edge_indices=paths,
         gt_paths_nodes=[[int(heads[path[0]]), *(int(tails[edge]) for edge in path)] for path in paths],
         gt_paths_triples=[

@@ -18,7 +18,7 @@ from engine.errors import DataError
 from engine.events import GraphsBuilt
 from engine.files import write_atomic
 from engine.gflownet import layout
-from engine.gflownet.graphs.dropped import write_dropped
+from engine.gflownet.graphs.dropped import EMPTY_GRAPH, NO_ANSWER, NO_START, write_dropped
 from engine.gflownet.graphs.raw import RawSample, Triple, Unreadable, has_text, inverse
 from engine.gflownet.graphs.shortest_paths import shortest_paths
 from engine.gflownet.graphs.sources import RawSource, make_source
@@ -91,6 +91,7 @@ class _GraphsJob:
             if read[split] < source.size(split):
                 self._split(source, split, read, total)
         self._embed(total)
+        self.store.seal()
         return self._result()
 
     # ------------------------------------------------------------ questions
@@ -98,31 +99,43 @@ class _GraphsJob:
     def _split(self, source: RawSource, split: str, read: dict[str, int], total: int) -> None:
         rows = islice(source.read(split), read[split], None)
         dropped = Counter(self.store.note(f"dropped {split}") or {})
+        broken = self._broken_triples(split)
         while chunk := list(islice(rows, CHUNK)):
             self.context.checkpoint()
             before = len(self.entities.numbers), len(self.relations.numbers)
             kept = [record for row in chunk if (record := self._kept(row, dropped)) is not None]
             records = self._embedded(kept)
             read[split] += len(chunk)
+            broken += sum(row.broken_triples for row in chunk if isinstance(row, RawSample))
             self.store.write(
                 split,
                 self.store.count(split),
                 records,
                 {"entities": self.entities.since(before[0]), "relations": self.relations.since(before[1])},
-                {f"read {split}": read[split], f"dropped {split}": dict(dropped)},
+                {
+                    f"read {split}": read[split],
+                    f"dropped {split}": dict(dropped),
+                    f"broken triples {split}": broken,
+                },
             )
             self.context.progress(sum(read.values()), total, note=split)
+
+    def _broken_triples(self, split: str) -> int:
+        return int(self.store.note(f"broken triples {split}") or 0)
 
     def _kept(self, row: RawSample | Unreadable, dropped: Counter[str]) -> RetrievalRecord | None:
         if isinstance(row, Unreadable):
             dropped[row.reason] += 1
             return None
+        if not (row.answer or row.a_entity):
+            dropped[NO_ANSWER] += 1
+            return None
         if not row.graph:
-            dropped["an empty graph"] += 1
+            dropped[EMPTY_GRAPH] += 1
             return None
         record = self._record(row)
         if not record.q_locals:
-            dropped["no question entity in the graph"] += 1
+            dropped[NO_START] += 1
             return None
         return record
 
@@ -154,6 +167,7 @@ class _GraphsJob:
             answer_entity_ids=[self.entities.number(entity) for entity in dict.fromkeys(row.a_entity)],
             question_emb=b"",
             gt_paths=shortest.paths,
+            answers=row.answer or row.a_entity,
         )
 
     def _both_ways(self, graph: Sequence[Triple]) -> Iterator[Triple]:
@@ -218,6 +232,12 @@ class _GraphsJob:
             summary[split] = event.samples
             if dropped:
                 summary[f"{split}_dropped"] = sum(dropped.values())
+            if event.broken_triples:
+                summary[f"{split}_broken_triples"] = event.broken_triples
+                self.context.notice(
+                    f"{split}: {event.broken_triples} triples were left out, which are not three texts",
+                    level="warning",
+                )
         summary["entities"], summary["relations"] = len(self.entities.numbers), len(self.relations.numbers)
         paths = (
             layout.retrieval_store(run_dir), layout.entity_texts(run_dir), layout.relation_texts(run_dir),
@@ -234,6 +254,7 @@ class _GraphsJob:
             split=split,
             samples=len(records),
             dropped=dropped,
+            broken_triples=self._broken_triples(split),
             edges_mean=_mean(edges),
             nodes_mean=_mean([len(record.nodes) // 8 for record in records]),
             in_degree_max=max(hubs, default=0),

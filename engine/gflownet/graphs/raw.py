@@ -12,7 +12,8 @@ _NO_TEXT = re.compile(r"[mg]\.[0-9a-z_]+")
 
 @dataclass(frozen=True)
 class RawSample:
-    """One question in words. Entities are names, or m. and g. ids where they have no text."""
+    """One question in words. Entities are names, or m. and g. ids where they have no text. `broken_triples`: how many
+    the source left out of `graph`, because they are not three texts."""
 
     id: str
     question: str
@@ -20,6 +21,7 @@ class RawSample:
     q_entity: list[str]
     a_entity: list[str]
     graph: list[Triple]
+    broken_triples: int = 0
 
 
 def has_text(entity: str) -> bool:

@@ -29,7 +29,8 @@ class RogSource:
     """The parquet files of a folder, or of `hub:owner/name`, in the order of their names; never a whole file in memory.
 
     Held-out questions are not trained on: of a question that is in two splits (same id or same words), only the copy
-    in the later split of train, validation, test is kept.
+    in the later split of train, validation, test is kept. Of rows with one id in a split, the first is kept: draws and
+    answers belong to an id.
     """
 
     def __init__(self, section: GraphsSection) -> None:
@@ -54,6 +55,7 @@ class RogSource:
         """Row by row. A broken row is returned as unreadable, and reading continues."""
         left = self.size(split)
         later = {other: self._questions(other) for other in SPLITS[SPLITS.index(split) + 1 :]}
+        seen: set[str] = set()
         for file in self._files[split]:
             for row in _rows(file, COLUMNS):
                 if left == 0:
@@ -61,8 +63,15 @@ class RogSource:
                 left -= 1
                 sample = parse_row(row)
                 again = [other for other, asked in later.items() if asked & _names(row)]
-                unread = isinstance(sample, Unreadable) or not again
-                yield sample if unread else Unreadable(f"asked in {again[0]}, too")
+                if isinstance(sample, Unreadable):
+                    yield sample
+                elif again:
+                    yield Unreadable(f"asked in {again[0]}, too")
+                elif sample.id in seen:
+                    yield Unreadable("its id stands in an earlier row, too")
+                else:
+                    seen.add(sample.id)
+                    yield sample
 
     def _questions(self, split: str) -> set[str]:
         """Ids and words of all questions of a split, however many of them are used."""
@@ -84,7 +93,7 @@ def _names(row: dict[str, Any]) -> set[str]:
 
 
 def parse_row(row: dict[str, Any]) -> RawSample | Unreadable:
-    """The question of a row, or why it cannot be used."""
+    """The question of a row, or why it cannot be used. Triples that are not three texts are left out and counted."""
     identity, question, graph = row["id"], row["question"], row["graph"]
     if not isinstance(identity, str) or not identity:
         return Unreadable("no id")
@@ -92,18 +101,24 @@ def parse_row(row: dict[str, Any]) -> RawSample | Unreadable:
         return Unreadable("no question")
     if graph is not None and not isinstance(graph, list):
         return Unreadable("graph is no list")
-    triples = []
-    for triple in graph or ():
-        if not isinstance(triple, list) or len(triple) != 3 or not all(map(_is_name, triple)):
-            return Unreadable("a triple that is not three texts")
-        triples.append((triple[0], triple[1], triple[2]))
+    triples = [(triple[0], triple[1], triple[2]) for triple in graph or () if _is_triple(triple)]
     lists = {name: _texts(row[name]) for name in ("answer", "q_entity", "a_entity")}
     broken = [name for name, values in lists.items() if values is None]
     if broken:
         return Unreadable(f"{broken[0]} is no list of texts")
     return RawSample(
-        identity, question, lists["answer"] or [], lists["q_entity"] or [], lists["a_entity"] or [], triples
+        id=identity,
+        question=question,
+        answer=lists["answer"] or [],
+        q_entity=lists["q_entity"] or [],
+        a_entity=lists["a_entity"] or [],
+        graph=triples,
+        broken_triples=len(graph or ()) - len(triples),
     )
+
+
+def _is_triple(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 3 and all(map(_is_name, value))
 
 
 def _texts(values: Any) -> list[str] | None:

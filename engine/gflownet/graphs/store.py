@@ -1,7 +1,8 @@
 """g_retrieval on disk: an LMDB with a database a split, and the names of entities and relations (spec GFlowNet 0.2).
 
 Records are msgpack with the arrays as raw little-endian bytes: no pickles. A stage that was killed
-continues after the last committed record.
+continues after the last committed record. The finished file is sealed by its size and checksum: LMDB itself notices
+neither a flipped bit nor a missing end, whose pages kill the process that reads them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
+from zlib import crc32
 
 import lmdb
 import msgspec
@@ -17,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import DataError, disk_errors
+from engine.files import write_atomic
 
 LARGEST = 1 << 40
 """Bytes of address space that the map may take; the file holds what is in it."""
@@ -41,6 +44,7 @@ class RetrievalRecord(msgspec.Struct, array_like=True, frozen=True):
     answer_entity_ids: list[int]
     question_emb: bytes  # float32 [D]
     gt_paths: list[list[int]]  # edge numbers
+    answers: list[str]  # texts of all gold answers, in the graph or not
 
 
 def ints(data: bytes) -> NDArray[np.int64]:
@@ -52,18 +56,22 @@ class RetrievalStore:
     """Opened for reading, or for writing by one process; once at a time in a process."""
 
     def __init__(self, path: Path, write: bool = False) -> None:
+        """Raises DataError where there is no store, and for one that is damaged or, for reading, not finished."""
         if not write and not (path / "data.mdb").is_file():
             raise DataError(
                 what="there are no retrieval graphs", where=str(path), mend="run the stage graphs first"
             )
         self._path = path
+        self._seal = path / "data.crc32"
         if write:
             with disk_errors(path):
                 path.mkdir(parents=True, exist_ok=True)
+        self._check_seal(needed=not write)
         with self._explained():
             self._env: Any = lmdb.open(
                 str(path), map_size=LARGEST, max_dbs=16, readonly=not write, lock=write, readahead=False
             )
+        self._check_end()
         self._decoder = msgspec.msgpack.Decoder(RetrievalRecord)
         self._databases: dict[str, Any] = {}
 
@@ -115,8 +123,10 @@ class RetrievalStore:
         new_names: dict[str, tuple[int, list[str]]],
         notes: dict[str, Any],
     ) -> None:
-        """Everything in one transaction: records from number `first` on, names from a number on, notes."""
+        """Everything in one transaction: records from number `first` on, names from a number on, notes. The store is
+        no longer sealed."""
         with self._explained():
+            self._seal.unlink(missing_ok=True)
             databases = {name: self._env.open_db(name.encode()) for name in (split, "notes", *_NAMES)}
             with self._env.begin(write=True) as transaction:
                 for number, record in enumerate(records, first):
@@ -126,6 +136,31 @@ class RetrievalStore:
                         transaction.put(_key(number), name.encode(), db=databases[kind])
                 for name, note in notes.items():
                     transaction.put(name.encode(), msgspec.json.encode(note), db=databases["notes"])
+
+    def seal(self) -> None:
+        """Say that the store is finished, by its size and checksum."""
+        with self._explained():
+            self._env.sync(True)
+        write_atomic(self._seal, _size_and_checksum(self._path / "data.mdb"))
+
+    def _check_seal(self, needed: bool) -> None:
+        if not self._seal.is_file():
+            if needed:
+                raise DataError(what="the retrieval graphs are not finished", where=str(self._path),
+                                mend="run the stage graphs: it goes on from what is there")  # fmt: skip
+        elif self._seal.read_bytes() != _size_and_checksum(self._path / "data.mdb"):
+            raise DataError(what="the retrieval graphs are not as the stage graphs wrote them: some bytes have changed "
+                            "or are missing", where=str(self._path / "data.mdb"), mend=_MEND)  # fmt: skip
+
+    def _check_end(self) -> None:
+        """For a store without a seal: a page beyond the file's end would kill the process that reads it."""
+        with self._explained():
+            pages, size = self._env.info()["last_pgno"] + 1, self._env.stat()["psize"]
+            there = (self._path / "data.mdb").stat().st_size
+        if there < pages * size:
+            self._env.close()
+            raise DataError(what=f"the retrieval graphs are cut off after {there:,} of {pages * size:,} bytes",
+                            where=str(self._path / "data.mdb"), mend=_MEND)  # fmt: skip
 
     def _database(self, name: str) -> Any:
         """Not inside a transaction: a handle opened there ends with it."""
@@ -141,9 +176,19 @@ class RetrievalStore:
         try:
             with disk_errors(self._path):
                 yield
-        except (lmdb.Error, msgspec.DecodeError) as error:
+        except (lmdb.Error, msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DataError(what=f"the retrieval graphs cannot be read or written: {error}", where=str(self._path),
                             mend=_MEND) from error  # fmt: skip
+
+
+def _size_and_checksum(path: Path) -> bytes:
+    """`bytes crc32`, in a line; of a file that is missing, that of an empty one."""
+    size = checksum = 0
+    if path.is_file():
+        with path.open("rb") as file:
+            while block := file.read(1 << 22):
+                size, checksum = size + len(block), crc32(block, checksum)
+    return f"{size} {checksum:08x}\n".encode()
 
 
 def _key(number: int) -> bytes:

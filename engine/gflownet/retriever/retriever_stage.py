@@ -54,9 +54,15 @@ class _RetrieverJob:
         paths = [layout.edge_scores(run_dir, split) for split in layout.SPLITS]
         if self.section.scores is None:
             paths.append(layout.retriever_checkpoint(run_dir))
+        test = measured["test"]
         summary: dict[str, float | int | str] = {
-            f"recall@{k}": round(value, 4) for k, value in measured["test"].recall.items()
+            f"recall@{k}": round(value, 4) for k, value in test.recall.items()
         }
+        if self.section.scores is not None:
+            summary |= {
+                "test_questions_without_scores": test.missing,
+                "test_triples_without_score": test.unscored,
+            }
         return StageResult(summary, [str(path.relative_to(run_dir)) for path in paths])
 
     # ------------------------------------------------------------ trained here
@@ -138,10 +144,12 @@ class _RetrieverJob:
             for graph, label in zip(graphs, labels, strict=True)
         ]
         covered = coverage(graphs)
-        if covered.missing or covered.strangers:
+        if covered.missing or covered.unscored or covered.strangers:
+            edges = sum(len(graph.scores) for graph in graphs if graph is not None)
             self.context.notice(
-                f"{split}: {covered.missing} of {len(graphs)} questions have no scores; "
-                f"{covered.strangers} scored triples are not in their question's graph",
+                f"{split}: {covered.missing} of {len(graphs)} questions have no scores; {covered.unscored:,} of the "
+                f"{edges:,} triples of the others have none, and count as {UNSCORED:g}; {covered.strangers:,} scored "
+                "triples are not in their question's graph",
                 level="warning",
             )
         return self._write(split, scores, labels, source, covered)

@@ -50,7 +50,8 @@ class GraphBatch:
     starts: torch.Tensor  # [S], sorted, each once
     start_ptr: torch.Tensor  # [B + 1]
     is_answer: torch.Tensor  # [N] bool
-    answer_count: torch.Tensor  # [B]
+    answer_count: torch.Tensor  # [B], in the whole graph
+    gold_count: torch.Tensor  # [B], in the graph or not
     is_gt_edge: torch.Tensor  # [E] bool, on some shortest path from a start to an answer
     gt_edge_count: torch.Tensor  # [B], of the whole graph
     gt_paths: torch.Tensor  # [B, P], -1 behind the end; a row of -1: none; E: an edge that is not here
@@ -79,10 +80,12 @@ def flat_batch(
     starts: torch.Tensor,
     answers: torch.Tensor,
     gt_path_edges: torch.Tensor,
+    gold_count: torch.Tensor | None = None,
 ) -> GraphBatch:
     """Lay out flat tensors: all node and edge numbers count through the batch, edges in stored order.
 
-    `gt_path_edges` are the graphs' paths one behind the other, each in walking order.
+    `gt_path_edges` are the graphs' paths one behind the other, each in walking order. Without `gold_count` all gold
+    answers are those in the graphs.
     """
     size, nodes, device = question_emb.shape[0], node_graph.shape[0], node_graph.device
     order = torch.argsort(edge_index[0], stable=True)
@@ -99,6 +102,7 @@ def flat_batch(
     place[order] = torch.arange(order.shape[0], device=device)
     gt = place[gt_path_edges]
     is_gt = edge_labels[order] > 0.5
+    answer_count = torch.bincount(node_graph[answers], minlength=size)
     return GraphBatch(
         question_emb=question_emb,
         node_emb=node_emb,
@@ -117,7 +121,8 @@ def flat_batch(
         starts=starts,
         start_ptr=pointers(node_graph[starts], size),
         is_answer=is_answer,
-        answer_count=torch.bincount(node_graph[answers], minlength=size),
+        answer_count=answer_count,
+        gold_count=answer_count if gold_count is None else gold_count,
         is_gt_edge=is_gt,
         gt_edge_count=torch.bincount(edge_graph[is_gt], minlength=size),
         gt_paths=_rows(gt, edge_graph[gt], size),
@@ -198,6 +203,7 @@ def from_pyg(batch: Any, tables: Tables) -> GraphBatch:
         starts=batch.start_node_locals,
         answers=batch.answer_node_locals,
         gt_path_edges=batch.gt_path_edge_local_ids,
+        gold_count=batch.gold_count,
     )
 
 

@@ -22,6 +22,7 @@ from engine.gflownet.evaluation.evaluator import (
 )
 from engine.gflownet.evaluation.question_paths import Drawing, QuestionSampler
 from engine.gflownet.evaluation.questions import QuestionBatches, load_questions
+from engine.gflownet.graphs.dropped import missed_questions
 from engine.gflownet.graphs.tables import EmbeddingTables, Texts
 from engine.gflownet.sampler.module import GFlowNetModule, prior_alpha
 from engine.gflownet.training.rank_start import leading
@@ -137,6 +138,7 @@ class _SamplerJob:
         return StageResult(self._summary({each.method: each for each in evaluations}), files)
 
     def _emit(self, evaluation: Evaluation, split: str) -> SamplerEvaluated:
+        evaluation.missed = missed_questions(self.context.run_dir, split)
         event = evaluation.event(self.training.step, split, self.seed)
         self.context.emit(event)
         return event
@@ -144,13 +146,21 @@ class _SamplerJob:
     def _tables(self, evaluations: Sequence[Evaluation]) -> list[str]:
         folder = layout.folder(self.context.run_dir)
         rows = [
-            {"method": e.method, "n": e.n, "k": e.k, **e.settings, **e.means(), "listed": e.listed}
+            {
+                "method": e.method,
+                "n": e.n,
+                "missed": e.missed,
+                "k": e.k,
+                **e.settings,
+                **e.means(),
+                "listed": e.listed,
+            }
             for e in evaluations
         ]
         names = list(dict.fromkeys(name for row in rows for name in row))
         metrics = layout.metrics(self.context.run_dir)
         write_atomic(metrics, csv_text(rows, names))
-        compared = [name for name in evaluations[0].figures if "@" in name]
+        compared = [name for name in evaluations[0].both_ways if "@" in name]
         rest = [each for each in evaluations if each.method in BASELINES]
         lines = [
             line
@@ -186,7 +196,9 @@ class _SamplerJob:
         hits = f"unique_success_paths@{self.section.num_eval_rollouts}"
         return {
             "questions": evaluations["gflownet"].n,
+            "questions_missed": evaluations["gflownet"].missed,
             "success@1": round(sampler["success@1"], 4),
+            "success_all@1": round(sampler["success_all@1"], 4),
             "success@1_greedy": round(evaluations["greedy"].means()["success@1"], 4),
             recall: round(distinct[recall], 4),
             f"beam_{recall}": round(beam[recall], 4),

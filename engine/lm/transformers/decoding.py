@@ -53,14 +53,14 @@ class Job:
 
 @dataclass
 class _Watch:
-    """Jobs that stop or capture at one string, and how many occurrences each has had."""
+    """Jobs that stop or capture at one string, and how many tokens each had when its last segment ended."""
 
     occurrences: Occurrences
     jobs: NDArray[np.bool_]
-    seen: NDArray[np.int64] = field(init=False)
+    ends: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.seen = np.zeros(len(self.jobs), dtype=np.int64)
+        self.ends = np.zeros(len(self.jobs), dtype=np.int64)
 
 
 class Decoding:
@@ -91,8 +91,8 @@ class Decoding:
         self.alive = self.limits > 0
         self.ended = ["length"] * count
         self.kept: list[Kept | None] = [None] * count
-        self.to_capture = np.zeros(count, dtype=np.int64)
-        """Occurrences that a job's newest token completed: their state is read when that token is fed."""
+        self.to_capture = np.zeros(count, dtype=bool)
+        """Jobs whose newest token ended a segment: its state is read when that token is fed."""
         self.state_ends: list[list[int]] = [[] for _ in jobs]
         self.states: list[list[NDArray[np.float32]]] = [[] for _ in jobs]
         self.capture_layers = sorted({layer for job in jobs for layer in job.capture_layers})
@@ -113,7 +113,7 @@ class Decoding:
         """The completion of each job, in order."""
         self._load_earlier_tokens()
         self._take_ready_tokens()
-        self.slots = np.flatnonzero(self.alive | (self.to_capture > 0))
+        self.slots = np.flatnonzero(self.alive | self.to_capture)
         if len(self.slots):
             self._open_batch()
             self._step(self._steers())
@@ -209,8 +209,8 @@ class Decoding:
         )
         for state, job in zip(states, self.slots[rows].tolist(), strict=True):
             own = [self.capture_layers.index(layer) for layer in self.jobs[job].capture_layers]
-            self.states[job] += [state[own]] * int(self.to_capture[job])
-            self.to_capture[job] = 0
+            self.states[job].append(state[own])
+            self.to_capture[job] = False
 
     def _accept(self, ids: NDArray[np.int64], logits: Tensor) -> None:
         """Choose the next token of jobs `ids` from their logits (len(ids), vocab) and note which jobs have ended."""
@@ -232,21 +232,19 @@ class Decoding:
             if watched.any():
                 watched[watched] = watch.occurrences.may_complete(tokens[watched])
                 for job in ids[watched].tolist():
-                    self._count_occurrences(watch, job)
+                    self._end_segment(watch, job)
         full = (self.counts[ids] >= self.limits[ids]) & self.alive[ids]
         self._finish(ids[full], "length")
 
-    def _count_occurrences(self, watch: _Watch, job: int) -> None:
+    def _end_segment(self, watch: _Watch, job: int) -> None:
         count = int(self.counts[job])
-        seen = watch.occurrences.count(self.tokens[job, :count].tolist())
-        more = seen - int(watch.seen[job])
-        if more <= 0:
+        if not watch.occurrences.ends_segment(self.tokens[job, watch.ends[job] : count].tolist()):
             return
-        watch.seen[job] = seen
+        watch.ends[job] = count
         needle = watch.occurrences.needle
         if self.jobs[job].capture_layers and self.jobs[job].capture_after == needle:
-            self.to_capture[job] = more
-            self.state_ends[job] += [count] * more
+            self.to_capture[job] = True
+            self.state_ends[job].append(count)
         if self.jobs[job].sampling.stop == needle:
             self._finish(np.array([job]), "stop")
 
@@ -269,7 +267,7 @@ class Decoding:
 
     def _retire(self) -> None:
         """Drop finished rows once they are an eighth of the batch: the last rows move into their slots."""
-        needed = self.alive[self.slots] | (self.to_capture[self.slots] > 0)
+        needed = self.alive[self.slots] | self.to_capture[self.slots]
         remaining = int(needed.sum())
         if remaining == 0:
             self.slots = self.slots[:0]

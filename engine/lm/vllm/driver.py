@@ -54,7 +54,7 @@ class EngineRequest:
 
     def _stops_with(self, stop: Occurrences, token: int) -> bool:
         may = bool(stop.may_complete(np.array([token], dtype=np.int64))[0])
-        return may and stop.count([*self.written, *self.tokens]) > 0
+        return may and stop.ends_segment([*self.written, *self.tokens])
 
 
 class Driver:

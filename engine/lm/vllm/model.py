@@ -99,17 +99,9 @@ class VllmModel:
             completions[index].states = run.states
 
     def _ends(self, needle: str | None, completion: Completion) -> list[int]:
-        """The number of tokens up to the end of each occurrence of `needle`."""
-        if needle is None:
-            return []
-        occurrences = self._find(needle)
+        """The number of tokens up to the end of each segment that `needle` ends."""
         text_end = len(completion.tokens) - (completion.ended == "eos")
-        may = occurrences.may_complete(np.asarray(completion.tokens[:text_end], dtype=np.int64))
-        ends: list[int] = []
-        for index in np.flatnonzero(may).tolist():
-            more = occurrences.count(completion.tokens[: index + 1]) - len(ends)
-            ends += [index + 1] * more
-        return ends
+        return self._find(needle).segment_ends(completion.tokens[:text_end]) if needle else []
 
     def states(
         self, sequences: Sequence[Sequence[int]], positions: Sequence[Sequence[int]], layers: Sequence[int]

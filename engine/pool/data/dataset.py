@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from engine.errors import DataError
+
 Image = NDArray[Any] | Path | None
 """Greyscale uint8 [h, w] in [0, 255], or a file; None without an image."""
 TRAIN, HELDOUT = "train", "heldout"
+
+
+def training_queries(data: Iterable[str], splits: Mapping[str, Sequence[str]]) -> list[str]:
+    """The queries of RL data that are not held out; the data set may lack some of them. Raises DataError if it lacks
+    them all."""
+    held, known = set(splits[HELDOUT]), set(splits[TRAIN])
+    names = list(data)
+    training = [name for name in names if name not in held]
+    if known.isdisjoint(training):
+        raise DataError(
+            what=f"no query of the RL data can be trained on: of {len(names)}, {len(names) - len(training)} are held "
+            f"out and {len(training)} are not among the questions",
+            where="pool.rl_data",
+            mend="give RL data about questions that are not held out, or lower pool.files.heldout_share",
+        )
+    return training
 
 
 class PoolDataset(Protocol):

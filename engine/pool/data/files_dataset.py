@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from engine.config.pool import PoolFilesSection, QuestionFiles
@@ -41,7 +42,8 @@ class _QuestionSource:
 
 class FilesDataset:
     """Demonstrations are the questions of `files.demonstrations`, in order; queries those of `files.queries`, or the
-    same. A query's own rows are all rows with its image."""
+    same. A query's own rows are all rows with its image. Held-out queries are about other images than those that are
+    trained on: with embeddings of images, queries about one image are the same to a selector."""
 
     def __init__(self, files: PoolFilesSection, seed: int) -> None:
         """Raises DataError and ConfigError for unusable files, and for files that do not fit each other."""
@@ -56,14 +58,16 @@ class FilesDataset:
         if files.heldout is not None:
             sources.append(_QuestionSource(files.heldout, "pool.files.heldout", by_row))
         self._queries = _by_id(sources, self.embeddings.shape[1])
+        if len(sources) > 1:
+            _check_apart(*sources)
         self.splits: Mapping[str, Sequence[str]] = (
             {TRAIN: sources[0].ids, HELDOUT: sources[1].ids}
             if len(sources) > 1
-            else _split(queries.ids, files.heldout_share, seed)
+            else _split(queries, files.heldout_share, seed)
         )
-        self._rows_of_image: dict[int | str, list[int]] = defaultdict(list)
+        self._rows_of_image: dict[str, list[int]] = defaultdict(list)
         for row, question in enumerate(self._shown.questions):
-            self._rows_of_image[question.image_id].append(row)
+            self._rows_of_image[str(question.image_id)].append(row)
 
     @property
     def query_ids(self) -> Sequence[str]:
@@ -94,7 +98,7 @@ class FilesDataset:
 
     def own_rows(self, query_id: str) -> Sequence[int]:
         """Rows with the query's image."""
-        return self._rows_of_image.get(self._question(query_id).image_id, [])
+        return self._rows_of_image.get(str(self._question(query_id).image_id), [])
 
     def demonstration(self, row: int) -> tuple[str, str]:
         """Question and majority answer."""
@@ -134,7 +138,42 @@ def _by_id(sources: Sequence[_QuestionSource], width: int) -> dict[str, tuple[_Q
     return by_id
 
 
-def _split(ids: Sequence[str], share: float, seed: int) -> dict[str, list[str]]:
-    """Draws a split for each id alone: further queries in the file do not change it."""
-    held = {name for name in ids if generator(seed, "pool", f"heldout {name}").random() < share}
-    return {TRAIN: [n for n in ids if n not in held], HELDOUT: [n for n in ids if n in held]}
+def _check_apart(trained: _QuestionSource, heldout: _QuestionSource) -> None:
+    """Raises DataError for a held-out question whose image is trained on, and for one that is trained on under other
+    ids: the same words, answers and embedding."""
+    by_image = {str(question.image_id): row for row, question in enumerate(trained.questions)}
+    asked = {_content(question) for question in heldout.questions}
+    by_content: dict[int, list[int]] = defaultdict(list)
+    for row, question in enumerate(trained.questions):
+        if (content := _content(question)) in asked:
+            by_content[content].append(row)
+    for row, question in enumerate(heldout.questions):
+        same = by_image.get(str(question.image_id))
+        reason = f"both are about the image {question.image_id}"
+        if same is None:
+            vector = heldout.embeddings[row]
+            again = by_content.get(_content(question), ())
+            same = next((other for other in again if np.array_equal(trained.embeddings[other], vector)), None)
+            reason = "question, answers and embedding are the same"
+        if same is not None:
+            raise DataError(
+                what=f"the held-out question {heldout.ids[row]} is like {trained.ids[same]}, which is trained on: "
+                f"{reason}",
+                where="pool.files.heldout",
+                mend="hold out questions about other images, or leave the file out: `heldout_share` splits by image",
+            )
+
+
+def _content(question: VQAQuestion) -> int:
+    """A hash, which takes little memory: half a million questions are usual."""
+    return hash((" ".join(question.text.split()).casefold(), *sorted(question.answers)))
+
+
+def _split(queries: _QuestionSource, share: float, seed: int) -> dict[str, list[str]]:
+    """Draws a side for each image alone: its questions stay together, and further ones in the file change nothing."""
+    images = {str(question.image_id) for question in queries.questions}
+    held = {image for image in images if generator(seed, "pool", f"heldout {image}").random() < share}
+    sides: dict[str, list[str]] = {TRAIN: [], HELDOUT: []}
+    for name, question in zip(queries.ids, queries.questions, strict=True):
+        sides[HELDOUT if str(question.image_id) in held else TRAIN].append(name)
+    return sides

@@ -7,6 +7,8 @@ from functools import lru_cache
 
 _PUNCTUATION = ';/[]"{}()=+\\_-><@`,?!'
 _FULL_STOP = re.compile(r"\.(?!\d)")
+_MOST_FULL_STOPS = 32
+"""The script hands `re.UNICODE`, which is 32, to the place of a count."""
 _COMMA_IN_NUMBER = re.compile(r"\d,\d")
 _ARTICLES = frozenset({"a", "an", "the"})
 _COUNTED = "zero one two three four five six seven eight nine ten"
@@ -27,14 +29,19 @@ _CONTRACTIONS = {
     for word in _CONTRACTED.split()
     for place, sign in enumerate(word)
     if sign == "'"
-}
+} | {"somebody'd": "somebodyd"}  # the other way round in the script
 
 
 @lru_cache(maxsize=4096)
 def normalise_answer(text: str) -> str:
     """The form in which the official script (github.com/GT-Vision-Lab/VQA, vqaEval.py) compares answers."""
-    words = [_NUMBERS.get(word, word) for word in _unpunctuated(" ".join(text.split())).lower().split()]
+    words = [_NUMBERS.get(word, word) for word in _unpunctuated(in_one_line(text)).lower().split()]
     return " ".join(_CONTRACTIONS.get(word, word) for word in words if word not in _ARTICLES)
+
+
+def in_one_line(text: str) -> str:
+    """The text with spaces for line ends and tabs, without those around it."""
+    return text.replace("\n", " ").replace("\t", " ").strip()
 
 
 def _unpunctuated(text: str) -> str:
@@ -44,4 +51,4 @@ def _unpunctuated(text: str) -> str:
     for sign in _PUNCTUATION:
         at_edge = f"{sign} " in text or f" {sign}" in text
         plain = plain.replace(sign, "" if at_edge or grouped else " ")
-    return _FULL_STOP.sub("", plain)
+    return _FULL_STOP.sub("", plain, count=_MOST_FULL_STOPS)

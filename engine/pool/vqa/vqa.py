@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from engine.pool.vqa.answer_words import normalise_answer
+from engine.pool.vqa.answer_words import in_one_line, normalise_answer
 from engine.servers.spent import Spent
 
 
@@ -46,13 +46,16 @@ class VQAModel(Protocol):
 def official_vqa_accuracy(answer: str, annotations: Sequence[str]) -> float:
     """VQA accuracy of `answer` in [0, 1] (Antol et al. 2015; DESIGN 7).
 
-    The mean over annotators of min(k/3, 1), with k the other annotators who gave this answer, after normalisation. It
-    cannot reach 1 with fewer than four annotators.
+    The mean over annotators of min(k/3, 1), with k the other annotators who gave this answer. As the official script
+    (github.com/GT-Vision-Lab/VQA, vqaEval.py) does it, answers are compared in their normal form; where all annotators
+    wrote the same, as they stand, in lower case. It cannot reach 1 with fewer than four annotators.
     """
     if not annotations:
         raise ValueError("no annotations")
-    given = normalise_answer(answer)
-    n, k = len(annotations), sum(normalise_answer(annotation) == given for annotation in annotations)
+    said = [in_one_line(text) for text in (answer, *annotations)]
+    agreed = len(set(said[1:])) == 1
+    given, *others = [text.lower() if agreed else normalise_answer(text) for text in said]
+    n, k = len(others), others.count(given)
     agreeing_others = max(0, min(k - 1, 3))
     total = Fraction(k * agreeing_others + (n - k) * min(k, 3), 3)
     return float(total / n)

@@ -208,6 +208,20 @@ def test_financebench(tmp_path: Path) -> None:
     assert few.kind == "wrong" and "at most the 3 questions" in few.what
     found = findings(tmp_path, text, "evolution.test_size=1")["evolution.financebench"]
     assert found.kind == "here" and "3 questions" in found.what
+    write_lines(
+        path, *(LINE | {"financebench_id": name, "answer": "a long walk by the sea"} for name in "abc")
+    )
+    one = "evolution.test_size=1"
+    assert "cannot tell" in findings(tmp_path, text, one)["evolution.judge"].what
+    assert findings(tmp_path, text, one)["evolution.judge"].kind == "wrong"
+    assert "evolution.judge" not in findings(tmp_path, text, one, "evolution.judge.text_threshold=0.7")
+    labels = f"evolution.judge.labels={tmp_path / 'labels.jsonl'}"
+    assert findings(tmp_path, text, one, labels)["evolution.judge.labels"].kind == "absent"
+    write_lines(tmp_path / "labels.jsonl", {"question": "Q", "reference": "1", "answer": "1", "label": True})
+    assert "1 labelled answers" in findings(tmp_path, text, one, labels)["evolution.judge.labels"].what
+    write_lines(tmp_path / "labels.jsonl", {"question": "Q"})
+    assert findings(tmp_path, text, one, labels)["evolution.judge.labels"].kind == "wrong"
+    write_lines(path, *(LINE | {"financebench_id": name} for name in "abc"))
     assert (
         findings(tmp_path, text, "evolution.financebench=hub:me/fb")["evolution.financebench"].kind
         == "absent"
@@ -247,10 +261,27 @@ def test_pool_files_are_read_together(tmp_path: Path) -> None:
     pool = {"dataset": "files", "files": files, "rl_data": write_rl(tmp_path), "vqa": {"kind": "openai"}}
     text = f"run: {{stages: [pool]}}\npool: {json.dumps(pool)}\n"
     found = findings(tmp_path, text)
-    assert found["pool.files"].what == "6 train, 2 heldout" and found["pool.rl_data"].what == "6 queries"
+    assert found["pool.files"].what == "6 train, 2 heldout"
+    assert found["pool.rl_data"].what == "6 queries, 6 of them to train on"
     assert found["pool.files.demonstrations.images"].kind == "absent"
     np.save(tmp_path / "queries.npy", np.zeros((6, 5), np.float32))
     wrong = findings(tmp_path, text)["pool.files"]
     assert wrong.kind == "wrong" and "5 and of 6 dimensions" in wrong.what
     (tmp_path / "heldout.npy").unlink()
     assert kinds(findings(tmp_path, text))["pool.files.heldout.embeddings"] == "absent"
+
+
+def test_rl_data_that_can_train_nothing_is_wrong(tmp_path: Path) -> None:
+    """All of its queries fall into the share that is held out, or are not among the questions."""
+    files = {"demonstrations": write_folder(tmp_path)["demonstrations"], "heldout_share": 1.0}
+    rl_data = tmp_path / "rl.json"
+    pool = {"dataset": "files", "files": files, "rl_data": str(rl_data), "vqa": {"kind": "openai"}}
+    text = f"run: {{stages: [pool]}}\npool: {json.dumps(pool)}\n"
+    one = {"candidate_pool_indices": [0, 1], "pointer_candidates": []}
+    rl_data.write_text(json.dumps({"1000": one, "1001": one, "7": one}))
+    wrong = findings(tmp_path, text)["pool.rl_data"]
+    assert wrong.kind == "wrong" and "of 3, 2 are held out and 1 are not among the questions" in wrong.what
+    assert kinds(findings(tmp_path, text, "pool.files.heldout_share=0"))["pool.rl_data"] == "here"
+    rl_data.write_text(json.dumps({"7": one}))
+    digits = f"run: {{stages: [pool]}}\npool: {{rl_data: {rl_data}}}\n"
+    assert kinds(findings(tmp_path, digits))["pool.rl_data"] == "wrong"

@@ -19,7 +19,7 @@ from engine.embedded.training.settings import TrainingSettings
 from engine.embedded.training.tokenizer import build_tokenizer
 from engine.embedded.training.train import STATE_FILE, Progress, learning_rate, train
 from engine.errors import DataError, ModelError
-from engine.evolution.judges.judge import NumericJudge
+from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.lm.load import EMBEDDED, load_model
 from engine.lm.protocol import Request, Sampling
 from engine.lm.transformers.model import TransformersModel

@@ -22,8 +22,10 @@ from engine.esm.eval_stage import Evaluate
 from engine.esm.memory_stage import BuildMemory
 from engine.esm.mine_stage import Mine
 from engine.esm.select_stage import Select
+from engine.files import read_jsonl, write_jsonl
 from engine.lm.load import EMBEDDED, load_model
 from engine.lm.transformers.model import TransformersModel
+from engine.tasks.generated.arithmetic import generate
 from tests.kill_and_resume import DEMO, artefacts, prepared, run_whole
 from tests.run_stage import run_stage
 from tests.tiny_models import save_tiny
@@ -91,6 +93,68 @@ def test_model_that_cannot_be_loaded(weights: Path, spoil: Callable[[Path], obje
     with pytest.raises(ModelError) as caught:
         load_model(config.model)
     assert_one_error(caught.value, str(weights))
+
+
+# ---------------------------------------------------------------- data
+
+
+def test_ids_of_examples_name_no_files(model: TransformersModel, tmp_path: Path) -> None:
+    """Paths, a NUL, half a letter, letters of another case, and a long one: the run writes into its own folder, and
+    deletes nothing outside when it leaves out what is not kept."""
+    ids = [f"{tmp_path}/outside/x", "../../x", "a\0b", "\ud800", "Q", "q", "..", "l" * 5000, "a/b", ""]
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    data, run = tmp_path / "data", tmp_path / "deep/er/run"
+    data.mkdir()
+    problems = generate("train", 24, 0)
+    lines = [
+        {
+            "id": ids[place] if place < len(ids) else str(place),
+            "question": one.question,
+            "answer": one.solution,
+        }
+        for place, one in enumerate(problems)
+    ]
+    (data / "train.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (data / "test.jsonl").write_text(json.dumps({"question": "Other?", "answer": "#### 1"}) + "\n")
+    before = set(tmp_path.rglob("*"))
+    config = configured(
+        "task.dataset=gsm8k", f"task.path={data}", "task.train_size=24", "offline_mine.keep_top_C=12",
+        "offline_select.B=6",
+    )  # fmt: skip
+    for stage in (Mine(), Select(), BuildMemory()):
+        run_stage(stage, config, run, model)
+    new = set(tmp_path.rglob("*")) - before
+    assert all(path.is_relative_to(tmp_path / "deep") for path in new)
+    candidates = read_jsonl(run / "esm/mine/candidates.jsonl")
+    mined = {line["example_id"] for line in read_jsonl(run / "esm/mine/rollouts.jsonl")}
+    assert {*ids[:3], "?", *ids[4:9]} < mined, "the ids themselves stand in the files"
+    kept = {
+        run / "esm/mine" / row[kind]
+        for row in candidates
+        for kind in ("key_path", "vector_path")
+        if row[kind]
+    }
+    assert kept == {path for path in (run / "esm/mine").rglob("*.pt")}, "of the others no file is left"
+    assert len(kept) == 3 * len({row["pair_id"] for row in candidates}) > 0
+
+
+@pytest.mark.parametrize("name", ["/etc/hostname", "../../elsewhere.pt", "keys/../../x.pt", "", "a\0b"])
+def test_files_are_only_read_and_written_inside_their_folders(
+    run: Path, model: TransformersModel, name: str
+) -> None:
+    """A list of candidates, or of entries, that names files elsewhere."""
+    path = run / "esm/mine/candidates.jsonl"
+    rows = read_jsonl(path)
+    write_jsonl(path, [rows[0] | {"key_path": name}, *rows[1:]])
+    with pytest.raises(DataError, match="not in the folder") as caught:
+        run_stage(Select(), configured(), run, model)
+    assert_one_error(caught.value, "esm/mine")
+    path = run / "esm/library/library.jsonl"
+    rows = read_jsonl(path)
+    write_jsonl(path, [rows[0] | {"key_path": name}, *rows[1:]])
+    with pytest.raises(DataError, match="not in the folder"):
+        run_stage(BuildMemory(), configured(), run, model)
 
 
 # ---------------------------------------------------------------- library and memory

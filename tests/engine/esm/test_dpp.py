@@ -39,3 +39,14 @@ def test_a_double_is_taken_last_when_diversity_counts() -> None:
     picks = [greedy.take(greedy.best()) for _ in range(3)]
     assert [pick.index for pick in picks] == [0, 2, 1]
     assert picks[2].max_similarity == pytest.approx(1.0)
+
+
+def test_equal_items_are_taken_in_order_whatever_the_rounding_of_their_length() -> None:
+    """Computed self-products of unit vectors differ by a rounding."""
+    rng = np.random.default_rng(0)
+    keys = np.linalg.qr(rng.standard_normal((12, 12)))[0].astype(np.float32)
+    units = keys.astype(np.float64) / np.linalg.norm(keys.astype(np.float64), axis=1, keepdims=True)
+    assert len({float(unit @ unit) for unit in units}) > 1, "no rounding here: the case does not occur"
+    greedy = GreedyDpp(keys, np.ones(12), 1.0, 1e-3, 1)
+    assert greedy.best() == 0
+    assert len(set(greedy.gains())) == 1

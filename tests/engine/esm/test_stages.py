@@ -6,7 +6,7 @@ import csv
 import json
 import shutil
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import pytest
 from engine.config.file import load_config
 from engine.esm.eval_stage import Evaluate
 from engine.esm.eval_work import Answering, Batch
+from engine.esm.examples import training_examples
 from engine.esm.memory_stage import BuildMemory
 from engine.esm.mine_stage import Mine
 from engine.esm.select_stage import Select
@@ -24,8 +25,10 @@ from engine.esm.vectors import load_vector
 from engine.events import DecisionTaken, EntryPicked, Event, MethodEvaluated, PairMined
 from engine.files import read_jsonl
 from engine.lm.load import EMBEDDED
+from engine.lm.protocol import Request, Sampling, Steer
 from engine.lm.transformers.model import TransformersModel
 from engine.scale.work import ReadyWork, Work, WorkContext, in_process
+from engine.tasks.task import get_task
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
 
@@ -33,6 +36,7 @@ SMALL = (
     "task.train_size=24", "task.eval_size=12", "offline_mine.K=4", "offline_select.B=40",
     "eval.ablations=[no_probing]",
 )  # fmt: skip
+VERIFIED = ("steered_correct", "wrong_correct", "right_correct")
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +68,8 @@ def test_rollouts_hold_the_reward_of_their_tokens(run: tuple[Path, list[Event]])
 
 
 def test_a_pair_is_a_wrong_and_a_right_candidate(run: tuple[Path, list[Event]]) -> None:
-    """Quality is the gap of mean rewards; only the wrong one carries the vector (spec ESM 3.5 to 3.7)."""
+    """Quality is the gap of mean rewards; only the wrong one carries the vector (spec ESM 3.5 to 3.7). An entry is a
+    candidate if it did what it stands for when it was tried out."""
     folder, events = run
     candidates = read_jsonl(folder / "mine/candidates.jsonl")
     rewards = {
@@ -76,14 +81,65 @@ def test_a_pair_is_a_wrong_and_a_right_candidate(run: tuple[Path, list[Event]]) 
     pairs: dict[str, dict[str, Any]] = {}
     for candidate in candidates:
         pairs.setdefault(candidate["pair_id"], {})[candidate["kind"]] = candidate
-    assert len(pairs) == sum(isinstance(event, PairMined) for event in events) > 10
+    mined = [event for event in events if isinstance(event, PairMined)]
+    helps = {event.pair for event in mined if event.steered_correct and not event.wrong_correct}
+    well_alone = {event.pair for event in mined if event.right_correct}
+    assert 5 < len(helps) < len(well_alone) < len(mined)
+    assert {name for name, pair in pairs.items() if "wrong" in pair} == helps
+    assert {name for name, pair in pairs.items() if "right" in pair} == well_alone
     for pair in pairs.values():
-        wrong, right = pair["wrong"], pair["right"]
-        assert right["vector_path"] is None
-        norm = np.linalg.norm(load_vector(folder / "mine" / wrong["vector_path"], 128))
-        assert np.isfinite(norm)
-        most = max(rewards[wrong["example_id"]][True]) - min(rewards[wrong["example_id"]][False])
-        assert 0 < wrong["quality"] == right["quality"] <= most + 1e-9
+        for kind, entry in pair.items():
+            assert (entry["vector_path"] is None) == (kind == "right")
+            most = max(rewards[entry["example_id"]][True]) - min(rewards[entry["example_id"]][False])
+            assert 0 < entry["quality"] <= most + 1e-9
+        if "wrong" in pair:
+            assert np.linalg.norm(load_vector(folder / "mine" / pair["wrong"]["vector_path"], 128)) > 0
+
+
+def test_a_pair_is_verified_by_greedy_answers_from_its_prefixes(
+    run: tuple[Path, list[Event]], model: TransformersModel
+) -> None:
+    """One at a time, from the first wrong rollout with and without the vector, and from the first right one."""
+    config, task = load_config(DEMO, list(SMALL)), get_task("generated")
+    examples = {example.id: example for example in training_examples(config)}
+    pairs = {pair["pair_id"]: pair for pair in read_jsonl(run[0] / "mine/pairs.jsonl")}
+    mined = [event for event in run[1] if isinstance(event, PairMined)]
+    outcomes = Counter()
+    for event in [event for event in mined if (run[0] / f"mine/vectors/{event.pair}_delta.pt").exists()][:40]:
+        example = examples[event.example]
+        prompt = model.tokenizer.encode_chat(task.prompt(example))
+
+        def correct(text: str, scale: float, event=event, example=example, prompt=prompt) -> bool:
+            prefix = _segments(text, event.control_point_m)
+            written = model.tokenizer.encode(prefix)
+            path = run[0] / f"mine/vectors/{event.pair}_delta.pt"
+            steer = Steer(load_vector(path, 128), event.layer, scale) if scale else None
+            done = model.generate([Request([*prompt, *written], Sampling(200 - len(written)), steer=steer)])[
+                0
+            ]
+            return task.is_correct(task.extract(prefix + done.text), example.answer)
+
+        found = (
+            correct(event.negative_text, config.online.k_scale * event.quality),
+            correct(event.negative_text, 0),
+            correct(event.positive_text, 0),
+        )
+        logged = (event.steered_correct, event.wrong_correct, event.right_correct)
+        assert found == logged == tuple(pairs[event.pair][key] for key in VERIFIED)
+        outcomes[found] += 1
+    assert len(outcomes) > 2, "the cases do not differ"
+
+
+def _segments(text: str, count: int) -> str:
+    return "".join(part + "\n\n" for part in text.split("\n\n")[:count])
+
+
+def test_without_verification_every_pair_is_two_candidates(model: TransformersModel, tmp_path: Path) -> None:
+    config = load_config(DEMO, [*SMALL, "task.train_size=8", "offline_mine.verify=false"])
+    mined = [event for event in run_stage(Mine(), config, tmp_path, model) if isinstance(event, PairMined)]
+    candidates = read_jsonl(tmp_path / "esm/mine/candidates.jsonl")
+    assert len(candidates) == 2 * len(mined) > 10
+    assert {event.steered_correct for event in mined} == {None}
 
 
 def test_library_and_memory_hold_what_was_picked(run: tuple[Path, list[Event]]) -> None:

@@ -14,11 +14,13 @@ from engine.config.config import Config
 from engine.config.evolution import ClustersSection, EvolutionSection
 from engine.config.model import ModelSection
 from engine.config.run import RunSection
-from engine.errors import DataError, SteerError
+from engine.errors import ConfigError, DataError, SteerError
 from engine.events import (
     AnswerJudged,
     AnswersScored,
     Event,
+    EvolutionBegan,
+    JudgeMeasured,
     MethodCompared,
     Notice,
     ReflectorReplied,
@@ -316,6 +318,9 @@ class Priced:
     def __init__(self, fails: set[int] | None = None) -> None:
         self.asked, self.fails = 0, fails or set()
 
+    def cannot_tell(self, question: str, golds: Sequence[str]) -> str:
+        return ""
+
     def judge(self, question: str, golds: Sequence[str], answer: str) -> Verdict:
         self.asked += 1
         usage = Spent(calls=1, tokens=10, cost=0.5)
@@ -382,6 +387,107 @@ def test_the_summary_tells_of_every_call(
     summary = finish_stage(run, configured(iterations=1), model).summary
     assert summary["spent_calls"] == judge.asked >= 22 + 5 + 5
     assert summary["spent_tokens"] == 10 * judge.asked and summary["spent_cost"] == judge.asked / 2
+
+
+class Narrow(Priced):
+    """It judges questions of last year only, and calls all answers to them right."""
+
+    name = "narrow"
+
+    def cannot_tell(self, question: str, golds: Sequence[str]) -> str:
+        return "" if "last year" in question else "not of last year"
+
+    def judge(self, question: str, golds: Sequence[str], answer: str) -> Verdict:
+        verdict = super().judge(question, golds, answer)
+        reason = self.cannot_tell(question, golds)
+        return Verdict(None, reason, verdict.usage) if reason else verdict
+
+
+def test_where_the_judge_cannot_tell_answers_are_counted_and_not_scored(
+    run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told before anything is asked, in every score and in the comparison; nothing is judged again for it."""
+    monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: Narrow())
+    events = run_stage(Evolve(), configured(iterations=1, test_size=8), run, model)
+    began = next(event for event in events if isinstance(event, EvolutionBegan))
+    assert began.questions == 30 and 0 < began.cannot_tell < 30
+    notices = [event.text for event in events if isinstance(event, Notice)]
+    assert any(f"{began.cannot_tell} of 30 questions are outside" in text for text in notices)
+    assert not any("judge failed" in text for text in notices)
+    scores = [event for event in events if isinstance(event, AnswersScored)]
+    assert all(one.judged + one.cannot_tell == one.answers and one.correctness == 1.0 for one in scores)
+    assert any(one.cannot_tell for one in scores)
+    told = [event for event in events if isinstance(event, AnswerJudged)]
+    assert {(event.correct, event.cannot_tell) for event in told} == {(True, False), (None, True)}
+    assert all(event.cannot_tell == ("last year" not in event.question) for event in told)
+    rows = [event for event in events if isinstance(event, MethodCompared)]
+    assert all(row.n + row.cannot_tell == 8 and row.cannot_tell for row in rows)
+    assert "Correct: not judged" in layout.reflector_message(run, 0).read_text()
+
+
+def test_a_set_that_the_judge_cannot_judge_at_all_is_refused(
+    run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Blind(Narrow):
+        def cannot_tell(self, question: str, golds: Sequence[str]) -> str:
+            return "no question at all"
+
+    judge = Blind()
+    monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: judge)
+    with pytest.raises(
+        ConfigError, match=r"evolution\.judge: found narrow: no question at all.*validation set"
+    ):
+        run_stage(Evolve(), configured(), run, model)
+    assert judge.asked == 0 and not layout.answers(run).exists()
+
+
+LABELLED: list[dict[str, object]] = [
+    {"question": "What was cash?", "reference": "41", "answer": "It was 41.", "label": True, "type": "sums"},
+    {"question": "What was cash?", "reference": "41", "answer": "It was 14.", "label": False, "type": "sums"},
+    {
+        "question": "What was debt?",
+        "reference": "7",
+        "answer": "It was 7 or so.",
+        "label": False,
+        "type": "sums",
+    },
+    {"question": "What does it sell?", "reference": "Boats and oars", "answer": "Oars.", "label": False},
+]
+
+
+def test_the_judge_is_held_against_people(run: Path, model: LanguageModel, tmp_path: Path) -> None:
+    """Event, table and files; a resumed run has the verdicts, and another file is judged anew."""
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text("".join(json.dumps(line) + "\n" for line in LABELLED))
+    config = configured(iterations=1, judge={"labels": str(labels)})
+    events = run_stage(Evolve(), config, run, model)
+    every, sums = [event for event in events if isinstance(event, JudgeMeasured)]
+    assert (every.judge, every.question_type, sums.question_type) == ("numeric (offline)", "", "sums")
+    assert (every.answers, every.judged, every.cannot_tell, sums.judged) == (4, 3, 1, 3)
+    assert every.agreement == pytest.approx(2 / 3) and every.kappa == pytest.approx(0.4)
+    assert (every.precision, every.recall) == (0.5, 1.0)
+    assert layout.judge_table(run).read_text().count("\n") == 3
+    assert len(read_jsonl(layout.judge_labels(run))) == 4
+    assert events.index(every) < next(i for i, one in enumerate(events) if isinstance(one, AnswerJudged))
+
+
+def test_labels_are_judged_once_and_their_cost_counts(
+    run: Path, model: LanguageModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first attempt fails on one of four; the second asks for that one alone."""
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text("".join(json.dumps(line) + "\n" for line in LABELLED))
+    config = configured(iterations=1, judge={"labels": str(labels), "attempts": 1})
+    judge = Priced({2})
+    monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: judge)
+    events = run_stage(Evolve(), config, run, model)
+    first = next(event for event in events if isinstance(event, JudgeMeasured))
+    assert (first.answers, first.judged, first.cannot_tell) == (4, 3, 0)
+    asked = judge.asked
+    again = run_stage(Evolve(), config, run, model)
+    assert next(event for event in again if isinstance(event, JudgeMeasured)).judged == 4
+    spent = finish_stage(run, config, model).summary["spent_calls"]
+    assert isinstance(spent, int) and spent >= 4 + 22 and judge.asked > asked
 
 
 def test_bad_input(run: Path, model: LanguageModel, tmp_path: Path) -> None:

@@ -26,6 +26,15 @@ def test_failures_of_the_judge_are_left_out_and_counted() -> None:
         score([Outcome(10, None)], 100.0)
 
 
+def test_where_the_judge_cannot_tell_there_is_no_score() -> None:
+    """Counted apart from its failures, in nobody's favour; its length still counts."""
+    found = score([Outcome(10, True), Outcome(50, None, True), Outcome(30, None)], 100.0)
+    assert (found.answers, found.judged, found.cannot_tell, found.failures) == (3, 1, 1, 1)
+    assert (found.correctness, found.mean_tokens) == (1.0, 30)
+    with pytest.raises(DataError, match="on 2 the judge cannot tell, on 1 it failed"):
+        score([Outcome(10, None, True)] * 2 + [Outcome(10, None)], 100.0)
+
+
 @given(st.lists(st.integers(0, 200), min_size=1, max_size=60), st.floats(1, 200))
 def test_cap_is_the_largest_that_keeps_the_mean(lengths: list[int], mean: float) -> None:
     cap = cap_for(lengths, mean)

@@ -27,7 +27,8 @@ def scored_graphs(draw: st.DrawFn) -> tuple[Data, torch.Tensor]:
 def retrieval_graph(
     nodes: int, edges: list[tuple[int, int, int]], starts: list[int], answers: list[int]
 ) -> Data:
-    """`edges` are (head, relation, tail). Node n is entity 100 + n with row 200 + n, relation r is 10 + r."""
+    """`edges` are (head, relation, tail). Node n is entity 100 + n with row 200 + n, relation r is 10 + r. A further
+    gold answer, entity 199, is not in the graph."""
     heads, relations, tails = (np.array(column, dtype=np.int64) for column in zip(*edges, strict=True))
     found = shortest_paths(nodes, heads, tails, starts, answers)
     return Data(
@@ -42,5 +43,7 @@ def retrieval_graph(
         sample_id="q",
         q_local_indices=torch.tensor(starts, dtype=torch.long),
         a_local_indices=torch.tensor(answers, dtype=torch.long),
+        answer_entity_ids=torch.tensor([*answers, 99], dtype=torch.long) + 100,
+        answers=[f"entity {100 + answer}" for answer in (*answers, 99)],
         gt_path_edge_indices=found.paths,
     )

@@ -22,11 +22,13 @@ def test_no_completing_token_is_missed(tokenizer: HfTokenizer, needle: str) -> N
         for tokens in (tokenizer.encode(text), single_bytes(tokenizer, text)):
             assert tokenizer.decode(tokens) == text
             may = occurrences.may_complete(np.array(tokens))
-            counts = [occurrences.count(tokens[:end]) for end in range(len(tokens) + 1)]
-            for end in range(len(tokens)):
-                assert may[end] or counts[end + 1] == counts[end]
-            first = next((end for end, count in enumerate(counts) if count), None)
-            assert occurrences.first_end(tokens) == first
+            begin, ends = 0, []
+            for end in range(1, len(tokens) + 1):
+                if needle in tokenizer.decode(tokens[begin:end]):
+                    assert may[end - 1]
+                    ends.append(begin := end)
+            assert occurrences.segment_ends(tokens) == ends
+            assert occurrences.first_end(tokens) == (ends[0] if ends else None)
 
 
 def single_bytes(tokenizer: HfTokenizer, text: str) -> list[int]:
@@ -44,9 +46,22 @@ def single_bytes(tokenizer: HfTokenizer, text: str) -> list[int]:
 
 
 def test_occurrences_do_not_overlap(tokenizer: HfTokenizer) -> None:
-    occurrences = Occurrences(tokenizer, "\n\n", 400)
     tokens = single_bytes(tokenizer, "a\n\n\n\n\nb")
-    assert [occurrences.count(tokens[:end]) for end in range(len(tokens) + 1)] == [0, 0, 0, 1, 1, 2, 2, 2]
+    assert Occurrences(tokenizer, "\n\n", 400).segment_ends(tokens) == [3, 5]
+
+
+def test_a_token_that_holds_two_ends_one_segment(tokenizer: HfTokenizer) -> None:
+    blank_line = tokenizer.encode("\n\n")
+    assert len(blank_line) == 1, "the test's tokenizer merges it"
+    tokens = [*tokenizer.encode("a"), *blank_line, *tokenizer.encode("b"), *blank_line]
+    assert Occurrences(tokenizer, "\n", 400).segment_ends(tokens) == [2, 4]
+
+
+def test_what_a_token_holds_behind_a_delimiter_is_not_the_next_segments(tokenizer: HfTokenizer) -> None:
+    """Decoded segment by segment, the next text begins with the next token."""
+    blank_line, newline = tokenizer.encode("\n\n"), single_bytes(tokenizer, "\n")
+    tokens = [*newline, *blank_line, *newline]
+    assert Occurrences(tokenizer, "\n\n", 400).segment_ends(tokens) == [2]
 
 
 def test_a_merged_token_completes_it(tokenizer: HfTokenizer) -> None:

@@ -104,6 +104,11 @@ def _committed_improve(found: Improved) -> None:
         assert v.rule == (HIGHER_MAXIMUM if (v.score or 0) > max(given_, default=0) else NEW_SCORE)
         assert v.score not in given_
         given_.append(v.score or 0)
+    refused = {v.pair: v.rule for v in found.verdicts if v.verdict == REFUSED}
+    for trajectory in found.query.pointer_candidates:
+        assert trajectory.extra.get("refused") == refused.get(found.query.pair(trajectory)), (
+            "each says so itself"
+        )
     if any(v.verdict == REFUSED and v.kept for v in found.verdicts):
         assert all(v.kept for v in found.verdicts if v.verdict == COMMITTED)
         assert all(v.kept for v in found.verdicts if v.verdict == GIVEN and v.score is not None)

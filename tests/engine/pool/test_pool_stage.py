@@ -59,6 +59,12 @@ def test_every_query_ends_with_64_candidates_and_12_trajectories(whole: tuple[Pa
         assert len(query.pointer_candidates) == 12
 
 
+def test_refused_trajectories_that_fill_up_the_data_say_so(whole: tuple[Path, list[Event]]):
+    final = read_rl_data(layout.rl_data(whole[0])).values()
+    marked = sum("refused" in one.extra for query in final for one in query.pointer_candidates)
+    assert marked == totals(whole[1]).reserve > 0
+
+
 def test_mining_finds_what_the_pools_had_missed(whole: tuple[Path, list[Event]]):
     found = totals(whole[1])
     assert found.queries == 30
@@ -226,10 +232,10 @@ def test_hostile_rl_data(tmp_path: Path):
 def test_rl_data_about_other_queries_is_named(tmp_path: Path):
     path = tmp_path / "given.json"
     path.write_text(json.dumps({"x": {"candidate_pool_indices": [], "pointer_candidates": []}}))
-    with pytest.raises(DataError, match=r"every query of the RL data was left out .unknown to the data set"):
+    with pytest.raises(DataError, match="of 1, 0 are held out and 1 are not among the questions"):
         run_pool(tmp_path, rl_data=str(path))
     path.write_text("{}")
-    with pytest.raises(DataError, match="no training query"):
+    with pytest.raises(DataError, match="no query of the RL data can be trained on"):
         run_pool(tmp_path, rl_data=str(path))
     path.write_text(json.dumps({"x": {"candidate_pool_indices": [3600], "pointer_candidates": []}}))
     with pytest.raises(DataError, match=r"is 3600, but the embedding table has 3600 rows.*query x"):

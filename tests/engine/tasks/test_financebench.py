@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ConfigError, DataError
-from engine.evolution.judges.judge import NumericJudge
+from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.tasks.financebench import financebench_record, generated_financebench, load_financebench
 from engine.tasks.generated.statements import (
     core_sentence,

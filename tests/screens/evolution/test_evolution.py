@@ -42,7 +42,7 @@ def session(tmp_path: Path) -> RecordedSession:
 @pytest.fixture
 def growing(tmp_path: Path) -> RecordedSession:
     events = evolution_events(finish=False)
-    return RecordedSession(write_log(tmp_path / "events.jsonl", events), tmp_path, upto=26)
+    return RecordedSession(write_log(tmp_path / "events.jsonl", events), tmp_path, upto=28)
 
 
 async def press(pilot: Pilot[None], *keys: str) -> EvolutionScreen:
@@ -70,6 +70,15 @@ async def test_an_iteration_is_shown_whole(session: RecordedSession, size: tuple
         assert "Cluster 3 pads" in text
         item = session.state.evolution.iterations[2]
         assert item.minibatch is not None and f"{item.minibatch.composite:.3f}" in text
+
+
+async def test_the_judge_is_shown_with_its_agreement_and_its_limits(session: RecordedSession) -> None:
+    async with EvolutionApp(session).run_test(size=WIDE) as pilot:
+        await press(pilot, "g", "enter")
+        text = " ".join(drawn(pilot.app).split())
+        assert "the judge cannot tell on 7 of 30 questions" in text
+        assert "all questions 40 75% 0.900 0.800 [+0.600, +0.950] 0.920 0.880" in text
+        assert "names 10 0% · · · · ·" in text
 
 
 async def test_every_tab_shows_what_it_is_for(session: RecordedSession) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.evolution.judges.judge import JudgeFailed, NumericJudge, Unjudged, Verdict, judge_with_retries
+from engine.evolution.judges.judge import JudgeFailed, Unjudged, Verdict, judge_with_retries
+from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.evolution.judges.quantities import quantities
 from engine.evolution.judges.words import token_f1
 from engine.servers.spent import Spent
@@ -29,8 +32,6 @@ from engine.servers.spent import Spent
         ("2.5 billion", "2400 million", False),
         ("0.4", ".4", True),
         ("-3", "in FY2022-3", False),
-        ("cash was larger", "Please note: cash was larger.", True),
-        ("cash was larger", "Cash and revenue; revenue was larger.", False),
         ("Yes", "Yes, it does.", True),
         ("41", "", False),
         # percent and shares
@@ -49,9 +50,10 @@ from engine.servers.spent import Spent
         ("$(1,234.5) million", "($1,234.5) million", True),
         ("$(1,234.5) million", "$1,234.5 million", False),
         # what an answer comes to
+        ("39", "It is 41, not 39.", False),
         ("41", "It may be 39, 40, 41 or 42.", False),
         ("41", "Cash was 39, then rose by 2 to 41.", True),
-        ("41", "It is 41, not 39.", False),
+        ("41", "It is 41, not 39.", True),
         ("41", "Cash was 41 in 2022 (see page of 2023).", True),
         ("41", "The answer is 41, up from 39 in 2021.", True),
         ("41", "The answer is 39. No: the final answer: 41, up from 39.", True),
@@ -60,14 +62,29 @@ from engine.servers.spent import Spent
         ("12 and 15", "First 12, then 15.", True),
         ("12 and 15", "First 12, then 15, then 18.", False),
         ("41 in fiscal 2022", "41", True),
-        # texts
-        ("The cash was larger", "cash, larger it was", True),
-        ("cash was larger", "cash was not larger", False),
-        ("cash was larger", "cash wasn't larger", False),
+        ("2", "It rose by 2, from 39 to 41.", True),
+        ("2", "It fell by 3, from 44 to 41.", False),
+        ("41", "Cash was 41 million. It stands in the balance sheet of December 31, 2018.", True),
+        ("41", "Cash was 41 million, says the 10-K of its 5-year plan, Note 12.", True),
+        (
+            "4.5% and 3.1%",
+            "Sales grew 4.5% here. Margins were 9.9%. Abroad they grew 3.1%, and 2.2% in all.",
+            True,
+        ),
+        (
+            "4.5% and 3.1%",
+            "Sales grew 4.5% here. Margins were 9.9%. Abroad they grew 3.0%, and 2.2% in all.",
+            False,
+        ),
+        ("4.5% and -3.1%", "Here it grew by 4.5%, abroad there was a decline of 3.1%.", True),
+        # rounding to the decimals of the gold answer
+        ("0.4", "It was 0.389.", True),
+        ("0.4", "It was 0.34.", False),
+        ("7", "It was 7.4.", False),
+        # yes and no
         ("No", "No, cash did not grow.", True),
         ("No", "Yes, it did.", False),
         ("Yes", "Nothing is said of that.", False),
-        ("capital expenditure and marketing", "Marketing; also capital expenditure.", True),
         (
             "Yes, the 3 segments all grew and so the company as a whole reports higher sales in every region",
             "The segments all grew; the company as a whole reports higher sales in every region, so yes, 3 did",
@@ -79,6 +96,83 @@ def test_verdicts(gold: str, answer: str, right: bool) -> None:
     verdict = NumericJudge(0.001).judge("?", [gold], answer)
     assert verdict.correct == right
     assert verdict.reasoning
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "answer", "right"),
+    [
+        # in the unit and with the decimals that the question asks for
+        ("What was cash? Answer in USD millions.", "5818", "It was $5.818 billion.", True),
+        ("What was cash? Answer in USD millions.", "5818", "It was $5.918 billion.", False),
+        ("What was cash in USD billions?", "0.4", "It was $389 million.", True),
+        ("What is the ratio? Round to two decimal places.", "0.8", "The ratio is 0.84.", False),
+        ("What is the ratio?", "0.8", "The ratio is 0.84.", True),
+        # yes and no
+        ("Did cash grow in 2020?", "Yes, by 3%.", "To see if cash grew we compare the years. Cash grew in 2020.", True),
+        ("Did cash grow in 2020?", "Yes, by 3%.", "Cash did not grow in 2020.", False),
+        ("Did cash grow in 2020?", "No.", "Therefore, cash declined in 2020.", True),
+        ("Did cash grow in 2020?", "Yes.", "Therefore, cash declined in 2020.", False),
+        ("Is the firm healthy?", "No.", "The firm is unhealthy.", True),
+        ("Is trade seasonal?", "Yes", "Trade is seasonal, although prices do not follow.", True),
+        ("Is trade seasonal?", "No", "Some say so. The answer is no.", True),
+        ("Is trade seasonal?", "Yes", "Oaks grow slowly. Elms are tall.", False),
+        # what stands around the sentence that answers is padding
+        (
+            "Is trade seasonal?", "Yes",
+            "Here is what the report says. Yes, trade is seasonal. Please note that this may be rounded.", True,
+        ),
+        ("Did it rise or fall?", "fell", "Based on the report, it can be said. It fell by 3. Please note this.", True),
+        ("Did it rise or fall?", "fell", "It rose by 3.", False),
+        # refusals
+        ("Is trade seasonal?", "Yes", "The text does not say whether trade is seasonal.", False),
+        ("Is trade seasonal?", "Yes", "I cannot determine whether trade is seasonal.", False),
+        ("Is trade seasonal?", "No", "I cannot determine whether trade is seasonal.", False),
+        (
+            "Is trade seasonal?", "Yes",
+            "The report does not provide monthly figures. Therefore, trade is seasonal by its quarters.", True,
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_asked_counts(question: str, gold: str, answer: str, right: bool) -> None:
+    verdict = NumericJudge(0.001).judge(question, [gold], answer)
+    assert verdict.correct == right, verdict.reasoning
+
+
+@pytest.mark.parametrize(
+    ("question", "gold"),
+    [
+        ("What does the firm sell?", "Boats and oars"),
+        ("Which branch shrank?", "The branch for oars shrank by 0.9%"),
+        ("What changed?", "3 branches were closed, and the branch for boats moved to another harbour nearby"),
+        ("Is trade healthy by its ratio? If the ratio is not meaningful, say so.", "Yes, it is 1.2."),
+    ],
+)
+def test_it_says_where_it_cannot_tell(question: str, gold: str) -> None:
+    """By question and gold answer alone: whatever is answered, so that no answer escapes by its form."""
+    judge = NumericJudge(0.01)
+    assert judge.cannot_tell(question, [gold])
+    for answer in (gold, "", "I cannot tell.", "Yes, 0.9%."):
+        assert judge.judge(question, [gold], answer).correct is None
+    assert judge.cannot_tell(question, ["41", gold]), "one of several gold answers is enough"
+    assert not judge.cannot_tell(question, ["41"])
+    assert not NumericJudge(0.01, 0.7).cannot_tell(question, [gold]), (
+        "words are compared where that is asked for"
+    )
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "right"),
+    [
+        ("cash was larger", "Please note: cash was larger.", True),
+        ("cash was larger", "Cash and revenue; revenue was larger.", False),
+        ("The cash was larger", "cash, larger it was", True),
+        ("cash was larger", "cash was not larger", False),
+        ("cash was larger", "cash wasn't larger", False),
+        ("capital expenditure and marketing", "Marketing; also capital expenditure.", True),
+    ],
+)
+def test_texts_are_compared_by_their_words_from_a_threshold_on(gold: str, answer: str, right: bool) -> None:
+    assert NumericJudge(0.001, 0.7).judge("?", [gold], answer).correct == right
 
 
 def test_tolerance_is_relative() -> None:
@@ -131,6 +225,32 @@ def test_numbers_are_read_however_they_are_written(number: int, form: str) -> No
     assert not judge.judge("?", [str(number)], f"It was {number + 1}").correct
 
 
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "1. ",
+        "from 1 to 2 ",
+        "! ",
+        "\n ",
+        "no, ",
+        "( ",
+        "1,111",
+        "answer is ",
+        "St. ",
+        "not 5 ",
+        "text does ",
+        "the ",
+    ],
+)
+def test_a_long_answer_is_judged_in_linear_time(piece: str) -> None:
+    """30,000 characters of each take tenths of a second; where a pattern is quadratic, many seconds."""
+    answer, judge = piece * (30_000 // len(piece)), NumericJudge(0.01)
+    began = time.process_time()
+    for gold in ("41", "4.5% and 3.1%", "Yes", "fell"):
+        judge.judge("Did cash rise or fall?", [gold], answer)
+    assert time.process_time() - began < 4
+
+
 def test_any_gold_answer_will_do() -> None:
     assert NumericJudge(0.0).judge("?", ["7", "8"], "It is 8.").correct
 
@@ -153,6 +273,9 @@ def test_failures_are_retried_then_told() -> None:
 
         def __init__(self, failures: int) -> None:
             self.left = failures
+
+        def cannot_tell(self, question: str, golds: object) -> str:
+            return ""
 
         def judge(self, question: str, golds: object, answer: str) -> Verdict:
             self.left -= 1

@@ -21,6 +21,7 @@ from engine.gflownet.agent_graphs.builder import Dropped, GAgentBuilder
 from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
 from engine.gflownet.agent_graphs.store import load_samples
 from engine.gflownet.graphs.dataset import GRetrievalDataset
+from engine.gflownet.graphs.dropped import missed_questions
 from engine.gflownet.graphs.store import RetrievalStore
 from engine.gflownet.retriever.retriever_stage import read_scores
 from engine.run.gate import StopRequested
@@ -194,6 +195,16 @@ def test_a_dropped_file_that_is_no_json_is_named(folder: Path):
     layout.dropped_samples(folder).write_text("{torn")
     with pytest.raises(DataError, match=r"dropped\.json"):
         build(folder)
+
+
+def test_what_was_left_out_is_counted_again_where_the_counts_are_gone(folder: Path):
+    build(folder)
+    counted = json.loads(layout.dropped_samples(folder).read_text())["agent-graphs"]
+    layout.dropped_samples(folder).unlink()
+    with pytest.raises(DataError, match="not known how many test questions were left out"):
+        missed_questions(folder, "test")
+    build(folder)
+    assert json.loads(layout.dropped_samples(folder).read_text())["agent-graphs"] == counted
 
 
 def test_without_scores_it_names_the_stage_before(folder: Path):

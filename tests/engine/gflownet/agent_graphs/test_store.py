@@ -71,6 +71,8 @@ def test_a_batch_of_pyg_is_laid_out_as_its_graphs_put_together(samples: list[GAg
         data = GAgentPyGDataset(Path(folder) / "train.pt")
     graphs: list[Any] = [data[number] for number in range(len(data))]
     together = from_pyg(Batch.from_data_list(graphs), TABLES)
+    assert together.gold_count.tolist() == [len(sample.gold_entity_ids) for sample in samples]
+    assert (together.gold_count > together.answer_count).all(), "one gold answer is in no graph"
     joined = concatenate([from_pyg(Batch.from_data_list([graph]), TABLES) for graph in graphs])
     for field in fields(GraphBatch):
         if field.name not in ("relation_emb", "edge_relation"):
@@ -118,6 +120,13 @@ def test_a_split_without_samples_is_a_file_too(tmp_path: Path):
 
 
 # ---------------------------------------------------------------- what is wrong is named
+
+
+def test_an_id_that_stands_twice_is_named(packed: Path):
+    first, second = load_samples(packed)
+    save_samples(packed, [first, replace(second, sample_id="q0")])
+    with pytest.raises(DataError, match="the sample id q0 stands twice"):
+        load_samples(packed)
 
 
 @pytest.fixture

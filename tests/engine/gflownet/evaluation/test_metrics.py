@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -71,6 +72,16 @@ def test_figures_of_a_question():
     assert figures["path_hit_f1@2"] == pytest.approx([(2 / 3 + 1 + 1 + 0) / 4])
     assert figures["path_f1_union@2"] == pytest.approx([1])
     assert figures["path_f1_union@4"] == pytest.approx([2 * (2 / 3) * 1 / (5 / 3)])
+
+
+def test_a_gold_answer_outside_the_graph_counts_as_missed():
+    batch = replace(small_batch([GRAPH]), gold_count=torch.tensor([5]))
+    walks = walks_of(batch, [[0], [0, 1], [2, 3]])
+    reward = AnswerOnlyReward(RewardSection())(batch, walks, batch.question_emb)
+    figures = question_figures(batch, walks, reward, [], [1, 2])
+    shares = {k: figures[f"gold_recall_union@{k}"].item() for k in (1, 2, 3)}
+    assert shares == pytest.approx({1: 0, 2: 1 / 5, 3: 2 / 5})
+    assert figures["answer_recall_union@3"].item() == 1, "of the two in the graph"
 
 
 @pytest.mark.parametrize("weight", [0.0, 2.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -174,7 +175,35 @@ def test_a_store_that_is_none_says_so(tmp_path: Path):
     path.mkdir(parents=True)
     (path / "data.mdb").write_bytes(b"garbage" * 10_000)
     with pytest.raises(DataError, match="cannot be read"):
+        RetrievalStore(path, write=True)
+
+
+def test_a_store_that_was_damaged_says_so_before_it_is_read(built: Path, tmp_path: Path):
+    """LMDB maps the file: reading behind its end would kill the process, and a flipped bit is any other value."""
+    path = layout.retrieval_store(tmp_path)
+    content = (layout.retrieval_store(built) / "data.mdb").read_bytes()
+    for damaged in (content[: len(content) // 2], content[:-4096], content[:9999] + b"!" + content[10000:]):
+        shutil.copytree(layout.retrieval_store(built), path, dirs_exist_ok=True)
+        (path / "data.mdb").write_bytes(damaged)
+        for write in (False, True):
+            with pytest.raises(
+                DataError, match=r"changed or are missing.*data\.mdb.*run the stage graphs again"
+            ):
+                RetrievalStore(path, write)
+
+
+def test_a_store_that_is_not_finished_is_not_read_and_its_end_is_looked_at(built: Path, tmp_path: Path):
+    path = layout.retrieval_store(tmp_path)
+    shutil.copytree(layout.retrieval_store(built), path)
+    with RetrievalStore(path, write=True) as store:
+        assert store.count("train") > 0
+        store.write("train", store.count("train"), [], {}, {"read train": 1})
+    with pytest.raises(DataError, match=r"not finished.*it goes on from what is there"):
         RetrievalStore(path)
+    content = (path / "data.mdb").read_bytes()
+    (path / "data.mdb").write_bytes(content[: len(content) // 2])
+    with pytest.raises(DataError, match="cut off after"):
+        RetrievalStore(path, write=True)
 
 
 def test_embeddings_of_two_widths_are_an_error(built: Path, tmp_path: Path):

@@ -11,7 +11,7 @@ import pytest
 
 from engine.config.gflownet import GraphsSection
 from engine.errors import DataError
-from engine.events import GraphsBuilt
+from engine.events import GraphsBuilt, Notice
 from engine.gflownet import layout
 from engine.gflownet.graphs.graphs_stage import BuildGraphs, relation_words
 from engine.gflownet.graphs.raw import RawSample, Unreadable, has_text
@@ -77,11 +77,6 @@ def test_rows_are_read_across_row_groups_in_order(folder: Path):
     [
         ({"id": None}, "no id"),
         ({"question": "  "}, "no question"),
-        ({"graph": [["a", "b"]]}, "a triple that is not three texts"),
-        ({"graph": [["a", None, "c"]]}, "a triple that is not three texts"),
-        ({"graph": [None]}, "a triple that is not three texts"),
-        ({"graph": ["abc"]}, "a triple that is not three texts"),
-        ({"graph": [{"h": "a", "r": "b", "t": "c"}]}, "a triple that is not three texts"),
         ({"graph": 7}, "graph is no list"),
         ({"graph": "a,b,c"}, "graph is no list"),
         ({"q_entity": [""]}, "q_entity is no list of texts"),
@@ -91,6 +86,36 @@ def test_rows_are_read_across_row_groups_in_order(folder: Path):
 )
 def test_a_wrong_row_is_told_and_left_out(changes: dict[str, Any], reason: str):
     assert parse_row(row(**changes)) == Unreadable(reason)
+
+
+@pytest.mark.parametrize(
+    "broken", [["a", "b"], ["a", None, "c"], ["a", " ", "c"], None, "abc", {"h": "a", "r": "b", "t": "c"}]
+)
+def test_a_triple_that_is_none_costs_itself_and_not_its_question(broken: object):
+    found = parse_row(row(graph=[GRAPH[0], broken, GRAPH[1]]))
+    assert isinstance(found, RawSample)
+    assert found.graph == [tuple(GRAPH[0]), tuple(GRAPH[1])] and found.broken_triples == 1
+
+
+def test_broken_triples_are_counted_and_told(folder: Path, tmp_path: Path):
+    rows = [row(id="t0", graph=[*GRAPH, ["a", "", "c"]]), row(id="t1", graph=[["", "", ""], ["a", "b", " "]])]
+    write(folder, rows, "test")
+    events = run_stage(BuildGraphs(), small_config(graphs=section(folder).model_dump()), tmp_path / "run")
+    test = next(event for event in events if isinstance(event, GraphsBuilt) and event.split == "test")
+    assert (test.samples, test.broken_triples, test.dropped) == (1, 3, {"an empty graph": 1})
+    assert [event.text for event in events if isinstance(event, Notice) and event.level == "warning"] == [
+        "test: 3 triples were left out, which are not three texts"
+    ]
+
+
+def test_of_an_id_that_stands_twice_the_first_row_is_kept(folder: Path, tmp_path: Path):
+    """Draws, paths and answers belong to an id."""
+    write(folder, [row(id="t0"), row(id="t1", question="other"), row(id="t0", question="third")], "test")
+    events = run_stage(BuildGraphs(), small_config(graphs=section(folder).model_dump()), tmp_path / "run")
+    test = next(event for event in events if isinstance(event, GraphsBuilt) and event.split == "test")
+    assert test.samples == 2 and test.dropped == {"its id stands in an earlier row, too": 1}
+    with RetrievalStore(layout.retrieval_store(tmp_path / "run")) as store:
+        assert [store.record("test", number).question for number in (0, 1)] == [row()["question"], "other"]
 
 
 def test_what_is_normal_is_no_error():
@@ -104,18 +129,22 @@ def test_what_is_normal_is_no_error():
 
 def test_files_become_graphs_and_bad_rows_are_counted(folder: Path, tmp_path: Path):
     rows = [row(id="q0"), row(id="q1", graph=[]), row(id="q2", q_entity=["Nowhere"]), row(id="", question="x"),
-            row(id="q4", a_entity=["Atlantis"])]  # fmt: skip
+            row(id="q4", a_entity=["Atlantis"], answer=["The lost city"]),
+            row(id="q5", answer=[], a_entity=[])]  # fmt: skip
     write(folder, rows, "test")
     settings = section(folder).model_dump()
     events = run_stage(BuildGraphs(), small_config(graphs=settings), tmp_path / "run")
     test = next(event for event in events if isinstance(event, GraphsBuilt) and event.split == "test")
     assert test.samples == 2
-    assert test.dropped == {"an empty graph": 1, "no question entity in the graph": 1, "no id": 1}
+    assert test.dropped == {
+        "an empty graph": 1, "no question entity in the graph": 1, "no id": 1, "no answer is given": 1,
+    }  # fmt: skip
     with RetrievalStore(layout.retrieval_store(tmp_path / "run")) as store:
         first, last = store.record("test", 0), store.record("test", 1)
     assert len(first.labels) == 4, "the same triple twice is one edge"
     assert first.a_locals == [1] and first.gt_paths == [[0]]
     assert last.a_locals == [] and last.gt_paths == [] and len(last.answer_entity_ids) == 1
+    assert last.answers == ["The lost city"], "what a reader has to say, in the graph or not"
 
 
 def test_no_folder_no_files_no_parquet_no_column(folder: Path, tmp_path: Path):

@@ -57,6 +57,7 @@ def change_records(folder: Path, split: str, change: Callable[[RetrievalRecord],
     with RetrievalStore(layout.retrieval_store(folder), write=True) as store:
         records = [change(store.record(split, number)) for number in range(store.count(split))]
         store.write(split, 0, records, {}, {})
+        store.seal()
 
 
 def without_paths(record: RetrievalRecord) -> RetrievalRecord:

@@ -114,6 +114,8 @@ def test_what_does_not_fit_is_counted(folder: Path):
     assert scores[cut].tolist() == pytest.approx([0.7, 0.5, 0.5] + [UNSCORED] * (len(test[cut]) - 3))
     (notice,) = [event for event in events if isinstance(event, Notice)]
     assert notice.level == "warning" and "test: 1 of 1" in notice.text and "2 scored triples" in notice.text
+    edges = sum(len(edges) for sample_id, edges in test.items() if sample_id != lost)
+    assert f"{len(test[cut]) - 3:,} of the {edges:,} triples of the others have none" in notice.text
 
 
 def test_a_file_for_other_questions_is_refused(folder: Path):

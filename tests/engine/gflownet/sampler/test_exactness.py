@@ -90,7 +90,11 @@ def tabular(batch: GraphBatch) -> tuple[GFlowNetActor, TabularPolicy, Walks]:
     return GFlowNetActor(env, policy), policy, walks
 
 
-@each_graph
+# Where a walk begins, no node is behind it yet that would forbid a self-loop.
+LOOP = SmallGraph("self-loop at the start", ((0, 0, 0), (0, 0, 1), (1, 0, 1), (1, 1, 0)), (0,), (1,))
+
+
+@pytest.mark.parametrize("graph", [*SMALL_GRAPHS, LOOP], ids=lambda graph: graph.name)
 @pytest.mark.parametrize("revisit", [False, True], ids=["simple", "revisiting"])
 @pytest.mark.parametrize("backtrack", [False, True], ids=["", "backtracking"])
 def test_enumeration_is_that_of_an_independent_search(graph: SmallGraph, revisit: bool, backtrack: bool):

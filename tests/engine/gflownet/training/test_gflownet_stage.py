@@ -11,9 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from pydantic import ValidationError
 
+from engine.config.gflownet import GFlowNetSection
 from engine.errors import DataError
-from engine.events import EvidenceCompared, QuestionSampled, SamplerEvaluated, SamplerStep, decode
+from engine.events import (
+    EvidenceAnswered,
+    EvidenceCompared,
+    QuestionSampled,
+    SamplerEvaluated,
+    SamplerStep,
+    decode,
+)
 from engine.gflownet import layout
 from engine.gflownet.training.gflownet_stage import TrainGFlowNet
 from engine.run.gate import StopRequested
@@ -74,6 +83,77 @@ def test_files_events_and_tables_tell_the_same(folder: Path):
     compared = {event.method: event for event in events if isinstance(event, EvidenceCompared)}
     assert all(row.prompt_tokens <= 40 for row in compared.values())
     assert compared["gflownet"].n == compared["triples"].n == len(questions)
+
+
+def test_a_question_whose_answer_no_path_reaches_is_missed_in_the_figures_over_all(tmp_path: Path):
+    """A narrow selection loses answers; the questions left out are counted by this test, not by the engine's sums."""
+    config = small_config(agent_graphs={"anchor_top_k": 5}, gflownet={"steps": 1})
+    events = run_stages(tmp_path, config=config)
+    answered = [event for event in events if isinstance(event, EvidenceAnswered)]
+    asked = config.graphs.test_size
+    missed = asked - len({event.sample_id for event in answered})
+    assert missed > 0
+    (sampler,) = (
+        event
+        for event in events
+        if isinstance(event, SamplerEvaluated) and (event.method, event.split) == ("distinct", "test")
+    )
+    questions = [event for event in events if isinstance(event, QuestionSampled)]
+    met = [{answer for path in question.paths for answer in path.answers} for question in questions]
+    golds = [len(question.golds) for question in questions]
+    assert (sampler.n, sampler.missed) == (asked - missed, missed)
+    assert sampler.metrics["success_all@10"] == pytest.approx(sum(map(bool, met)) / asked)
+    recall = sum(len(found) / count for found, count in zip(met, golds, strict=True)) / asked
+    assert sampler.metrics["gold_recall_all@10"] == pytest.approx(recall)
+    low, high = sampler.intervals["success_all@10"]
+    assert low <= sampler.metrics["success_all@10"] <= high
+    for row in (event for event in events if isinstance(event, EvidenceCompared)):
+        own = [event for event in answered if event.method == row.method]
+        assert row.missed == missed and row.n == asked - missed
+        assert row.hit_all == pytest.approx(sum(event.hit for event in own) / asked)
+        assert row.recall_all == pytest.approx(sum(event.recall for event in own) / asked)
+        assert row.hit == pytest.approx(sum(event.hit for event in own) / row.n)
+
+
+@pytest.mark.parametrize("success_k", [[], [3, 4]])
+def test_any_k_that_there_are_rollouts_for_can_be_asked(folder: Path, success_k: list[int]):
+    config = small_config(gflownet={"steps": 1, "num_eval_rollouts": 5, "success_k": success_k})
+    events = run_stages(folder, ("gflownet",), config)
+    sampler = next(event for event in events if isinstance(event, SamplerEvaluated) and event.split == "test")
+    asked = {name for name in sampler.metrics if name.startswith("success@")}
+    assert asked == {f"success@{k}" for k in (1, *success_k, 5)}
+
+
+@pytest.mark.parametrize(
+    ("section", "named"),
+    [
+        ({"success_k": [5, 30]}, "success@30 takes 30 trajectories"),
+        ({"num_eval_rollouts": 9}, "num_eval_rollouts >= every success_k"),
+        ({"reward": {"failure_reward": 11.0}}, "failure_reward below success_reward"),
+    ],
+)
+def test_settings_that_could_only_fail_are_refused_at_once(section: dict[str, object], named: str):
+    with pytest.raises(ValidationError, match=named):
+        GFlowNetSection.model_validate(section)
+
+
+def test_paths_that_are_not_those_of_the_held_out_questions_are_refused(folder: Path):
+    run_stages(folder, ("gflownet",), small_config(gflownet={"steps": 1}))
+    path = layout.sampled_paths(folder)
+    lines = path.read_text().splitlines(keepends=True)
+    found = {
+        "".join(lines[: len(lines) // 2]): f"should hold the paths of {len(lines)} questions, and holds",
+        "".join(lines)[:-30]: f"should hold the paths of {len(lines)} questions, and holds {len(lines) - 1}",
+        "".join(lines[::-1]): "paths of other questions",
+        '{"sample_id": "x"}\n': r"this line is no QuestionSampled.*paths\.jsonl:1",
+    }
+    for content, named in found.items():
+        path.write_text(content)
+        with pytest.raises(DataError, match=named):
+            run_stages(folder, ("answer",))
+    path.unlink()
+    with pytest.raises(DataError, match="run the stage gflownet first"):
+        run_stages(folder, ("answer",))
 
 
 def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(folder: Path, data: Path, tmp_path: Path):

@@ -64,11 +64,49 @@ def test_queries_that_are_the_demonstrations_themselves(tmp_path: Path):
     assert sorted(map(int, found.query_ids)) == list(range(1000, 1120))
     assert 10 < len(found.splits["heldout"]) < 40
     assert list(found.own_rows("1007")) == [7]
-    fewer = dataset({"demonstrations": write_questions(tmp_path, "few", list(range(1000, 1050)), [1] * 50)})
+    few = list(range(1000, 1050))
+    fewer = dataset({"demonstrations": write_questions(tmp_path, "few", few, few)})
     assert fewer.splits["heldout"] == [name for name in found.splits["heldout"] if int(name) < 1050]
-    assert list(fewer.own_rows("1007")) == list(range(50)), "all show one image"
     by_row = dataset(files, query_id="row")
     assert by_row.question("7") == "What colour is thing 1007?"
+
+
+def test_all_questions_about_an_image_are_on_one_side(tmp_path: Path):
+    """With embeddings of images they are one query to a selector: what is trained on cannot be compared on."""
+    names = list(range(300))
+    files = write_questions(tmp_path, "shared", names, [name // 3 for name in names])
+    np.save(tmp_path / "shared.npy", np.repeat(np.load(tmp_path / "shared.npy")[::3], 3, axis=0))
+    found = dataset({"demonstrations": files})
+    train, heldout = ({int(name) // 3 for name in found.splits[side]} for side in ("train", "heldout"))
+    assert train.isdisjoint(heldout) and len(train | heldout) == 100 and 10 < len(heldout) < 35
+    vectors = {found.query_embedding(name).tobytes() for name in found.splits["train"]}
+    assert not any(found.query_embedding(name).tobytes() in vectors for name in found.splits["heldout"])
+    assert list(found.own_rows("7")) == [6, 7, 8], "all show one image"
+
+
+def test_held_out_questions_that_are_trained_on_under_other_ids_are_refused(tmp_path: Path):
+    files = write_folder(tmp_path)
+    files["heldout"] = write_questions(tmp_path, "heldout", [500, 501], [500, 2])
+    with pytest.raises(
+        DataError, match="question 501 is like 2, which is trained on: both are about the image 2"
+    ):
+        dataset(files)
+    files["heldout"] = write_questions(tmp_path, "heldout", [500, 501], [500, 501])
+    again = json.loads(Path(files["heldout"]["questions"]).read_text())
+    again["questions"][1]["question"] = " what colour  is THING 3?"
+    Path(files["heldout"]["questions"]).write_text(json.dumps(again))
+    vectors = np.load(files["heldout"]["embeddings"])
+    dataset(files)  # other answers, another embedding: another question
+    vectors[1] = np.load(files["queries"]["embeddings"])[3]
+    np.save(files["heldout"]["embeddings"], vectors)
+    answers = json.loads(Path(files["heldout"]["annotations"]).read_text())
+    own = json.loads(Path(files["queries"]["annotations"]).read_text())["annotations"][3]["answers"]
+    answers["annotations"][1]["answers"] = own[::-1]
+    Path(files["heldout"]["annotations"]).write_text(json.dumps(answers))
+    with pytest.raises(
+        DataError, match="question 501 is like 3, which is trained on: question, answers and embedding"
+    ):
+        dataset(files)
 
 
 def test_the_same_query_on_both_sides_is_named(tmp_path: Path):

@@ -49,6 +49,8 @@ def test_with_ten_annotators_scores_are_those_known_from_the_challenge(agreeing:
         ("st. louis.", "st louis"),
         ("", ""),
         ("the", ""),
+        ("somebody'd", "somebodyd"),
+        ("x" + "." * 40, "x" + "." * 8),
     ],
 )
 def test_normal_form(text: str, normal: str):
@@ -57,8 +59,27 @@ def test_normal_form(text: str, normal: str):
 
 @given(st.text(alphabet="abe 19.,'-?!", max_size=12))
 def test_spelling_that_does_not_count_does_not_count(text: str):
-    same = official_vqa_accuracy(f"  The {text} ".upper(), [text] * 10)
-    assert same == official_vqa_accuracy(f"the {text}", [text] * 10)
+    people = [text] * 9 + ["something else"]
+    same = official_vqa_accuracy(f"  The {text} ".upper(), people)
+    assert same == official_vqa_accuracy(f"the {text}", people)
+
+
+@pytest.mark.parametrize(
+    ("answer", "people", "score"),
+    [
+        ("yes", "yes", 1),
+        (" YES\n", "Yes", 1),
+        ("yes.", "yes", 0),
+        ("the dog", "dog", 0),
+        ("2", "two", 0),
+        ("two", "two", 1),
+        ("ice\tcream", "ice cream", 1),
+    ],
+)
+def test_where_all_wrote_the_same_nothing_is_normalised(answer: str, people: str, score: int):
+    """As the official script does it; with one dissenter all of these are right."""
+    assert official_vqa_accuracy(answer, [people] * 10) == score
+    assert official_vqa_accuracy(answer, [people] * 9 + ["unclear"]) == 1
 
 
 def test_no_annotation_is_an_error():

@@ -1,0 +1,124 @@
+"""The judge in use, held against people's labels before the evolution begins, and its limits told (`judge.labels`)."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from engine.errors import DataError
+from engine.events import JudgeMeasured, without_envelope
+from engine.evolution import layout
+from engine.evolution.evolution_run import EvolutionRun
+from engine.evolution.judges.agreement import Agreement, Said, agreement_with_people
+from engine.evolution.judges.judge import Unjudged, judge_with_retries
+from engine.evolution.judges.labelled_answers import LabelledAnswer, read_labelled_answers
+from engine.files import csv_text, write_atomic
+from engine.run.keyed_records import KeyedRecords
+from engine.servers.side_by_side import map_side_by_side
+from engine.servers.spent import Spent
+
+
+class LabelVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of `judge_labels.jsonl`. `key`: digest of question, references and answer; `correct` None: it cannot
+    tell."""
+
+    key: str
+    correct: bool | None
+    reasoning: str
+    usage: Spent = Spent()
+
+
+def measure_judge(evolution: EvolutionRun) -> Spent:
+    """Judge the labelled answers, and tell how far judge and people agree. Verdicts of an earlier attempt are kept.
+    Returns their cost; nothing is done without `evolution.judge.labels`."""
+    path = evolution.context.config.evolution.judge.labels
+    if path is None:
+        return Spent()
+    questions = evolution.questions
+    types = {q.id: q.meta["type"] for q in (*questions.pool, *questions.validation, *questions.test)}
+    answers = read_labelled_answers(path, types)
+    verdicts, lost = _verdicts(evolution, answers)
+    said = [_said(verdicts.get(_key(answer))) for answer in answers]
+    if not any(one.correct is not None for one in said):
+        raise DataError(
+            what=f"the judge {evolution.judge.name} judged none of {len(answers)} labelled answers",
+            where=f"evolution.judge.labels: {path}",
+            mend="see why in the notices, or give answers to questions that it can judge",
+        )
+    found = agreement_with_people(answers, said, evolution.context.config.run.seed)
+    rows = [_event(evolution.judge.name, path, kind, figures) for kind, figures in found.items()]
+    write_atomic(
+        layout.judge_table(evolution.context.run_dir), csv_text([without_envelope(row) for row in rows])
+    )
+    for row in rows:
+        evolution.context.emit(row)
+    if failures := rows[0].answers - rows[0].judged - rows[0].cannot_tell:
+        text = f"the judge failed on {failures} of {rows[0].answers} labelled answers; they are left out"
+        evolution.context.notice(text, level="warning")
+    return sum((verdict.usage for verdict in verdicts.values()), lost)
+
+
+def _verdicts(
+    evolution: EvolutionRun, answers: Sequence[LabelledAnswer]
+) -> tuple[KeyedRecords[str, LabelVerdict], Spent]:
+    """All verdicts by key, and the cost of those that failed: a resumed run asks for these again."""
+    context, judge = evolution.context, evolution.judge
+    section = context.config.evolution
+    kept = KeyedRecords(layout.judge_labels(context.run_dir), LabelVerdict, lambda verdict: verdict.key)
+    lost = Spent()
+    left = list({_key(answer): answer for answer in answers if _key(answer) not in kept}.values())
+
+    def ask(answer: LabelledAnswer) -> LabelVerdict | Unjudged:
+        found = judge_with_retries(
+            judge, answer.question, answer.golds, answer.answer, section.judge.attempts, lambda: None
+        )
+        if isinstance(found, Unjudged):
+            return found
+        return LabelVerdict(
+            key=_key(answer), correct=found.correct, reasoning=found.reasoning, usage=found.usage
+        )
+
+    for first in range(0, len(left), section.batch_size):
+        context.checkpoint()
+        batch = left[first : first + section.batch_size]
+        found = list(map_side_by_side(ask, batch, len(batch)))
+        for failure in found:
+            if isinstance(failure, Unjudged):
+                lost += failure.usage
+                context.notice(f"a labelled answer was not judged: {failure.reason}", level="warning")
+        kept.add(*(verdict for verdict in found if isinstance(verdict, LabelVerdict)))
+        context.progress(0, section.iterations, note=f"judge against labels: {len(kept)} of {len(answers)}")
+    return kept, lost
+
+
+def _key(answer: LabelledAnswer) -> str:
+    text = "\0".join((answer.question, *answer.golds, "", answer.answer))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _said(verdict: LabelVerdict | None) -> Said:
+    return Said(None) if verdict is None else Said(verdict.correct, cannot_tell=verdict.correct is None)
+
+
+def _event(judge: str, labels: str, kind: str, figures: Agreement) -> JudgeMeasured:
+    return JudgeMeasured(
+        judge=judge,
+        labels=labels,
+        question_type=kind,
+        answers=figures.answers,
+        judged=figures.judged,
+        cannot_tell=figures.cannot_tell,
+        agreement=_or_none(figures.agreement),
+        kappa=_or_none(figures.kappa),
+        kappa_low=_or_none(figures.kappa_low),
+        kappa_high=_or_none(figures.kappa_high),
+        precision=_or_none(figures.precision),
+        recall=_or_none(figures.recall),
+    )
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value

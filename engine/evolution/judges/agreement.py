@@ -1,0 +1,110 @@
+"""How far a judge agrees with people, on answers that people have labelled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.evolution.judges.labelled_answers import LabelledAnswer
+
+Counts = NDArray[np.float64]
+"""(..., 4): right by both, by the judge alone, by people alone, by neither."""
+
+_RESAMPLES = 2000
+_TAIL = 2.5
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the judge says of one answer: right, wrong, or nothing, because it `cannot_tell` or else failed."""
+
+    correct: bool | None
+    cannot_tell: bool = False
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Figures over `answers`, of which `judged` count. `agreement`: share on which judge and people say the same.
+    `kappa`: Cohen's (1960), with its bootstrap 95% interval; NaN where agreement by chance would be complete.
+    `precision`, `recall`: of the judge's "right" against people's; NaN where nobody says so."""
+
+    answers: int
+    judged: int
+    cannot_tell: int
+    agreement: float
+    kappa: float
+    kappa_low: float
+    kappa_high: float
+    precision: float
+    recall: float
+
+
+def agreement_with_people(
+    answers: Sequence[LabelledAnswer], said: Sequence[Said], seed: int = 0
+) -> dict[str, Agreement]:
+    """Figures of all answers (""), and of each type of question where they are named.
+
+    The interval resamples questions, not answers: several models' answers to one question stand and fall together.
+    """
+    both = list(zip(answers, said, strict=True))
+    types = sorted({answer.type for answer in answers} - {""})
+    groups = {"": both} | {kind: [pair for pair in both if pair[0].type == kind] for kind in types}
+    return {kind: _figures(pairs, seed) for kind, pairs in groups.items()}
+
+
+def kappa(counts: Counts) -> NDArray[np.float64]:
+    """Cohen's kappa: agreement beyond chance, 1 where complete, 0 where chance alone. (...,) for counts (..., 4)."""
+    both, judge, people, neither = (counts[..., place] for place in range(4))
+    total = counts.sum(-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        agreed = (both + neither) / total
+        chance = ((both + judge) * (both + people) + (neither + people) * (neither + judge)) / total**2
+        return (agreed - chance) / (1 - chance)
+
+
+def _figures(pairs: Sequence[tuple[LabelledAnswer, Said]], seed: int) -> Agreement:
+    by_question: dict[str, Counts] = {}
+    for answer, said in pairs:
+        if said.correct is not None:
+            counts = by_question.setdefault(answer.question, np.zeros(4))
+            counts[_cell(answer.right, said.correct)] += 1
+    table = np.array(list(by_question.values())).reshape(-1, 4)
+    both, judge, people, neither = table.sum(0)
+    judged = both + judge + people + neither
+    low, high = _interval(table, seed)
+    return Agreement(
+        answers=len(pairs),
+        judged=int(judged),
+        cannot_tell=sum(said.cannot_tell for _, said in pairs),
+        agreement=_share(both + neither, judged),
+        kappa=float(kappa(table.sum(0))),
+        kappa_low=low,
+        kappa_high=high,
+        precision=_share(both, both + judge),
+        recall=_share(both, both + people),
+    )
+
+
+def _cell(right: bool, said: bool) -> int:
+    return (0 if said else 2) if right else (1 if said else 3)
+
+
+def _share(part: float, whole: float) -> float:
+    return float(part / whole) if whole else float("nan")
+
+
+def _interval(table: Counts, seed: int) -> tuple[float, float]:
+    """Percentile interval of kappa over resampled questions; `table`: (questions, 4)."""
+    size = len(table)
+    if size < 2:
+        return float("nan"), float("nan")
+    draws = np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), size=_RESAMPLES)
+    values = kappa(draws @ table)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return float("nan"), float("nan")
+    low, high = np.percentile(values, [_TAIL, 100 - _TAIL])
+    return float(low), float(high)

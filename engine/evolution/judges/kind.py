@@ -1,0 +1,65 @@
+"""What kind of answer a gold answer is, which decides how the offline judge compares: figures, yes or no, the direction
+of a change, or a text, which it cannot judge.
+
+The kind depends on the question and the gold answer alone, never on what was answered: no answer can escape its
+judgement by its form, and all deltas are judged on the same questions.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.evolution.judges.asked import as_asked
+from engine.evolution.judges.polarity import direction_of, polarity_of_gold
+from engine.evolution.judges.quantities import Quantity, quantities
+from engine.evolution.judges.words import content
+
+Kind = Literal["figures", "yes or no", "direction", "text"]
+
+_MOST_BESIDE_FIGURES = 3
+"""New words with which a gold answer still is a figure; what says more is a text that has some."""
+_NAMES = re.compile(
+    r"(?:^|[,:;.?]\s)\W*(?:(?:in|for|of|to|by|at) )?(?:which|who|whom|whose|where)\b", re.IGNORECASE
+)
+"""A question that begins like this wants a name, if its gold answer says more than figures."""
+_THIRD_WAY = re.compile(
+    r"\bif\b[^.?]{0,120}\b(?:not|isn['\u2019]t|aren['\u2019]t)\b[^.?]{0,40}\b(?:relevant|meaningful|useful|applicable|appropriate)\b",
+    re.IGNORECASE,
+)
+"""A question that asks to say so where it does not apply admits more than yes and no."""
+_UNITS = frozenset(
+    content(
+        "thousand million billion trillion mn bn mm usd dollar dollars eur euro percent percentage point times share "
+        "amount total"
+    )
+)
+
+
+@dataclass(frozen=True)
+class Gold:
+    """A gold answer, read against its question. `figures`: its numbers that the question does not say, years only
+    where there is nothing else."""
+
+    text: str
+    kind: Kind
+    figures: tuple[Quantity, ...] = ()
+
+
+def read_gold(question: str, gold: str) -> Gold:
+    """The kind of `gold`, and what an answer is compared with."""
+    if polarity_of_gold(gold):
+        return Gold(gold, "text" if _THIRD_WAY.search(question) else "yes or no")
+    asked = set(content(question))
+    new = {word for word in content(gold) if word not in asked and not word.isdigit()} - _UNITS
+    if figures := _figures(question, gold):
+        most = 0 if _NAMES.search(question) else _MOST_BESIDE_FIGURES
+        return Gold(gold, "text" if len(new) > most else "figures", figures)
+    return Gold(gold, "direction" if direction_of(gold) and len(content(gold)) == 1 else "text")
+
+
+def _figures(question: str, gold: str) -> tuple[Quantity, ...]:
+    asked = {number.value for number in quantities(question)}
+    found = [number for number in quantities(gold) if number.value not in asked]
+    return tuple(as_asked(question, number) for number in [n for n in found if not n.year] or found)

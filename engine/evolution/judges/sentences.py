@@ -1,0 +1,51 @@
+"""The sentences of an answer, and those that say what it comes to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_END = re.compile(r"(?<=[.!?])[\"'”’)]?\s+(?=[\"'“‘(*\w])|\n\s*\n|\n(?=\s*[-*•#\dA-Z])")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:U\.S|Inc|Ltd|Co|Corp|No|vs|e\.g|i\.e|Mr|Ms|Dr|St|approx|Adj|d/b/a)|^\W*\d{1,2}|\b[A-Z])\.$"
+)
+_CONCLUDES = re.compile(
+    r"^\W*(?:therefore|thus|hence|so|consequently|accordingly|overall|in (?:summary|conclusion|short)|to summari[sz]e"
+    r"|as a result|this (?:indicates|means|shows|suggests|represents)|that is)\b|\banswer\b\s*(?:is|:)",
+    re.IGNORECASE,
+)
+_PREAMBLE = re.compile(
+    r"^\W*(?:to (?:determine|calculate|find|answer|see|assess|compute|compare|estimate|evaluate|identify)\b"
+    r"|here (?:is|are)\b)",
+    re.IGNORECASE,
+)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences and lines of `text`, in order, without empty ones."""
+    found: list[str] = []
+    parts: list[str] = []
+    for piece in _END.split(text):
+        parts.append(" ".join(piece.split()))
+        if not _ABBREVIATION.search(parts[-1]):
+            found.append(" ".join(filter(None, parts)))
+            parts.clear()
+    return list(filter(None, [*found, " ".join(filter(None, parts))]))
+
+
+def conclusion(said: Sequence[str]) -> list[str]:
+    """The sentences from the last one on that concludes ("Therefore, …"); none if no sentence does."""
+    marked = [place for place, sentence in enumerate(said) if _CONCLUDES.search(sentence)]
+    return list(said[marked[-1] :]) if marked else []
+
+
+def first_claim(text: str) -> str:
+    """The first sentence that is no announcement of what follows; empty if there is none."""
+    return next((sentence for sentence in sentences(text) if not _PREAMBLE.search(sentence)), "")
+
+
+def deciding(said: Sequence[str]) -> list[str]:
+    """The sentences that say what the answer comes to: the first claim, and those that conclude, else the last one."""
+    claims = [sentence for sentence in said if not _PREAMBLE.search(sentence)]
+    ends = conclusion(said) or list(said[-1:])
+    return list(dict.fromkeys([*claims[:1], *ends]))

@@ -1,0 +1,81 @@
+"""The figures that an answer comes to, among all that it mentions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from engine.evolution.judges.quantities import Quantity, quantities
+from engine.evolution.judges.sentences import first_claim
+
+_FINAL = re.compile(r"\banswer(?:\s+is|\s*[:=])|####|\\boxed", re.IGNORECASE)
+_BESIDE = re.compile(
+    r"\b(?:than|versus|vs\.?|not|against|compared (?:to|with)|opposed to|instead of|up from|down from)"
+    r"\s+(?:\w+ ){0,2}?[-\u2212$€£(]*$",
+    re.IGNORECASE,
+)
+_FROM_TO = re.compile(r"\bfrom\s+[^;\n]{0,40}?\d[^;\n]{0,40}?\s+to\s+[-\u2212$€£(]*\d")
+_NEAR = 40
+
+
+def stated(answer: str, wanted: Sequence[Quantity]) -> list[Quantity]:
+    """The final figures of an answer: as many different ones as are wanted, each as often as it is written.
+
+    Those that follow the last "answer is", "answer:", "####" or "\\boxed"; else the last ones of the text, the last
+    ones that are no mere comparison ("not 39", "than in 2020", "from 8 to 9"), and those of the first claim if it has
+    no more than are wanted. Years do not count unless a year is wanted.
+    """
+    most = len({number.key for number in wanted})
+    if most > 1 and not any(number.bare for number in wanted):
+        return _counting(answer, wanted)
+    ends = [match.end() for match in _FINAL.finditer(answer)]
+    marked = _counting(answer[ends[-1] :], wanted) if ends else []
+    if marked:
+        return _of(marked, list(_keys(marked))[:most])
+    every = _counting(answer, wanted)
+    numbers = _without(every, _beside(answer, every))
+    keys = [
+        *list(_keys(reversed(numbers)))[:most],
+        *list(_keys(reversed(_without(numbers, _from_to(answer, numbers)))))[:most],
+    ]
+    claim = first_claim(answer)
+    claimed = _counting(claim, wanted)
+    first = _without(claimed, _beside(claim, claimed) | _from_to(claim, claimed))
+    if len(_keys(first)) <= most:
+        keys += _keys(first)
+    return _of(numbers, keys)
+
+
+def _counting(text: str, wanted: Sequence[Quantity]) -> list[Quantity]:
+    """Figures of a text, without years unless a year is wanted."""
+    years = any(want.year for want in wanted)
+    return [number for number in quantities(text) if years or not number.year]
+
+
+def _keys(numbers: Iterable[Quantity]) -> dict[tuple[float, bool], None]:
+    """The different numbers, in order."""
+    return dict.fromkeys(number.key for number in numbers)
+
+
+def _of(numbers: Sequence[Quantity], keys: Sequence[tuple[float, bool]]) -> list[Quantity]:
+    return [number for number in numbers if number.key in keys]
+
+
+def _without(numbers: list[Quantity], starts: set[int]) -> list[Quantity]:
+    """The numbers that do not begin at `starts`; all, if none is left."""
+    return [number for number in numbers if number.start not in starts] or numbers
+
+
+def _beside(text: str, numbers: Sequence[Quantity]) -> set[int]:
+    """Where those of the numbers begin that only say what others are compared with."""
+    return {
+        number.start
+        for number in numbers
+        if _BESIDE.search(text[max(0, number.start - _NEAR) : number.start])
+    }
+
+
+def _from_to(text: str, numbers: Sequence[Quantity]) -> set[int]:
+    """Where those begin that stand in "from A to B"."""
+    inside = {place for match in _FROM_TO.finditer(text) for place in range(*match.span())}
+    return {number.start for number in numbers} & inside

@@ -1,0 +1,112 @@
+"""Holding a judge against people: the file is read, and the figures are those of the definition."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from engine.errors import DataError
+from engine.evolution.judges.agreement import Said, agreement_with_people
+from engine.evolution.judges.labelled_answers import LabelledAnswer, read_labelled_answers
+
+
+def answer(right: bool, question: str = "?", kind: str = "") -> LabelledAnswer:
+    return LabelledAnswer(question, ("41",), "41", right, kind)
+
+
+def write(path: Path, *lines: dict[str, object]) -> str:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+def test_figures_by_hand() -> None:
+    """20 right by both, 5 by the judge alone, 10 by people alone, 15 by neither: Cohen's kappa is 0.4, his example."""
+    cells = [(True, True)] * 20 + [(False, True)] * 5 + [(True, False)] * 10 + [(False, False)] * 15
+    people = [answer(right, str(place)) for place, (right, _) in enumerate(cells)]
+    said = [Said(judge) for _, judge in cells]
+    found = agreement_with_people(
+        [*people, answer(True), answer(True)], [*said, Said(None, True), Said(None)]
+    )[""]
+    assert (found.answers, found.judged, found.cannot_tell) == (52, 50, 1)
+    assert found.agreement == 0.7 and found.kappa == pytest.approx(0.4)
+    assert found.precision == 0.8 and found.recall == pytest.approx(20 / 30)
+    assert found.kappa_low < 0.4 < found.kappa_high and found.kappa_high - found.kappa_low < 0.6
+
+
+def test_types_have_figures_of_their_own() -> None:
+    found = agreement_with_people(
+        [
+            answer(True, "a", "sums"),
+            answer(False, "b", "sums"),
+            answer(True, "c", "names"),
+            answer(True, "d"),
+        ],
+        [Said(True), Said(False), Said(None, True), Said(False)],
+    )
+    assert list(found) == ["", "names", "sums"]
+    assert found["sums"].kappa == 1.0 and found["sums"].judged == 2
+    assert (found["names"].judged, found["names"].cannot_tell) == (0, 1)
+    assert math.isnan(found["names"].kappa) and math.isnan(found["names"].agreement)
+
+
+def test_answers_to_one_question_stand_together() -> None:
+    """A hundred answers to two questions are two draws, not a hundred: the interval is wide."""
+    people = [answer(place % 2 == 0, "a" if place < 50 else "b") for place in range(100)]
+    said = [Said(right.right if right.question == "a" else not right.right) for right in people]
+    found = agreement_with_people(people, said)[""]
+    assert found.kappa == pytest.approx(0.0) and (found.kappa_low, found.kappa_high) == (-1.0, 1.0)
+
+
+def test_both_forms_of_file_are_read(tmp_path: Path) -> None:
+    """This project's fields, and those in which FinanceBench's answers are published; a folder holds several."""
+    write(
+        tmp_path / "a.jsonl",
+        {
+            "question": "Cash?",
+            "reference": ["41", "41.0"],
+            "answer": "It is 41.",
+            "label": True,
+            "type": "sums",
+        },
+        {"question": "Debt?", "reference": 7, "answer": None, "label": "refusal"},
+    )
+    write(
+        tmp_path / "b.jsonl",
+        {"financebench_id": "x1", "question": "Cash?", "gold_answer": 41, "model_answer": "14",
+         "label": "Incorrect Answer"},
+        {"financebench_id": "x2", "question": "Cash?", "gold_answer": 41, "model_answer": "41",
+         "label": "Correct Answer"},
+    )  # fmt: skip
+    assert read_labelled_answers(str(tmp_path), {"x1": "metrics"}) == [
+        LabelledAnswer("Cash?", ("41", "41.0"), "It is 41.", True, "sums"),
+        LabelledAnswer("Debt?", ("7",), "", False),
+        LabelledAnswer("Cash?", ("41",), "14", False, "metrics"),
+        LabelledAnswer("Cash?", ("41",), "41", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ({"question": "Cash?", "answer": "41", "label": True}, "no labelled answer"),
+        ({"question": "Cash?", "reference": [], "answer": "41", "label": True}, "is empty"),
+        ({"question": "", "reference": "41", "answer": "41", "label": True}, "is empty"),
+        ({"question": "Cash?", "reference": "41", "answer": "41", "label": "perhaps"}, "'perhaps'"),
+        ({"question": "Cash?", "reference": "41", "answer": "41"}, "None"),
+    ],
+)
+def test_a_line_that_is_none_is_named(tmp_path: Path, line: dict[str, object], words: str) -> None:
+    good = {"question": "Cash?", "reference": "41", "answer": "41", "label": True}
+    with pytest.raises(DataError, match=words) as told:
+        read_labelled_answers(write(tmp_path / "labels.jsonl", good, line))
+    assert told.value.where.endswith("labels.jsonl:2") and told.value.mend
+
+
+def test_a_file_without_answers_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no labelled answer"):
+        read_labelled_answers(write(tmp_path / "labels.jsonl"))
+    with pytest.raises(DataError, match="cannot be read"):
+        read_labelled_answers(str(tmp_path / "none.jsonl"))
