@@ -18,6 +18,7 @@ from engine.gflownet.evaluation.evaluator import (
     TEMPERATURES,
     Evaluation,
     Evaluator,
+    best_setting,
 )
 from engine.gflownet.evaluation.questions import QuestionBatches, load_questions
 from engine.gflownet.graphs.tables import EmbeddingTables
@@ -71,10 +72,10 @@ def measured(folder: Path, config: Config, calls: list[Call]) -> list[Event]:
     def spied(name: str) -> Callable[..., Evaluation]:
         method = getattr(Evaluator, name)
 
-        def measuring(self: Evaluator, *given: float) -> Evaluation:
+        def measuring(self: Evaluator, *given: float, **named: bool) -> Evaluation:
             alpha = given[0] if len(given) == 2 else None
             calls.append(Call(name, split_of[len(self.questions)], given[-1], alpha))
-            return method(self, *given)
+            return method(self, *given, **named)
 
         return measuring
 
@@ -163,7 +164,7 @@ def test_settings_are_chosen_on_validation_alone(
         return
     validation, module = questions(folder, "validation", config)
     evaluator = Evaluator(module, validation, config.run.seed, lambda: None)
-    assert used == evaluator.best(getattr(evaluator, method), settings)
+    assert used == best_setting(getattr(evaluator, method), settings)
 
 
 def test_the_paths_that_are_shown_and_read_are_drawn_with_the_same_weight_of_the_prior(measured: list[Event]):
