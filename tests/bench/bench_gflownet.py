@@ -7,8 +7,8 @@ questions. Figures are means over the test questions of all seeds that have an a
 test questions; intervals are bootstrapped over them. Writes results/gflownet.csv (methods), gflownet_differences.csv
 (sampler minus baseline) and gflownet_answers.csv.
 
-Besides the run's own beam there is one for each compared figure, whose bonus for each edge is the best on validation
-for this very figure, and one without a bonus.
+The run's own beam has the bonus for each edge that is best on validation by answer recall. Besides it there are one
+whose bonus is best for success@1, one for the distinct paths that meet an answer, and one without a bonus.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ FIGURES = (
 )  # fmt: skip
 TUNED = {
     "beam for success@1": "success@1",
-    "beam for recall@20": "answer_recall_union@20",
     "beam for hits@20": "unique_success_paths@20",
 }
 SETTINGS = {

@@ -72,10 +72,10 @@ def measured(folder: Path, config: Config, calls: list[Call]) -> list[Event]:
     def spied(name: str) -> Callable[..., Evaluation]:
         method = getattr(Evaluator, name)
 
-        def measuring(self: Evaluator, *given: float, **more: bool) -> Evaluation:
+        def measuring(self: Evaluator, *given: float, **named: bool) -> Evaluation:
             alpha = given[0] if len(given) == 2 else None
             calls.append(Call(name, split_of[len(self.questions)], given[-1], alpha))
-            return method(self, *given, **more)
+            return method(self, *given, **named)
 
         return measuring
 
