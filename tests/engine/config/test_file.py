@@ -78,7 +78,7 @@ def test_a_later_stage_alone_is_allowed(tmp_path: Path) -> None:
         ("run: {name: ../x}", "text of at most 80 characters"),
         ("run: {name: 1}", "text of at most 80 characters"),
         ("run: {stages: []}", "a list (at least 1)"),
-        ("eval: {methods: [esm, foo]}", "one of greedy, esm"),
+        ("eval: {methods: [esm, foo]}", "one of greedy, majority_vote, esm"),
         ("model: {device: tpu}", "one of auto, cpu, cuda, mps"),
         ("decode:", "a mapping of max_new_tokens, temperature"),
         ("model: {backend: transformers}", "`model.path`"),

@@ -204,7 +204,7 @@ def test_the_model_for_statements_is_right_and_wordy() -> None:
     answers = model.generate(requests)
     judge = NumericJudge(0.001)
     right = [
-        judge.judge(example.question, example.meta["answers"], answer.text).correct
+        judge.judge(example.question, example.meta["answers"], answer.text).correct is True
         for example, answer in zip(examples, answers, strict=True)
     ]
     assert sum(right) / len(right) > 0.9
