@@ -34,6 +34,7 @@ class Pair(NamedTuple):
     negatives: int
     delta_norm: float
     source: str
+    effect: str
     place: Place
 
 
@@ -109,6 +110,16 @@ def _rollouts(state: ESMState, event: ev.RolloutsMined, place: Place) -> None:
     )
 
 
+def effect(event: ev.PairMined) -> str:
+    """What a pair's vector did on its own problem, in a word: fixes, none, unneeded (right without it), harms; empty
+    where it was not tried out."""
+    if event.steered_correct is None:
+        return ""
+    if event.wrong_correct:
+        return "unneeded" if event.steered_correct else "harms"
+    return "fixes" if event.steered_correct else "none"
+
+
 @ESMState.on(ev.PairMined)
 def _pair(state: ESMState, event: ev.PairMined, place: Place) -> None:
     state.pairs.append(
@@ -122,6 +133,7 @@ def _pair(state: ESMState, event: ev.PairMined, place: Place) -> None:
             event.negatives,
             event.delta_norm,
             event.source,
+            effect(event),
             place,
         ),
         key=event.pair,

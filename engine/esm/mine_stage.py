@@ -98,7 +98,7 @@ class _Job:
         self.pairs.extend(pair.record for pair in pairs)
 
     def export(self) -> StageResult:
-        """The top C pairs as candidates.jsonl, two entries a pair; vectors that fell out are deleted."""
+        """The entries of the top C pairs as candidates.jsonl; vectors that fell out are deleted."""
         if not self.pairs:
             raise self._nothing_mined()
         mine = self.context.config.offline_mine
@@ -107,10 +107,12 @@ class _Job:
             raise self._nothing_works()
         kept = top_pairs(useful, mine.keep_top_C)
         candidates = candidate_records(kept, mine.verify)
-        names = {pair["pair_id"] for pair in kept}
+        needed = {
+            self.folder / row[key] for row in candidates for key in ("key_path", "vector_path") if row[key]
+        }
         for pair in self.pairs:
-            if pair["pair_id"] not in names:
-                for path in _vector_paths(self.folder, pair["pair_id"]):
+            for path in _vector_paths(self.folder, pair["pair_id"]):
+                if path not in needed:
                     path.unlink(missing_ok=True)
         write_jsonl(self.folder / "candidates.jsonl", candidates)
         summary: dict[str, float | int | str] = {

@@ -19,8 +19,9 @@ from screens.panes.list_pane import ListPane
 from screens.run_session import Session
 from screens.widgets.figures import fixed, signed
 from screens.widgets.model_text import model_text, one_line
-from screens.widgets.rows import ListColumn, ListSource
+from screens.widgets.rows import Cell, ListColumn, ListSource, Tone
 
+_EFFECTS: dict[str, Tone] = {"fixes": "good", "harms": "bad"}
 PAIR_COLUMNS: Sequence[ListColumn[Pair]] = (
     ListColumn("pair", "pair", 18, flex=True, name=True, value=lambda p: p.pair),
     ListColumn("example", "example", 11, priority=6, name=True, value=lambda p: p.example),
@@ -47,6 +48,15 @@ PAIR_COLUMNS: Sequence[ListColumn[Pair]] = (
         help="length of the vector",
         value=lambda p: p.delta_norm,
         show=lambda v: fixed(v, 1),
+    ),
+    ListColumn(
+        "effect",
+        "effect",
+        8,
+        priority=2,
+        help="what its vector does to a wrong answer of its own problem; only fixes goes into the library",
+        value=lambda p: p.effect,
+        show=lambda word: Cell(word, _EFFECTS.get(word, "dim")),
     ),
     ListColumn("source", "source", 8, priority=7, help="where positives come from", value=lambda p: p.source),
 )
@@ -175,11 +185,21 @@ def _pair_whole(session: Session, pair: Pair, palette: dict[str, Style], width: 
     return _draw_pair(event, session.state.esm.question(pair.example), palette, width)
 
 
+def _outcome(correct: bool | None) -> str:
+    return "right" if correct else "wrong"
+
+
 def _draw_pair(event: PairMined, question: str, palette: dict[str, Style], width: int) -> RenderableType:
     title = Text.assemble(
         (event.pair, palette["strong"]),
         f"  {event.positives} right against {counted(event.negatives, 'wrong rollouts')}, Q {fixed(event.quality)}",
     )
+    if event.steered_correct is not None:
+        title.append("\ntried out, greedy  ", palette["dim"])
+        title.append(
+            f"from the wrong text {_outcome(event.wrong_correct)}, with the vector {_outcome(event.steered_correct)}; "
+            f"from the right text {_outcome(event.right_correct)}"
+        )
     right = model_text(event.positive_text, Style.null(), palette["dim"])
     wrong = model_text(event.negative_text, Style.null(), palette["dim"])
     parts: list[RenderableType] = [title, Text()]

@@ -20,6 +20,7 @@ from engine.esm.eval_work import Answering, Batch
 from engine.esm.examples import training_examples
 from engine.esm.memory_stage import BuildMemory
 from engine.esm.mine_stage import Mine
+from engine.esm.mine_work import Mining
 from engine.esm.select_stage import Select
 from engine.esm.vectors import load_vector
 from engine.events import DecisionTaken, EntryPicked, Event, MethodEvaluated, PairMined
@@ -28,6 +29,7 @@ from engine.lm.load import EMBEDDED
 from engine.lm.protocol import Request, Sampling, Steer
 from engine.lm.transformers.model import TransformersModel
 from engine.scale.work import ReadyWork, Work, WorkContext, in_process
+from engine.servers.known_servers import KnownServers
 from engine.tasks.task import get_task
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
@@ -96,42 +98,34 @@ def test_a_pair_is_a_wrong_and_a_right_candidate(run: tuple[Path, list[Event]]) 
             assert np.linalg.norm(load_vector(folder / "mine" / pair["wrong"]["vector_path"], 128)) > 0
 
 
-def test_a_pair_is_verified_by_greedy_answers_from_its_prefixes(
-    run: tuple[Path, list[Event]], model: TransformersModel
-) -> None:
+def test_a_pair_is_verified_by_greedy_answers_from_its_prefixes(model: TransformersModel) -> None:
     """One at a time, from the first wrong rollout with and without the vector, and from the first right one."""
-    config, task = load_config(DEMO, list(SMALL)), get_task("generated")
-    examples = {example.id: example for example in training_examples(config)}
-    pairs = {pair["pair_id"]: pair for pair in read_jsonl(run[0] / "mine/pairs.jsonl")}
-    mined = [event for event in run[1] if isinstance(event, PairMined)]
-    outcomes = Counter()
-    for event in [event for event in mined if (run[0] / f"mine/vectors/{event.pair}_delta.pt").exists()][:40]:
-        example = examples[event.example]
+    config, task = load_config(DEMO, [*SMALL, "online.k_scale=1.5"]), get_task("generated")
+    context = WorkContext(
+        "mine", lambda section: model, lambda: None, lambda event: None, lambda kept: None, KnownServers()
+    )
+    outcomes: Counter[tuple[bool, ...]] = Counter()
+    for mined in Mining(config).open(context)(training_examples(config)[:8]):
+        example = next(e for e in training_examples(config) if e.id == mined.line["example_id"])
         prompt = model.tokenizer.encode_chat(task.prompt(example))
-
-        def correct(text: str, scale: float, event=event, example=example, prompt=prompt) -> bool:
-            prefix = _segments(text, event.control_point_m)
-            written = model.tokenizer.encode(prefix)
-            path = run[0] / f"mine/vectors/{event.pair}_delta.pt"
-            steer = Steer(load_vector(path, 128), event.layer, scale) if scale else None
-            done = model.generate([Request([*prompt, *written], Sampling(200 - len(written)), steer=steer)])[
-                0
-            ]
-            return task.is_correct(task.extract(prefix + done.text), example.answer)
-
-        found = (
-            correct(event.negative_text, config.online.k_scale * event.quality),
-            correct(event.negative_text, 0),
-            correct(event.positive_text, 0),
-        )
-        logged = (event.steered_correct, event.wrong_correct, event.right_correct)
-        assert found == logged == tuple(pairs[event.pair][key] for key in VERIFIED)
-        outcomes[found] += 1
+        for pair in mined.pairs:
+            event, vectors = pair.event, pair.vectors
+            steer = Steer(vectors.right_key - vectors.wrong_key, event.layer, 1.5 * event.quality)
+            found = []
+            for text, added in (
+                (event.negative_text, steer),
+                (event.negative_text, None),
+                (event.positive_text, None),
+            ):
+                prefix = "".join(part + "\n\n" for part in text.split("\n\n")[: event.control_point_m])
+                written = model.tokenizer.encode(prefix)
+                request = Request([*prompt, *written], Sampling(200 - len(written)), steer=added)
+                answer = task.extract(prefix + model.generate([request])[0].text)
+                found.append(task.is_correct(answer, example.answer))
+            assert found == [event.steered_correct, event.wrong_correct, event.right_correct]
+            assert found == [pair.record[key] for key in VERIFIED]
+            outcomes[tuple(found)] += 1
     assert len(outcomes) > 2, "the cases do not differ"
-
-
-def _segments(text: str, count: int) -> str:
-    return "".join(part + "\n\n" for part in text.split("\n\n")[:count])
 
 
 def test_without_verification_every_pair_is_two_candidates(model: TransformersModel, tmp_path: Path) -> None:
@@ -194,7 +188,7 @@ def test_tables_follow_from_the_answers(run: tuple[Path, list[Event]]) -> None:
     summary = read_jsonl(folder / "eval/esm/summary.jsonl")[-1]
     assert (summary["n"], summary["T_max"]) == (12, 200)
     compared = json.loads((folder / "tables/compare_T200.json").read_text())
-    assert [row["method"] for row in compared] == ["esm", "no_probing"]
+    assert [row["method"] for row in compared] == ["majority_vote", "esm", "no_probing"]
     assert "# " in (folder / "cases/cases_T200.md").read_text()
 
 
