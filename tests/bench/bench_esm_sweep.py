@@ -59,7 +59,11 @@ def sweep(examples: int, overrides: list[str]) -> list[dict[str, Any]]:
 def _at_scale(
     layer: int, scale: float, fixed: list[str], folder: Path, model: LanguageModel
 ) -> list[dict[str, Any]]:
-    more = [f"online.k_scale={scale}", "eval.ablations=[random_vector, mean_vector, mean_vector_gated]"]
+    more = [
+        f"online.k_scale={scale}",
+        "eval.methods=[greedy, esm]",
+        "eval.ablations=[random_vector, mean_vector, mean_vector_gated]",
+    ]
     config = load_config(DEMO, [*fixed, *more])
     for path in folder.glob("esm/eval/*/per_example.jsonl"):
         if path.parent.name != "greedy":
