@@ -22,7 +22,7 @@ from engine.servers.background import LOOK_EVERY, finish
 from engine.servers.completion import Reply, Unusable, read_completion, usable_json
 from engine.servers.key import NO_KEY, fits_header
 from engine.servers.known_servers import KnownServers
-from engine.servers.refusal import refusal_text
+from engine.servers.refusal import is_about_content, refusal_text
 from engine.servers.request_form import Asked, Message, RequestForm, Schema, other_form
 from engine.servers.request_rate import RequestRate
 from engine.servers.retry_after import LONGEST_WAIT, retry_after
@@ -38,11 +38,16 @@ _LONGEST_QUOTE = 200
 _PASSING = {408: "the server waited too long for the request", 409: "the server is busy with another request",
             429: "the server is overloaded or a limit is reached"}  # fmt: skip
 
+_REFUSED = (400, 413, 422)
+
 
 class ServerFailed(SteerError):
-    """No usable answer could be had, however often it was asked. `spent`: requests alone."""
+    """No usable answer could be had, however often it was asked. `spent`: requests alone. `refused`: the server refuses
+    this request (400, 413, 422), where it may answer others; `content`: for its length, or for what it says."""
 
     spent = Spent(1)
+    refused = False
+    content = False
 
 
 class OpenAIConfig(Protocol):
@@ -73,12 +78,15 @@ class OpenAIConfig(Protocol):
 @dataclass(frozen=True)
 class _Failure:
     """What went wrong. `wait`: seconds the server asks for; `final`: asking again is of no use; `adapted`: the
-    request was refused for its form, which is another now. Tokens as in `Reply`: an answer of no use costs, too."""
+    request was refused for its form, which is another now; `refused`, `content`: as in `ServerFailed`. Tokens as in
+    `Reply`: an answer of no use costs, too."""
 
     what: str
     wait: float | None = None
     final: bool = False
     adapted: bool = False
+    refused: bool = False
+    content: bool = False
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
 
@@ -170,7 +178,7 @@ class OpenAIClient:
             tries += 1
             if self._hopeless(result, tries):
                 attempts = "" if result.final else f" ({tries} attempts)"
-                raise self._failed(result.what + attempts, spent.calls)
+                raise self._failed(result, attempts, spent.calls)
             pause = result.wait or wait  # at once, again and again, is how attempts are used up
             self._sleep(pause)
             waiting.before += pause
@@ -268,7 +276,12 @@ class OpenAIClient:
             headers = error.response.headers
             hopeless = headers.get("x-should-retry") == "false"
             return _Failure(what, retry_after(headers, time.time()), final=hopeless)
-        return _Failure(self._told(f"the server refused the request ({status})", said), final=True)
+        return _Failure(
+            self._told(f"the server refused the request ({status})", said),
+            final=True,
+            refused=status in _REFUSED,
+            content=status == 413 or (status in _REFUSED and is_about_content(said)),
+        )
 
     def _learn(self, old: RequestForm, new: RequestForm, what: str) -> None:
         if self._known.learn(old, new):
@@ -331,15 +344,16 @@ class OpenAIClient:
                 text = text.replace(secret, "***")
         return text
 
-    def _failed(self, what: str, calls: int) -> ServerFailed:
+    def _failed(self, failure: _Failure, attempts: str, calls: int) -> ServerFailed:
         name = self._config.api_key_env
         key = "" if name == NO_KEY else f", and the key in {name}"
         failed = ServerFailed(
-            what=what,
+            what=failure.what + attempts,
             where=f"{self._where}: {self._config.model} at {self._server}",
             mend=f"check that the server answers, the model's name{key}; `steer-tui --doctor --server` helps",
         )
         failed.spent = Spent(calls)
+        failed.refused, failed.content = failure.refused, failure.content
         return failed
 
 

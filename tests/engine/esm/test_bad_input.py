@@ -135,7 +135,7 @@ def test_ids_of_examples_name_no_files(model: TransformersModel, tmp_path: Path)
         for kind in ("key_path", "vector_path")
         if row[kind]
     }
-    assert kept == {path for path in (run / "esm/mine").rglob("*.pt")}, "of the others no file is left"
+    assert kept == set((run / "esm/mine").rglob("*.pt")), "of the others no file is left"
     assert len(kept) == 3 * len({row["pair_id"] for row in candidates}) > 0
 
 
