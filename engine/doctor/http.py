@@ -15,9 +15,10 @@ from http.client import HTTPException, HTTPResponse
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit, urlunsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import Request
 
 from engine.servers.address import address_secrets
+from engine.servers.proxy import direct_opener, proxy_host, proxy_of
 from engine.servers.refusal import refusal_text
 
 _CHUNK = 1 << 16
@@ -50,11 +51,6 @@ class HttpAnswer:
         return f"{self.status}: {words}" if words else str(self.status)
 
 
-class _NoRedirects(HTTPRedirectHandler):
-    def redirect_request(self, *arguments: Any, **named: Any) -> None:
-        return None
-
-
 class Http:
     """Requests to a server by its base URL (`http://127.0.0.1:8000/v1`). Safe to use from several threads."""
 
@@ -70,7 +66,11 @@ class Http:
             self._headers["Authorization"] = f"Basic {base64.b64encode(user).decode()}"
         elif key:
             self._headers["Authorization"] = f"Bearer {key}"
-        self._opener = build_opener(_NoRedirects)
+        self._opener = direct_opener(base_url)
+        proxy = proxy_of(base_url)
+        self.proxy = proxy_host(proxy)
+        """Host of the environment's proxy that requests go through; empty without one."""
+        self._secrets += address_secrets(proxy)
 
     def below(self, path: str) -> Http:
         """The same server with `path` added to the base."""

@@ -22,6 +22,7 @@ from engine.servers.background import LOOK_EVERY, finish
 from engine.servers.completion import Reply, Unusable, read_completion, usable_json
 from engine.servers.key import NO_KEY, fits_header
 from engine.servers.known_servers import KnownServers
+from engine.servers.proxy import proxy_host, proxy_of
 from engine.servers.refusal import is_about_content, refusal_text
 from engine.servers.request_form import Asked, Message, RequestForm, Schema, other_form
 from engine.servers.request_rate import RequestRate
@@ -33,6 +34,8 @@ _OPENAI = "https://api.openai.com/v1"
 """Said, as the library would look for another address in the environment."""
 _SHORTEST_KEY = 8
 """What stands for a key where none is wanted (`EMPTY`, `x`) is shorter, and part of other words."""
+_CHARACTERS_A_TOKEN, _CHARACTERS_BESIDE = 40, 4000
+"""What a reply of so many tokens may at most have: a larger one is no answer to what was asked."""
 _FIRST_WAIT = 1.0
 _LONGEST_QUOTE = 200
 _PASSING = {408: "the server waited too long for the request", 409: "the server is busy with another request",
@@ -123,10 +126,10 @@ class OpenAIClient:
         for any server but one on this machine.
         """
         key = _key(config, where, notice)
-        from openai import (
-            AsyncOpenAI,
-            DefaultAsyncHttpxClient,
-        )  # a second: only who asks a server waits for it
+        # a second: only who asks a server waits for it
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+        from engine.servers.transport import BoundedTransport
 
         for name in ("httpx", "httpx2"):  # they log whole addresses
             logging.getLogger(name).setLevel(logging.WARNING)
@@ -134,8 +137,13 @@ class OpenAIClient:
         self._sleep = sleep or self._sleep_looking
         self._checkpoint, self._notice = checkpoint, notice
         self._one_at_a_time = threading.Lock()
-        self._secrets = [key] * bool(key) + address_secrets(config.base_url or "")
         servers = servers or KnownServers()
+        proxy = proxy_of(config.base_url or _OPENAI)
+        self._secrets = [key] * bool(key) + address_secrets(config.base_url or "") + address_secrets(proxy)
+        if proxy and servers.first_time(f"proxy {proxy}"):
+            notice(
+                f"{where}: requests to {self._server} go through the proxy {proxy_host(proxy)} of the environment"
+            )
         self._usage = servers.usage
         self._known = servers.server(config.base_url or "", config.model)
         self._places = servers.places(config.base_url or "")
@@ -147,7 +155,9 @@ class OpenAIClient:
             timeout=config.timeout,
             max_retries=0,
             # Where a server sends requests on to, nobody has said that they may go.
-            http_client=DefaultAsyncHttpxClient(follow_redirects=False),
+            http_client=DefaultAsyncHttpxClient(
+                follow_redirects=False, trust_env=False, transport=_transport(BoundedTransport, proxy, where)
+            ),
         )
 
     def __repr__(self) -> str:
@@ -228,6 +238,8 @@ class OpenAIClient:
         """A reply, or what went wrong."""
         import openai
 
+        from engine.servers.transport import BodyRefused
+
         form = self._known.form
         try:
             reply = read_completion(finish(self._send(asked, form), self._look))
@@ -236,7 +248,11 @@ class OpenAIClient:
             return self._refused(error.status_code, error, asked, form)
         except (openai.APITimeoutError, TimeoutError):
             return _Failure(f"no answer within {self._config.timeout:g} s")
+        except BodyRefused as error:
+            return _Failure(str(error), final=True)
         except openai.APIConnectionError as error:
+            if isinstance(error.__cause__, BodyRefused):
+                return _Failure(str(error.__cause__), final=True)
             # The library's own words are "Connection error."; why it failed is in what it comes from.
             return _Failure(self._told("the connection failed", error.__cause__ or error))
         except Unusable as error:
@@ -289,6 +305,14 @@ class OpenAIClient:
 
     def _cleaned(self, reply: Reply, asked: Asked, form: RequestForm) -> Reply:
         """The reply without secrets: a server may repeat what it was sent."""
+        most = _CHARACTERS_A_TOKEN * asked.max_tokens + _CHARACTERS_BESIDE
+        if len(reply.text) > most or len(reply.refusal) > most:
+            raise Unusable(
+                f"the reply has {max(len(reply.text), len(reply.refusal)):,} characters, more than "
+                f"{asked.max_tokens} tokens can hold",
+                reply.prompt_tokens,
+                reply.completion_tokens,
+            )
         reply = replace(
             reply,
             text=self.scrub(reply.text, _SHORTEST_KEY),
@@ -355,6 +379,16 @@ class OpenAIClient:
         failed.spent = Spent(calls)
         failed.refused, failed.content = failure.refused, failure.content
         return failed
+
+
+def _transport(kind: Any, proxy: str, where: str) -> Any:
+    try:
+        return kind(proxy)
+    except (ValueError, ImportError) as error:
+        problem = Problem(
+            where, f"the environment's proxy {proxy_host(proxy)} ({error})", "a proxy like http://host:3128"
+        )
+        raise ConfigError([problem]) from None
 
 
 def _is_json(reply: Reply) -> bool:
