@@ -7,13 +7,17 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
+from rich.segment import Segment
 from textual import on
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
+from textual.color import Color
+from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.timer import Timer
 
@@ -24,7 +28,7 @@ from app.runs.client import prepare_branch, prepare_resume
 from app.runs.run_list import RunList
 from app.runs.session import RunSession
 from app.runs.workers import Ended, Workers
-from app.text import counted, resume_command
+from app.text import counted, resume_command, without_controls
 from app.themes import DARK, LIGHT, OWN, hidden
 from engine.errors import RunError, SteerError
 from engine.run.directory import RunDirectory, inspect
@@ -51,6 +55,17 @@ def run_console(
         with suppress(OSError):  # the terminal may have closed
             sys.stdout.write(f"{line}\n")
     return app.return_code or FINISHED
+
+
+class _NoControls(LineFilter):
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [
+            segment if segment.control else Segment(without_controls(segment.text), segment.style)
+            for segment in segments
+        ]
+
+
+_NO_CONTROLS = _NoControls()
 
 
 class SteerApp(App[None]):
@@ -85,6 +100,10 @@ class SteerApp(App[None]):
         for theme in OWN:
             self.register_theme(theme)
         self.theme = DARK.name
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Whatever a widget draws, no control code of a file, a server or a model reaches the terminal."""
+        return [*super().get_line_filters(), _NO_CONTROLS]
 
     def get_default_screen(self) -> Screen[None]:
         """The list of runs lies under all other screens."""

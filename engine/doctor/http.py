@@ -20,6 +20,7 @@ from urllib.request import Request
 from engine.servers.address import address_secrets
 from engine.servers.proxy import direct_opener, proxy_host, proxy_of
 from engine.servers.refusal import refusal_text
+from engine.servers.secrets import Secrets
 
 _CHUNK = 1 << 16
 _LARGEST = 1 << 23
@@ -59,7 +60,6 @@ class Http:
         parts = urlsplit(base_url)
         self._parts = parts._replace(netloc=parts.netloc.rpartition("@")[2])
         self._timeout = timeout
-        self._secrets = [key] * bool(key) + address_secrets(base_url)
         self._headers = {"Content-Type": "application/json", "User-Agent": "steer-tui"}
         if "@" in parts.netloc:  # a user in the address takes precedence over the key
             user = unquote(parts.netloc.rpartition("@")[0]).encode()
@@ -70,7 +70,7 @@ class Http:
         proxy = proxy_of(base_url)
         self.proxy = proxy_host(proxy)
         """Host of the environment's proxy that requests go through; empty without one."""
-        self._secrets += address_secrets(proxy)
+        self._secrets = Secrets([key, *address_secrets(base_url), *address_secrets(proxy)])
 
     def below(self, path: str) -> Http:
         """The same server with `path` added to the base."""
@@ -119,9 +119,7 @@ class Http:
         return self._scrubbed(answer, time.monotonic() - began)
 
     def _scrubbed(self, answer: HttpAnswer, seconds: float) -> HttpAnswer:
-        text, problem = answer.text, answer.problem
-        for secret in self._secrets:
-            text, problem = text.replace(secret, "***"), problem.replace(secret, "***")
+        text, problem = self._secrets.strike(answer.text), self._secrets.strike(answer.problem)
         try:
             body = json.loads(text)
         except (ValueError, RecursionError):

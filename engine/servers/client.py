@@ -27,6 +27,7 @@ from engine.servers.refusal import is_about_content, refusal_text
 from engine.servers.request_form import Asked, Message, RequestForm, Schema, other_form
 from engine.servers.request_rate import RequestRate
 from engine.servers.retry_after import LONGEST_WAIT, retry_after
+from engine.servers.secrets import Secrets
 from engine.servers.spent import Spent
 from engine.servers.usage import Outcome, RequestRecord
 
@@ -139,7 +140,7 @@ class OpenAIClient:
         self._one_at_a_time = threading.Lock()
         servers = servers or KnownServers()
         proxy = proxy_of(config.base_url or _OPENAI)
-        self._secrets = [key] * bool(key) + address_secrets(config.base_url or "") + address_secrets(proxy)
+        self._secrets = Secrets([key, *address_secrets(config.base_url or ""), *address_secrets(proxy)])
         if proxy and servers.first_time(f"proxy {proxy}"):
             notice(
                 f"{where}: requests to {self._server} go through the proxy {proxy_host(proxy)} of the environment"
@@ -363,10 +364,7 @@ class OpenAIClient:
 
     def scrub(self, text: str, shortest: int = 1) -> str:
         """`text` without the key and what is secret of the address, as far as these are not shorter."""
-        for secret in self._secrets:
-            if len(secret) >= shortest:
-                text = text.replace(secret, "***")
-        return text
+        return self._secrets.strike(text, shortest)
 
     def _failed(self, failure: _Failure, attempts: str, calls: int) -> ServerFailed:
         name = self._config.api_key_env

@@ -80,6 +80,20 @@ def client(url: str, **more: Any) -> OpenAIClient:
     return OpenAIClient(section, "here", **more)
 
 
+def test_a_key_that_comes_back_escaped_is_in_no_answer_and_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_KEY", "sk-geheim/12345678")
+    said = json.dumps({"reasoning": "sk-geheim/12345678"}).replace("/", "\\/").replace("s", "\\u0073")
+    for status in (200, 400):
+        with serving(completion(said), status=status) as server:
+            section = OpenAISection(base_url=address(server), api_key_env="TEST_KEY", retries=0)
+            asking = OpenAIClient(section, "here")
+            try:
+                found = str(json_object(asking.complete(MESSAGES)))
+            except ServerFailed as error:
+                found = str(error)
+            assert "geheim" not in found and "12345678" not in found
+
+
 # ---------------------------------------------------------------- bodies
 
 
