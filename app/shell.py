@@ -28,6 +28,7 @@ from app.runs.client import prepare_branch, prepare_resume
 from app.runs.run_list import RunList
 from app.runs.session import RunSession
 from app.runs.workers import Ended, Workers
+from app.terminal_watch import watch_terminal
 from app.text import counted, resume_command, without_controls
 from app.themes import DARK, LIGHT, OWN, hidden
 from engine.errors import RunError, SteerError
@@ -82,6 +83,8 @@ class SteerApp(App[None]):
         self, config_path: Path | None = None, run_dir: Path | None = None, outputs: Path | None = None
     ) -> None:
         super().__init__()
+        # Plain strings in tables and texts come from files, servers and models: brackets in them are brackets.
+        self.console._markup = False
         self.farewell: list[str] = []
         self.engine_workers = Workers()
         self.session: RunSession | None = None
@@ -135,6 +138,7 @@ class SteerApp(App[None]):
         """SIGTERM and SIGHUP detach and restore the terminal; SIGINT acts as Ctrl+C."""
         if self.is_headless:
             return
+        watch_terminal()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._detach_by_signal, number)

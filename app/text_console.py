@@ -20,7 +20,7 @@ class _SafeConsole(Console):
 
 def make_console(stderr: bool = False) -> Console:
     """A console whose lines are not wrapped to a terminal's width where there is no terminal."""
-    console = _SafeConsole(stderr=stderr, highlight=False, emoji=False)
+    console = _SafeConsole(markup=False, stderr=stderr, highlight=False, emoji=False)
     if not console.is_terminal:
         console.width = 120
     return console

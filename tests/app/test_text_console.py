@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli import main
-from app.text import without_controls
+from app.shell import SteerApp
+from app.text import duration, without_controls
 from app.text_console import make_console
 
 HOSTILE = "\x1b]0;owned\x07a\x1b[31mb\x9b2Jc\rd\u202ee"
@@ -34,6 +35,25 @@ def test_check_prints_what_a_file_says_without_its_codes(
     assert main(["--check", str(path)]) == 2
     out = capsys.readouterr()
     assert "\x1b" not in out.out + out.err and "\x07" not in out.out + out.err
+
+
+@pytest.mark.parametrize("seconds", [1e300, float("inf"), float("nan")])
+def test_no_duration_crashes_what_draws_it(seconds: float) -> None:
+    assert duration(seconds) == "?" and duration(65.0) == "1:05"
+
+
+def test_brackets_are_brackets(capsys: pytest.CaptureFixture[str]) -> None:
+    """Names of files, clusters and stages are no markup, here as in the console."""
+    table = Table()
+    table.add_column("[/red]")
+    table.add_row("[bold]x[/b]")
+    make_console().print(table)
+    assert "[bold]x[/b]" in capsys.readouterr().out
+    console = SteerApp().console
+    with console.capture() as printed:
+        console.print(table)
+    assert "[bold]x[/b]" in printed.get() or not printed.get()
+    assert console.render_str("[/red]").plain == "[/red]"
 
 
 def test_breaks_and_tabs_stay() -> None:
