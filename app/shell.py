@@ -7,13 +7,17 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
+from rich.segment import Segment
 from textual import on
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
+from textual.color import Color
+from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.timer import Timer
 
@@ -24,7 +28,8 @@ from app.runs.client import prepare_branch, prepare_resume
 from app.runs.run_list import RunList
 from app.runs.session import RunSession
 from app.runs.workers import Ended, Workers
-from app.text import counted, resume_command
+from app.terminal_watch import watch_terminal
+from app.text import counted, resume_command, without_controls
 from app.themes import DARK, LIGHT, OWN, hidden
 from engine.errors import RunError, SteerError
 from engine.run.directory import RunDirectory, inspect
@@ -53,6 +58,17 @@ def run_console(
     return app.return_code or FINISHED
 
 
+class _NoControls(LineFilter):
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [
+            segment if segment.control else Segment(without_controls(segment.text), segment.style)
+            for segment in segments
+        ]
+
+
+_NO_CONTROLS = _NoControls()
+
+
 class SteerApp(App[None]):
     """Holds the open run and the workers started here; screens ask it by messages."""
 
@@ -67,6 +83,8 @@ class SteerApp(App[None]):
         self, config_path: Path | None = None, run_dir: Path | None = None, outputs: Path | None = None
     ) -> None:
         super().__init__()
+        # Plain strings in tables and texts come from files, servers and models: brackets in them are brackets.
+        self.console._markup = False
         self.farewell: list[str] = []
         self.engine_workers = Workers()
         self.session: RunSession | None = None
@@ -85,6 +103,10 @@ class SteerApp(App[None]):
         for theme in OWN:
             self.register_theme(theme)
         self.theme = DARK.name
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Whatever a widget draws, no control code of a file, a server or a model reaches the terminal."""
+        return [*super().get_line_filters(), _NO_CONTROLS]
 
     def get_default_screen(self) -> Screen[None]:
         """The list of runs lies under all other screens."""
@@ -116,6 +138,7 @@ class SteerApp(App[None]):
         """SIGTERM and SIGHUP detach and restore the terminal; SIGINT acts as Ctrl+C."""
         if self.is_headless:
             return
+        watch_terminal()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._detach_by_signal, number)

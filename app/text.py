@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
 from engine.errors import ConfigError, SteerError
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+_LONGEST = 1e10
+"""Seconds, some centuries: what is longer is no duration."""
+
+
+def without_controls(text: str) -> str:
+    """`text` without control codes, so that a terminal draws it and does nothing else; line breaks and tabs stay."""
+    return _CONTROL.sub("", text) if _CONTROL.search(text) else text
+
 
 def duration(seconds: float) -> str:
     """`0:07`, `12:30`, `1:02:03`."""
+    if not seconds < _LONGEST:
+        return "?"
     minutes, rest = divmod(max(0, round(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

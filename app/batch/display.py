@@ -122,7 +122,7 @@ class BarDisplay:
         self._console = console
         self._bars: dict[str, TaskID] = {}
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
             _PaceColumn(),
             console=console,

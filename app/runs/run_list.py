@@ -146,7 +146,7 @@ def _last_stage_events(path: Path) -> Iterator[StageStarted | StageProgress | St
         if line.startswith(_HEADS):
             try:
                 yield _decoder.decode(line)
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, RecursionError):
                 continue
 
 

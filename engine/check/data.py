@@ -116,6 +116,7 @@ def _scores(findings: Findings, config: Config) -> None:
 
 
 def _dialogues(findings: Findings, config: Config) -> None:
+    from engine.slsm.judges.judge import check_exact
     from engine.slsm.multichallenge import HUB_FILES, SETTING, dialogues_file, read_dialogues
 
     data = config.slsm.data
@@ -124,7 +125,11 @@ def _dialogues(findings: Findings, config: Config) -> None:
     elif _file(findings, data.path, SETTING, HUB_FILES, report=False):
         with findings.at(SETTING):
             dialogues = read_dialogues(dialogues_file(data.path), data.conversations)
-            findings.here(f"{data.path}: {len(dialogues.conversations)} conversations", SETTING)
+            left = f", {dialogues.left_out} left out (slsm.data.conversations)" if dialogues.left_out else ""
+            findings.here(f"{data.path}: {len(dialogues.conversations)} conversations{left}", SETTING)
+            if config.slsm.judge.kind == "exact" and (outside := check_exact(dialogues.criteria)):
+                what = f"the exact judge cannot judge {outside} of them: they are answered, not scored"
+                findings.here(what, "slsm.judge.kind")
 
 
 def _pool(findings: Findings, config: Config) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,7 +19,9 @@ Schema = dict[str, Any]
 Location = tuple[str | int, ...]
 
 _SCHEMA: Schema = Config.model_json_schema()
+_FIELD = re.compile(r"[\w.-]{1,200}")
 _LONGEST_VALUE = 60
+_MOST_PROBLEMS = 40
 _SECRETS = ("api_key", "apikey", "password", "secret", "token")
 """In names of fields whose values no error repeats."""
 
@@ -45,10 +48,21 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
     try:
         config = Config.model_validate(value)
     except ValidationError as error:
-        raise ConfigError([*problems, *_explain(error, path, origins)]) from None
+        raise ConfigError(_most([*problems, *_explain(error, path, origins)], error.error_count())) from None
     if problems:
-        raise ConfigError(problems)
+        raise ConfigError(_most(problems, 0))
     return config
+
+
+def _most(problems: list[Problem], explained: int) -> list[Problem]:
+    """The first problems of very many; `explained`: how many of them validation found."""
+    left_out = max(0, len(problems) - _MOST_PROBLEMS) + max(0, explained - _MOST_PROBLEMS)
+    shown = problems[:_MOST_PROBLEMS]
+    return (
+        [*shown, Problem("", "", f"no {left_out:,} further problems, which are not listed")]
+        if left_out
+        else shown
+    )
 
 
 def dump_config(config: Config) -> str:
@@ -61,7 +75,8 @@ def dump_config(config: Config) -> str:
 
 def _read(path: Path) -> yaml_text.Document:
     try:
-        return yaml_text.parse(path.read_text(encoding="utf-8"))
+        with path.open(encoding="utf-8") as file:
+            return yaml_text.parse(file.read(yaml_text.LARGEST + 1))
     except OSError as error:
         problem = Problem(str(path), error.strerror or str(error), "a readable YAML file")
     except UnicodeDecodeError as error:
@@ -72,18 +87,19 @@ def _read(path: Path) -> yaml_text.Document:
 
 
 def _set(value: dict[Any, Any], override: str, origins: dict[Location, str]) -> list[Problem]:
-    """Set an override in `value`; returns its problems."""
-    origin = f"--set {override}"
+    """Set an override in `value`; returns its problems, which never repeat the value: it may be a password."""
     place, equals, text = override.partition("=")
     keys = place.strip().split(".")
+    origin = f"--set {place}" if equals and _FIELD.fullmatch(place.strip()) else "--set"
     if not equals or not all(keys):
-        return [Problem(origin, override, "section.field=value")]
+        return [Problem(origin, "", "section.field=value")]
     if _schema_at(tuple(keys)) is None:
-        return [Problem(origin, place, f"a known field{_meant(tuple(keys))}")]
+        shown = place if _FIELD.fullmatch(place.strip()) else "a text that is not repeated here"
+        return [Problem(origin, shown, f"a known field{_meant(tuple(keys))}")]
     try:
         parsed = yaml_text.parse(text).value
     except yaml_text.YamlError as error:
-        return [Problem(origin, text, f"a YAML value: {error}")]
+        return [Problem(origin, "", f"a YAML value: {error}")]
     target = value
     for key in keys[:-1]:
         target = target.setdefault(key, {})
@@ -134,7 +150,7 @@ def _check_stages(value: dict[Any, Any], path: Path, origins: dict[Location, str
 
 
 def _explain(error: ValidationError, path: Path, origins: dict[Location, str]) -> Iterable[Problem]:
-    for detail in error.errors(include_url=False):
+    for detail in error.errors(include_url=False)[:_MOST_PROBLEMS]:
         place = detail["loc"]
         where = f"{_origin(place, path, origins)} {_dotted(place)}".rstrip()
         if detail["type"] == "extra_forbidden":

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from engine.config.method import MethodSections, StageEntry
 from engine.config.model import ModelSection
 from engine.config.openai import OpenAISection
 from engine.config.section import PositiveInt, Section
+
+_HOTTEST = 2.0
 
 
 class SLSMControllerSection(Section):
@@ -25,6 +27,16 @@ class SLSMModelSection(Section):
         default="local", description="`local`: a model in this process; `openai`: a model behind a server."
     )
     openai: OpenAISection = OpenAISection()
+
+    @model_validator(mode="after")
+    def _uses_what_is_set(self) -> SLSMModelSection:
+        usual = OpenAISection()
+        for name, instead in (("max_tokens", "slsm.max_new_tokens"), ("temperature", "slsm.temperature")):
+            if getattr(self.openai, name) != getattr(usual, name):
+                raise ValueError(
+                    f"`openai.{name}` is not used for answers: set `{instead}`, which holds for all models"
+                )
+        return self
 
 
 class SLSMJudgeSection(Section):
@@ -44,8 +56,9 @@ class SLSMDataSection(Section):
         description="JSONL of MultiChallenge or of plain chats (`messages`), or `hub:ScaleAI/MultiChallenge`; none: "
         "dialogues are generated.",
     )
-    conversations: PositiveInt = Field(
-        default=240, description="Maximum number of conversations; number of generated ones."
+    conversations: PositiveInt | None = Field(
+        default=None,
+        description="Most conversations; none: all of a file, and 240 generated ones.",
     )
 
 
@@ -80,7 +93,10 @@ class SLSMSection(Section):
     temperature: float = Field(
         default=0.0, ge=0, le=5, description="Temperature of the model's answers; 0 is greedy."
     )
-    max_new_tokens: PositiveInt = Field(default=64, description="Longest answer, in tokens.")
+    max_new_tokens: PositiveInt | None = Field(
+        default=None,
+        description="Longest answer, in tokens; none: 1024, and 64 for generated conversations.",
+    )
     batch_size: PositiveInt = Field(default=32, description="Conversations answered together.")
     concurrency: PositiveInt = Field(
         default=4, description="Concurrent requests to a controller, model or judge server."
@@ -90,6 +106,19 @@ class SLSMSection(Section):
     controller: SLSMControllerSection = SLSMControllerSection()
     judge: SLSMJudgeSection = SLSMJudgeSection()
     data: SLSMDataSection = SLSMDataSection()
+
+    @model_validator(mode="after")
+    def _servers_take_it(self) -> SLSMSection:
+        if self.answers.kind == "openai" and self.temperature > _HOTTEST:
+            raise ValueError(
+                f"`temperature` {self.temperature:g} is more than servers take: at most {_HOTTEST:g}"
+            )
+        return self
+
+    @property
+    def answer_tokens(self) -> int:
+        """Longest answer, in tokens."""
+        return self.max_new_tokens or (64 if self.data.path is None else 1024)
 
 
 class SLSMSections(MethodSections):

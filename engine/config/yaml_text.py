@@ -59,6 +59,14 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
 _Loader.add_constructor("tag:yaml.org,2002:float", _construct_float)
 
 
+LARGEST = 1 << 18
+"""Characters of a text: the longest configuration has some thousand."""
+_MOST_VALUES = 20_000
+"""Values, each counted as often as aliases repeat it."""
+_DEEPEST = 24
+_TOO_DEEP = f"values are nested more than {_DEEPEST} deep"
+
+
 class YamlError(ValueError):
     """The text is not YAML. `line` counts from 1."""
 
@@ -78,7 +86,9 @@ class Document:
 
 
 def parse(text: str) -> Document:
-    """Parse one YAML document. Raises YamlError."""
+    """Parse one YAML document. Raises YamlError, also for one that is far too large for a configuration."""
+    if len(text) > LARGEST:
+        raise YamlError(f"{len(text):,} characters are too many for a configuration", 1)
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
@@ -91,7 +101,11 @@ def parse(text: str) -> Document:
         mark = error.problem_mark or error.context_mark
         what = ": ".join(part for part in (error.context, error.problem) if part)
         raise YamlError(what, mark.line + 1 if mark else 1) from error
+    except RecursionError:
+        raise YamlError(_TOO_DEEP, 1) from None
     except (yaml.YAMLError, ValueError) as error:
+        if isinstance(error, YamlError):
+            raise
         raise YamlError(str(error), 1) from error
 
 
@@ -116,6 +130,10 @@ def _walk(node: yaml.Node, path: Path, document: Document, above: frozenset[int]
     """Record the lines of everything below `node`, and its repeated keys."""
     if id(node) in above:
         raise YamlError("an alias that contains itself", node.start_mark.line + 1)
+    if len(path) > _DEEPEST:
+        raise YamlError(_TOO_DEEP, node.start_mark.line + 1)
+    if len(document.lines) > _MOST_VALUES:
+        raise YamlError(f"more than {_MOST_VALUES:,} values, aliases counted", node.start_mark.line + 1)
     document.lines[path] = node.start_mark.line + 1
     inside = above | {id(node)}
     if isinstance(node, yaml.SequenceNode):

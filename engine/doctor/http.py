@@ -15,10 +15,12 @@ from http.client import HTTPException, HTTPResponse
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit, urlunsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import Request
 
 from engine.servers.address import address_secrets
+from engine.servers.proxy import direct_opener, proxy_host, proxy_of
 from engine.servers.refusal import refusal_text
+from engine.servers.secrets import Secrets
 
 _CHUNK = 1 << 16
 _LARGEST = 1 << 23
@@ -50,11 +52,6 @@ class HttpAnswer:
         return f"{self.status}: {words}" if words else str(self.status)
 
 
-class _NoRedirects(HTTPRedirectHandler):
-    def redirect_request(self, *arguments: Any, **named: Any) -> None:
-        return None
-
-
 class Http:
     """Requests to a server by its base URL (`http://127.0.0.1:8000/v1`). Safe to use from several threads."""
 
@@ -63,14 +60,17 @@ class Http:
         parts = urlsplit(base_url)
         self._parts = parts._replace(netloc=parts.netloc.rpartition("@")[2])
         self._timeout = timeout
-        self._secrets = [key] * bool(key) + address_secrets(base_url)
         self._headers = {"Content-Type": "application/json", "User-Agent": "steer-tui"}
         if "@" in parts.netloc:  # a user in the address takes precedence over the key
             user = unquote(parts.netloc.rpartition("@")[0]).encode()
             self._headers["Authorization"] = f"Basic {base64.b64encode(user).decode()}"
         elif key:
             self._headers["Authorization"] = f"Bearer {key}"
-        self._opener = build_opener(_NoRedirects)
+        self._opener = direct_opener(base_url)
+        proxy = proxy_of(base_url)
+        self.proxy = proxy_host(proxy)
+        """Host of the environment's proxy that requests go through; empty without one."""
+        self._secrets = Secrets([key, *address_secrets(base_url), *address_secrets(proxy)])
 
     def below(self, path: str) -> Http:
         """The same server with `path` added to the base."""
@@ -119,9 +119,7 @@ class Http:
         return self._scrubbed(answer, time.monotonic() - began)
 
     def _scrubbed(self, answer: HttpAnswer, seconds: float) -> HttpAnswer:
-        text, problem = answer.text, answer.problem
-        for secret in self._secrets:
-            text, problem = text.replace(secret, "***"), problem.replace(secret, "***")
+        text, problem = self._secrets.strike(answer.text), self._secrets.strike(answer.problem)
         try:
             body = json.loads(text)
         except (ValueError, RecursionError):

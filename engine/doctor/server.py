@@ -104,7 +104,8 @@ def _reachable(
         return Capability(
             "reachable", "no", f"{http.address}: {models.problem}", "start the server, or correct the address"
         )
-    text = f"{http.address}, {models.seconds * 1000:.0f} ms"
+    through = f", through the proxy {http.proxy} of the environment" if http.proxy else ""
+    text = f"{http.address}, {models.seconds * 1000:.0f} ms{through}"
     if model and models.status in _NO_LIST:
         return Capability("reachable", "ok", f"{text}, without a list of models")
     if not models.good:

@@ -99,6 +99,10 @@ class Unknown(msgspec.Struct, frozen=True):
     type: str
 
 
+LATEST = 1e11
+"""Seconds since 1970 that calendars can still say, and no clock does."""
+
+
 def encode(event: Event) -> bytes:
     """One line of the log, newline included."""
     return _encoder.encode(event) + b"\n"
@@ -124,7 +128,20 @@ def _tags() -> frozenset[str]:
 
 
 def decode(line: bytes) -> Event | Unknown:
-    """The event on one line. Raises `msgspec.DecodeError` when the line is no event at all."""
+    """The event on one line. Raises `msgspec.DecodeError` when the line is no event at all: also where its number or
+    time is none, and where it is nested without end."""
+    try:
+        event = _decoded(line)
+    except RecursionError:
+        raise msgspec.DecodeError("nested too deeply") from None
+    if isinstance(event, Unknown):
+        return event
+    if not (event.seq >= 0 and 0 <= event.time < LATEST):
+        raise msgspec.DecodeError(f"number {event.seq} or time {event.time:g} cannot be")
+    return event
+
+
+def _decoded(line: bytes) -> Event | Unknown:
     try:
         return _decoder().decode(line)
     except msgspec.ValidationError:

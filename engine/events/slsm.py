@@ -81,7 +81,8 @@ class StateUpdated(Event, tag=True, kw_only=True, frozen=True):
 class ConversationAnswered(Event, tag=True, kw_only=True, frozen=True):
     """One answer under one mode. `note`: as injected, "" if none was; `reason`: why, or why not. `first_answer`: of
     on_detection, where a second was asked for. Calls and tokens are what this mode costs by itself: what two modes
-    share is charged to both. `passed` None: not judged, `verdict` says why."""
+    share is charged to both. `cut`: the answer ends at the limit of tokens; `failure`: why there is none, which fails.
+    `passed` None: not judged, `verdict` says why."""
 
     conversation_id: str
     axis: str
@@ -89,6 +90,8 @@ class ConversationAnswered(Event, tag=True, kw_only=True, frozen=True):
     memory_mode: str
     attempt: int
     answer: str
+    cut: bool = False
+    failure: str = ""
     injected: bool
     reason: str
     note: str = ""
@@ -109,17 +112,19 @@ class ConversationAnswered(Event, tag=True, kw_only=True, frozen=True):
 
 class ModeScored(Event, tag=True, kw_only=True, frozen=True):
     """A line of `slsm/modes.csv`. `score`: macro mean over axes of the share of conversations that pass, with its
-    stratified bootstrap 95% interval; `difference`: to baseline, paired. `by_axis`: [axis, score, low, high, n].
+    stratified bootstrap 95% interval; None where nothing was judged. `difference`: to baseline, paired. `by_axis`:
+    [axis, score, low, high, n].
     Calls and tokens are means a conversation. `fixed`, `wasted`, `broke`: conversations in which a note was injected,
-    by what it did to the answer without one."""
+    by what it did to the answer without one. `cut`, `unanswered`: conversations whose answer ends at the limit of
+    tokens, and those without one, which count as failed."""
 
     mode: str
     memory_mode: str
     n: int
     judged: int
-    score: float
-    low: float
-    high: float
+    score: float | None
+    low: float | None
+    high: float | None
     by_axis: list[list[str | float]]
     difference: float | None = None
     difference_low: float | None = None
@@ -137,3 +142,5 @@ class ModeScored(Event, tag=True, kw_only=True, frozen=True):
     wasted: int = 0
     broke: int = 0
     failures: int = 0
+    cut: int = 0
+    unanswered: int = 0

@@ -21,7 +21,8 @@ LogitsProcessor = Callable[[Sequence[Sequence[int]], "object"], "object"]
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """Identity of a loaded model. `fingerprint` changes with weights or shape: a memory stores it."""
+    """Identity of a loaded model. `fingerprint` changes with weights or shape: a memory stores it. `context`: most
+    tokens of prompt and continuation together; 0: not known."""
 
     name: str
     backend: str
@@ -32,6 +33,7 @@ class ModelInfo:
     vocab_size: int
     parameters: int
     fingerprint: str
+    context: int = 0
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ from engine.files import write_atomic
 from engine.run.lock import HUNG_AFTER, LockInfo, read_lock
 
 RECORD_VERSION = 1
+_LATEST = 1e11
+"""Seconds since 1970 that calendars can still say."""
 
 
 class StageRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -87,11 +89,13 @@ class RunDirectory:
         """The record. Raises RunError if this is no run, or one of a newer program."""
         try:
             record = msgspec.json.decode(self.record.read_bytes(), type=RunRecord)
+            if not all(0 <= moment < _LATEST for moment in (record.created, record.updated)):
+                raise msgspec.DecodeError("its times are none")
         except OSError as error:
             what = f"this is not a run: {error.strerror}"
             mend = "name a run's folder, `<outputs>/<name>/<run id>`"
             raise RunError(what=what, where=str(self.record), mend=mend) from error
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             what = f"this is not a run's record: {error}"
             mend = "restore the file, or start a new run"
             raise RunError(what=what, where=str(self.record), mend=mend) from error

@@ -126,7 +126,7 @@ class EventLog:
         line = os.pread(self._file, end - 1 - start, start)
         try:
             seq = msgspec.json.decode(line, type=_Numbered).seq
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise _broken(f"{self._path}, byte {start}") from error
         return end, seq + 1
 

@@ -33,10 +33,10 @@ def shown_address(url: str) -> str:
 
 
 def address_secrets(url: str) -> list[str]:
-    """Texts of the address that must not be repeated, longest first."""
+    """Texts of the address that must not be repeated, longest first; none of no address."""
     parts = _split(url)
     if parts is None:
-        return [url]
+        return [url] if url else []
     user = parts.netloc.rpartition("@")[0]
     password = user.partition(":")[2]
     secrets = {parts.query, user, password, unquote(user), unquote(password)}

@@ -22,10 +22,12 @@ from engine.servers.background import LOOK_EVERY, finish
 from engine.servers.completion import Reply, Unusable, read_completion, usable_json
 from engine.servers.key import NO_KEY, fits_header
 from engine.servers.known_servers import KnownServers
-from engine.servers.refusal import refusal_text
+from engine.servers.proxy import proxy_host, proxy_of
+from engine.servers.refusal import is_about_content, refusal_text
 from engine.servers.request_form import Asked, Message, RequestForm, Schema, other_form
 from engine.servers.request_rate import RequestRate
 from engine.servers.retry_after import LONGEST_WAIT, retry_after
+from engine.servers.secrets import Secrets
 from engine.servers.spent import Spent
 from engine.servers.usage import Outcome, RequestRecord
 
@@ -33,16 +35,23 @@ _OPENAI = "https://api.openai.com/v1"
 """Said, as the library would look for another address in the environment."""
 _SHORTEST_KEY = 8
 """What stands for a key where none is wanted (`EMPTY`, `x`) is shorter, and part of other words."""
+_CHARACTERS_A_TOKEN, _CHARACTERS_BESIDE = 40, 4000
+"""What a reply of so many tokens may at most have: a larger one is no answer to what was asked."""
 _FIRST_WAIT = 1.0
 _LONGEST_QUOTE = 200
 _PASSING = {408: "the server waited too long for the request", 409: "the server is busy with another request",
             429: "the server is overloaded or a limit is reached"}  # fmt: skip
 
+_REFUSED = (400, 413, 422)
+
 
 class ServerFailed(SteerError):
-    """No usable answer could be had, however often it was asked. `spent`: requests alone."""
+    """No usable answer could be had, however often it was asked. `spent`: requests alone. `refused`: the server refuses
+    this request (400, 413, 422), where it may answer others; `content`: for its length, or for what it says."""
 
     spent = Spent(1)
+    refused = False
+    content = False
 
 
 class OpenAIConfig(Protocol):
@@ -73,12 +82,15 @@ class OpenAIConfig(Protocol):
 @dataclass(frozen=True)
 class _Failure:
     """What went wrong. `wait`: seconds the server asks for; `final`: asking again is of no use; `adapted`: the
-    request was refused for its form, which is another now. Tokens as in `Reply`: an answer of no use costs, too."""
+    request was refused for its form, which is another now; `refused`, `content`: as in `ServerFailed`. Tokens as in
+    `Reply`: an answer of no use costs, too."""
 
     what: str
     wait: float | None = None
     final: bool = False
     adapted: bool = False
+    refused: bool = False
+    content: bool = False
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
 
@@ -115,10 +127,10 @@ class OpenAIClient:
         for any server but one on this machine.
         """
         key = _key(config, where, notice)
-        from openai import (
-            AsyncOpenAI,
-            DefaultAsyncHttpxClient,
-        )  # a second: only who asks a server waits for it
+        # a second: only who asks a server waits for it
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+        from engine.servers.transport import BoundedTransport
 
         for name in ("httpx", "httpx2"):  # they log whole addresses
             logging.getLogger(name).setLevel(logging.WARNING)
@@ -126,8 +138,13 @@ class OpenAIClient:
         self._sleep = sleep or self._sleep_looking
         self._checkpoint, self._notice = checkpoint, notice
         self._one_at_a_time = threading.Lock()
-        self._secrets = [key] * bool(key) + address_secrets(config.base_url or "")
         servers = servers or KnownServers()
+        proxy = proxy_of(config.base_url or _OPENAI)
+        self._secrets = Secrets([key, *address_secrets(config.base_url or ""), *address_secrets(proxy)])
+        if proxy and servers.first_time(f"proxy {proxy}"):
+            notice(
+                f"{where}: requests to {self._server} go through the proxy {proxy_host(proxy)} of the environment"
+            )
         self._usage = servers.usage
         self._known = servers.server(config.base_url or "", config.model)
         self._places = servers.places(config.base_url or "")
@@ -139,7 +156,9 @@ class OpenAIClient:
             timeout=config.timeout,
             max_retries=0,
             # Where a server sends requests on to, nobody has said that they may go.
-            http_client=DefaultAsyncHttpxClient(follow_redirects=False),
+            http_client=DefaultAsyncHttpxClient(
+                follow_redirects=False, trust_env=False, transport=_transport(BoundedTransport, proxy, where)
+            ),
         )
 
     def __repr__(self) -> str:
@@ -170,7 +189,7 @@ class OpenAIClient:
             tries += 1
             if self._hopeless(result, tries):
                 attempts = "" if result.final else f" ({tries} attempts)"
-                raise self._failed(result.what + attempts, spent.calls)
+                raise self._failed(result, attempts, spent.calls)
             pause = result.wait or wait  # at once, again and again, is how attempts are used up
             self._sleep(pause)
             waiting.before += pause
@@ -220,6 +239,8 @@ class OpenAIClient:
         """A reply, or what went wrong."""
         import openai
 
+        from engine.servers.transport import BodyRefused
+
         form = self._known.form
         try:
             reply = read_completion(finish(self._send(asked, form), self._look))
@@ -228,7 +249,11 @@ class OpenAIClient:
             return self._refused(error.status_code, error, asked, form)
         except (openai.APITimeoutError, TimeoutError):
             return _Failure(f"no answer within {self._config.timeout:g} s")
+        except BodyRefused as error:
+            return _Failure(str(error), final=True)
         except openai.APIConnectionError as error:
+            if isinstance(error.__cause__, BodyRefused):
+                return _Failure(str(error.__cause__), final=True)
             # The library's own words are "Connection error."; why it failed is in what it comes from.
             return _Failure(self._told("the connection failed", error.__cause__ or error))
         except Unusable as error:
@@ -268,7 +293,12 @@ class OpenAIClient:
             headers = error.response.headers
             hopeless = headers.get("x-should-retry") == "false"
             return _Failure(what, retry_after(headers, time.time()), final=hopeless)
-        return _Failure(self._told(f"the server refused the request ({status})", said), final=True)
+        return _Failure(
+            self._told(f"the server refused the request ({status})", said),
+            final=True,
+            refused=status in _REFUSED,
+            content=status == 413 or (status in _REFUSED and is_about_content(said)),
+        )
 
     def _learn(self, old: RequestForm, new: RequestForm, what: str) -> None:
         if self._known.learn(old, new):
@@ -276,6 +306,14 @@ class OpenAIClient:
 
     def _cleaned(self, reply: Reply, asked: Asked, form: RequestForm) -> Reply:
         """The reply without secrets: a server may repeat what it was sent."""
+        most = _CHARACTERS_A_TOKEN * asked.max_tokens + _CHARACTERS_BESIDE
+        if len(reply.text) > most or len(reply.refusal) > most:
+            raise Unusable(
+                f"the reply has {max(len(reply.text), len(reply.refusal)):,} characters, more than "
+                f"{asked.max_tokens} tokens can hold",
+                reply.prompt_tokens,
+                reply.completion_tokens,
+            )
         reply = replace(
             reply,
             text=self.scrub(reply.text, _SHORTEST_KEY),
@@ -326,21 +364,29 @@ class OpenAIClient:
 
     def scrub(self, text: str, shortest: int = 1) -> str:
         """`text` without the key and what is secret of the address, as far as these are not shorter."""
-        for secret in self._secrets:
-            if len(secret) >= shortest:
-                text = text.replace(secret, "***")
-        return text
+        return self._secrets.strike(text, shortest)
 
-    def _failed(self, what: str, calls: int) -> ServerFailed:
+    def _failed(self, failure: _Failure, attempts: str, calls: int) -> ServerFailed:
         name = self._config.api_key_env
         key = "" if name == NO_KEY else f", and the key in {name}"
         failed = ServerFailed(
-            what=what,
+            what=failure.what + attempts,
             where=f"{self._where}: {self._config.model} at {self._server}",
             mend=f"check that the server answers, the model's name{key}; `steer-tui --doctor --server` helps",
         )
         failed.spent = Spent(calls)
+        failed.refused, failed.content = failure.refused, failure.content
         return failed
+
+
+def _transport(kind: Any, proxy: str, where: str) -> Any:
+    try:
+        return kind(proxy)
+    except (ValueError, ImportError) as error:
+        problem = Problem(
+            where, f"the environment's proxy {proxy_host(proxy)} ({error})", "a proxy like http://host:3128"
+        )
+        raise ConfigError([problem]) from None
 
 
 def _is_json(reply: Reply) -> bool:

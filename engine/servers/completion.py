@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from engine.servers.spent import Spent
 
-# Where the prompt's template opens the thought already (DeepSeek-R1, QwQ), only its end is in the answer.
-_THOUGHT = re.compile(r"\A(?:\s*<think>.*?|(?:(?!<think>).)*?)</think>\s*", re.S)
-_FENCED = re.compile(r"\A\s*```(?:json)?[ \t]*\n(.*?)\n?\s*```\s*\Z", re.S | re.I)
+_LONGEST_TEXT = 4000
+"""Characters of a text in a structured reply: a reason, a summary, an item. Logs, files and screens keep it whole."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ def read_completion(body: str) -> Reply:
         raise none
     # JSON may hold halves of letters, which no file can.
     text, refusal = (words.encode(errors="replace").decode() for words in (text, refusal))
-    return Reply(_THOUGHT.sub("", text), str(choice.get("finish_reason")), refusal, prompt, completion)
+    return Reply(_without_thought(text), str(choice.get("finish_reason")), refusal, prompt, completion)
 
 
 def _tokens(usage: Any) -> tuple[int | None, int | None]:
@@ -81,15 +79,14 @@ def usable_json(reply: Reply) -> str:
         raise Unusable("the reply was cut off at the token limit")
     if reply.finish_reason == "content_filter":
         raise Unusable("the reply was held back by the server's content filter")
-    fenced = _FENCED.match(reply.text)
-    text = fenced[1] if fenced else reply.text
+    text = _without_fence(reply.text)
     if not text.strip():
         raise Unusable("the reply is empty")
     return text
 
 
 def json_object(reply: Reply) -> dict[str, Any]:
-    """The object of a structured reply. Raises Unusable."""
+    """The object of a structured reply, its texts cut to a length that can be kept. Raises Unusable."""
     text = usable_json(reply)
     try:
         parsed = json.loads(text)
@@ -97,4 +94,39 @@ def json_object(reply: Reply) -> dict[str, Any]:
         raise Unusable(f"it is not JSON ({error})") from None
     if not isinstance(parsed, dict):
         raise Unusable("it is not a JSON object")
-    return parsed
+    return {name: _shortened(value) for name, value in parsed.items()}
+
+
+def _without_thought(text: str) -> str:
+    """`text` after its thought. Where the prompt's template opens the thought already (DeepSeek-R1, QwQ), only its end
+    is in the answer."""
+    end = text.find("</think>")
+    begins = text.find("<think>")
+    if end < 0 or (0 <= begins < end and text[:begins].strip()):
+        return text
+    return text[end + len("</think>") :].lstrip()
+
+
+def _without_fence(text: str) -> str:
+    """What stands in a fence ("```json"), also behind words like "Sure!"; the text itself if it has none, or begins as
+    JSON does."""
+    if text.lstrip()[:1] in ("{", "["):
+        return text
+    begins = text.find("```")
+    ends = text.rfind("```")
+    if begins < 0 or ends <= begins + 2:
+        return text
+    inner = text[begins + 3 : ends]
+    word, line_end, rest = inner.partition("\n")
+    return rest.strip() if line_end and word.strip().lower() in ("", "json") else text
+
+
+def _shortened(value: Any) -> Any:
+    """`value` with each text in it, also in lists and objects, cut to the longest."""
+    if isinstance(value, str) and len(value) > _LONGEST_TEXT:
+        return f"{value[:_LONGEST_TEXT]} [cut: {len(value) - _LONGEST_TEXT:,} more characters]"
+    if isinstance(value, list):
+        return [_shortened(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _shortened(item) for name, item in value.items()}
+    return value

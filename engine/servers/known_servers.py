@@ -57,13 +57,21 @@ class Places:
 
 
 class KnownServers:
-    """By address, and by model where models of a server differ."""
+    """By address, and by model where models of a server differ; and what was told of them."""
 
     def __init__(self, usage: UsageBook | None = None) -> None:
         self.usage = usage or UsageBook()
         self._guard = threading.Lock()
         self._servers: dict[tuple[str, str], KnownServer] = {}
         self._places: dict[str, Places] = {}
+        self._told: set[str] = set()
+
+    def first_time(self, what: str) -> bool:
+        """Whether `what` is told for the first time."""
+        with self._guard:
+            new = what not in self._told
+            self._told.add(what)
+            return new
 
     def server(self, address: str, model: str) -> KnownServer:
         """What is known of a model there."""

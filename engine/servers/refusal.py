@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
+
+_CONTENT = re.compile(
+    r"context.{0,40}(?:length|window|size)|maximum.{0,40}tokens|too (?:long|many tokens)|longer than"
+    r"|exceeds?.{0,60}tokens"
+    r"|content.{0,10}(?:filter|management|policy)|moderation|safety|flagged",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def is_about_content(said: str) -> bool:
+    """Whether a refusal is for the length of this request or for what it says: others may be answered."""
+    return _CONTENT.search(said) is not None
 
 
 def refusal_text(body: str) -> str:

@@ -15,7 +15,7 @@ from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
 from engine.servers.side_by_side import for_each_side_by_side
 from engine.servers.spent import Spent
-from engine.slsm.chat_model import ChatAsk, ChatModel
+from engine.slsm.chat_model import ChatAnswer, ChatAsk, ChatModel
 from engine.slsm.controllers.controller import Detection, MemoryController
 from engine.slsm.controllers.state_tracking import StateTracker
 from engine.slsm.judges.verdicts import JudgeRunner
@@ -34,6 +34,8 @@ from engine.slsm.turns import Conversation
 
 NO_MEMORY = "none"
 """Memory mode of `baseline`, which keeps no memory."""
+_REFUSING_AFTER = 8
+"""Refusals in a row, not for what a conversation holds, that end the stage."""
 Variant = tuple[Mode, str]
 """A mode and its memory mode: structured, flat or none."""
 
@@ -66,6 +68,7 @@ class ConversationAnswerer:
         self.model = model
         self.judge = judge
         self.records = records
+        self._held: list[ChatAnswerRecord] = []
 
     def run(
         self, conversations: Sequence[Conversation], variants: Sequence[Variant]
@@ -80,7 +83,9 @@ class ConversationAnswerer:
         ]
         self._answer((talk, attempt, self._first_note(talk, variant)) for talk, variant, attempt in cases)
         watched = [
-            (talk, memory, attempt) for talk, (mode, memory), attempt in cases if mode == "on_detection"
+            (talk, memory, attempt)
+            for talk, (mode, memory), attempt in cases
+            if mode == "on_detection" and not self.records.answers[talk.id, attempt, ""].failure
         ]
         self._detect(watched)
         self._answer(
@@ -90,7 +95,7 @@ class ConversationAnswerer:
         )
         events = [self._result(*case) for case in cases]
         if self.judge is not None:
-            self.judge.run((event.conversation_id, event.answer) for event in events)
+            self.judge.run((event.conversation_id, event.answer) for event in events if not event.failure)
         return [self._judged(event) for event in events]
 
     # ------------------------------------------------------------ prompts, answers, conflicts
@@ -125,12 +130,29 @@ class ConversationAnswerer:
                 for key in batch
             ]
             for key, answer in zip(batch, self.model.answer(asks, self.context.checkpoint), strict=True):
-                self.records.answers.add(
-                    ChatAnswerRecord(
-                        conversation_id=key[0], attempt=key[1], note=key[2], answer=answer.text,
-                        cost=answer.spent,
-                    )
-                )  # fmt: skip
+                self._keep(key, answer)
+        self._write_held()
+
+    def _keep(self, key: AnswerKey, answer: ChatAnswer) -> None:
+        """Write an answer. Refusals that may be the server's, or the configuration's, are held until the model answers
+        something; many in a row end the stage, and a resumed run asks again."""
+        record = ChatAnswerRecord(
+            conversation_id=key[0], attempt=key[1], note=key[2], answer=answer.text, cost=answer.spent,
+            cut=answer.cut, failure=answer.failure,
+        )  # fmt: skip
+        if answer.suspect is None:
+            if not answer.failure:
+                self._write_held()
+            self.records.answers.add(record)
+            return
+        self._held.append(record)
+        if len(self._held) >= _REFUSING_AFTER:
+            raise answer.suspect
+
+    def _write_held(self) -> None:
+        for record in self._held:
+            self.records.answers.add(record)
+        self._held = []
 
     def _detect(self, wanted: Iterable[tuple[Conversation, str, int]]) -> None:
         missing = [case for case in wanted if (case[0].id, case[1], case[2]) not in self.records.detections]
@@ -159,7 +181,7 @@ class ConversationAnswerer:
         mode, memory = variant
         decision, note = self._decision(conversation, variant), self._first_note(conversation, variant)
         first, second, detected = self._model_answer(conversation, attempt, note), None, None
-        if mode == "on_detection":
+        if mode == "on_detection" and not first.failure:
             record = self.records.detections[conversation.id, memory, attempt]
             detected = DetectedConflicts(record.conflicts, record.failure, record.cost)
             note = self._note(conversation, memory) if record.conflicts else ""
@@ -172,9 +194,11 @@ class ConversationAnswerer:
 
     def _model_answer(self, conversation: Conversation, attempt: int, note: str) -> ModelAnswer:
         record = self.records.answers[conversation.id, attempt, note]
-        return ModelAnswer(record.answer, record.cost)
+        return ModelAnswer(record.answer, record.cost, record.cut, record.failure)
 
     def _judged(self, event: ConversationAnswered) -> ConversationAnswered:
+        if event.failure and self.judge is not None and event.conversation_id in self.judge.criteria:
+            return msgspec.structs.replace(event, passed=False, verdict=f"no answer: {event.failure}")
         record = self.records.verdicts.get((event.conversation_id, event.answer))
         if record is None:
             return event

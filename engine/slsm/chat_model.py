@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engine.lm.protocol import LanguageModel, Request, Sampling
-from engine.servers.client import OpenAIClient
+from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.side_by_side import map_side_by_side
 from engine.servers.spent import Spent
 from engine.slsm.turns import Message
@@ -23,10 +23,15 @@ class ChatAsk:
 
 @dataclass(frozen=True)
 class ChatAnswer:
-    """An answer. `spent`: one call, tokens of prompt and answer, cost."""
+    """An answer. `spent`: one call, tokens of prompt and answer, cost. `cut`: it ends at the limit of tokens.
+    `failure`: why there is none for this conversation, where the model may answer others; `suspect`: it may be the
+    server or the configuration instead."""
 
     text: str
     spent: Spent
+    cut: bool = False
+    failure: str = ""
+    suspect: ServerFailed | None = None
 
 
 class ChatModel(Protocol):
@@ -53,12 +58,24 @@ class LocalChatModel:
 
     def answer(self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None]) -> Iterator[ChatAnswer]:
         prompts = [self._model.tokenizer.encode_messages(ask.messages) for ask in asks]
+        context = self._model.info.context
+        fit = [not context or len(prompt) < context - 1 for prompt in prompts]
         requests = [
-            Request(prompt, self._sampling, seed=ask.seed) for prompt, ask in zip(prompts, asks, strict=True)
+            Request(prompt, self._sampling, seed=ask.seed)
+            for prompt, ask, fits in zip(prompts, asks, fit, strict=True)
+            if fits
         ]
-        completions = self._model.generate(requests, checkpoint=checkpoint)
-        for prompt, completion in zip(prompts, completions, strict=True):
-            yield ChatAnswer(completion.text.strip(), Spent(1, len(prompt) + len(completion.tokens)))
+        completions = iter(self._model.generate(requests, checkpoint=checkpoint) if requests else [])
+        for prompt, fits in zip(prompts, fit, strict=True):
+            if not fits:
+                why = f"the conversation has {len(prompt)} tokens, the model's context {context}"
+                yield ChatAnswer("", Spent(), failure=why)
+                continue
+            completion = next(completions)
+            text, spent = completion.text.strip(), Spent(1, len(prompt) + len(completion.tokens))
+            yield ChatAnswer(
+                text, spent, cut=completion.ended == "length", failure=_empty(text, completion.ended)
+            )
 
     def count_tokens(self, text: str) -> int:
         return len(self._model.tokenizer.encode(text))
@@ -76,10 +93,20 @@ class OpenAIChatModel:
         return map_side_by_side(self._request, asks, self._concurrency)
 
     def _request(self, ask: ChatAsk) -> ChatAnswer:
-        reply = self._client.complete(ask.messages, seed=ask.seed)
-        if reply.refusal and not reply.text:
-            return ChatAnswer(reply.refusal, reply.spent)
-        return ChatAnswer(reply.text.strip(), reply.spent)
+        try:
+            reply = self._client.complete(ask.messages, seed=ask.seed)
+        except ServerFailed as error:
+            if not error.refused:
+                raise
+            return ChatAnswer("", error.spent, failure=error.what, suspect=None if error.content else error)
+        text = reply.text.strip() or reply.refusal
+        cut = reply.finish_reason == "length"
+        return ChatAnswer(text, reply.spent, cut, _empty(text, reply.finish_reason))
 
     def count_tokens(self, text: str) -> int:
         return -(-len(text) // 4)
+
+
+def _empty(text: str, ended: str) -> str:
+    """Why an answer without a word is none; empty for any other."""
+    return "" if text.strip() else f"the answer is empty ({ended})"

@@ -14,17 +14,21 @@ from engine.slsm.judges.openai_judge import OpenAIAnswerJudge
 from engine.slsm.multichallenge import Dialogues, dialogues_file, parse_dialogues, read_dialogues
 from engine.tasks.generated.dialogues.records import multichallenge_jsonl
 
+_GENERATED = 240
+"""Conversations that are generated where no number is given."""
+
 
 def make_dialogues(context: StageContext) -> Dialogues:
     """Conversations of the configured file; without a file, generated ones, which are written into the run."""
     data = context.config.slsm.data
     if data.path is not None:
         return read_dialogues(dialogues_file(data.path), data.conversations)
-    text = multichallenge_jsonl(data.conversations, context.config.run.seed)
+    most = data.conversations or _GENERATED
+    text = multichallenge_jsonl(most, context.config.run.seed)
     path = layout.dialogues(context.run_dir)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, text)
-    return parse_dialogues(text, str(path), "generated", data.conversations)
+    return parse_dialogues(text, str(path), "generated", most)
 
 
 def make_controller(context: StageContext) -> MemoryController:
@@ -40,12 +44,12 @@ def make_chat_model(context: StageContext) -> ChatModel:
     """A local model, or a server's. Raises ModelError and ConfigError."""
     section = context.config.slsm
     if section.answers.kind == "openai":
-        limits = {"max_tokens": section.max_new_tokens, "temperature": min(section.temperature, 2.0)}
+        limits = {"max_tokens": section.answer_tokens, "temperature": section.temperature}
         openai = section.answers.openai.model_copy(update=limits)
         client = context.client(openai, "model", "slsm.answers.openai")
         return OpenAIChatModel(client, openai.model, section.concurrency)
     model = context.load_model(context.config.slsm_model)
-    return LocalChatModel(model, section.max_new_tokens, section.temperature)
+    return LocalChatModel(model, section.answer_tokens, section.temperature)
 
 
 def make_judge(context: StageContext) -> AnswerJudge | None:

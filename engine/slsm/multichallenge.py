@@ -36,12 +36,14 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Dialogues:
-    """Conversations. `criteria`: by conversation id, none for a plain chat; `digest`: SHA-256 of the data."""
+    """Conversations. `criteria`: by conversation id, none for a plain chat; `digest`: SHA-256 of the data; `left_out`:
+    how many more the file holds."""
 
     conversations: Sequence[Conversation]
     criteria: Mapping[str, Criterion] = field(default_factory=dict)
     digest: str = ""
     name: str = ""
+    left_out: int = 0
 
     @property
     def axes(self) -> list[str]:
@@ -49,8 +51,8 @@ class Dialogues:
         return list(dict.fromkeys(item.axis for item in self.conversations))
 
 
-def read_dialogues(path: Path, most: int) -> Dialogues:
-    """The first `most` conversations of a file. Raises DataError with line and field."""
+def read_dialogues(path: Path, most: int | None) -> Dialogues:
+    """The first `most` conversations of a file; None: all. Raises DataError with line and field."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -74,17 +76,21 @@ def dialogues_file(path: str) -> Path:
     return split_files(folder, "test", SETTING)[0]
 
 
-def parse_dialogues(data: bytes, where: str, name: str, most: int) -> Dialogues:
-    """The first `most` conversations of JSONL. Raises DataError with line and field."""
+def parse_dialogues(data: bytes, where: str, name: str, most: int | None) -> Dialogues:
+    """The first `most` conversations of JSONL; None: all. Raises DataError with line and field."""
     return _dialogues(_lines(data, where), where, name, most, hashlib.sha256(data).hexdigest())
 
 
-def _dialogues(records: Iterable[_Numbered], where: str, name: str, most: int, digest: str) -> Dialogues:
+def _dialogues(
+    records: Iterable[_Numbered], where: str, name: str, most: int | None, digest: str
+) -> Dialogues:
     conversations: dict[str, Conversation] = {}
     criteria: dict[str, Criterion] = {}
+    left_out = 0
     for number, place, record in records:
         if len(conversations) == most:
-            break
+            left_out += 1
+            continue
         conversation, criterion = _conversation(_published(record), place, number)
         if conversation.id in conversations:
             raise _wrong(
@@ -97,7 +103,7 @@ def _dialogues(records: Iterable[_Numbered], where: str, name: str, most: int, d
         raise _wrong(
             where, "no conversation", "one JSON object a line, in MultiChallenge's form or with `messages`"
         )
-    return Dialogues(list(conversations.values()), criteria, digest, name)
+    return Dialogues(list(conversations.values()), criteria, digest, name, left_out)
 
 
 def _lines(data: bytes, where: str) -> Iterator[_Numbered]:

@@ -13,10 +13,12 @@ from engine.slsm.turns import Conversation
 
 @dataclass(frozen=True)
 class ModelAnswer:
-    """A model's answer and its cost."""
+    """A model's answer and its cost; `cut` at the limit of tokens; `failure`: why there is none."""
 
     text: str
     cost: Spent
+    cut: bool = False
+    failure: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ def answer_event(
         memory_mode=variant[1],
         attempt=attempt,
         answer=last.text,
+        cut=last.cut,
+        failure=last.failure,
         injected=bool(note),
         reason=decision.reason,
         note=note,

@@ -39,13 +39,16 @@ class StateRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChatAnswerRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's answer. `note`: the note behind the user's last message."""
+    """A model's answer. `note`: the note behind the user's last message; `cut`: it ends at the limit of tokens;
+    `failure`: why there is none."""
 
     conversation_id: str
     attempt: int
     note: str
     answer: str
     cost: Spent
+    cut: bool = False
+    failure: str = ""
 
     def key(self) -> AnswerKey:
         return self.conversation_id, self.attempt, self.note

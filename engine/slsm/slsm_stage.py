@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from engine.config.slsm import SLSMSection
+from engine.errors import DataError
 from engine.events import ConversationAnswered, ModeScored, SLSMBegan, without_envelope
 from engine.files import csv_text, write_atomic
 from engine.run.keyed_records import KeyedRecords
@@ -15,6 +16,7 @@ from engine.slsm import layout
 from engine.slsm.answering import NO_MEMORY, AnsweringRecords, ConversationAnswerer, Variant
 from engine.slsm.controllers.state_tracking import StateTracker
 from engine.slsm.from_config import make_chat_model, make_controller, make_dialogues, make_judge
+from engine.slsm.judges.judge import check_exact
 from engine.slsm.judges.scoring import score_mode
 from engine.slsm.judges.verdicts import JudgeRunner
 from engine.slsm.policy import Mode
@@ -104,6 +106,13 @@ class _SLSMRun:
                 axes=self.dialogues.axes,
             )
         )
+        if self.section.judge.kind == "exact" and (outside := check_exact(self.dialogues.criteria)):
+            text = f"the exact judge cannot judge {outside} of {len(self.dialogues.criteria)} conversations"
+            self.context.notice(f"{text}: they are answered, not scored", level="warning")
+        if left := self.dialogues.left_out:
+            kept = len(self.dialogues.conversations)
+            text = f"slsm.data.conversations = {kept} leaves out {left} of {kept + left} conversations of the file"
+            self.context.notice(text, level="warning")
 
     def _keys(self, conversation: Conversation, variant: Variant) -> list[ResultKey]:
         return [(conversation.id, *variant, attempt) for attempt in range(self.section.attempts)]
@@ -148,6 +157,28 @@ class _SLSMRun:
         lost = sum(bool(record.event.failure) for record in turns)
         return lost + (sum(bool(record.failure) for record in detections) if mode == "on_detection" else 0)
 
+    def _warn(self, about: Mapping[str, object]) -> None:
+        """Tell what makes the figures say less than they seem to."""
+        answers = self.records.answers.values()
+        if about["cut"]:
+            limit = f"slsm.max_new_tokens = {self.section.answer_tokens}"
+            text = f"{about['cut']} of {len(answers)} answers were cut at {limit}: raise it"
+            self.context.notice(text, level="warning")
+        if about["unanswered"]:
+            text = f"{about['unanswered']} of {len(answers)} requests gave no answer, which counts as failed"
+            self.context.notice(f"{text}; the first is {_first_failure(answers)}", level="warning")
+
+    def _nothing_judged(self) -> DataError:
+        verdicts = self.records.verdicts.values()
+        why = next(
+            (record.reason for record in verdicts if record.passed is None), "there was no answer to judge"
+        )
+        return DataError(
+            what=f"no answer was judged, so there is no score: {why}",
+            where="slsm.judge",
+            mend="set `kind: none` for a run without scores, or another judge in a new run; the answers are kept",
+        )
+
     def _result(self, scored: Sequence[ModeScored]) -> StageResult:
         run_dir = self.context.run_dir
         write_atomic(layout.modes(run_dir), csv_text([_row(item) for item in scored]))
@@ -162,14 +193,27 @@ class _SLSMRun:
             "controller_failures": self.tracker.failures()
             + sum(bool(record.failure) for record in self.records.detections.values()),
             "unjudged": unjudged,
+            "cut": sum(record.cut for record in self.records.answers.values()),
+            "unanswered": sum(bool(record.failure) for record in self.records.answers.values()),
         }
-        scores = {} if self.judge is None else {
-            f"score_{item.mode}_{item.memory_mode}": round(item.score, 4) for item in scored
-        }  # fmt: skip
+        scores = {
+            f"score_{item.mode}_{item.memory_mode}": round(item.score, 4)
+            for item in scored
+            if item.score is not None
+        }
         write_atomic(layout.summary(run_dir), json.dumps({**about, **scores}, indent=1) + "\n")
         files = [layout.results, layout.states, layout.modes, layout.summary]
-        totals = {"controller_failures": about["controller_failures"], "unjudged": unjudged, **scores}
+        counted = ("controller_failures", "unjudged", "cut", "unanswered")
+        totals = {name: about[name] for name in counted} | scores
+        self._warn(about)
+        if self.judge is not None and not scores:
+            raise self._nothing_judged()
         return StageResult(totals, [str(path(run_dir).relative_to(run_dir)) for path in files])
+
+
+def _first_failure(records: Iterable[ChatAnswerRecord]) -> str:
+    failed = next(record for record in records if record.failure)
+    return f"{failed.conversation_id}: {failed.failure}"
 
 
 def _result_key(result: ConversationAnswered) -> ResultKey:
@@ -180,6 +224,4 @@ def _row(item: ModeScored) -> dict[str, object]:
     """A row of `modes.csv`, with a column for each axis."""
     plain = without_envelope(item)
     axes = plain.pop("by_axis")
-    if not item.judged:
-        plain |= dict.fromkeys(("score", "low", "high"))
     return {**plain, **{str(axis): score for axis, score, *_ in axes}}

@@ -77,7 +77,13 @@ class ListPane(Container):
         item = self.source.item(min(self.table.cursor, len(self.source) - 1))
         if (key := self.key(item)) != self._shown:
             self._shown = key
-            self.detail.show(lambda palette, width: self.draw(item, palette, width))
+            self.detail.show(lambda palette, width: self._drawn(item, palette, width))
+
+    def _drawn(self, item: Any, palette: dict[str, Style], width: int) -> RenderableType:
+        try:
+            return self.draw(item, palette, width)
+        except LookupError:
+            return Text("The log lacks an event that this would be drawn from.", palette["bad"])
 
     def key(self, item: Any) -> object:
         """What the detail depends on."""

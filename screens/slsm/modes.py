@@ -63,9 +63,9 @@ def _table(palette: dict[str, Style], title: str, *headings: str, gap: int = 2) 
 
 def _scores(rows: list[ModeScored], palette: dict[str, Style]) -> Table:
     table = _table(palette, "score", "macro", "95% interval", "− baseline", "95% interval", gap=1)
-    best = max(row.score for row in rows)
+    best = max((row.score for row in rows if row.score is not None), default=None)
     for row in rows:
-        if not row.judged:
+        if not row.judged or row.score is None:
             table.add_row(row.mode, Text(row.memory_mode, palette["dim"]), NONE)
             continue
         table.add_row(
@@ -102,12 +102,13 @@ def _notes(rows: list[ModeScored], palette: dict[str, Style]) -> Table:
 
 
 def _cost(rows: list[ModeScored], palette: dict[str, Style]) -> Table:
-    table = _table(palette, "per conversation", "controller", "model", "detector", "tokens", "failed")
+    headings = ("controller", "model", "detector", "tokens", "failed", "cut", "no answer")
+    table = _table(palette, "per conversation", *headings, gap=1)
     for row in rows:
         tokens = row.controller_tokens + row.model_tokens + row.detector_tokens
         table.add_row(
             row.mode, Text(row.memory_mode, palette["dim"]), f"{row.controller_calls:.2f}", f"{row.model_calls:.2f}",
             f"{row.detector_calls:.2f}", f"{tokens:,.0f}",
-            Text(str(row.failures), palette["bad"] if row.failures else palette["dim"]),
+            *(Text(str(n), palette["bad" if n else "dim"]) for n in (row.failures, row.cut, row.unanswered)),
         )  # fmt: skip
     return table

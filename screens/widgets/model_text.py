@@ -13,6 +13,7 @@ _CONTROL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
 BREAK = "⏎"
+_LONGEST_LINE = 20_000
 
 
 def clean(text: str) -> str:
@@ -21,8 +22,9 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """`text` on one line, with a sign for each line break."""
-    return clean(text).replace("\n", BREAK)
+    """`text` on one line, with a sign for each line break; of a text that no screen holds, its beginning."""
+    cut = text if len(text) <= _LONGEST_LINE else text[:_LONGEST_LINE] + "…"
+    return clean(cut).replace("\n", BREAK)
 
 
 class Safe:

@@ -65,10 +65,18 @@ class RowSource:
 
 @dataclass(frozen=True)
 class ListColumn(Column, Generic[T]):
-    """A column over a list of objects: `value` to sort and export by, `show` to draw."""
+    """A column over a list of objects: `value` is drawn by `show`; rows are sorted and exported by it."""
 
     value: Callable[[T], Any] = lambda item: item
     show: Callable[[Any], str | Cell] = str
+
+    def plain(self, item: T) -> str | float | None:
+        """The value if it is a figure or a text, else the text that is drawn of it: records are neither sorted nor
+        exported."""
+        value = self.value(item)
+        return (
+            value if value is None or isinstance(value, str | int | float) else _cell(self.show(value)).text
+        )
 
 
 class ListSource(RowSource, Generic[T]):
@@ -100,7 +108,7 @@ class ListSource(RowSource, Generic[T]):
 
     def values(self, row: int) -> Sequence[object]:
         item = self.item(row)
-        return [column.value(item) for column in self._columns]
+        return [column.plain(item) for column in self._columns]
 
     def offset(self, row: int) -> int | None:
         place = getattr(self.item(row), "place", None)
@@ -120,8 +128,8 @@ class ListSource(RowSource, Generic[T]):
         if by is None:
             self._order = None
             return
-        value, items = by.value, self._items
-        self._order = sorted(range(len(items)), key=lambda i: sort_key(value(items[i])), reverse=reverse)
+        plain, items = by.plain, self._items
+        self._order = sorted(range(len(items)), key=lambda i: sort_key(plain(items[i])), reverse=reverse)
 
 
 def sort_key(value: Any) -> tuple[bool, Any]:

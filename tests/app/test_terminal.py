@@ -6,6 +6,7 @@ import io
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -167,3 +168,21 @@ def test_menuconfig_from_the_start_dialog(
     console.send("q")
     console.expect_exact(LEAVE)
     assert ended(console) == 0
+
+
+def test_a_console_whose_terminal_died_ends(tmp_path: Path) -> None:
+    """In a session that the terminal does not lead, no SIGHUP comes when it is closed."""
+    master, slave = os.openpty()
+    code = "import time, app.terminal_watch as w; w.watch_terminal(); print('up', flush=True); time.sleep(60)"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=slave, stdout=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None and process.stdout.readline() == b"up\n"
+        os.close(slave)
+        time.sleep(0.3)
+        assert process.poll() is None
+        os.close(master)
+        assert process.wait(15) == -signal.SIGHUP
+    finally:
+        process.kill()

@@ -7,7 +7,18 @@ from rich.table import Table
 from app.batch.tables.layout import figure, interval, result_tables
 from app.state.run import RunState
 
-_FIGURES = ("n", "score", "difference", "95% interval", "notes", "fixed", "wasted", "broke")
+_FIGURES = (
+    "n",
+    "score",
+    "difference",
+    "95% interval",
+    "notes",
+    "fixed",
+    "wasted",
+    "broke",
+    "cut",
+    "no answer",
+)
 
 
 def tables(state: RunState) -> list[Table]:
@@ -16,7 +27,7 @@ def tables(state: RunState) -> list[Table]:
         (
             row.mode, row.memory_mode, str(row.n), figure(row.score) if row.judged else "", figure(row.difference, "+"),
             interval(row.difference_low, row.difference_high, "+"),
-            *map(str, (row.injections, row.fixed, row.wasted, row.broke)),
+            *map(str, (row.injections, row.fixed, row.wasted, row.broke, row.cut, row.unanswered)),
         )
         for row in state.slsm.modes.values()
     ]  # fmt: skip

@@ -57,7 +57,10 @@ def judge_with_retries(
     attempts: int,
     checkpoint: Callable[[], None],
 ) -> Verdict | Unjudged:
-    """A verdict, or after `attempts` failures the reason; either carries the cost of all attempts."""
+    """A verdict, or after `attempts` failures the reason; either carries the cost of all attempts. An answer without a
+    word is wrong, and the judge is not asked."""
+    if not answer.strip() and not judge.cannot_tell(question, golds):
+        return Verdict(False, "there is no answer")
     reason, usage = "", Spent()
     for _ in range(attempts):
         checkpoint()

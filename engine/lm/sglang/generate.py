@@ -10,9 +10,12 @@ from typing import Any
 
 from engine.lm.model_server import ModelAnswer, ModelQuestion
 from engine.lm.protocol import Tokenizer
+from engine.servers.proxy import direct_opener
 
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-"""Without the environment's proxies: the server runs on this machine."""
+_DIRECT = direct_opener("http://127.0.0.1")
+"""Without the environment's proxies and without redirects: the server runs on this machine."""
+_LARGEST = 1 << 26
+"""Bytes of a reply."""
 
 
 class Broken(Exception):
@@ -63,7 +66,10 @@ class GenerateClient:
         )
         try:
             with _DIRECT.open(request, timeout=self._timeout) as reply:
-                return json.loads(reply.read())
+                data = reply.read(_LARGEST + 1)
+            if len(data) > _LARGEST:
+                raise Refused(f"the reply is larger than {_LARGEST >> 20} MiB")
+            return json.loads(data)
         except urllib.error.HTTPError as error:
             message = " ".join(error.read(400).decode(errors="replace").split())
             kind = Broken if error.code >= 500 else Refused

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -78,6 +79,9 @@ class TransformersModel:
             vocab_size=network.vocab_size,
             parameters=parameters,
             fingerprint=pretrained.fingerprint,
+            context=int(
+                getattr(pretrained.model.config.get_text_config(), "max_position_embeddings", None) or 0
+            ),
         )
         return cls(network, HfTokenizer(pretrained.tokenizer, pretrained.eos), info, max_num_seqs)
 
@@ -105,6 +109,7 @@ class TransformersModel:
             if not request.prompt:
                 raise ValueError(f"request {index} has an empty prompt: there is no token to continue")
             self._check_layers(request.capture_layers)
+        requests = [self._within_context(request) for request in requests]
         order = sorted(
             range(len(requests)), key=lambda i: (len(requests[i].prompt), tuple(requests[i].prompt))
         )
@@ -116,6 +121,19 @@ class TransformersModel:
             decoding = Decoding(self.network, self._tokenizer, self._find, jobs, logits_processor, checkpoint)
             completions.update(zip(chunk, decoding.run(), strict=True))
         return [completions[index] for index in range(len(requests))]
+
+    def _within_context(self, request: Request) -> Request:
+        """The request cut to the model's context: beyond the positions that it was trained on, it writes nonsense."""
+        room = self._info.context - len(request.prompt) if self._info.context else request.sampling.max_tokens
+        if room < 1:
+            raise ModelError(
+                what=f"a prompt of {len(request.prompt)} tokens leaves no room in a context of {self._info.context}",
+                where=self._info.name,
+                mend="shorten the prompt, or take a model with a longer context",
+            )
+        if request.sampling.max_tokens <= room:
+            return request
+        return replace(request, sampling=replace(request.sampling, max_tokens=room))
 
     def _jobs(self, requests: Sequence[Request]) -> list[Job]:
         rows: dict[tuple[int, ...], PrefixRow] = {}

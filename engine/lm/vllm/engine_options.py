@@ -92,6 +92,7 @@ def _model(engine: Any, path: str, name: str, config: Any, tokenizer: HfTokenize
             vocab_size=config.vocab_size,
             parameters=parameter_count(path),
             fingerprint=model_fingerprint(path),
+            context=engine.vllm_config.model_config.max_model_len,
         )
         model = VllmModel(engine, driver, tokenizer, info)
         check_steering(model)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.errors import SteerError
+from engine.errors import ConfigError, Problem, SteerError
 from engine.servers.spent import Spent
 from engine.slsm.checks.measures import gives_list, words_of
 from engine.slsm.multichallenge import Criterion
@@ -59,12 +60,33 @@ class ExactAnswerJudge:
             return AnswerVerdict(False, "there is no answer")
         return AnswerVerdict(reply == criterion.pass_criteria, f"{reply} to: {criterion.target_question}")
 
+    def can_judge(self, criterion: Criterion) -> bool:
+        """Whether the criterion has one of the forms that it knows."""
+        return self._holds(criterion.target_question, "") is not None
+
     def _holds(self, question: str, answer: str) -> bool | None:
         words = words_of(answer)
         for pattern, holds in _QUESTIONS:
             if match := pattern.fullmatch(question):
                 return holds(words, answer, match[1] if match.groups() else "")
         return None
+
+
+def check_exact(criteria: Mapping[str, Criterion]) -> int:
+    """How many of the criteria the exact judge cannot judge. Raises ConfigError where it can judge none."""
+    judge = ExactAnswerJudge()
+    outside = sum(not judge.can_judge(criterion) for criterion in criteria.values())
+    if criteria and outside == len(criteria):
+        raise ConfigError(
+            [
+                Problem(
+                    "slsm.judge.kind",
+                    f"exact, which can judge none of {outside} target questions",
+                    "`openai` for questions of meaning, or `none` for a run without scores",
+                )
+            ]
+        )
+    return outside
 
 
 def _contains(words: list[str], answer: str, word: str) -> bool:

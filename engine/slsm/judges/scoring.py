@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.events import ConversationAnswered, ModeScored
-from engine.statistics import Interval, macro_bootstrap
+from engine.statistics import macro_bootstrap
 from engine.wilson import wilson
 
 
@@ -29,7 +29,7 @@ def score_mode(
     by_axis = [
         [float(bool(outcome.passed)) for outcome in judged.values() if outcome.axis == axis] for axis in axes
     ]
-    score = macro_bootstrap(by_axis, seed) if axes else Interval(0.0, 0.0, 1.0)
+    score = macro_bootstrap(by_axis, seed) if axes else None
     both = {key for key in judged if plain.get(key) is not None and plain[key].passed is not None}
     is_baseline = bool(own) and own[0].mode == "baseline"
     deltas = [
@@ -54,9 +54,9 @@ def score_mode(
         memory_mode=own[0].memory_mode,
         n=n,
         judged=len(judged),
-        score=score.difference,
-        low=score.low,
-        high=score.high,
+        score=None if score is None else score.difference,
+        low=None if score is None else score.low,
+        high=None if score is None else score.high,
         by_axis=[
             [axis, sum(values) / len(values), *wilson(int(sum(values)), len(values)), len(values)]
             for axis, values in zip(axes, by_axis, strict=True)
@@ -77,6 +77,8 @@ def score_mode(
         wasted=len(injected) - fixed - broke,
         broke=broke,
         failures=failures,
+        cut=len({event.conversation_id for event in own if event.cut}),
+        unanswered=len({event.conversation_id for event in own if event.failure}),
     )
 
 

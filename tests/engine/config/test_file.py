@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ def test_all_errors_of_a_file_come_at_once(tmp_path: Path) -> None:
         "c.yaml:3 online.L: found 0, expected a whole number at least 1",
         "did you mean `online.record_null`?",
         "did you mean `model`?",
-        "--set online.k_retrieve=x online.k_retrieve: found 'x'",
+        "--set online.k_retrieve online.k_retrieve: found 'x'",
     ):
         assert expected in found
 
@@ -94,6 +95,56 @@ def test_nothing_is_converted(tmp_path: Path, line: str, allowed: str) -> None:
 )
 def test_yaml_errors_name_the_line(tmp_path: Path, text: str, line: int) -> None:
     assert only(tmp_path, text).where == f"{tmp_path / 'c.yaml'}:{line}"
+
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (BOMB, "more than 20,000 values"),
+        ("".join(f"k{number}: 1\n" for number in range(600_000)), "characters are too many"),
+        ("x: " + "[" * 3000 + "]" * 3000, "nested more than 24 deep"),
+        ("x: " + "[" * 30 + "]" * 30, "nested more than 24 deep"),
+        ("x: " + "[" * 100_000, "nested more than 24 deep"),
+    ],
+    ids=["billion laughs", "many keys", "deep", "not so deep", "deep and open"],
+)
+def test_what_is_far_too_large_is_one_clear_line(tmp_path: Path, text: str, told: str) -> None:
+    began = time.process_time()
+    assert told in only(tmp_path, text).value
+    assert time.process_time() - began < 2
+
+
+def test_of_very_many_problems_the_first_are_listed(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("".join(f"k{number}: 1\n" for number in range(5000)))
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    assert len(caught.value.problems) == 41 and "4,960 further problems" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "evolution.judge.openai.base_url=http://me:geheim@h/v1",
+        "geheim",
+        "online.L=[geheim",
+        "a b geheim=1",
+        "evolution.judge.openai.api_key_env=sk-geheim",
+    ],
+)
+def test_overrides_are_not_repeated(tmp_path: Path, override: str) -> None:
+    """A value may be a password, or a key."""
+    with pytest.raises(ConfigError) as caught:
+        path = tmp_path / "c.yaml"
+        path.write_text("{}")
+        load_config(path, [override])
+    assert "geheim" not in str(caught.value)
 
 
 def test_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:

@@ -188,6 +188,19 @@ def test_bad_requests(pair: Callable[[str], Pair]) -> None:
             model.generate([request])
 
 
+def test_no_continuation_leaves_the_context(pair: Callable[[str], Pair]) -> None:
+    """Beyond the positions it was trained on a model writes nonsense: a continuation ends there, and a prompt that
+    leaves no room is refused."""
+    model, _ = pair("qwen2")
+    assert model.info.context > 0
+    short = TransformersModel(model.network, model.tokenizer, replace(model.info, context=12))
+    (whole,) = model.generate([Request([1] * 9, Sampling(8))])
+    (cut,) = short.generate([Request([1] * 9, Sampling(8))])
+    assert cut.tokens == whole.tokens[:3] and cut.ended == "length"
+    with pytest.raises(ModelError, match="a prompt of 12 tokens leaves no room in a context of 12"):
+        short.generate([Request([1] * 12, Sampling(8))])
+
+
 def test_nothing_asked_nothing_given(pair: Callable[[str], Pair]) -> None:
     model, _ = pair("qwen2")
     assert model.generate([]) == []

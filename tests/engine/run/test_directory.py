@@ -40,6 +40,19 @@ def hold(run: RunDirectory, **changes: object) -> None:
     run.lock.write_text(json.dumps(holder))
 
 
+@pytest.mark.parametrize("spoil", [{"created": 1e300}, {"updated": -1.0}, {"config": None}])
+def test_a_hostile_record_is_no_run(tmp_path: Path, spoil: dict[str, object]) -> None:
+    """Times that no calendar has, and nesting without end: one error, and the list of runs leaves it out."""
+    record = {
+        "name": "n", "run_id": "r", "created": 1.0, "updated": 1.0, "seeds": {}, "stages": {}, "versions": {},
+        "config": {},
+    }  # fmt: skip
+    text = json.dumps(record | spoil).replace("null", '{"a":' * 100_000 + "1" + "}" * 100_000)
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(RunError, match="record"):
+        RunDirectory(tmp_path).read()
+
+
 def test_new_run_is_prepared_and_holds_what_it_was_given(tmp_path: Path) -> None:
     run = create(tmp_path)
     record = run.read()

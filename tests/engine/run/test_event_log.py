@@ -38,6 +38,32 @@ def test_events_are_stamped(tmp_path: Path) -> None:
     assert isinstance(found[0], Header)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"type":"Notice","seq":-3,"time":1.0,"text":"x"}',
+        '{"type":"Notice","seq":3,"time":1e300,"text":"x"}',
+        '{"type":"Notice","seq":3,"time":-1.0,"text":"x"}',
+        '{"type":"Notice","seq":3,"time":1.0,"text":' + "[" * 100_000 + "]" * 100_000 + "}",
+        '{"type":"Foreign","more":' + "[" * 100_000 + "]" * 100_000 + "}",
+        "[" * 200_000,
+    ],
+    ids=["negative number", "end of time", "before time", "deep", "deep and unknown", "open"],
+)
+def test_a_hostile_line_is_told_and_the_log_goes_on(tmp_path: Path, line: str) -> None:
+    """It stopped the reading without a word, or crashed what draws clocks."""
+    path = tmp_path / "e"
+    write(path, "one")
+    with path.open("a") as file:
+        file.write(line + "\n")
+        file.write('{"type":"Notice","seq":9,"time":2.0,"text":"two"}\n')
+    reader = LogReader(path)
+    assert texts(reader) == ["one"]
+    with pytest.raises(DataError, match="not an event"):
+        reader.poll()
+    assert texts(reader) == ["two"]
+
+
 @given(st.integers(0, 200))
 def test_a_kill_at_any_byte_costs_at_most_one_event(
     tmp_path_factory: pytest.TempPathFactory, cut: int

@@ -75,6 +75,9 @@ def test_thoughts_before_an_answer_are_no_part_of_it(said: str | None, text: str
         '```json\n{"a": 1}\n```',
         '```\n{"a": 1}\n```\n',
         '```JSON\n{\n"a": 1\n}\n```',
+        'Sure! ```json\n{"a": 1}\n```',
+        'Here it is:\n\n```\n{"a": 1}\n```\nI hope this helps.',
+        '{"a": 1}',
     ],
 )
 def test_json_with_or_without_a_fence(said: str) -> None:

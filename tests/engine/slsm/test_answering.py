@@ -6,6 +6,7 @@ import csv
 import json
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,22 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 
 MEMORIES = ("structured", "flat")
+
+
+def test_a_conversation_longer_than_the_context_is_a_failed_answer(tmp_path: Path) -> None:
+    """In process as behind a server: named and counted, and the others are answered."""
+    model = note_following_model()
+    lengths = sorted(
+        len(prompt) for prompt, _ in (run_slsm(tmp_path / "a", model, compare=["baseline"]), model.asked)[1]
+    )
+    short = note_following_model()
+    short.info = replace(short.info, context=lengths[-1])
+    events = run_slsm(tmp_path / "b", short, compare=["baseline"])
+    answered = [event for event in events if isinstance(event, ConversationAnswered)]
+    failed = [event for event in answered if event.failure]
+    assert 0 < len(failed) < len(answered) == DIALOGUES
+    assert all("the model's context" in event.failure and event.passed is False for event in failed)
+    assert all(event.answer and event.passed is not None for event in answered if not event.failure)
 
 
 # ---------------------------------------------------------------- cost

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 from pathlib import Path
@@ -12,8 +13,9 @@ import pyarrow.parquet as parquet
 import pytest
 
 from engine.config.openai import OpenAISection
-from engine.errors import DataError
-from engine.events import ConversationAnswered, Event, ModeScored, SLSMBegan
+from engine.config.slsm import SLSMDataSection
+from engine.errors import ConfigError, DataError
+from engine.events import ConversationAnswered, Event, ModeScored, Notice, SLSMBegan
 from engine.run.stage import StageContext
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.slsm import layout
@@ -327,6 +329,107 @@ def test_nobody_but_the_judge_is_told_what_is_asked_of_the_answer(tmp_path: Path
     scores = {(one.mode, one.memory_mode): one.score for one in events if isinstance(one, ModeScored)}
     assert scores["baseline", "none"] == 0
     assert scores["always", "flat"] == scores["on_detection", "structured"] == scores["on_risk", "flat"] == 1
+
+
+def test_one_refused_conversation_is_a_failed_answer(tmp_path: Path) -> None:
+    """Too long, filtered, empty: named, counted, not sent to the judge, and not asked for again."""
+    data = lines(*(record(name) for name in ("long", "filtered", "empty", "good")))
+    faults = ["400 maximum context length is 10 tokens", "400 content management policy"]
+    with (
+        misbehaving_server(lambda body: "" if len(model.requests) == 3 else "It is Rex.", faults) as model,
+        misbehaving_server(lambda body: verdict("YES")) as judge,
+    ):
+        servers = {"answers": model, "judge": judge}
+        events = run_behind(tmp_path, servers, data, compare=["baseline"], concurrency=1)
+        asked, again = len(model.requests), run_behind(tmp_path, servers, data, compare=["baseline"])
+        assert len(model.requests) == asked == 4 and len(judge.requests) == 1
+    answered = {one.conversation_id: one for one in events if isinstance(one, ConversationAnswered)}
+    assert [bool(one.failure) for one in answered.values()] == [True, True, True, False]
+    assert [one.passed for one in answered.values()] == [False, False, False, True]
+    assert "context length" in answered["long"].failure and "empty" in answered["empty"].verdict
+    (scored,) = (one for one in events if isinstance(one, ModeScored))
+    assert (scored.unanswered, scored.judged, scored.score) == (3, 4, 0.25)
+    notices = [one.text for one in (*events, *again) if isinstance(one, Notice)]
+    assert sum("3 of 4 requests gave no answer" in text and "long: " in text for text in notices) == 2
+
+
+def test_a_server_that_refuses_everything_ends_the_stage_and_is_asked_again(tmp_path: Path) -> None:
+    """A refusal for no reason of the conversation: nothing is kept of it, and a resumed run goes on."""
+    data = lines(*(record(f"c{number}") for number in range(10)))
+    with misbehaving_server(lambda body: "It is Rex.") as model, misbehaving_server(judged) as judge:
+        model.fault_of = lambda body: "400 no such parameter"
+        servers = {"answers": model, "judge": judge}
+        with pytest.raises(ServerFailed, match="no such parameter"):
+            run_behind(tmp_path, servers, data, compare=["baseline"])
+        assert not layout.answers(tmp_path).exists() or not layout.answers(tmp_path).read_text()
+        model.fault_of = lambda body: ""
+        events = run_behind(tmp_path, servers, data, compare=["baseline"])
+    (scored,) = (one for one in events if isinstance(one, ModeScored))
+    assert (scored.unanswered, scored.score) == (0, 1.0)
+
+
+def test_answers_that_were_cut_are_counted_and_warned_of(tmp_path: Path) -> None:
+    data = lines(record("a"), record("b"))
+    with misbehaving_server(lambda body: "It is Rex. " * 9, ["truncated"]) as model:
+        with misbehaving_server(judged) as judge:
+            servers = {"answers": model, "judge": judge}
+            events = run_behind(
+                tmp_path, servers, data, compare=["baseline"], max_new_tokens=7, concurrency=1
+            )
+        assert {body["max_tokens"] for body in model.requests} == {7}
+    (scored,) = (one for one in events if isinstance(one, ModeScored))
+    assert scored.cut == 1 and sum(one.cut for one in events if isinstance(one, ConversationAnswered)) == 1
+    notices = [one.text for one in events if isinstance(one, Notice)]
+    assert any("1 of 2 answers were cut at slsm.max_new_tokens = 7" in text for text in notices)
+    assert json.loads(layout.summary(tmp_path).read_text())["cut"] == 1
+
+
+def test_a_file_is_read_whole_unless_a_limit_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "q.jsonl"
+    path.write_bytes(lines(*(record(str(number)) for number in range(300))))
+    whole, part = read_dialogues(path, SLSMDataSection().conversations), read_dialogues(path, 240)
+    assert (len(whole.conversations), whole.left_out) == (300, 0)
+    assert (len(part.conversations), part.left_out) == (240, 60)
+    with misbehaving_server(answer) as model:
+        config = small_config(
+            data={"path": str(path), "conversations": 2}, compare=["baseline"], judge={"kind": "none"},
+            answers={"kind": "openai", "openai": openai(model)},
+        )  # fmt: skip
+        events: list[Event] = []
+        RunSLSM().run(StageContext("slsm", config, tmp_path, events.append, lambda: None, None))  # type: ignore[arg-type]
+        assert {body["max_tokens"] for body in model.requests} == {1024}
+    assert any("leaves out 298 of 300" in one.text for one in events if isinstance(one, Notice))
+
+
+def test_settings_that_answers_do_not_use_are_refused() -> None:
+    for name, value in (("max_tokens", 100), ("temperature", 0.5)):
+        with pytest.raises(ValueError, match=f"`openai.{name}` is not used for answers"):
+            small_config(answers={"kind": "openai", "openai": {name: value}})
+    with pytest.raises(ValueError, match="more than servers take"):
+        small_config(answers={"kind": "openai"}, temperature=3.0)
+
+
+def test_questions_that_the_exact_judge_cannot_judge(tmp_path: Path) -> None:
+    """None of them: refused before anything is asked. Some: answered, and not scored."""
+    kind = record("meaning", TARGET_QUESTION="Is the answer kind?")
+    exact = record("exact", TARGET_QUESTION='Does the answer contain the word "Rex"?')
+    with misbehaving_server(lambda body: "It is Rex.") as model:
+        with pytest.raises(ConfigError, match="exact, which can judge none of 1 target questions"):
+            run_behind(tmp_path / "a", {"answers": model}, lines(kind), compare=["baseline"])
+        assert not model.requests
+        events = run_behind(tmp_path / "b", {"answers": model}, lines(kind, exact), compare=["baseline"])
+    assert any("cannot judge 1 of 2" in one.text for one in events if isinstance(one, Notice))
+    (scored,) = (one for one in events if isinstance(one, ModeScored))
+    assert (scored.n, scored.judged, scored.score) == (2, 1, 1.0)
+
+
+def test_where_nothing_was_judged_there_is_no_score(tmp_path: Path) -> None:
+    with misbehaving_server(answer) as model, misbehaving_server(lambda body: "no verdict") as judge:
+        servers = {"answers": model, "judge": judge}
+        with pytest.raises(DataError, match="no answer was judged, so there is no score: no verdict"):
+            run_behind(tmp_path, servers, lines(record("a"), record("b")), compare=["baseline"])
+    rows = list(csv.DictReader(layout.modes(tmp_path).open()))
+    assert [row["score"] for row in rows] == [""]
 
 
 def test_who_judged_what_is_recorded(tmp_path: Path) -> None:

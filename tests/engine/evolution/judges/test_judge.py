@@ -265,6 +265,23 @@ def test_what_stands_in_a_text() -> None:
     ]
 
 
+def test_an_answer_without_a_word_is_wrong_and_no_judge_is_asked() -> None:
+    class Asked:
+        name = "asked"
+
+        def judge(self, question: str, golds: object, answer: str) -> Verdict:
+            raise AssertionError("it was asked")
+
+        def cannot_tell(self, question: str, golds: object) -> str:
+            return "texts" if question == "text?" else ""
+
+    for answer in ("", "  \n"):
+        found = judge_with_retries(Asked(), "?", ["41"], answer, 3, lambda: None)
+        assert isinstance(found, Verdict) and found.correct is False
+    with pytest.raises(AssertionError):
+        judge_with_retries(Asked(), "text?", ["Boats"], "", 3, lambda: None)
+
+
 def test_failures_are_retried_then_told() -> None:
     class Flaky:
         """Every call takes a token."""

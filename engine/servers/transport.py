@@ -1,0 +1,79 @@
+"""How requests travel: through the environment's proxy only away from this machine, and with bodies of limited size.
+
+Imported only by who asks a server: httpx2 takes a second.
+"""
+
+from __future__ import annotations
+
+import ssl
+import zlib
+from collections.abc import AsyncIterator
+
+import httpx2
+
+LARGEST_BODY = 1 << 24
+"""Bytes of a reply, unpacked."""
+_GZIP = ("gzip", "x-gzip")
+_ANY_HEADER = zlib.MAX_WBITS | 32
+_CONNECTIONS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
+
+
+class BodyRefused(Exception):
+    """A body that is too large, or packed in a way that was not asked for. A request for it is in vain."""
+
+
+class BoundedTransport(httpx2.AsyncBaseTransport):
+    """Asks for unpacked bodies, and unpacks one that is packed all the same, as far as the limit."""
+
+    def __init__(self, proxy: str = "", largest: int = LARGEST_BODY) -> None:
+        self._inner = httpx2.AsyncHTTPTransport(
+            verify=ssl.create_default_context(), limits=_CONNECTIONS, proxy=proxy or None
+        )
+        self._largest = largest
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        request.headers["Accept-Encoding"] = "identity"
+        response = await self._inner.handle_async_request(request)
+        packed = response.headers.get("content-encoding", "").strip().lower()
+        if packed not in ("", "identity", *_GZIP):
+            await response.aclose()
+            raise BodyRefused(f"the answer is packed as `{packed[:40]}`, which was not asked for")
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        headers = [
+            (name, value) for name, value in response.headers.raw if name.lower() != b"content-encoding"
+        ]
+        return httpx2.Response(
+            response.status_code,
+            headers=headers,
+            stream=_Bounded(response.stream, packed in _GZIP, self._largest),
+            extensions=response.extensions,
+        )
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    def __init__(self, inner: httpx2.AsyncByteStream, packed: bool, largest: int) -> None:
+        self._inner, self._largest = inner, largest
+        self._unpacker = zlib.decompressobj(_ANY_HEADER) if packed else None
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        read = 0
+        async for chunk in self._inner:
+            data = self._unpacked(chunk, self._largest + 1 - read)
+            read += len(data)
+            if read > self._largest:
+                raise BodyRefused(f"the answer is larger than {self._largest >> 20} MiB")
+            yield data
+
+    def _unpacked(self, chunk: bytes, most: int) -> bytes:
+        if self._unpacker is None:
+            return chunk
+        try:
+            return self._unpacker.decompress(chunk, most)
+        except zlib.error as error:
+            raise BodyRefused(f"the answer cannot be unpacked: {error}") from None
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()

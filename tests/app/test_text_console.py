@@ -1,0 +1,60 @@
+"""What is printed commands no terminal: names, ids and messages come from files and servers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.table import Table
+from rich.text import Text
+
+from app.cli import main
+from app.shell import SteerApp
+from app.text import duration, without_controls
+from app.text_console import make_console
+
+HOSTILE = "\x1b]0;owned\x07a\x1b[31mb\x9b2Jc\rd\u202ee"
+
+
+def test_control_codes_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    console = make_console()
+    table = Table(title=HOSTILE)
+    table.add_column(HOSTILE)
+    table.add_row(Text(HOSTILE, style="bold"))
+    for shown in (HOSTILE, Text(HOSTILE), table):
+        console.print(shown, markup=False)
+    printed = capsys.readouterr().out
+    assert "owned" in printed and not set("\x1b\x07\x9b\r\u202e") & set(printed)
+
+
+def test_check_prints_what_a_file_says_without_its_codes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text('run: {name: "\\e]0;owned\\a", stages: ["\\e[2J"]}\n')
+    assert main(["--check", str(path)]) == 2
+    out = capsys.readouterr()
+    assert "\x1b" not in out.out + out.err and "\x07" not in out.out + out.err
+
+
+@pytest.mark.parametrize("seconds", [1e300, float("inf"), float("nan")])
+def test_no_duration_crashes_what_draws_it(seconds: float) -> None:
+    assert duration(seconds) == "?" and duration(65.0) == "1:05"
+
+
+def test_brackets_are_brackets(capsys: pytest.CaptureFixture[str]) -> None:
+    """Names of files, clusters and stages are no markup, here as in the console."""
+    table = Table()
+    table.add_column("[/red]")
+    table.add_row("[bold]x[/b]")
+    make_console().print(table)
+    assert "[bold]x[/b]" in capsys.readouterr().out
+    console = SteerApp().console
+    with console.capture() as printed:
+        console.print(table)
+    assert "[bold]x[/b]" in printed.get() or not printed.get()
+    assert console.render_str("[/red]").plain == "[/red]"
+
+
+def test_breaks_and_tabs_stay() -> None:
+    assert without_controls("a\n\tb\x00") == "a\n\tb"

@@ -1,0 +1,58 @@
+"""Whatever way a server writes a key back, it is found; what is no key is left alone."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Callable
+from urllib.parse import quote
+
+import pytest
+
+from engine.servers.secrets import Secrets
+
+KEY = "sk-proj/Ab12+geheim_9"
+WAYS: dict[str, Callable[[str], str]] = {
+    "plain": str,
+    "JSON": json.dumps,
+    "a letter escaped": lambda key: key.replace("s", "\\u0073", 1),
+    "all escaped": lambda key: "".join(f"\\u{ord(letter):04X}" for letter in key),
+    "escaped twice": lambda key: json.dumps("".join(f"\\u{ord(letter):04x}" for letter in key)),
+    "slashes escaped": lambda key: key.replace("/", "\\/"),
+    "hexadecimal escapes": lambda key: "".join(f"\\x{ord(letter):02x}" for letter in key),
+    "URL": lambda key: quote(key, safe=""),
+    "URL, all": lambda key: "".join(f"%{ord(letter):02X}" for letter in key),
+    "HTML": lambda key: "".join(f"&#{ord(letter)};" for letter in key),
+    "HTML, hexadecimal": lambda key: "".join(f"&#x{ord(letter):x};" for letter in key),
+    "base64": lambda key: base64.b64encode(key.encode()).decode(),
+    "base64 in a text": lambda key: base64.b64encode(f"Bearer {key} was sent".encode()).decode(),
+    "base64 for URLs": lambda key: base64.urlsafe_b64encode(f"a{key}".encode()).decode(),
+    "hexadecimal": lambda key: key.encode().hex().upper(),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_key_is_found_however_it_is_written(way: str) -> None:
+    written = WAYS[way](KEY)
+    struck = Secrets([KEY]).strike(f"before {written} after")
+    assert "***" in struck and struck.startswith("before ") and struck.endswith(" after")
+    for piece in (written, KEY, KEY[3:-3], written[len(written) // 3 : 2 * len(written) // 3]):
+        assert piece not in struck
+
+
+def test_nothing_else_is_struck() -> None:
+    secrets = Secrets([KEY, "", "EMPTY"])
+    text = json.dumps({"answer": "sk-proj/Ab12 is a prefix, \\u0073 an escape", "n": [1, 2]})
+    assert secrets.strike(text) == text
+    assert secrets.strike("EMPTY words", shortest=8) == "EMPTY words"
+    assert secrets.strike("EMPTY words") == "*** words"
+    assert Secrets([]).strike(KEY) == KEY
+
+
+@pytest.mark.parametrize("piece", ["\\", "sk-proj", "s", "%73", "&#115;", "\\u0073"])
+def test_looking_is_linear(piece: str) -> None:
+    secrets = Secrets([KEY])
+    began = time.process_time()
+    secrets.strike(piece * (300_000 // len(piece)))
+    assert time.process_time() - began < 2

@@ -1,0 +1,222 @@
+"""What a hostile server, or a proxy of the environment, could do to a request: endless bodies, and eavesdropping."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from engine.config.openai import OpenAISection
+from engine.doctor.http import Http
+from engine.servers.client import OpenAIClient, ServerFailed
+from engine.servers.completion import Reply, json_object, read_completion, usable_json
+from engine.servers.known_servers import KnownServers
+from engine.servers.proxy import proxy_host, proxy_of
+from tests.misbehaving_server import misbehaving_server
+
+MESSAGES: Any = [{"role": "user", "content": "private words"}]
+
+
+def completion(text: str) -> bytes:
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    return json.dumps({"id": "x", "object": "chat.completion", "choices": [choice]}).encode()
+
+
+@contextmanager
+def serving(body: bytes, encoding: str = "", status: int = 200, endless: bool = False) -> Iterator[Any]:
+    """A server that answers everything with `body`, again and again if `endless`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            server.heard.append((self.path, dict(self.headers)))
+            self.send_response(status)
+            if encoding:
+                self.send_header("Content-Encoding", encoding)
+            if not endless:
+                self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            try:
+                self.wfile.write(body)
+                while endless:
+                    self.wfile.write(body)
+            except OSError:
+                pass
+            self.close_connection = True
+
+        do_GET = do_POST
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        heard: list[Any] = []
+
+    server = Server(("127.0.0.1", 0), Handler)
+    server.heard = []
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def address(server: Any) -> str:
+    return f"http://127.0.0.1:{server.server_address[1]}/v1"
+
+
+def client(url: str, **more: Any) -> OpenAIClient:
+    section = OpenAISection(base_url=url, api_key_env="none", retries=0, timeout=20, max_tokens=100)
+    return OpenAIClient(section, "here", **more)
+
+
+def test_a_key_that_comes_back_escaped_is_in_no_answer_and_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_KEY", "sk-geheim/12345678")
+    said = json.dumps({"reasoning": "sk-geheim/12345678"}).replace("/", "\\/").replace("s", "\\u0073")
+    for status in (200, 400):
+        with serving(completion(said), status=status) as server:
+            section = OpenAISection(base_url=address(server), api_key_env="TEST_KEY", retries=0)
+            asking = OpenAIClient(section, "here")
+            try:
+                found = str(json_object(asking.complete(MESSAGES)))
+            except ServerFailed as error:
+                found = str(error)
+            assert "geheim" not in found and "12345678" not in found
+
+
+# ---------------------------------------------------------------- bodies
+
+
+BOMB = gzip.compress(completion("a" * (64 << 20)))
+
+
+@pytest.mark.parametrize("status", [200, 400, 500])
+@pytest.mark.parametrize(
+    ("body", "encoding", "endless", "why"),
+    [
+        (BOMB, "gzip", False, "larger than 16 MiB"),
+        (gzip.compress(BOMB), "gzip, gzip", False, "packed as `gzip, gzip`"),
+        (b"x", "br", False, "packed as `br`"),
+        (b"x" * 99, "gzip", False, "cannot be unpacked"),
+        (b" " * (1 << 20), "", True, "larger than 16 MiB"),
+    ],
+    ids=["bomb", "bomb in a bomb", "another packing", "no gzip", "endless"],
+)
+def test_a_body_has_a_limit_also_unpacked(
+    body: bytes, encoding: str, endless: bool, why: str, status: int
+) -> None:
+    """One attempt, one reason, and no memory for what is not wanted."""
+    with serving(body, encoding, status, endless) as server:
+        asking = client(address(server))
+        tracemalloc.start()
+        began = time.monotonic()
+        with pytest.raises(ServerFailed, match=why):
+            asking.complete(MESSAGES)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert len(server.heard) == 1 and time.monotonic() - began < 15
+    assert peak < 100 << 20
+    assert server.heard[0][1]["Accept-Encoding"] == "identity"
+
+
+def test_a_packed_answer_of_decent_size_is_read() -> None:
+    with serving(gzip.compress(completion("Hello.")), "gzip") as server:
+        assert client(address(server)).complete(MESSAGES).text == "Hello."
+
+
+def test_more_text_than_was_asked_for_is_no_answer() -> None:
+    """100 tokens hold no 10,000 characters; a reason of 10 MB would stand in the log for good."""
+    with (
+        serving(completion("word " * 2000)) as server,
+        pytest.raises(ServerFailed, match="10,000 characters"),
+    ):
+        client(address(server)).complete(MESSAGES)
+    with serving(completion("word " * 700)) as server:
+        assert len(client(address(server)).complete(MESSAGES).text) == 3500
+
+
+def test_texts_of_a_structured_reply_are_cut() -> None:
+    found = json_object(
+        Reply(json.dumps({"reasoning": "x" * 9000, "list": [{"a": "y" * 5000}], "n": 1}), "stop")
+    )
+    assert found["reasoning"] == "x" * 4000 + " [cut: 5,000 more characters]"
+    assert found["list"][0]["a"].endswith("[cut: 1,000 more characters]") and found["n"] == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```json\n" + "\n " * 200_000,
+        "``` " * 100_000,
+        "<think>" * 60_000,
+        "\n" * 400_000 + "x",
+        "```\n`" * 90_000,
+    ],
+)
+def test_parsing_is_linear(text: str) -> None:
+    """200 KB of fences froze the worker for minutes, also for a stop."""
+    began = time.process_time()
+    read_completion(completion(text).decode())
+    usable_json(Reply(text + "x", "stop"))
+    assert time.process_time() - began < 1
+
+
+# ---------------------------------------------------------------- proxies
+
+
+@pytest.fixture
+def through(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """An eavesdropping proxy, named by the environment."""
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with serving(completion("from the proxy")) as proxy:
+        for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, f"http://someone:geheim-7@127.0.0.1:{proxy.server_address[1]}")
+        yield proxy
+
+
+def test_what_goes_to_this_machine_goes_past_proxies(through: Any) -> None:
+    notices: list[str] = []
+    with misbehaving_server(lambda body: "straight", lists_models=True) as server:
+        asking = client(server.url, notice=notices.append)
+        assert asking.complete(MESSAGES).text == "straight"
+        assert Http(server.url, "", 5).get("/models").good
+        assert Http(server.url, "", 5).proxy == ""
+    assert not through.heard and not any("proxy" in text for text in notices)
+    for url in ("http://localhost:1/v1", "http://[::1]:1/v1", "http://127.9.9.9/v1"):
+        assert proxy_of(url) == ""
+
+
+def test_a_proxy_that_is_used_is_told_once_by_its_host(through: Any) -> None:
+    notices: list[str] = []
+    servers = KnownServers()
+    for _ in range(2):
+        asking = client("http://models.invalid/v1", notice=notices.append, servers=servers)
+    assert asking.complete(MESSAGES).text == "from the proxy"
+    host = f"127.0.0.1:{through.server_address[1]}"
+    assert [text for text in notices if "proxy" in text] == [
+        f"here: requests to http://models.invalid/v1 go through the proxy {host} of the environment"
+    ]
+    assert asking.scrub("geheim-7") == "***"
+    doctor = Http("http://models.invalid/v1", "", 5)
+    assert doctor.proxy == host and doctor.get("/x").status == 200
+
+
+def test_hosts_that_the_environment_takes_out_go_straight(
+    through: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("no_proxy", "inside.invalid")
+    assert proxy_of("http://inside.invalid/v1") == "" != proxy_of("http://outside.invalid/v1")
+    assert proxy_host("http://user:word@proxy.invalid:3128") == "proxy.invalid:3128"
+    monkeypatch.setenv("http_proxy", "proxy.invalid:3128")
+    assert proxy_of("http://outside.invalid/v1") == "http://proxy.invalid:3128"
