@@ -59,7 +59,7 @@ class EventLog:
         self._failure: Exception | None = None
         with disk_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         self._size, self._next = self._recover()
         if self._next == 0:
             self.emit(header)

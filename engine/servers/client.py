@@ -47,11 +47,13 @@ _REFUSED = (400, 413, 422)
 
 class ServerFailed(SteerError):
     """No usable answer could be had, however often it was asked. `spent`: requests alone. `refused`: the server refuses
-    this request (400, 413, 422), where it may answer others; `content`: for its length, or for what it says."""
+    this request (400, 413, 422), where it may answer others; `content`: for its length, or for what it says; `final`:
+    asking again is of no use."""
 
     spent = Spent(1)
     refused = False
     content = False
+    final = False
 
 
 class OpenAIConfig(Protocol):
@@ -375,7 +377,7 @@ class OpenAIClient:
             mend=f"check that the server answers, the model's name{key}; `steer-tui --doctor --server` helps",
         )
         failed.spent = Spent(calls)
-        failed.refused, failed.content = failure.refused, failure.content
+        failed.refused, failed.content, failed.final = failure.refused, failure.content, failure.final
         return failed
 
 

@@ -42,6 +42,12 @@ def read_completion(body: str) -> Reply:
 
     Raises ValueError or RecursionError where `body` is no JSON, and Unusable where it is no completion.
     """
+    if body.lstrip()[:1] == "<":
+        raise Unusable(
+            "the answer is a web page, not JSON: base_url may name another server, or lack its /v1"
+        )
+    if body.lstrip().startswith(("data:", "event:")):
+        raise Unusable("the answer is a stream of events, which was not asked for")
     parsed = json.loads(body)
     prompt, completion = _tokens(parsed.get("usage") if isinstance(parsed, dict) else None)
     none = Unusable("the answer is no chat completion", prompt, completion)

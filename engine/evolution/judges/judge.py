@@ -20,11 +20,15 @@ class Verdict:
 
 
 class JudgeFailed(SteerError):
-    """The judge gave no verdict, which does not make the answer wrong. `usage`: cost of the attempt."""
+    """The judge gave no verdict, which does not make the answer wrong. `usage`: cost of the attempt; `final`: another
+    attempt is of no use."""
 
-    def __init__(self, *, what: str, where: str = "", mend: str = "", usage: Spent = Spent()) -> None:
+    def __init__(
+        self, *, what: str, where: str = "", mend: str = "", usage: Spent = Spent(), final: bool = False
+    ) -> None:
         super().__init__(what=what, where=where, mend=mend)
         self.usage = usage
+        self.final = final
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,8 @@ def judge_with_retries(
             verdict = judge.judge(question, golds, answer)
         except JudgeFailed as error:
             reason, usage = str(error), usage + error.usage
+            if error.final:
+                break
         else:
             return replace(verdict, usage=usage + verdict.usage)
     return Unjudged(reason, usage)

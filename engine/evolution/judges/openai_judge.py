@@ -50,7 +50,7 @@ class OpenAIJudge:
             reply = self._client.complete(self.messages(question, golds, answer), SCHEMA)
         except ServerFailed as error:
             raise JudgeFailed(
-                what=error.what, where=error.where, mend=error.mend, usage=error.spent
+                what=error.what, where=error.where, mend=error.mend, usage=error.spent, final=error.final
             ) from None
         return _read(reply, self.name)
 

@@ -23,9 +23,10 @@ class AnswerVerdict:
 
 
 class AnswerJudgeFailed(SteerError):
-    """The judge gave no verdict, which is not a failed answer."""
+    """The judge gave no verdict, which is not a failed answer. `final`: another attempt is of no use."""
 
     spent = Spent()
+    final = False
 
 
 class AnswerJudgeUnreachable(AnswerJudgeFailed):

@@ -44,7 +44,9 @@ class OpenAIAnswerJudge:
         try:
             reply = self._client.complete(messages, SCHEMA)
         except ServerFailed as error:
-            raise _failed(error.what, self.name, error.spent, AnswerJudgeUnreachable) from None
+            failed = _failed(error.what, self.name, error.spent, AnswerJudgeUnreachable)
+            failed.final = error.final
+            raise failed from None
         try:
             fields = json_object(reply)
         except Unusable as error:

@@ -58,6 +58,8 @@ class JudgeRunner:
                 verdict = self.judge.judge(self.criteria[conversation], answer)
             except AnswerJudgeFailed as error:
                 failed, spent = error, spent + error.spent
+                if error.final:
+                    break
             else:
                 spent += verdict.spent
                 return _Judged(_record(case, verdict.passed, verdict.reason, spent))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from engine.errors import DataError, DiskError
 from engine.events import Header, Notice, StageProgress, TrainingStep, decode
 from engine.run.event_log import EventLog, LogReader, read_event
+from engine.run.lock import RunLock
 
 HEADER = Header(schema_version=1, name="n", run_id="r", seed=0, stages=["mine"])
 
@@ -62,6 +63,19 @@ def test_a_hostile_line_is_told_and_the_log_goes_on(tmp_path: Path, line: str) -
     with pytest.raises(DataError, match="not an event"):
         reader.poll()
     assert texts(reader) == ["two"]
+
+
+def test_links_are_not_written_through(tmp_path: Path) -> None:
+    """A lock or a log of a foreign run may be a link to a file of one's own."""
+    own = tmp_path / "own"
+    own.write_text("precious")
+    for name in ("worker.lock", "events.jsonl"):
+        (tmp_path / name).symlink_to(own)
+    with pytest.raises(DiskError):
+        RunLock(tmp_path / "worker.lock")
+    with pytest.raises(DiskError):
+        EventLog(tmp_path / "events.jsonl", HEADER)
+    assert own.read_text() == "precious"
 
 
 @given(st.integers(0, 200))

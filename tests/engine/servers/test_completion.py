@@ -53,6 +53,18 @@ def test_what_is_no_completion(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("<!DOCTYPE html><title>Not here</title>", "a web page, not JSON: base_url"),
+        ('data: {"choices": []}\n\ndata: [DONE]\n', "a stream of events"),
+    ],
+)
+def test_what_is_something_else_is_named(text: str, told: str) -> None:
+    with pytest.raises(Unusable, match=told):
+        read_completion(text)
+
+
+@pytest.mark.parametrize(
     ("said", "text"),
     [
         ("<think>Is it 4?\nYes.</think>\n\n4", "4"),

@@ -212,6 +212,7 @@ def test_the_score_is_the_mean_of_the_axes(ran: Ran) -> None:
             shares.append(share)
         assert len(shares) == 4
         assert row.score == pytest.approx(sum(shares) / 4)
+        assert row.low is not None and row.score is not None and row.high is not None
         assert row.low <= row.score <= row.high
 
 

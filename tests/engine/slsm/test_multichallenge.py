@@ -432,6 +432,18 @@ def test_where_nothing_was_judged_there_is_no_score(tmp_path: Path) -> None:
     assert [row["score"] for row in rows] == [""]
 
 
+def test_a_refusal_for_good_is_not_asked_again(tmp_path: Path) -> None:
+    with (
+        misbehaving_server(answer) as model,
+        misbehaving_server(judged, fault_of=lambda body: "401") as judge,
+    ):
+        with pytest.raises(AnswerJudgeFailed, match="401"):
+            servers = {"answers": model}
+            parts = {"kind": "openai", "attempts": 3, "openai": openai(judge)}
+            run_behind(tmp_path, servers, lines(record("a"), record("b")), compare=["baseline"], judge=parts)
+        assert len(judge.requests) == 2
+
+
 def test_who_judged_what_is_recorded(tmp_path: Path) -> None:
     data = lines(record())
     with misbehaving_server(answer) as model, misbehaving_server(judged) as judge:

@@ -265,6 +265,23 @@ def test_what_stands_in_a_text() -> None:
     ]
 
 
+def test_a_failure_for_good_is_not_tried_again() -> None:
+    class Locked:
+        name = "locked"
+        asked = 0
+
+        def judge(self, question: str, golds: object, answer: str) -> Verdict:
+            self.asked += 1
+            raise JudgeFailed(what="401", final=True)
+
+        def cannot_tell(self, question: str, golds: object) -> str:
+            return ""
+
+    judge = Locked()
+    assert isinstance(judge_with_retries(judge, "?", ["1"], "1", 3, lambda: None), Unjudged)
+    assert judge.asked == 1
+
+
 def test_an_answer_without_a_word_is_wrong_and_no_judge_is_asked() -> None:
     class Asked:
         name = "asked"
