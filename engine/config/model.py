@@ -55,7 +55,8 @@ class ModelSection(Section):
     )
     path: str | None = Field(
         default=None,
-        description="Folder or hub name; embedded: arithmetic (the default), statements or dialogues.",
+        description="Folder, GGUF file, ollama:NAME, or hub name; embedded: arithmetic (the default), statements or "
+        "dialogues.",
     )
     device: Literal["auto", "cpu", "cuda", "mps"] = Field(default="auto", description="Where the model runs.")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
@@ -73,5 +74,7 @@ class ModelSection(Section):
     @model_validator(mode="after")
     def _needs_path(self) -> ModelSection:
         if self.backend != "embedded" and not self.path:
-            raise ValueError(f"backend `{self.backend}` needs `model.path`: a model folder or a hub name")
+            raise ValueError(
+                f"backend `{self.backend}` needs `model.path`: a model folder, a GGUF file or a hub name"
+            )
         return self

@@ -34,6 +34,17 @@ def fingerprint(config: Path, weights: Sequence[Path]) -> str:
     return digest.hexdigest()
 
 
+def file_fingerprint(file: Path) -> str:
+    """sha256 over one file that holds configuration and weights, in hexadecimal; its name does not count."""
+    size = file.stat().st_size
+    digest = hashlib.sha256(f"{size}\0".encode())
+    if size <= WHOLE:
+        digest.update(file.read_bytes())
+    else:
+        _add_sample(digest, file)
+    return digest.hexdigest()
+
+
 def _add_sample(digest: hashlib._Hash, path: Path) -> None:
     last = max(0, path.stat().st_size - BLOCK)
     with path.open("rb") as file:

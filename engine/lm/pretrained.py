@@ -1,9 +1,10 @@
-"""Load a pretrained causal model and its tokenizer from a folder or the hub."""
+"""Load a pretrained causal model and its tokenizer from a folder, a GGUF file or the hub."""
 
 from __future__ import annotations
 
 import logging
 import math
+import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,8 @@ from transformers.utils.hub import cached_file
 
 from engine.errors import ModelError
 from engine.lm.device import memory_errors, pick_device, pick_dtype
-from engine.lm.fingerprint import fingerprint
+from engine.lm.fingerprint import file_fingerprint, fingerprint
+from engine.lm.gguf_file import gguf_file, lacking_packages
 
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
@@ -35,14 +37,15 @@ class Pretrained:
 
 
 def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
-    """Load from a local folder or a hub name. Raises ModelError."""
+    """Load from a local folder, a GGUF file or a hub name. Weights of a GGUF file are unpacked to `dtype`. Raises
+    ModelError."""
     target = pick_device(device)
-    source = _source(path)
+    source, options = _source(path)
     with quiet(), _explained(path):
-        config = transformers.AutoConfig.from_pretrained(source)
-        tokenizer = _tokenizer(source)
+        config = transformers.AutoConfig.from_pretrained(source, **options)
+        tokenizer = _tokenizer(source, options)
         loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(
-            source, dtype=pick_dtype(dtype, target, config), output_loading_info=True
+            source, dtype=pick_dtype(dtype, target, config), output_loading_info=True, **options
         )
         model, report = loaded
         _check_complete(path, report)
@@ -63,27 +66,38 @@ class TextSide:
 
 def load_text_side(path: str) -> TextSide:
     """Load everything but the weights. Raises ModelError."""
-    source = _source(path)
+    source, options = _source(path)
     with quiet(), _explained(path):
-        config = transformers.AutoConfig.from_pretrained(source)
+        config = transformers.AutoConfig.from_pretrained(source, **options)
         try:
-            generation = transformers.GenerationConfig.from_pretrained(source)
+            generation = None if options else transformers.GenerationConfig.from_pretrained(source)
         except OSError:  # a model without generation settings of its own
             generation = None
-        tokenizer = _tokenizer(source)
+        tokenizer = _tokenizer(source, options)
         return TextSide(tokenizer, _eos_ids(generation, config), int(config.get_text_config().vocab_size))
 
 
-def _source(path: str) -> str:
-    """`path` as a local folder, or else as a hub name. Raises ModelError for a folder that does not exist."""
+def _source(path: str) -> tuple[str, dict[str, str]]:
+    """`path` as a local folder, or else as a hub name, and how transformers is told of a GGUF file in it. Raises
+    ModelError for one that does not exist, and where packages for GGUF files are missing."""
+    file = gguf_file(path)
+    if file is not None:
+        lacking = lacking_packages()
+        if lacking:
+            raise ModelError(
+                what=f"a GGUF file needs {' and '.join(lacking)}",
+                where=path,
+                mend="pip install 'steer-tui[gguf]'",
+            )
+        return str(file.parent), {"gguf_file": file.name}
     local = Path(path).expanduser()
     if _looks_local(path) and not local.is_dir():
         raise ModelError(what="no such model folder", where=path, mend="correct `model.path`")
-    return str(local) if local.is_dir() else path
+    return str(local) if local.is_dir() else path, {}
 
 
-def _tokenizer(source: str) -> Any:
-    tokenizer = transformers.AutoTokenizer.from_pretrained(source)
+def _tokenizer(source: str, options: dict[str, str]) -> Any:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
     # Where its files are missing, the library builds an empty tokenizer without a warning.
     if not tokenizer.encode("a", add_special_tokens=False):
         raise ModelError(
@@ -124,12 +138,12 @@ def _explained(path: str) -> Iterator[None]:
             where=path,
             mend="copy or download the model again",
         ) from error
-    except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
+    except (OSError, ValueError, RuntimeError, LookupError, ImportError, struct.error) as error:
         raise ModelError(
             what=f"cannot load the model: {_first_line(error)}",
             where=path,
             mend="`model.path` needs a folder with config.json, tokenizer and safetensors of a causal model, "
-            "or a hub name that can be reached or is in the local cache",
+            "a whole GGUF file, or a hub name that can be reached or is in the local cache",
         ) from error
 
 
@@ -172,7 +186,11 @@ def _eos_ids(generation: Any, config: Any) -> frozenset[int]:
 
 
 def model_fingerprint(path: str) -> str:
-    """Fingerprint of the model in a folder or of a hub name, the same for every backend. Raises ModelError."""
+    """Fingerprint of the model in a folder, a GGUF file or of a hub name, the same for every backend. Raises
+    ModelError."""
+    file = gguf_file(path)
+    if file is not None:
+        return file_fingerprint(file)
     config, weights = _files(path)
     return fingerprint(config, weights)
 
@@ -190,7 +208,7 @@ def parameter_count(path: str) -> int:
 
 def _files(path: str) -> tuple[Path, list[Path]]:
     """config.json and the weight files of a local folder or of a hub name's snapshot."""
-    source = _source(path)
+    source, _ = _source(path)
     config = Path(source) / "config.json"
     if not config.is_file():
         config = Path(str(cached_file(source, "config.json")))

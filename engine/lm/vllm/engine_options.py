@@ -10,6 +10,7 @@ import transformers
 from engine.config.model import VllmSection
 from engine.errors import ModelError
 from engine.lm.device import DTYPES
+from engine.lm.gguf_file import gguf_file
 from engine.lm.pretrained import load_text_side, model_fingerprint, parameter_count, quiet
 from engine.lm.protocol import ModelInfo
 from engine.lm.tokenizer import HfTokenizer
@@ -40,6 +41,12 @@ def start(
 
     Raises ModelError where vLLM is not installed, cannot start, or does not steer exactly."""
     options = options or VllmSection()
+    if gguf_file(path):
+        raise ModelError(
+            what="vLLM is not started on GGUF files here",
+            where=path,
+            mend="set model.backend to transformers",
+        )
     text = load_text_side(path)
     config = _config(path)
     _set_environment(options, threads)

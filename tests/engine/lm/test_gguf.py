@@ -1,0 +1,191 @@
+"""Models in one GGUF file: the same model as the folder it was written from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import pytest
+
+from engine.check.finding import Findings
+from engine.check.requirements import _model
+from engine.config.model import ModelSection
+from engine.errors import ModelError
+from engine.lm.gguf_file import gguf_file
+from engine.lm.load import load_model
+from engine.lm.pretrained import load_pretrained, load_text_side, model_fingerprint
+from engine.lm.protocol import Request, Sampling, Steer
+from tests.engine.lm.same import assert_same
+from tests.tiny_models import save_tiny
+
+TEMPLATE = "{% for m in messages %}<|user|>{{ m['content'] }}{% endfor %}"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny(tmp_path_factory.mktemp("tiny"), "qwen2", TEMPLATE)
+
+
+@pytest.fixture(scope="module")
+def file(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_gguf(folder, tmp_path_factory.mktemp("gguf") / "tiny.gguf")
+
+
+def write_gguf(folder: Path, path: Path) -> Path:
+    """A Qwen2 folder as llama.cpp's converter writes it, in float32."""
+    pretrained = load_pretrained(str(folder), "cpu", "float32")
+    config, tokenizer = pretrained.model.config, pretrained.tokenizer
+    writer = gguf.GGUFWriter(path, "qwen2")
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+    writer.add_vocab_size(config.vocab_size)
+    _add_tokenizer(writer, tokenizer, config.vocab_size)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN2, config.num_hidden_layers)
+    for name, tensor in pretrained.model.state_dict().items():
+        stem, _, kind = name.rpartition(".")
+        writer.add_tensor(f"{names.get_name(stem)}.{kind}", tensor.numpy().astype(np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def _add_tokenizer(writer: gguf.GGUFWriter, tokenizer: Any, size: int) -> None:
+    tokens = tokenizer.convert_ids_to_tokens(range(size))
+    merges = json.loads(tokenizer.backend_tokenizer.to_str())["model"]["merges"]
+    special = set(tokenizer.get_added_vocab().values())
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("qwen2")
+    writer.add_token_list(tokens)
+    writer.add_token_types(
+        [gguf.TokenType.CONTROL if i in special else gguf.TokenType.NORMAL for i in range(size)]
+    )
+    writer.add_token_merges([" ".join(pair) if isinstance(pair, list) else pair for pair in merges])
+    writer.add_eos_token_id(tokenizer.eos_token_id)
+    writer.add_chat_template(TEMPLATE)
+
+
+def test_it_writes_what_the_folder_writes(folder: Path, file: Path) -> None:
+    """Greedy, sampled and steered; only the additional ends of the generation settings are not in the file."""
+    there = load_model(ModelSection(backend="transformers", path=str(folder), device="cpu", dtype="float32"))
+    here = load_model(ModelSection(backend="transformers", path=str(file), device="cpu", dtype="float32"))
+    assert (here.info.num_layers, here.info.hidden_size) == (there.info.num_layers, there.info.hidden_size)
+    assert here.tokenizer.encode_chat("Ann has 12 apples.") == there.tokenizer.encode_chat(
+        "Ann has 12 apples."
+    )
+    vector = np.ones(here.info.hidden_size, dtype=np.float32)
+    prompt = here.tokenizer.encode("Ben has 40 pens.\n\n")
+    requests = [
+        Request(prompt, Sampling(12)),
+        Request(prompt, Sampling(12, 1.0), seed=3),
+        Request(prompt, Sampling(12), steer=Steer(vector, 1, 2.0), capture_layers=(1,), capture_after="e"),
+    ]
+    ours, theirs = here.generate(requests), there.generate(requests)
+    ended = [completion.ended == "eos" for completion in theirs]
+    assert not all(ended), "nothing is compared"
+    assert_same(
+        [one for one, end in zip(ours, ended, strict=True) if not end],
+        [one for one, end in zip(theirs, ended, strict=True) if not end],
+    )
+
+
+def test_a_fingerprint_goes_with_the_contents(file: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "other-name.gguf"
+    copy.write_bytes(file.read_bytes())
+    assert model_fingerprint(str(copy)) == model_fingerprint(str(file))
+    changed = bytearray(file.read_bytes())
+    changed[-1] ^= 1
+    copy.write_bytes(changed)
+    assert model_fingerprint(str(copy)) != model_fingerprint(str(file))
+
+
+def test_the_text_side_needs_no_weights(folder: Path, file: Path) -> None:
+    here, there = load_text_side(str(file)), load_text_side(str(folder))
+    assert here.vocab_size == there.vocab_size
+    assert here.tokenizer.encode("3 + 4") == there.tokenizer.encode("3 + 4")
+
+
+def test_a_model_of_ollama_is_found_by_name(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = "sha256:" + "0" * 64
+    layers = [
+        {"mediaType": "application/vnd.ollama.image.template", "digest": "sha256:" + "1" * 64},
+        {"mediaType": "application/vnd.ollama.image.model", "digest": digest},
+    ]
+    manifest = tmp_path / "manifests/registry.ollama.ai/library/tiny/latest"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text(json.dumps({"layers": layers}))
+    blob = tmp_path / "blobs" / digest.replace(":", "-")
+    blob.parent.mkdir()
+    blob.write_bytes(file.read_bytes())
+    monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path))
+    assert gguf_file("ollama:tiny") == gguf_file("ollama:tiny:latest") == blob
+    assert load_text_side("ollama:tiny").vocab_size == load_text_side(str(file)).vocab_size
+    for name, told in (
+        ("ollama:other", "no such model"),
+        ("ollama:../../x", "no name"),
+        ("ollama:a/b/c", "no name"),
+        ("ollama:", "no name"),
+    ):
+        with pytest.raises(ModelError, match=told):
+            gguf_file(name)
+    manifest.write_text(json.dumps({"layers": [{**layers[1], "digest": "../../../etc/passwd"}]}))
+    with pytest.raises(ModelError, match="names no file of weights"):
+        gguf_file("ollama:tiny")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("gone.gguf", None, "No such file"),
+        ("text.gguf", b"hello", "no GGUF file"),
+        ("cut.gguf", b"GGUF\x03\0\0\0", "cannot load the model"),
+        ("model-00001-of-00003.gguf", b"GGUF", "one of several parts"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_error(
+    tmp_path: Path, name: str, content: bytes | None, told: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ModelError, match=told) as caught:
+        load_text_side(str(tmp_path / name))
+    assert name in str(caught.value)
+
+
+def test_half_a_file_is_one_error(file: Path, tmp_path: Path) -> None:
+    half = tmp_path / "half.gguf"
+    half.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    with pytest.raises(ModelError, match=r"half\.gguf"):
+        load_pretrained(str(half), "cpu", "float32")
+
+
+@pytest.mark.parametrize("lacking", [[], ["gguf"]])
+def test_the_check_says_what_is_missing(
+    file: Path, lacking: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import engine.check.requirements as requirements
+    import engine.lm.gguf_file as reading
+
+    known = requirements.package_version
+    for module in (requirements, reading):
+        monkeypatch.setattr(module, "package_version", lambda name: None if name in lacking else known(name))
+    findings = Findings()
+    _model(findings, "model", ModelSection(backend="transformers", path=str(file)))
+    assert [finding for finding in findings.all if "gguf" in finding.mend] == [] or lacking
+    if lacking:
+        with pytest.raises(ModelError, match=r"steer-tui\[gguf\]"):
+            load_text_side(str(file))
+    else:
+        assert any(str(file) in finding.what for finding in findings.all)
