@@ -6,8 +6,9 @@ import logging
 import math
 import struct
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stderr
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,8 @@ def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
     ModelError."""
     target = pick_device(device)
     source, options = _source(path)
-    with quiet(), _explained(path):
+    # The bar of a GGUF file that is unpacked knows no switch.
+    with quiet(), redirect_stderr(StringIO()) if options else nullcontext(), _explained(path):
         config = transformers.AutoConfig.from_pretrained(source, **options)
         tokenizer = _tokenizer(source, options)
         loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(

@@ -75,10 +75,14 @@ def _add_tokenizer(writer: gguf.GGUFWriter, tokenizer: Any, size: int) -> None:
     writer.add_chat_template(TEMPLATE)
 
 
-def test_it_writes_what_the_folder_writes(folder: Path, file: Path) -> None:
-    """Greedy, sampled and steered; only the additional ends of the generation settings are not in the file."""
+def test_it_writes_what_the_folder_writes(
+    folder: Path, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Greedy, sampled and steered; only the additional ends of the generation settings are not in the file. Loading
+    prints nothing."""
     there = load_model(ModelSection(backend="transformers", path=str(folder), device="cpu", dtype="float32"))
     here = load_model(ModelSection(backend="transformers", path=str(file), device="cpu", dtype="float32"))
+    assert capsys.readouterr() == ("", "")
     assert (here.info.num_layers, here.info.hidden_size) == (there.info.num_layers, there.info.hidden_size)
     assert here.tokenizer.encode_chat("Ann has 12 apples.") == there.tokenizer.encode_chat(
         "Ann has 12 apples."
