@@ -88,8 +88,8 @@ class SyntheticRun:
             stage="mine", pair=f"train-{i:04d}-m{m}-L2", example=f"train-{i:04d}", control_point_m=m,
             layer=2, quality=round(self.random.uniform(0.4, 1.02), 4), positives=4,
             negatives=self.random.randint(1, 4), delta_norm=round(self.random.uniform(1.2, 4.5), 4),
-            positive_text=self._step(True), negative_text=self._step(False), steered_correct=self.random.random() < 0.3,
-            wrong_correct=self.random.random() < 0.1, right_correct=self.random.random() < 0.95,
+            positive_text=self._step(True), negative_text=self._step(False), steered_correct=(i + m) % 3 == 0,
+            wrong_correct=(i + m) % 11 == 0, right_correct=(i + m) % 13 != 0,
         )  # fmt: skip
 
     def _select(self) -> Iterator[ev.Event]:

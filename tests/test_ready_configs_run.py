@@ -64,7 +64,7 @@ def test_esm_on_gsm8k(tmp_path: Path) -> None:
         "eval.ablations=[]",
     )
     final = {event.method: event for event in events if isinstance(event, MethodEvaluated) and event.final}
-    assert {name: event.n for name, event in final.items()} == {"greedy": 6, "esm": 6}
+    assert {name: event.n for name, event in final.items()} == {"greedy": 6, "majority_vote": 6, "esm": 6}
     assert final["greedy"].accuracy > 0, "answers are found and compared"
 
 

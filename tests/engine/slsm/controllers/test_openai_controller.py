@@ -229,7 +229,7 @@ def test_what_was_wrong_is_said_plainly() -> None:
         ("drip", "no answer within 0.4 s", 1),
         ("torn body", "", 1),
         ("connection cut", "the connection failed", 1),
-        ("no JSON", "the answer cannot be read", 1),
+        ("no JSON", "the answer is a web page, not JSON", 1),
         ("no completion", "the answer is no chat completion", 1),
     ),
 )
