@@ -208,6 +208,15 @@ class RunSession:
     # ------------------------------------------------------------ the thread
 
     def _work(self) -> None:
+        try:
+            self._follow()
+        except Exception as error:
+            self._messages.append(
+                UserMessage(f"the console stopped reading the log: {type(error).__name__}: {error}", "error")
+            )
+            raise
+
+    def _follow(self) -> None:
         while not self._closing:
             self._look_at_worker()
             self._follow_cursor()

@@ -201,6 +201,19 @@ def test_commands_go_to_the_worker_and_its_answer_is_said(
     assert "does not answer" in said[1]
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_mistake_of_ours_while_reading_is_told(
+    run: RunDirectory, watch: Callable[..., RunSession], wait_until: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the screen would stand still without a word."""
+    monkeypatch.setattr(RunState, "share", lambda self: 1 / 0)
+    write_log(run.events, SyntheticRun().events())
+    session = watch(run)
+    said: list[str] = []
+    wait_until(lambda: said.extend(s.text for s in session.take_messages()) or bool(said), "the mistake")
+    assert said == ["the console stopped reading the log: ZeroDivisionError: division by zero"]
+
+
 def test_vanished_worker_reads_as_interrupted(
     run: RunDirectory, watch: Callable[..., RunSession], wait_until: Wait
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.state.columns import Columns, Grow
+from app.state.method import shared
 from app.state.run import RunState
 from engine import events as ev
 from engine.run.event_log import LogReader, read_event
@@ -211,3 +212,10 @@ def test_sharing_costs_no_memory(make: Callable[[], Grow[int] | Columns]) -> Non
     assert len(copy) == 10
     original.append(10) if isinstance(original, Grow) else original.add(10, 10, 10)
     assert (len(copy), len(original)) == (10, 11)
+
+
+def test_what_has_a_field_called_share_is_kept_as_it_is() -> None:
+    """A cluster of tokens has one: its share of all tokens."""
+    cluster = ev.TokenCluster(id="3", description="cluster 3", size=7, share=0.25)
+    assert shared(cluster) is cluster
+    assert shared({3: cluster}) == {3: cluster}
