@@ -103,10 +103,10 @@ class _Job:
             raise self._nothing_mined()
         mine = self.context.config.offline_mine
         useful = [pair for pair in self.pairs if kept_kinds(pair, mine.verify)]
-        if not any("wrong" in kept_kinds(pair, mine.verify) for pair in useful):
-            raise self._nothing_works()
         kept = top_pairs(useful, mine.keep_top_C)
         candidates = candidate_records(kept, mine.verify)
+        if not any(row["kind"] == "wrong" for row in candidates):
+            raise self._nothing_works()
         needed = {
             self.folder / row[key] for row in candidates for key in ("key_path", "vector_path") if row[key]
         }
@@ -154,9 +154,10 @@ class _Job:
 
     def _nothing_works(self) -> DataError:
         return DataError(
-            what=f"none of {len(self.pairs)} vectors turned the wrong answer that it was mined from into a right one",
+            what=f"of {len(self.pairs)} pairs none that is kept has a vector which turned its own wrong answer right",
             where="offline_mine.candidate_layers, online.k_scale",
-            mend="mine other layers, change k_scale, take more examples, or set offline_mine.verify to false",
+            mend="mine other layers, change k_scale, take more examples, raise keep_top_C, or set "
+            "offline_mine.verify to false",
         )
 
 
