@@ -105,6 +105,7 @@ class _Answerer:
             "pred": pred,
             "gold": example.answer,
             "correct": self.task.is_correct(pred, example.answer),
+            "correct_strict": self.task.is_correct(self.task.extract_marked(answer.text), example.answer),
             "tokens_used": len(answer.tokens),
             "probe_tokens_used": answer.probe_tokens,
             "budget_used": len(answer.tokens) + answer.probe_tokens,

@@ -55,6 +55,7 @@ def _row(method: str, own: Sequence[Line], greedy: Sequence[Line] | None, config
         "T_max": config.decode.max_new_tokens,
         "n": n,
         "accuracy": sum(line["correct"] for line in own) / n,
+        "accuracy_strict": _strict(own),
         "mean_committed_tokens": sum(line["tokens_used"] for line in own) / n,
         "mean_probe_tokens": sum(line["probe_tokens_used"] for line in own) / n,
         "mean_total_tokens": sum(line["budget_used"] for line in own) / n,
@@ -65,6 +66,12 @@ def _row(method: str, own: Sequence[Line], greedy: Sequence[Line] | None, config
         "fixed": comparison.fixed if comparison else None,
         "broken": comparison.broken if comparison else None,
     }
+
+
+def _strict(own: Sequence[Line]) -> float | None:
+    """Share right where only an answer counts that the text marks as such; None for lines of an earlier version."""
+    known = [line["correct_strict"] for line in own if "correct_strict" in line]
+    return sum(known) / len(known) if len(known) == len(own) else None
 
 
 def _diagnostics(method: str, own: Sequence[Line]) -> Row:

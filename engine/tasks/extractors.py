@@ -13,14 +13,27 @@ _NAMED = re.compile(r"(?i:answer(?:\s+is)?)[\s:*_`]*(?:\(([A-Ea-e])\)|([A-E])\b)
 
 
 def extract_pred(dataset: str, text: str) -> str:
-    """The predicted answer. `generated`, `gsm8k`: the last `#### n`, for gsm8k else the last number; `math500`,
-    `aime`: the last balanced box; `arc-c`: the last letter after the word "answer", else the last letter."""
+    """The predicted answer (flexible extraction): the marked one, for gsm8k else the last number, for arc-c else the
+    last letter."""
+    pred = extract_marked(dataset, text)
+    if pred or dataset not in ("gsm8k", "arc-c"):
+        return pred
+    found = (_NUMBER if dataset == "gsm8k" else _LETTER).findall(text)
+    return plain_number(found[-1]) if found else ""
+
+
+def extract_marked(dataset: str, text: str) -> str:
+    """The answer that the text itself marks as such (strict extraction). `generated`: the last `#### n`; `gsm8k`: that,
+    else the number in the last balanced box; `math500`, `aime`: the last balanced box; `arc-c`: the last letter after
+    the word "answer"."""
     if dataset in ("math500", "aime"):
         return last_box(text)
     if dataset == "arc-c":
-        letters = [match[1] or match[2] for match in _NAMED.finditer(text)] or _LETTER.findall(text)
-        return letters[-1].upper() if letters else ""
-    marked = _MARKED.findall(text) or (_NUMBER.findall(text) if dataset == "gsm8k" else [])
+        named = [match[1] or match[2] for match in _NAMED.finditer(text)]
+        return named[-1].upper() if named else ""
+    marked = _MARKED.findall(text)
+    if not marked and dataset == "gsm8k":
+        marked = _NUMBER.findall(re.sub(r"\\[,!]|[{}]", "", last_box(text)))
     return plain_number(marked[-1]) if marked else ""
 
 

@@ -10,7 +10,7 @@ from engine.tasks.example import TaskExample
 _STEPS = "{question}\n\nThink step by step, and leave a blank line between steps. "
 TEMPLATES = {
     "generated": "{question}",
-    "gsm8k": _STEPS + "End with a line `#### ` and the number.",
+    "gsm8k": "{question}\n\nPlease reason step by step, and put your final answer within \\boxed{{}}.",
     "math500": _STEPS + "End with the final answer in \\boxed{{}}.",
     "aime": _STEPS + "End with the final answer, an integer from 0 to 999, in \\boxed{{}}.",
     "arc-c": _STEPS + "End with `The answer is ` and the letter of the right choice.",

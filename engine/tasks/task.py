@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engine.errors import ConfigError, Problem
 from engine.tasks.example import TaskExample
-from engine.tasks.extractors import extract_pred
+from engine.tasks.extractors import extract_marked, extract_pred
 from engine.tasks.metrics import is_correct
 from engine.tasks.prompts import TEMPLATES, render_user_prompt
 
@@ -24,6 +24,10 @@ class Task:
     def extract(self, text: str) -> str:
         """The predicted answer in `text`, empty when there is none."""
         return extract_pred(self.name, text)
+
+    def extract_marked(self, text: str) -> str:
+        """The answer that `text` marks as its answer, empty when it marks none (strict extraction)."""
+        return extract_marked(self.name, text)
 
     def is_correct(self, pred: str, gold: str) -> bool:
         """Whether `pred` is the gold answer."""

@@ -39,6 +39,10 @@ class Network:
         use_grouped_attention(model)
         parameter = next(model.parameters())
         self.device: torch.device = parameter.device
+        if self.device.type == "cuda":
+            # cuDNN plans an attention for every new shape, which takes longer than the pass; here the number of
+            # columns changes with every token.
+            torch.backends.cuda.enable_cudnn_sdp(False)
         self.dtype: torch.dtype = parameter.dtype
         probe = KvProbe()
         logits = self._probe(probe)
