@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 from engine.errors import ConfigError, SteerError
+from engine.events import ModelWorking
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -33,6 +34,12 @@ def counted(count: int, nouns: str) -> str:
     if count == 1:
         nouns = nouns[:-3] + "y" if nouns.endswith("ies") else nouns.removesuffix("s")
     return f"{count:,} {nouns}"
+
+
+def model_pace(working: ModelWorking) -> str:
+    """`41 of 256 texts, 35 tokens/s`: how far a call to a model is."""
+    done = f"{working.done:,} of {counted(working.sequences, 'texts')}"
+    return f"{done}, {working.tokens_per_second:,.0f} tokens/s"
 
 
 def error_line(what: str, where: str = "", mend: str = "") -> str:

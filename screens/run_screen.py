@@ -16,6 +16,7 @@ from screens.replicas import ReplicasPanel
 from screens.run_session import Session
 from screens.systems import systems_of
 from screens.widgets.key_line import KeyLine
+from screens.widgets.model_line import ModelLine
 from screens.widgets.run_header import RunHeader
 from screens.widgets.stage_bar import StageBar
 from screens.widgets.timeline import Timeline
@@ -50,6 +51,7 @@ class RunScreen(ConsoleScreen[None]):
     def compose_content(self) -> ComposeResult:
         yield RunHeader(self.session, self.TITLE_WORD)
         yield StageBar(self.session)
+        yield ModelLine(self.session)
         yield from self.compose_body()
         yield Timeline(self.session)
         yield KeyLine()
@@ -97,6 +99,7 @@ class RunScreen(ConsoleScreen[None]):
     def _show_frame(self) -> None:
         self.query_one(RunHeader).refresh()
         self.query_one(StageBar).update()
+        self.query_one(ModelLine).update()
         self.query_one(Timeline).refresh()
         state = self.session.state
         offered = (self.engine_state, self.session.frozen, len(state.stages), state.scale.joined)

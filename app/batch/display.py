@@ -11,11 +11,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
-from app.text import counted, duration
+from app.text import counted, duration, model_pace
 from engine.events import (
     Event,
     MethodEvaluated,
     ModelLoaded,
+    ModelWorking,
     Notice,
     StageFinished,
     StagePaused,
@@ -45,9 +46,11 @@ class Display(Protocol):
 
 
 def pace(stage: StageState) -> str:
-    """`50 of 100 items, 120 tokens/s, 0:25 left`"""
+    """`50 of 100 items, 120 tokens/s, 0:25 left`; during a long call to a model how far that is."""
     words = [f"{stage.done:,} of {counted(stage.total, stage.unit)}"]
-    if stage.tokens_per_second is not None:
+    if stage.working is not None:
+        words.append(f"the model writes {model_pace(stage.working)}")
+    elif stage.tokens_per_second is not None:
         words.append(f"{stage.tokens_per_second:,.0f} tokens/s")
     if stage.eta is not None:
         words.append(f"{duration(stage.eta)} left")
@@ -98,7 +101,7 @@ class PlainDisplay:
         if isinstance(event, StageStarted):
             self._reported = self._clock()
             self._line(event.stage, f"started, {pace(stages[event.stage])}")
-        elif isinstance(event, StageProgress):
+        elif isinstance(event, StageProgress | ModelWorking):
             if self._clock() - self._reported >= self._every:
                 self._reported = self._clock()
                 self._line(event.stage, pace(stages[event.stage]))
@@ -131,7 +134,7 @@ class BarDisplay:
         self._progress.start()
 
     def show(self, event: Event, stages: Stages) -> None:
-        if isinstance(event, StageStarted | StageProgress):
+        if isinstance(event, StageStarted | StageProgress | ModelWorking):
             self._bar(stages[event.stage])
         elif text := sentence(event):
             self.print(f"{event.stage}: {text}" if event.stage else text, _style(event))

@@ -54,6 +54,7 @@ from engine.events.pool import OracleTotal, PoolQueryDone, PoolThumbnails, PoolT
 from engine.events.run import (
     Header,
     ModelLoaded,
+    ModelWorking,
     Notice,
     ServerUsage,
     StageFailed,

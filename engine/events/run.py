@@ -105,6 +105,17 @@ class ModelLoaded(Event, tag=True, kw_only=True, frozen=True):
     seconds: float = 0.0
 
 
+class ModelWorking(Event, tag=True, kw_only=True, frozen=True):
+    """A call to a language model goes on: `done` of its `sequences` are written. `tokens_per_second` of the last
+    seconds; `text`: the newest of a sequence under way."""
+
+    sequences: int
+    done: int
+    tokens: int
+    tokens_per_second: float
+    text: str = ""
+
+
 class ServerUsage(Event, tag=True, kw_only=True, frozen=True):
     """What a stage's role (reflector, judge, controller, model, vision) has used of its server so far, over all
     attempts at the run.

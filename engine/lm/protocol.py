@@ -99,6 +99,26 @@ class Completion:
         return float(np.mean(self.logprobs)) if self.logprobs else 0.0
 
 
+NEWEST_TOKENS = 48
+"""Tokens of a sequence under way that are shown."""
+
+
+@dataclass(frozen=True)
+class Working:
+    """What a call to a model has done so far: `done` of `sequences` are finished, `tokens` were generated; `text` is
+    the newest of a sequence under way."""
+
+    sequences: int
+    done: int
+    tokens: int
+    text: str
+
+
+Between = Callable[[object, Callable[[], Working]], None]
+"""Called between the passes of a model, a few seconds apart at most, with the call (an object of its own) and what
+tells how far it is. It may block (pause) or raise (stop: the call's results are lost)."""
+
+
 @dataclass(frozen=True)
 class Branch:
     """A continuation of row `row` of open prefixes that leaves the prefix as it is.
@@ -162,7 +182,9 @@ class Tokenizer(Protocol):
 
 
 class LanguageModel(Protocol):
-    """A frozen causal language model."""
+    """A frozen causal language model. `between`: called between its passes, if set."""
+
+    between: Between | None
 
     @property
     def info(self) -> ModelInfo: ...
@@ -177,8 +199,8 @@ class LanguageModel(Protocol):
         logits_processor: LogitsProcessor | None = None,
         checkpoint: Callable[[], None] | None = None,
     ) -> list[Completion]:
-        """One completion a request, in order. `checkpoint` is called before each device batch and every few
-        tokens: it may block (pause) or raise (stop; this call's completions are then lost)."""
+        """One completion a request, in order. `checkpoint` is called between passes: it may block (pause) or raise
+        (stop; this call's completions are then lost)."""
         ...
 
     def states(

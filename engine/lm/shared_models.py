@@ -8,7 +8,7 @@ from typing import Protocol, cast
 
 from engine.config.model import ModelSection
 from engine.events import Event, ModelLoaded
-from engine.lm.protocol import LanguageModel
+from engine.lm.protocol import Between, LanguageModel
 
 
 class _OwnProcesses(Protocol):
@@ -21,8 +21,10 @@ class SharedModels:
     """Loads each model when it is first used, and reports it through `emit`. A stage uses one model, so an earlier one
     may be ended when a later one needs its memory."""
 
-    def __init__(self, emit: Callable[[Event], None]) -> None:
+    def __init__(self, emit: Callable[[Event], None], between: Between | None = None) -> None:
+        """`between`: what every model calls between its passes."""
         self._emit = emit
+        self._between = between
         self._models: dict[ModelSection, LanguageModel] = {}
 
     def __call__(self, section: ModelSection) -> LanguageModel:
@@ -43,6 +45,7 @@ class SharedModels:
 
         started = time.monotonic()
         model = load_model(section)
+        model.between = self._between
         info = model.info
         self._emit(
             ModelLoaded(

@@ -22,7 +22,7 @@ WAITING, RUNNING, PAUSED, FINISHED, SKIPPED, STOPPED, FAILED = (
 @dataclass(frozen=True, slots=True)
 class StageState:
     """A stage as its last event left it. `begun_at`: items that were there before this attempt;
-    `tokens`, `elapsed`: of this attempt."""
+    `tokens`, `elapsed`: of this attempt. `working`: the call to a model that goes on."""
 
     name: str
     status: str = WAITING
@@ -38,6 +38,7 @@ class StageState:
     summary: dict[str, float | int | str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
     error: ev.StageFailed | None = None
+    working: ev.ModelWorking | None = None
 
     @property
     def active(self) -> bool:
@@ -118,6 +119,7 @@ def _started(stages: Stages, event: ev.StageStarted) -> None:
         note="",
         started=event.time,
         error=None,
+        working=None,
     )
 
 
@@ -130,7 +132,12 @@ def _progress(stages: Stages, event: ev.StageProgress) -> None:
         tokens=event.tokens,
         elapsed=event.elapsed,
         note=event.note,
+        working=None,
     )
+
+
+def _working(stages: Stages, event: ev.ModelWorking) -> None:
+    _change(stages, event, working=event)
 
 
 def _finished(stages: Stages, event: ev.StageFinished) -> None:
@@ -142,6 +149,7 @@ def _finished(stages: Stages, event: ev.StageFinished) -> None:
         summary=event.summary,
         files=tuple(event.files),
         note="",
+        working=None,
     )
 
 
@@ -172,6 +180,7 @@ _FOLDS: dict[type, Callable[[Stages, Any], None]] = {
     ev.WorkerStopped: _worker_stopped,
     ev.StageStarted: _started,
     ev.StageProgress: _progress,
+    ev.ModelWorking: _working,
     ev.StageFinished: _finished,
     ev.StageSkipped: _skipped,
     ev.StagePaused: _paused,

@@ -32,6 +32,7 @@ from engine.events import (
     WorkerStopped,
 )
 from engine.files import remove_unfinished
+from engine.lm.reporting import Reporting
 from engine.lm.shared_models import SharedModels
 from engine.run.control import ControlServer
 from engine.run.directory import RunDirectory, RunRecord, StageRecord
@@ -97,7 +98,8 @@ class Worker:
         config = load_config(self._directory.config)
         self._begin(config)
         stages = [(name, self._make(name)) for name in config.run.stages]
-        models = SharedModels(self._emit)
+        reporting = Reporting(self._emit, self._gate.checkpoint, self._gate.clock)
+        models = SharedModels(self._emit, reporting)
         with self._heartbeat(), self._control():
             try:
                 with spreading(config.scale, self._directory.path / "scale") as spread:

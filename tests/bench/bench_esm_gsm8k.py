@@ -3,12 +3,12 @@
     python -m tests.bench.bench_esm_gsm8k prepare GSM8K_FOLDER --work W
     python -m tests.bench.bench_esm_gsm8k mine NAME --work W --set model.path=FILE.gguf [field=value ...]
     python -m tests.bench.bench_esm_gsm8k dev NAME --mined NAME [--layers 12 16] [--methods esm ...] --work W --set ...
-    python -m tests.bench.bench_esm_gsm8k test NAME --mined NAME [--layers 12] --methods greedy esm ... --work W --set ...
+    python -m tests.bench.bench_esm_gsm8k test NAME --mined NAME [--layers 12] --methods esm ... --work W --set ...
     python -m tests.bench.bench_esm_gsm8k table --work W
 
-Steps of one measurement; each is a process of its own, so that several run beside each other on one GPU, and goes on where
-it was cut off. `prepare` writes the splits: mined are problems from the start of train.jsonl, settings are chosen on its
-last 448 (dev), which are never mined. `table` prints every dev run and the test table, and writes
+Steps of one measurement; each is a process of its own, so that several run beside each other on one GPU, and goes on
+where it was cut off. `prepare` writes the splits: mined are problems from the start of train.jsonl, settings are chosen
+on its last 448 (dev), which are never mined. `table` prints every dev run and the test table, and writes
 results/esm_gsm8k_{dev,test}.csv.
 """
 
@@ -71,8 +71,8 @@ def mine(name: str, work: Path, overrides: Sequence[str]) -> None:
 
 
 def effects(pairs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the vectors of each layer do on their own training problem: share right from the wrong rollout's prefix, with
-    the vector and without."""
+    """What the vectors of each layer do on their own training problem: share right from the wrong rollout's prefix,
+    with the vector and without."""
     rows = []
     for layer in sorted({pair["layer"] for pair in pairs}):
         own = [pair for pair in pairs if pair["layer"] == layer and "steered_correct" in pair]
@@ -137,7 +137,9 @@ def evaluate(options: argparse.Namespace) -> None:
             }
         )
     )
-    print(options.name, f"loaded {loaded - started:.0f} s, evaluated {time.time() - loaded:.0f} s", flush=True)
+    print(
+        options.name, f"loaded {loaded - started:.0f} s, evaluated {time.time() - loaded:.0f} s", flush=True
+    )
     for method, own in answers(run).items():
         accuracy = np.mean([line["correct"] for line in own])
         print(options.name, method, f"{accuracy:.4f}", f"tokens {_mean(own, 'budget_used'):.0f}", flush=True)
@@ -206,7 +208,9 @@ def _mean(lines: Sequence[dict[str, Any]], field: str) -> float:
 
 def main() -> None:
     """One step of the measurement."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("step", choices=["prepare", "mine", "dev", "test", "table"])
     parser.add_argument("name", nargs="?", default="")
     parser.add_argument("--work", type=Path, required=True)

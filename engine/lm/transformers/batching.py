@@ -8,13 +8,9 @@ MAX_TOKENS = 16384
 """Most tokens, padding included, in one prefill pass: bounds the memory of its activations."""
 
 
-def chunks(items: Sequence[int], size: int) -> Iterator[list[int]]:
-    """Consecutive runs of at most `size` items."""
-    for start in range(0, len(items), size):
-        yield list(items[start : start + size])
-
-
-def similar_lengths(lengths: Sequence[int], max_rows: int) -> Iterator[list[int]]:
+def similar_lengths(
+    lengths: Sequence[int], max_rows: int, max_tokens: int = MAX_TOKENS
+) -> Iterator[list[int]]:
     """Indices in groups of similar length, shortest first; ties in order.
 
     A new group begins where padding the shortest sequence would cost more than another pass."""
@@ -23,7 +19,7 @@ def similar_lengths(lengths: Sequence[int], max_rows: int) -> Iterator[list[int]
         length = lengths[index]
         if group and (
             len(group) >= max_rows
-            or (len(group) + 1) * length > MAX_TOKENS
+            or (len(group) + 1) * length > max_tokens
             or length > 1.5 * lengths[group[0]] + 8
         ):
             yield group

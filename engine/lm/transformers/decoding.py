@@ -1,8 +1,10 @@
-"""Decode a batch of continuations token by token (not `model.generate`: that can neither steer per row,
-share prefixes, nor capture states on the way)."""
+"""Decode continuations token by token (not `model.generate`: that can neither steer per row, share prefixes, nor
+capture states on the way), in flight: once enough rows of the device batch have ended, the next jobs take their places.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -14,15 +16,25 @@ from torch import Tensor
 
 from engine.errors import ModelError
 from engine.lm.occurrences import Occurrences
-from engine.lm.protocol import Completion, LogitsProcessor, Sampling, Steer, Tokenizer
+from engine.lm.protocol import (
+    NEWEST_TOKENS,
+    Between,
+    Completion,
+    LogitsProcessor,
+    Sampling,
+    Steer,
+    Tokenizer,
+    Working,
+)
 from engine.lm.sampling import choose, logprobs_of, seeds_array, uniforms
 from engine.lm.transformers.capture_hook import capturing, last_column
-from engine.lm.transformers.kv_cache import GROWTH, RowKv
-from engine.lm.transformers.network import Network
+from engine.lm.transformers.kv_cache import GROWTH, RowKv, RunningKv
+from engine.lm.transformers.network import Network, Prefilled
+from engine.lm.transformers.prefix_row import PrefixRow, run_pending
 from engine.lm.transformers.steering_hook import steering, steering_matrices
 
-CHECK_EVERY = 8
-"""Tokens between two calls of the checkpoint: a large model takes minutes for a whole batch."""
+ROOM = 8
+"""Rows join once an eighth of the batch is free: joining copies the batch."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +48,9 @@ class Kept:
 
 @dataclass
 class Job:
-    """One continuation to decode. `kv` covers the whole prefix, unsteered; `logits` (vocab,) follow it."""
+    """One continuation of `row` to decode. The row is let go when the job is taken up."""
 
-    prefix: object
-    kv: RowKv
-    last_token: int
-    logits: Tensor
+    row: PrefixRow | None
     sampling: Sampling
     seed: int = 0
     steer: Steer | None = None
@@ -64,8 +73,8 @@ class _Watch:
 
 
 class Decoding:
-    """Runs one device batch of jobs to their ends. Arrays are indexed by job; `slots` holds the job of each row of
-    the device batch."""
+    """Runs jobs to their ends, at most `max_rows` of them at once, taken up in their order. Arrays are indexed by job;
+    `slots` holds the job of each row of the device batch."""
 
     def __init__(
         self,
@@ -73,19 +82,23 @@ class Decoding:
         tokenizer: Tokenizer,
         find: Callable[[str], Occurrences],
         jobs: Sequence[Job],
+        max_rows: int,
         processor: LogitsProcessor | None = None,
-        checkpoint: Callable[[], None] | None = None,
+        between: Between | None = None,
     ) -> None:
         self.network = network
         self.tokenizer = tokenizer
-        self.jobs = jobs
+        self.max_rows = max_rows
         self.processor = processor
-        self.checkpoint = checkpoint
+        self.between = between
         count = len(jobs)
-        self.limits = np.array([job.sampling.max_tokens for job in jobs])
+        self.jobs = jobs
+        self.versions = [self._row(job).version for job in range(count)]
+        self.last_tokens = np.array([self._row(job).last_token for job in range(count)], dtype=np.int64)
+        self.limits = np.array([job.sampling.max_tokens for job in jobs], dtype=np.int64)
         self.temperatures = np.array([job.sampling.temperature for job in jobs], dtype=np.float64)
         self.seeds = seeds_array([job.seed for job in jobs])
-        self.tokens = np.zeros((count, max(1, int(self.limits.max()))), dtype=np.int64)
+        self.tokens = np.zeros((count, max(1, int(self.limits.max(initial=1)))), dtype=np.int64)
         self.logprobs = np.zeros(self.tokens.shape, dtype=np.float32)
         self.counts = np.zeros(count, dtype=np.int64)
         self.alive = self.limits > 0
@@ -99,7 +112,12 @@ class Decoding:
         self.is_eos = np.zeros(network.vocab_size, dtype=bool)
         self.is_eos[[token for token in tokenizer.eos_token_ids if token < network.vocab_size]] = True
         self.watches = self._watches(find)
+        self._load_earlier_tokens()
+        self.earlier = int(self.counts.sum())
+        self.waiting = deque(np.flatnonzero(self.alive).tolist())
         self.slots = np.zeros(0, dtype=np.int64)
+        self.kv = RunningKv.empty(network.layout)
+        self.mask: Tensor | None = None
 
     def _watches(self, find: Callable[[str], Occurrences]) -> list[_Watch]:
         wanted: dict[str, NDArray[np.bool_]] = {}
@@ -111,19 +129,27 @@ class Decoding:
 
     def run(self) -> list[Completion]:
         """The completion of each job, in order."""
-        self._load_earlier_tokens()
-        self._take_ready_tokens()
-        self.slots = np.flatnonzero(self.alive | self.to_capture)
-        if len(self.slots):
-            self._open_batch()
-            self._step(self._steers())
-            steps = 1
-            while len(self.slots):
-                if self.checkpoint is not None and steps % CHECK_EVERY == 0:
-                    self.checkpoint()
-                self._step(None)
-                steps += 1
+        self._pass_between()
+        self._take_up()
+        while len(self.slots):
+            self._pass_between()
+            self._step()
+            self._take_up()
         return [self._completion(index) for index in range(len(self.jobs))]
+
+    def working(self) -> Working:
+        """How far the decoding is."""
+        text = ""
+        if len(self.slots):
+            job = int(self.slots[0])
+            count = int(self.counts[job])
+            text = self.tokenizer.decode(self.tokens[job, max(0, count - NEWEST_TOKENS) : count].tolist())
+        left = len(self.waiting) + int(self.alive[self.slots].sum())
+        return Working(len(self.jobs), len(self.jobs) - left, int(self.counts.sum()) - self.earlier, text)
+
+    def _pass_between(self) -> None:
+        if self.between is not None:
+            self.between(self, self.working)
 
     def _load_earlier_tokens(self) -> None:
         for index, job in enumerate(self.jobs):
@@ -133,45 +159,67 @@ class Decoding:
                 self.logprobs[index, :count] = job.continue_from.logprobs
                 self.counts[index] = count
 
-    def _take_ready_tokens(self) -> None:
-        """Choose the first token of new, unsteered jobs: the prefix's own pass computed its logits."""
-        ready = [
-            i
-            for i, job in enumerate(self.jobs)
-            if self.alive[i] and job.continue_from is None and not job.steer
-        ]
-        if not ready:
+    def _take_up(self) -> None:
+        """Fill the free rows with waiting jobs, once that is worth a copy of the batch."""
+        if not self.waiting or (len(self.slots) and (self.max_rows - len(self.slots)) * ROOM < self.max_rows):
             return
-        ids = np.array(ready)
-        self._accept(ids, torch.stack([self.jobs[i].logits for i in ready]))
-        for i in ready:
-            if not self.alive[i]:
-                self._keep(i, self.jobs[i].kv.part(self.jobs[i].kv.length - 1, self.jobs[i].kv.length))
+        joining: list[int] = []
+        while self.waiting and len(self.slots) + len(joining) < self.max_rows:
+            free = self.max_rows - len(self.slots) - len(joining)
+            taken = [self.waiting.popleft() for _ in range(min(free, len(self.waiting)))]
+            run_pending(self.network, [self._row(job) for job in taken], self.max_rows, self._pass_between)
+            self._take_ready_tokens(taken)
+            for job in taken:
+                if self.alive[job] or self.to_capture[job]:
+                    joining.append(job)
+                else:
+                    self.jobs[job].row = None
+        if joining:
+            self._join(joining)
 
-    def _open_batch(self) -> None:
-        rows = [self._cached(self.jobs[i], int(self.counts[i])) for i in self.slots.tolist()]
-        spare = int((self.limits - self.counts)[self.slots].max()) + 1
-        self.kv = self.network.start(rows, min(spare, GROWTH))
+    def _join(self, joining: list[int]) -> None:
+        spare = int((self.limits - self.counts)[joining].max()) + 1
+        self.kv = self.kv.with_rows([self._cached(job) for job in joining], min(spare, GROWTH))
+        self.slots = np.concatenate([self.slots, np.array(joining, dtype=np.int64)])
+        for job in joining:
+            self.jobs[job].row = None
         self.mask = self.network.decode_mask(self.kv)
 
-    @staticmethod
-    def _cached(job: Job, count: int) -> list[RowKv]:
+    def _row(self, job: int) -> PrefixRow:
+        row = self.jobs[job].row
+        assert row is not None, "it was taken up before"
+        return row
+
+    def _ran(self, job: int) -> Prefilled:
+        ran = self._row(job).ran
+        assert ran is not None, "prefixes run before their jobs are taken up"
+        return ran
+
+    def _take_ready_tokens(self, jobs: Sequence[int]) -> None:
+        """Choose the first token of new, unsteered jobs: the prefix's own pass computed its logits."""
+        ready = [job for job in jobs if self.jobs[job].continue_from is None and self.jobs[job].steer is None]
+        if not ready:
+            return
+        self._accept(np.array(ready), torch.stack([self._ran(job).logits for job in ready]))
+        for job in ready:
+            if not self.alive[job]:
+                kv = self._ran(job).kv
+                self._keep(job, kv.part(kv.length - 1, kv.length))
+
+    def _cached(self, job: int) -> list[RowKv]:
         """Key/values of all tokens before the token that is fed next."""
-        if job.continue_from is not None:
-            assert isinstance(job.continue_from.kept, Kept)
-            return [job.kv.part(0, job.kv.length - 1), job.continue_from.kept.kv.part(0, count)]
-        return [job.kv if count else job.kv.part(0, job.kv.length - 1)]
+        kv, earlier = self._ran(job).kv, self.jobs[job].continue_from
+        if earlier is not None:
+            assert isinstance(earlier.kept, Kept)
+            return [kv.part(0, kv.length - 1), earlier.kept.kv.part(0, int(self.counts[job]))]
+        return [kv if self.counts[job] else kv.part(0, kv.length - 1)]
 
-    def _steers(self) -> list[Steer | None]:
-        """The steering of each row in the batch's first pass, the only pass that feeds a last prefix token."""
-        return [self.jobs[i].steer if self.counts[i] == 0 else None for i in self.slots.tolist()]
-
-    def _step(self, steers: list[Steer | None] | None) -> None:
+    def _step(self) -> None:
         """Feed each row's newest token, read states, choose the next token, and drop finished rows."""
         if self.kv.used == self.kv.capacity:
-            self.kv.grow()
+            self.kv = self.kv.with_rows([], max(GROWTH, int(self.kv.lengths.max()) // 2))
             self.mask = self.network.decode_mask(self.kv)
-        logits = self._forward(steers)
+        logits = self._forward()
         live = self.alive[self.slots]
         if live.all():
             self._accept(self.slots, logits)
@@ -181,12 +229,15 @@ class Decoding:
         self._keep_finished(live)
         self._retire()
 
-    def _forward(self, steers: list[Steer | None] | None) -> Tensor:
+    def _forward(self) -> Tensor:
         inputs = self.tokens[self.slots, np.maximum(self.counts[self.slots] - 1, 0)]
         fresh = self.counts[self.slots] == 0
+        steers: list[Steer | None] = []
         if fresh.any():
-            last = np.array([self.jobs[i].last_token for i in self.slots.tolist()])
-            inputs = np.where(fresh, last, inputs)
+            # A last prefix token is fed only here, in the first pass of steered jobs.
+            inputs = np.where(fresh, self.last_tokens[self.slots], inputs)
+            new = zip(self.slots.tolist(), fresh.tolist(), strict=True)
+            steers = [self.jobs[job].steer if is_new else None for job, is_new in new]
         captured = np.flatnonzero(self.to_capture[self.slots])
         layers = self.network.layers
         matrices = steering_matrices(steers, len(layers), self.network.hidden_size) if steers else {}
@@ -263,25 +314,16 @@ class Decoding:
 
     def _keep(self, job: int, kv: RowKv) -> None:
         if self.jobs[job].keep:
-            self.kept[job] = Kept(self.jobs[job].prefix, kv)
+            self.kept[job] = Kept(self.versions[job], kv)
 
     def _retire(self) -> None:
-        """Drop finished rows once they are an eighth of the batch: the last rows move into their slots."""
+        """Drop finished rows once they are an eighth of the batch."""
         needed = self.alive[self.slots] | self.to_capture[self.slots]
         remaining = int(needed.sum())
-        if remaining == 0:
-            self.slots = self.slots[:0]
+        if (len(self.slots) - remaining) * ROOM < len(self.slots):
             return
-        if (len(self.slots) - remaining) * 8 < len(self.slots):
-            return
-        holes = np.flatnonzero(~needed[:remaining])
-        movers = remaining + np.flatnonzero(needed[remaining:])
-        for hole, mover in zip(holes.tolist(), movers.tolist(), strict=True):
-            self.kv.move(mover, hole)
-            self.slots[hole] = self.slots[mover]
-        self.slots = self.slots[:remaining]
-        self.kv.shrink(remaining)
-        self.mask = self.network.decode_mask(self.kv)
+        self.slots = self.slots[self.kv.leave(needed)]
+        self.mask = self.network.decode_mask(self.kv) if remaining else None
 
     def _completion(self, index: int) -> Completion:
         job = self.jobs[index]

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from transformers import Cache
 
 GROWTH = 64
-"""Least number of columns by which a full batch grows."""
+"""Most columns that a batch has to spare at first, and least by which a full one grows."""
 
 
 @dataclass(frozen=True)
@@ -146,24 +148,62 @@ class BatchKv(Cache):
         """Copy of a row's columns from `start` to `end` (exclusive)."""
         return RowKv([plane[:, row, :, start:end].clone() for plane in self.planes])
 
-    def move(self, source: int, target: int) -> None:
-        """Overwrite row `target` with row `source`."""
+
+class RunningKv(BatchKv):
+    """Key/values of a decoding batch, which rows join and leave: every row's last token is in the last used column.
+    `lengths` (rows,): tokens of each row."""
+
+    def __init__(self, layout: KvLayout, lengths: NDArray[np.int64], spare: int) -> None:
+        """Zeros for rows of `lengths` tokens, with room for `spare` more."""
+        used = int(lengths.max(initial=0))
+        positions = np.arange(used + spare)[None] - (used - lengths)[:, None]
+        super().__init__(layout, torch.from_numpy(positions).to(layout.device), used)
+        self.lengths = lengths
+
+    @classmethod
+    def empty(cls, layout: KvLayout) -> RunningKv:
+        """A batch without rows."""
+        return cls(layout, np.zeros(0, dtype=np.int64), 0)
+
+    def advance(self) -> None:
+        """Count the column that a pass has written."""
+        self.used += 1
+        self.lengths += 1
+
+    def with_rows(self, joining: Sequence[Sequence[RowKv]], spare: int) -> RunningKv:
+        """A batch of these rows and more, each given as consecutive pieces, with room for `spare` more tokens. Columns
+        of rows that have left are dropped."""
+        new = [sum(piece.length for piece in pieces) for pieces in joining]
+        batch = RunningKv(self.layout, np.concatenate([self.lengths, np.array(new, dtype=np.int64)]), spare)
+        kept = int(self.lengths.max(initial=0))
+        for target, source in zip(batch.planes, self.planes, strict=True):
+            target[:, : self.rows, :, batch.used - kept : batch.used] = source[
+                :, :, :, self.used - kept : self.used
+            ]
+        for row, pieces in enumerate(joining, self.rows):
+            end = batch.used
+            for piece in reversed(pieces):
+                batch.load(row, piece, end)
+                end -= piece.length
+        return batch
+
+    def leave(self, needed: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Drop the rows that are not `needed` (rows,): the last rows move into their places. Returns the old number of
+        each row."""
+        remaining = int(needed.sum())
+        order = np.arange(len(needed))
+        holes = np.flatnonzero(~needed[:remaining])
+        movers = remaining + np.flatnonzero(needed[remaining:])
+        for hole, mover in zip(holes.tolist(), movers.tolist(), strict=True):
+            self._move(mover, hole)
+            order[hole] = mover
+        self.positions = self.positions[:remaining]
+        self.lengths = self.lengths[order[:remaining]]
+        self.planes = [plane[:, :remaining] for plane in self.planes]
+        self._find_views()
+        return order[:remaining]
+
+    def _move(self, source: int, target: int) -> None:
         self.positions[target] = self.positions[source]
         for plane in self.planes:
             plane[:, target, :, : self.used] = plane[:, source, :, : self.used]
-
-    def shrink(self, rows: int) -> None:
-        """Keep the first rows only."""
-        self.positions = self.positions[:rows]
-        self.planes = [plane[:, :rows] for plane in self.planes]
-        self._find_views()
-
-    def grow(self) -> None:
-        """Add room for more columns, whose positions continue those of each row."""
-        more = max(GROWTH, self.used // 2)
-        steps = torch.arange(1, more + 1, device=self.positions.device)
-        self.positions = torch.cat([self.positions, self.positions[:, -1:] + steps], dim=1)
-        for index, old in enumerate(self.planes):
-            self.planes[index] = self._new_plane(index, *self.positions.shape)
-            self.planes[index][:, :, :, : self.used] = old[:, :, :, : self.used]
-        self._find_views()

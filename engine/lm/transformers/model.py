@@ -14,12 +14,13 @@ from engine.lm.device import memory_errors
 from engine.lm.occurrences import Occurrences
 from engine.lm.positions import from_front
 from engine.lm.pretrained import load_pretrained
-from engine.lm.protocol import Completion, LogitsProcessor, ModelInfo, Request
+from engine.lm.protocol import Between, Completion, LogitsProcessor, ModelInfo, Request, Working
 from engine.lm.tokenizer import HfTokenizer
-from engine.lm.transformers.batching import chunks, similar_lengths
+from engine.lm.transformers.batching import similar_lengths
 from engine.lm.transformers.decoding import Decoding, Job
 from engine.lm.transformers.network import Network
-from engine.lm.transformers.prefixes import PrefixRow, SharedPrefixes, run_pending
+from engine.lm.transformers.prefix_row import PrefixRow
+from engine.lm.transformers.prefixes import SharedPrefixes
 from engine.lm.transformers.self_check import check_network
 
 ONE_THREAD = 20_000_000
@@ -38,6 +39,7 @@ class TransformersModel:
         self._tokenizer = tokenizer
         self._info = info
         self._occurrences: dict[str, Occurrences] = {}
+        self.between: Between | None = None
 
     @classmethod
     def load(
@@ -110,17 +112,17 @@ class TransformersModel:
                 raise ValueError(f"request {index} has an empty prompt: there is no token to continue")
             self._check_layers(request.capture_layers)
         requests = [self._within_context(request) for request in requests]
+        # Requests with one prompt stand together: its key/values are dropped when the last of them has begun.
         order = sorted(
             range(len(requests)), key=lambda i: (len(requests[i].prompt), tuple(requests[i].prompt))
         )
-        completions: dict[int, Completion] = {}
-        for chunk in chunks(order, self.max_num_seqs):
-            if checkpoint is not None:
-                checkpoint()
-            jobs = self._jobs([requests[index] for index in chunk])
-            decoding = Decoding(self.network, self._tokenizer, self._find, jobs, logits_processor, checkpoint)
-            completions.update(zip(chunk, decoding.run(), strict=True))
-        return [completions[index] for index in range(len(requests))]
+        jobs = _jobs([requests[index] for index in order])
+        between = _both(self.between, checkpoint)
+        decoding = Decoding(
+            self.network, self._tokenizer, self._find, jobs, self.max_num_seqs, logits_processor, between
+        )
+        done = dict(zip(order, decoding.run(), strict=True))
+        return [done[index] for index in range(len(requests))]
 
     def _within_context(self, request: Request) -> Request:
         """The request cut to the model's context: beyond the positions that it was trained on, it writes nonsense."""
@@ -134,15 +136,6 @@ class TransformersModel:
         if request.sampling.max_tokens <= room:
             return request
         return replace(request, sampling=replace(request.sampling, max_tokens=room))
-
-    def _jobs(self, requests: Sequence[Request]) -> list[Job]:
-        rows: dict[tuple[int, ...], PrefixRow] = {}
-        for request in requests:
-            prompt = tuple(request.prompt)
-            if prompt not in rows:
-                rows[prompt] = PrefixRow(last_token=prompt[-1], pending=list(prompt))
-        run_pending(self.network, list(rows.values()), self.max_num_seqs)
-        return [_job(request, rows[tuple(request.prompt)]) for request in requests]
 
     @torch.inference_mode()
     @memory_errors("reading states")
@@ -162,7 +155,10 @@ class TransformersModel:
             for tokens, wanted in zip(sequences, places, strict=True)
         ]
         used = [index for index, tokens in enumerate(needed) if tokens and layers]
-        for group in similar_lengths([len(needed[index]) for index in used], self.max_num_seqs):
+        lengths = [len(needed[index]) for index in used]
+        for group in similar_lengths(lengths, self.max_num_seqs, self.network.pass_tokens):
+            if self.between is not None:
+                self.between(needed, lambda: Working(len(used), 0, 0, ""))
             batch = [used[member] for member in group]
             batch_states = self.network.states([needed[i] for i in batch], [places[i] for i in batch], layers)
             for index, read in zip(batch, batch_states, strict=True):
@@ -171,7 +167,9 @@ class TransformersModel:
 
     def open(self, prompts: Sequence[Sequence[int]]) -> SharedPrefixes:
         """Open prefixes to branch from and extend."""
-        return SharedPrefixes(self.network, self._tokenizer, self._find, prompts, self.max_num_seqs)
+        return SharedPrefixes(
+            self.network, self._tokenizer, self._find, prompts, self.max_num_seqs, self.between
+        )
 
     def _find(self, needle: str) -> Occurrences:
         if needle not in self._occurrences:
@@ -184,16 +182,28 @@ class TransformersModel:
                 raise ValueError(f"layer {layer}, the model has layers 0 to {self.network.num_layers - 1}")
 
 
-def _job(request: Request, row: PrefixRow) -> Job:
-    assert row.ran is not None
-    return Job(
-        prefix=row.version,
-        kv=row.ran.kv,
-        last_token=row.last_token,
-        logits=row.ran.logits,
-        sampling=request.sampling,
-        seed=request.seed,
-        steer=request.steer,
-        capture_layers=request.capture_layers,
-        capture_after=request.capture_after,
-    )
+def _jobs(requests: Sequence[Request]) -> list[Job]:
+    rows: dict[tuple[int, ...], PrefixRow] = {}
+    return [
+        Job(
+            row=rows.setdefault(prompt := tuple(request.prompt), PrefixRow(prompt[-1], list(prompt))),
+            sampling=request.sampling,
+            seed=request.seed,
+            steer=request.steer,
+            capture_layers=request.capture_layers,
+            capture_after=request.capture_after,
+        )
+        for request in requests
+    ]
+
+
+def _both(between: Between | None, checkpoint: Callable[[], None] | None) -> Between | None:
+    if checkpoint is None:
+        return between
+
+    def both(call: object, working: Callable[[], Working]) -> None:
+        checkpoint()
+        if between is not None:
+            between(call, working)
+
+    return both

@@ -13,9 +13,13 @@ from torch import Tensor
 
 from engine.lm.decoder_layers import decoder_layers
 from engine.lm.transformers.attention_mask import additive, mask_for, mask_kinds
+from engine.lm.transformers.batching import MAX_TOKENS
 from engine.lm.transformers.capture_hook import capturing, last_column
 from engine.lm.transformers.grouped_attention import use_grouped_attention
-from engine.lm.transformers.kv_cache import BatchKv, KvProbe, RowKv, joined
+from engine.lm.transformers.kv_cache import BatchKv, KvProbe, RowKv, RunningKv, joined
+
+CPU_PASS = 250_000_000_000
+"""Tokens times parameters of a prefill pass on a CPU: two seconds on two slow cores."""
 
 
 @dataclass
@@ -44,6 +48,7 @@ class Network:
             # columns changes with every token.
             torch.backends.cuda.enable_cudnn_sdp(False)
         self.dtype: torch.dtype = parameter.dtype
+        self.pass_tokens = pass_tokens(self.device, sum(own.numel() for own in model.parameters()))
         probe = KvProbe()
         logits = self._probe(probe)
         self.layout = probe.layout()
@@ -96,21 +101,11 @@ class Network:
             for row, cached_row in enumerate(cached)
         ]
 
-    def start(self, rows: Sequence[Sequence[RowKv]], spare: int) -> BatchKv:
+    def start(self, rows: Sequence[Sequence[RowKv]], spare: int) -> RunningKv:
         """A running batch of rows, each given as consecutive pieces, with room for `spare` more tokens."""
-        lengths = [sum(piece.length for piece in pieces) for pieces in rows]
-        used = max(lengths)
-        columns = np.arange(used + spare)
-        positions = torch.from_numpy(columns[None] - (used - np.array(lengths))[:, None])
-        kv = BatchKv(self.layout, positions.to(self.device), used)
-        for row, pieces in enumerate(rows):
-            end = used
-            for piece in reversed(pieces):
-                kv.load(row, piece, end)
-                end -= piece.length
-        return kv
+        return RunningKv.empty(self.layout).with_rows(rows, spare)
 
-    def step(self, tokens: NDArray[np.int64], kv: BatchKv, full_mask: Tensor | None) -> Tensor:
+    def step(self, tokens: NDArray[np.int64], kv: RunningKv, full_mask: Tensor | None) -> Tensor:
         """Feed one token a row: logits (rows, vocab) in float32. `full_mask` is `decode_mask`'s."""
         if full_mask is None:
             seen = kv.positions[:, : kv.used + 1]
@@ -119,10 +114,10 @@ class Network:
             mask = full_mask[..., : kv.used + 1]
         queries = kv.positions[:, kv.used : kv.used + 1]
         logits = self._run(torch.from_numpy(tokens)[:, None].to(self.device), queries, kv, mask)
-        kv.used += 1
+        kv.advance()
         return logits
 
-    def decode_mask(self, kv: BatchKv) -> Tensor | None:
+    def decode_mask(self, kv: RunningKv) -> Tensor | None:
         """Mask of a one-token pass over all columns, (rows, 1, 1, capacity), of which `step` uses the filled columns.
         None for models with sliding windows, whose mask changes with every token."""
         return additive((kv.positions >= 0)[:, None, None], self.dtype) if self.kinds.is_full else None
@@ -148,6 +143,13 @@ class Network:
             )
         picked = torch.stack([captured[layer].float() for layer in layers], dim=1).cpu().numpy()
         return np.split(picked, np.cumsum([len(wanted) for wanted in positions])[:-1])
+
+
+def pass_tokens(device: torch.device, parameters: int) -> int:
+    """Most tokens of one prefill pass. On a CPU it takes a few seconds at most, so that a pause or stop is answered."""
+    if device.type != "cpu":
+        return MAX_TOKENS
+    return min(MAX_TOKENS, max(256, CPU_PASS // parameters))
 
 
 def _appended(cached: RowKv | None, new: RowKv) -> RowKv:

@@ -9,7 +9,7 @@ all rows run in one pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -18,33 +18,11 @@ from numpy.typing import NDArray
 from engine.lm.continuation import cut, earlier_end, is_whole
 from engine.lm.device import memory_errors
 from engine.lm.occurrences import Occurrences
-from engine.lm.protocol import Branch, Completion, Tokenizer
-from engine.lm.transformers.batching import chunks, similar_lengths
+from engine.lm.protocol import Between, Branch, Completion, Tokenizer, Working
 from engine.lm.transformers.decoding import Decoding, Job, Kept
 from engine.lm.transformers.kv_cache import joined
 from engine.lm.transformers.network import Network, Prefilled
-
-
-@dataclass
-class PrefixRow:
-    """One prefix. `ran`: its last pass, which covers all tokens, or all before `pending`."""
-
-    last_token: int
-    pending: list[int]
-    ran: Prefilled | None = None
-    version: object = field(default_factory=object)
-    """Replaced when the prefix grows: key/values kept from an earlier version do not fit."""
-
-
-def run_pending(network: Network, rows: Sequence[PrefixRow], max_rows: int) -> None:
-    """Run the pending tokens of rows, unsteered, rows of similar pending length in one pass."""
-    waiting = list({id(row): row for row in rows if row.pending}.values())
-    for group in similar_lengths([len(row.pending) for row in waiting], max_rows):
-        batch = [waiting[index] for index in group]
-        cached = [None if row.ran is None else row.ran.kv for row in batch]
-        for row, ran in zip(batch, network.prefill([row.pending for row in batch], cached), strict=True):
-            row.ran = ran
-            row.pending = []
+from engine.lm.transformers.prefix_row import PrefixRow, run_pending
 
 
 class SharedPrefixes:
@@ -57,11 +35,13 @@ class SharedPrefixes:
         find: Callable[[str], Occurrences],
         prompts: Sequence[Sequence[int]],
         max_rows: int,
+        between: Between | None = None,
     ) -> None:
         self._network = network
         self._tokenizer = tokenizer
         self._find = find
         self._max_rows = max_rows
+        self._between = between
         self._rows: dict[int, PrefixRow] = {}
         for index, prompt in enumerate(prompts):
             if not prompt:
@@ -92,9 +72,15 @@ class SharedPrefixes:
                 done[index] = earlier if branch.keep else replace(earlier, kept=None)
             else:
                 jobs[index] = self._job(branch, earlier)
-        for chunk in chunks(list(jobs), self._max_rows):
-            decoding = Decoding(self._network, self._tokenizer, self._find, [jobs[index] for index in chunk])
-            done.update(zip(chunk, decoding.run(), strict=True))
+        decoding = Decoding(
+            self._network,
+            self._tokenizer,
+            self._find,
+            list(jobs.values()),
+            self._max_rows,
+            between=self._between,
+        )
+        done.update(zip(jobs, decoding.run(), strict=True))
         return [done[index] for index in range(len(branches))]
 
     @torch.inference_mode()
@@ -119,8 +105,13 @@ class SharedPrefixes:
             self._rows.pop(row, None)
 
     def _up_to_date(self, rows: Sequence[int]) -> list[Prefilled]:
-        run_pending(self._network, [self._rows[row] for row in rows], self._max_rows)
+        pending = [self._rows[row] for row in rows]
+        run_pending(self._network, pending, self._max_rows, lambda: self._pass_between(len(rows)))
         return [self._ran(row) for row in rows]
+
+    def _pass_between(self, sequences: int) -> None:
+        if self._between is not None:
+            self._between(self, lambda: Working(sequences, 0, 0, ""))
 
     def _ran(self, row: int) -> Prefilled:
         prefix = self._rows[row]
@@ -137,13 +128,8 @@ class SharedPrefixes:
         return kept
 
     def _job(self, branch: Branch, earlier: Completion | None) -> Job:
-        prefix = self._rows[branch.row]
-        ran = self._ran(branch.row)
         return Job(
-            prefix=prefix.version,
-            kv=ran.kv,
-            last_token=prefix.last_token,
-            logits=ran.logits,
+            row=self._rows[branch.row],
             sampling=branch.sampling,
             seed=branch.seed,
             steer=branch.steer,

@@ -68,6 +68,8 @@ class Driver:
         self._sent: set[str] = set()
         self._unsent: dict[str, bytes] = {}
         self._numbers = count()
+        self.between: Callable[[Sequence[EngineRequest], int], None] | None = None
+        """Called between steps with the requests of the run and the number of those that have not ended."""
         threading.Thread(target=_watch, args=(engine.engine_core,), daemon=True).start()
         with engine_errors("starting"):
             self.workers: list[dict[str, str]] = self._call("steer_install", num_layers)
@@ -122,15 +124,22 @@ class Driver:
                     number = str(next(self._numbers))
                     unfinished[number] = request
                     names[self._submit(number, request)] = request
-                self._drain(unfinished, checkpoint)
+                self._drain(waiting, unfinished, checkpoint)
             except BaseException:
                 self._abandon(list(unfinished))
                 raise
             self._fetch_states(names)
 
-    def _drain(self, unfinished: dict[str, EngineRequest], checkpoint: Callable[[], None] | None) -> None:
+    def _drain(
+        self,
+        requests: Sequence[EngineRequest],
+        unfinished: dict[str, EngineRequest],
+        checkpoint: Callable[[], None] | None,
+    ) -> None:
         """Step the engine until `unfinished` is empty."""
         while unfinished:
+            if self.between is not None:
+                self.between(requests, len(unfinished))
             if checkpoint is not None:
                 checkpoint()
             ended: list[str] = []

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from engine.errors import ModelError
 from engine.lm.occurrences import Occurrences
 from engine.lm.positions import from_front
-from engine.lm.protocol import Completion, LogitsProcessor, ModelInfo, Request, Steer
+from engine.lm.protocol import (
+    NEWEST_TOKENS,
+    Between,
+    Completion,
+    LogitsProcessor,
+    ModelInfo,
+    Request,
+    Steer,
+    Working,
+)
 from engine.lm.tokenizer import HfTokenizer
 from engine.lm.vllm.driver import Driver, EngineRequest, captured
 from engine.lm.vllm.prefixes import CachedPrefixes
@@ -28,6 +37,17 @@ class VllmModel:
         self._info = info
         self._occurrences: dict[str, Occurrences] = {}
         self._captures = 0
+        self.between: Between | None = None
+        driver.between = self._pass_between
+
+    def _pass_between(self, requests: Sequence[EngineRequest], unfinished: int) -> None:
+        if self.between is not None:
+            self.between(requests, lambda: self._working(requests, unfinished))
+
+    def _working(self, requests: Sequence[EngineRequest], unfinished: int) -> Working:
+        newest = max(requests, key=lambda request: len(request.tokens)).tokens[-NEWEST_TOKENS:]
+        tokens = sum(len(request.tokens) for request in requests)
+        return Working(len(requests), len(requests) - unfinished, tokens, self._tokenizer.decode(newest))
 
     @property
     def info(self) -> ModelInfo:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.lm.transformers.batching import MAX_TOKENS, chunks, similar_lengths
+from engine.lm.transformers.batching import MAX_TOKENS, similar_lengths
 
 
 @given(st.lists(st.integers(1, 5000), max_size=60), st.integers(1, 20))
@@ -23,8 +23,3 @@ def test_every_row_once_in_groups_of_similar_length(lengths: list[int], max_rows
 def test_rows_of_equal_length_stay_in_order() -> None:
     assert list(similar_lengths([5, 3, 5, 3], 10)) == [[1, 3, 0, 2]]
     assert list(similar_lengths([5, 300, 5], 10)) == [[0, 2], [1]]
-
-
-def test_chunks() -> None:
-    assert list(chunks([4, 5, 6], 2)) == [[4, 5], [6]]
-    assert list(chunks([], 2)) == []

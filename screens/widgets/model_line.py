@@ -1,0 +1,55 @@
+"""What the model writes just now: how many texts, how fast, and the end of the newest one."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual.widget import Widget
+
+from app.text import model_pace
+from engine.events import ModelWorking
+from screens.run_session import Session
+from screens.widgets.tones import tone
+
+
+class ModelLine(Widget):
+    """One line while a call to a model takes longer than some seconds; hidden otherwise. Call `update` when the session
+    changed."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"model-line--pace", "model-line--text"}
+    DEFAULT_CSS = """
+    ModelLine {
+        height: 1;
+        padding: 0 1;
+        background: $panel;
+        display: none;
+        & > .model-line--pace { color: $text; }
+        & > .model-line--text { color: $text-muted; text-style: italic; }
+    }
+    """
+
+    def __init__(self, session: Session, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._session = session
+
+    def update(self) -> None:
+        """The session changed."""
+        self.display = self._working is not None
+        self.refresh()
+
+    @property
+    def _working(self) -> ModelWorking | None:
+        stage = self._session.state.active_stage
+        return stage.working if stage is not None else None
+
+    def render(self) -> Text:
+        working = self._working
+        if working is None:
+            return Text()
+        text = Text(f"the model writes {model_pace(working)}", tone(self, "model-line--pace"), no_wrap=True)
+        room = self.content_size.width - text.cell_len - 4
+        written = " ".join(working.text.split())
+        if room > 10 and written:
+            text.append("  \u2026" + written[-room:], tone(self, "model-line--text"))
+        return text
