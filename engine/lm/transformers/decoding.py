@@ -144,8 +144,8 @@ class Decoding:
             job = int(self.slots[0])
             count = int(self.counts[job])
             text = self.tokenizer.decode(self.tokens[job, max(0, count - NEWEST_TOKENS) : count].tolist())
-        left = len(self.waiting) + int(self.alive[self.slots].sum())
-        return Working(len(self.jobs), len(self.jobs) - left, int(self.counts.sum()) - self.earlier, text)
+        done = len(self.jobs) - int(self.alive.sum())
+        return Working(len(self.jobs), done, int(self.counts.sum()) - self.earlier, text)
 
     def _pass_between(self) -> None:
         if self.between is not None:

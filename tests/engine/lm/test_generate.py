@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from engine.errors import ModelError
-from engine.lm.protocol import LanguageModel, Request, Sampling, Steer
+from engine.lm.protocol import Branch, LanguageModel, Request, Sampling, Steer
 from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.conftest import Pair
 from tests.engine.lm.same import assert_same
@@ -233,3 +233,74 @@ def test_states_are_read_where_segments_decoded_alone_would_end(
         crowded += rollout.text.count(delimiter) > len(ends)
     if delimiter == "\n":
         assert crowded, "no token holds two delimiters: the case does not occur"
+
+
+def _few_rows(model: TransformersModel, rows: int) -> TransformersModel:
+    return TransformersModel(model.network, model.tokenizer, model.info, max_num_seqs=rows)
+
+
+@pytest.mark.parametrize("architecture", ["qwen2", "gemma2"])
+@pytest.mark.parametrize("rows", [1, 3, 8])
+def test_in_flight_equals_literal(pair: Callable[[str], Pair], architecture: str, rows: int) -> None:
+    """Rows that join a running batch get what they would get alone, also where a long one joins short ones."""
+    model, literal = pair(architecture)
+    requests = random_requests(model, 9, count=40, longest=60)
+    assert_same(_few_rows(model, rows).generate(requests), literal.generate(requests))
+
+
+def test_a_row_that_ends_makes_room(pair: Callable[[str], Pair], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One long text among many short ones: the passes are those of the long one, not the sum over batches."""
+    model, _ = pair("qwen2")
+    passes: list[int] = []
+    step = type(model.network).step
+
+    def counted(network: Any, tokens: Any, *rest: Any) -> Any:
+        passes.append(len(tokens))
+        return step(network, tokens, *rest)
+
+    monkeypatch.setattr(type(model.network), "step", counted)
+    lengths = [40] * 2 + [5] * 30
+    requests = [
+        Request([index + 1, 2], Sampling(tokens, temperature=1.0), seed=index)
+        for index, tokens in enumerate(lengths)
+    ]
+    model = _few_rows(model, 8)
+    written = [len(completion.tokens) for completion in model.generate(requests)]
+    assert len(passes) <= max(written) + 5 and max(passes) <= 8
+    assert sum(passes) < 1.3 * sum(written)
+
+
+def test_between_its_passes_a_model_tells_how_far_it_is(pair: Callable[[str], Pair]) -> None:
+    model = _few_rows(pair("qwen2")[0], 4)
+    seen = []
+    model.between = lambda call, working: seen.append((call, working()))
+    requests = [Request([index + 1], Sampling(6, 1.0), seed=index) for index in range(10)]
+    tokens = sum(len(completion.tokens) for completion in model.generate(requests))
+    told = [working for _, working in seen]
+    assert len({id(call) for call, _ in seen}) == 1
+    assert all(working.sequences == 10 for working in told)
+    assert [working.done for working in told] == sorted(working.done for working in told)
+    assert [working.tokens for working in told] == sorted(working.tokens for working in told)
+    assert told[0].tokens == 0 and tokens - 10 <= told[-1].tokens <= tokens
+    assert any(working.text for working in told)
+
+
+def test_what_between_raises_ends_the_call(pair: Callable[[str], Pair]) -> None:
+    """Wherever the model is at work: generating, continuing open prefixes, reading states."""
+    model = _few_rows(pair("qwen2")[0], 4)
+
+    def stop(call: object, working: object) -> None:
+        raise KeyboardInterrupt
+
+    prefixes = model.open([[1, 2, 3]])
+    model.between = stop
+    stopping = model.open([[1, 2, 3]])
+    for work in (
+        lambda: model.generate([Request([1], Sampling(3))]),
+        lambda: stopping.branch([Branch(0, Sampling(3))]),
+        lambda: stopping.states([0], [0]),
+        lambda: model.states([[1, 2]], [[1]], [0]),
+    ):
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    assert prefixes.branch([Branch(0, Sampling(3))])[0].tokens

@@ -55,3 +55,13 @@ def test_a_pause_ends_with_work() -> None:
     assert paused["mine"].status == "paused" and paused["mine"].active
     fold_stages(paused, ev.StageResumed(stage="mine"))
     assert paused["mine"].status == "running"
+
+
+def test_what_a_model_writes_is_shown_until_the_next_result() -> None:
+    working = ev.ModelWorking(stage="mine", sequences=8, done=3, tokens=90, tokens_per_second=30.0, text="so")
+    assert folded(HEADER, FIRST, BEGIN, working)["mine"].working is working
+    assert folded(HEADER, FIRST, BEGIN, working, HALF)["mine"].working is None
+    assert (
+        folded(HEADER, FIRST, BEGIN, working, ev.StageFinished(stage="mine", seconds=1))["mine"].working
+        is None
+    )
