@@ -47,7 +47,11 @@ def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
         config = transformers.AutoConfig.from_pretrained(source, **options)
         tokenizer = _tokenizer(source, options)
         loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(
-            source, dtype=pick_dtype(dtype, target, config), output_loading_info=True, **options
+            source,
+            dtype=pick_dtype(dtype, target, config),
+            attn_implementation=_attention(config),
+            output_loading_info=True,
+            **options,
         )
         model, report = loaded
         _check_complete(path, report)
@@ -96,6 +100,12 @@ def _source(path: str) -> tuple[str, dict[str, str]]:
     if _looks_local(path) and not local.is_dir():
         raise ModelError(what="no such model folder", where=path, mend="correct `model.path`")
     return str(local) if local.is_dir() else path, {}
+
+
+def _attention(config: Any) -> str | None:
+    """`eager` for models whose attention scores are capped (Gemma 2): the library's fused attention leaves the cap out.
+    None: what the library takes."""
+    return "eager" if getattr(config.get_text_config(), "attn_logit_softcapping", None) else None
 
 
 def _tokenizer(source: str, options: dict[str, str]) -> Any:

@@ -63,7 +63,7 @@ class TransformersModel:
             with memory_errors(path):
                 network = Network(pretrained.model)
                 check_network(network)
-        except (ValueError, TypeError, AttributeError, RuntimeError) as error:
+        except (ValueError, TypeError, AttributeError, RuntimeError, LookupError) as error:
             raise ModelError(
                 what=f"this architecture cannot be steered: {error}",
                 where=f"{path} ({type(pretrained.model).__name__})",
