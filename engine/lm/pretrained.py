@@ -6,7 +6,7 @@ import logging
 import math
 import struct
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, redirect_stderr
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -20,8 +20,9 @@ from transformers.utils.hub import cached_file
 
 from engine.errors import ModelError
 from engine.lm.device import memory_errors, pick_device, pick_dtype
-from engine.lm.fingerprint import file_fingerprint, fingerprint
-from engine.lm.gguf_file import gguf_file, lacking_packages
+from engine.lm.fingerprint import fingerprint, parts_fingerprint
+from engine.lm.gguf_file import gguf_file, gguf_parts, lacking_packages
+from engine.lm.gguf_reader import reading_parts
 
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
@@ -42,8 +43,7 @@ def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
     ModelError."""
     target = pick_device(device)
     source, options = _source(path)
-    # The bar of a GGUF file that is unpacked knows no switch.
-    with quiet(), redirect_stderr(StringIO()) if options else nullcontext(), _explained(path):
+    with quiet(), _explained(path), _reading(source, options):
         config = transformers.AutoConfig.from_pretrained(source, **options)
         tokenizer = _tokenizer(source, options)
         loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(
@@ -106,6 +106,16 @@ def _attention(config: Any) -> str | None:
     """`eager` for models whose attention scores are capped (Gemma 2): the library's fused attention leaves the cap out.
     None: what the library takes."""
     return "eager" if getattr(config.get_text_config(), "attn_logit_softcapping", None) else None
+
+
+@contextmanager
+def _reading(source: str, options: dict[str, str]) -> Iterator[None]:
+    """While open, the library reads all parts of a GGUF file, and shows no bar: this one knows no switch."""
+    if not options:
+        yield
+        return
+    with redirect_stderr(StringIO()), reading_parts(Path(source) / options["gguf_file"]):
+        yield
 
 
 def _tokenizer(source: str, options: dict[str, str]) -> Any:
@@ -202,7 +212,7 @@ def model_fingerprint(path: str) -> str:
     ModelError."""
     file = gguf_file(path)
     if file is not None:
-        return file_fingerprint(file)
+        return parts_fingerprint(gguf_parts(file))
     config, weights = _files(path)
     return fingerprint(config, weights)
 
