@@ -1,10 +1,11 @@
-"""Let the library, which reads one GGUF file, read a model in parts: the first file's settings, the tensors of all."""
+"""Let the library read a GGUF file once, where it would four times, and all parts of a model, where it would read one."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +13,31 @@ from engine.lm.gguf_file import gguf_parts
 
 
 @contextmanager
-def reading_parts(file: Path) -> Iterator[None]:
-    """While open, whoever opens `file` with `gguf.GGUFReader` gets the tensors of all parts, mapped from where they
-    lie: nothing is copied. It raises ValueError where tensors are missing."""
-    parts = gguf_parts(file)
-    if len(parts) == 1:
-        yield
-        return
+def reading(file: Path) -> Iterator[None]:
+    """While open, whoever opens `file` with `gguf.GGUFReader` gets one and the same reader, with the tensors of all
+    parts, mapped from where they lie: nothing is copied. Opening raises ValueError where tensors are missing."""
     import gguf  # in the extra [gguf]
 
-    one_file = gguf.GGUFReader
+    package: Any = gguf
+    one_file, names = package.GGUFReader, package.get_tensor_name_map
 
-    class PartsReader(one_file):
-        def __init__(self, path: Any, *args: Any, **options: Any) -> None:
-            super().__init__(path, *args, **options)
-            if os.path.samefile(path, file):
-                for part in parts[1:]:
-                    self.tensors += one_file(part, *args, **options).tensors
-                _check_count(self)
+    @cache
+    def whole() -> Any:
+        reader = one_file(file)
+        for part in gguf_parts(file)[1:]:
+            reader.tensors += one_file(part).tensors
+        _check_count(reader)
+        return reader
 
-    gguf.GGUFReader = PartsReader
+    def open_file(path: Any, *args: Any, **options: Any) -> Any:
+        return whole() if os.path.samefile(path, file) else one_file(path, *args, **options)
+
+    # The table of names would be made anew for each module of the model.
+    package.GGUFReader, package.get_tensor_name_map = open_file, cache(names)
     try:
         yield
     finally:
-        gguf.GGUFReader = one_file
+        package.GGUFReader, package.get_tensor_name_map = one_file, names
 
 
 def _check_count(reader: Any) -> None:

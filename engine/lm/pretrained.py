@@ -22,7 +22,7 @@ from engine.errors import ModelError
 from engine.lm.device import memory_errors, pick_device, pick_dtype
 from engine.lm.fingerprint import fingerprint, parts_fingerprint
 from engine.lm.gguf_file import gguf_file, gguf_parts, lacking_packages
-from engine.lm.gguf_reader import reading_parts
+from engine.lm.gguf_reader import reading
 
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
@@ -73,7 +73,7 @@ class TextSide:
 def load_text_side(path: str) -> TextSide:
     """Load everything but the weights. Raises ModelError."""
     source, options = _source(path)
-    with quiet(), _explained(path):
+    with quiet(), _explained(path), _reading(source, options):
         config = transformers.AutoConfig.from_pretrained(source, **options)
         try:
             generation = None if options else transformers.GenerationConfig.from_pretrained(source)
@@ -114,7 +114,7 @@ def _reading(source: str, options: dict[str, str]) -> Iterator[None]:
     if not options:
         yield
         return
-    with redirect_stderr(StringIO()), reading_parts(Path(source) / options["gguf_file"]):
+    with redirect_stderr(StringIO()), reading(Path(source) / options["gguf_file"]):
         yield
 
 

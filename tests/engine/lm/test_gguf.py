@@ -170,6 +170,22 @@ def test_parts_are_read_as_one_model(file: Path, parts: list[Path]) -> None:
     assert gguf.GGUFReader.__module__ == "gguf.gguf_reader", "the package is left as it was"
 
 
+def test_a_file_is_parsed_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the library's four parses of a header costs seconds."""
+    parsed: list[object] = []
+    parse = gguf.GGUFReader.__init__
+
+    def counting(reader: Any, path: Any, *args: Any) -> None:
+        parsed.append(path)
+        parse(reader, path, *args)
+
+    monkeypatch.setattr(gguf.GGUFReader, "__init__", counting)
+    load_pretrained(str(file), "cpu", "float32")
+    assert parsed == [file]
+    load_text_side(str(file))
+    assert parsed == [file, file]
+
+
 def test_a_fingerprint_goes_with_every_part(parts: list[Path]) -> None:
     before = model_fingerprint(str(parts[0]))
     for part in parts:
