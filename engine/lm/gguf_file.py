@@ -81,9 +81,14 @@ def _check_magic(file: Path, where: str) -> None:
         raise ModelError(what="this is no GGUF file", where=where, mend="copy or download the model again")
 
 
+def ollama_folder() -> Path:
+    """Where Ollama keeps its models."""
+    return Path(os.environ.get("OLLAMA_MODELS") or "~/.ollama/models").expanduser()
+
+
 def _ollama_blob(name: str) -> Path:
     """The file with the weights of an Ollama model on this machine. Raises ModelError."""
-    models = Path(os.environ.get("OLLAMA_MODELS") or "~/.ollama/models").expanduser()
+    models = ollama_folder()
     model, _, tag = name.partition(":")
     where, parts = f"{OLLAMA}{name}", [*model.split("/"), tag or "latest"]
     if len(parts) > 3 or not all(_NAME.fullmatch(part) for part in parts):

@@ -1,4 +1,4 @@
-"""Let the library read a GGUF file once, where it would four times, and all parts of a model, where it would read one."""
+"""Let the library read a GGUF file once, not four times, and all parts of a model, not the first alone."""
 
 from __future__ import annotations
 
