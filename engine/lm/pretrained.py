@@ -29,13 +29,14 @@ WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 @dataclass
 class Pretrained:
-    """A model on its device, its tokenizer, the ids its generation settings end a text with, and its
-    fingerprint."""
+    """A model on its device, its tokenizer, the ids its generation settings end a text with, its fingerprint, and why
+    it has its number type ("": it was asked for)."""
 
     model: Any
     tokenizer: Any
     eos: frozenset[int]
     fingerprint: str
+    dtype_reason: str
 
 
 def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
@@ -46,9 +47,10 @@ def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
     with quiet(), _explained(path), _reading(source, options):
         config = transformers.AutoConfig.from_pretrained(source, **options)
         tokenizer = _tokenizer(source, options)
+        number_type, reason = pick_dtype(dtype, target, config)
         loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(
             source,
-            dtype=pick_dtype(dtype, target, config),
+            dtype=number_type,
             attn_implementation=_attention(config),
             output_loading_info=True,
             **options,
@@ -57,7 +59,7 @@ def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
         _check_complete(path, report)
         model = _on_device(model, target, path)
         eos = _eos_ids(getattr(model, "generation_config", None), model.config)
-        return Pretrained(model, tokenizer, eos, model_fingerprint(path))
+        return Pretrained(model, tokenizer, eos, model_fingerprint(path), reason)
 
 
 @dataclass

@@ -74,6 +74,7 @@ class TransformersModel:
             backend=backend,
             device=str(network.device),
             dtype=str(network.dtype).removeprefix("torch."),
+            dtype_reason=pretrained.dtype_reason,
             num_layers=network.num_layers,
             hidden_size=network.hidden_size,
             vocab_size=network.vocab_size,
