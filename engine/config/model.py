@@ -55,8 +55,8 @@ class ModelSection(Section):
     )
     path: str | None = Field(
         default=None,
-        description="Folder, GGUF file, ollama:NAME, or hub name; embedded: arithmetic (the default), statements or "
-        "dialogues.",
+        description="Folder, GGUF file, ollama:NAME, smollm2, or hub name; embedded: arithmetic (the default), "
+        "statements or dialogues.",
     )
     device: Literal["auto", "cpu", "cuda", "mps"] = Field(default="auto", description="Where the model runs.")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(

@@ -92,7 +92,8 @@ class Notice(Event, tag=True, kw_only=True, frozen=True):
 
 
 class ModelLoaded(Event, tag=True, kw_only=True, frozen=True):
-    """A language model was loaded: its identity and its size."""
+    """A language model was loaded: its identity and its size; `dtype_reason`: why this number type, where it was left
+    open."""
 
     name: str
     backend: str
@@ -103,6 +104,7 @@ class ModelLoaded(Event, tag=True, kw_only=True, frozen=True):
     parameters: int = 0
     fingerprint: str = ""
     seconds: float = 0.0
+    dtype_reason: str = ""
 
 
 class ModelWorking(Event, tag=True, kw_only=True, frozen=True):

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from engine.errors import ModelError
+from engine.lm.cpu_dtype import cpu_dtype
 
 DTYPES = {
     "float32": torch.float32,
@@ -49,14 +50,16 @@ def pick_device(name: str, setting: str = "model.device") -> torch.device:
     return torch.device(name)
 
 
-def pick_dtype(name: str, device: torch.device, config: Any) -> torch.dtype:
-    """The number type called `name`; `auto`: float32 on the CPU, where it is exact and fast, else the type of the
-    saved weights."""
+def pick_dtype(name: str, device: torch.device, config: Any) -> tuple[torch.dtype, str]:
+    """The number type called `name`, and why it was taken where that was open. `auto`: the type of the saved weights;
+    on the CPU float32, or bfloat16 for a large model that it makes faster. Raises ModelError."""
     if name in DTYPES:
-        return DTYPES[name]
+        return DTYPES[name], ""
     if name != "auto":
         raise ModelError(
             what=f"unknown number type {name!r}", where="model.dtype", mend=f"use auto or {', '.join(DTYPES)}"
         )
+    if device.type == "cpu":
+        return cpu_dtype(config)
     saved: Any = getattr(config, "dtype", None)
-    return saved if device.type != "cpu" and saved in DTYPES.values() else torch.float32
+    return (saved, "the type of the saved weights") if saved in DTYPES.values() else (torch.float32, "")

@@ -45,6 +45,12 @@ def file_fingerprint(file: Path) -> str:
     return digest.hexdigest()
 
 
+def parts_fingerprint(files: Sequence[Path]) -> str:
+    """Of one file as `file_fingerprint`; of several parts, over theirs in order."""
+    own = [file_fingerprint(file) for file in files]
+    return own[0] if len(own) == 1 else hashlib.sha256("".join(own).encode()).hexdigest()
+
+
 def _add_sample(digest: hashlib._Hash, path: Path) -> None:
     last = max(0, path.stat().st_size - BLOCK)
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Models in one GGUF file, as llama.cpp and Ollama keep them: weights, tokenizer and chat template together."""
+"""Models as GGUF, as llama.cpp and Ollama keep them: weights, tokenizer and chat template in one file, or in parts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ PACKAGES = ("gguf", "accelerate")
 """What transformers needs to read the file."""
 OLLAMA = "ollama:"
 """`ollama:NAME` or `ollama:NAME:TAG` names a model that Ollama has fetched to this machine."""
-_PART = re.compile(r"-\d{5}-of-(\d{5})\.gguf$", re.IGNORECASE)
+_PART = re.compile(r"-(\d{5})-of-(\d{5})(\.gguf)$", re.IGNORECASE)
 _NAME = re.compile(r"\w[\w.-]*")
 _MODEL_LAYER = "application/vnd.ollama.image.model"
 
 
 def gguf_file(path: str) -> Path | None:
-    """The GGUF file that `model.path` names, None where it names something else. Raises ModelError for one that is not
-    there, is no GGUF file or is a part of one."""
+    """The GGUF file that `model.path` names, the first part of a model in parts; None where it names something else.
+    Raises ModelError for one that is not there or is no GGUF file, or of which a part is missing."""
     if path.startswith(OLLAMA):
         file = _ollama_blob(path.removeprefix(OLLAMA))
     elif path.lower().endswith(".gguf"):
@@ -38,28 +38,57 @@ def lacking_packages() -> list[str]:
     return [name for name in PACKAGES if package_version(name) is None]
 
 
+def gguf_parts(file: Path) -> list[Path]:
+    """All files of the model whose only or first file is `file`."""
+    part = _PART.search(file.name)
+    if part is None:
+        return [file]
+    return [_part(file, part, number) for number in range(1, int(part[2]) + 1)] or [file]
+
+
+def _part(file: Path, part: re.Match[str], number: int) -> Path:
+    return file.with_name(f"{file.name[: part.start()]}-{number:05d}-of-{part[2]}{part[3]}")
+
+
 def _check(file: Path, path: str) -> None:
     part = _PART.search(file.name)
-    if part and int(part[1]) > 1:
+    if part and int(part[1]) != 1:
         raise ModelError(
-            what="this is one of several parts of a model",
+            what=f"this is part {int(part[1])} of {int(part[2])} of a model",
             where=path,
-            mend="join them: llama-gguf-split --merge FIRST_PART WHOLE.gguf",
+            mend=f"give the first part, beside which the others lie: {_part(file, part, 1)}",
         )
+    _check_magic(file, path)
+    for number, other in enumerate(gguf_parts(file)[1:], 2):
+        if not other.is_file():
+            raise ModelError(
+                what=f"part {number} of {len(gguf_parts(file))} of this model is missing",
+                where=path,
+                mend=f"put {other.name} beside it",
+            )
+        _check_magic(other, str(other))
+
+
+def _check_magic(file: Path, where: str) -> None:
     try:
         with file.open("rb") as opened:
             magic = opened.read(len(MAGIC))
     except OSError as error:
         raise ModelError(
-            what=f"cannot read the file: {error.strerror or error}", where=path, mend="correct `model.path`"
+            what=f"cannot read the file: {error.strerror or error}", where=where, mend="correct `model.path`"
         ) from error
     if magic != MAGIC:
-        raise ModelError(what="this is no GGUF file", where=path, mend="copy or download the model again")
+        raise ModelError(what="this is no GGUF file", where=where, mend="copy or download the model again")
+
+
+def ollama_folder() -> Path:
+    """Where Ollama keeps its models."""
+    return Path(os.environ.get("OLLAMA_MODELS") or "~/.ollama/models").expanduser()
 
 
 def _ollama_blob(name: str) -> Path:
     """The file with the weights of an Ollama model on this machine. Raises ModelError."""
-    models = Path(os.environ.get("OLLAMA_MODELS") or "~/.ollama/models").expanduser()
+    models = ollama_folder()
     model, _, tag = name.partition(":")
     where, parts = f"{OLLAMA}{name}", [*model.split("/"), tag or "latest"]
     if len(parts) > 3 or not all(_NAME.fullmatch(part) for part in parts):

@@ -8,6 +8,7 @@ from typing import Protocol
 from engine.config.model import VllmSection
 from engine.errors import ModelError
 from engine.lm.protocol import LanguageModel
+from engine.lm.smollm2 import is_smollm2, smollm2
 
 _BUILT_IN = Path(__file__).resolve().parents[1] / "embedded"
 """Folder of the built-in models, one folder each."""
@@ -85,11 +86,12 @@ def embedded_folder(name: str | None) -> Path:
 
 
 def model_path(config: ModelConfig) -> tuple[str, str]:
-    """The model's folder or hub name, and the name to show for it. Raises ModelError."""
+    """The model's folder, file or hub name, and the name to show for it. Raises ModelError."""
     if config.backend == "embedded":
         return str(embedded_folder(config.path)), "embedded" if config.path is None else config.path
     if not config.path:
         raise ModelError(
             what="no model is given", where="model.path", mend="give a model folder or a hub name"
         )
-    return config.path, config.path
+    path = smollm2(config.backend) if is_smollm2(config.path) else config.path
+    return path, config.path

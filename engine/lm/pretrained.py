@@ -6,7 +6,7 @@ import logging
 import math
 import struct
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, redirect_stderr
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -20,21 +20,23 @@ from transformers.utils.hub import cached_file
 
 from engine.errors import ModelError
 from engine.lm.device import memory_errors, pick_device, pick_dtype
-from engine.lm.fingerprint import file_fingerprint, fingerprint
-from engine.lm.gguf_file import gguf_file, lacking_packages
+from engine.lm.fingerprint import fingerprint, parts_fingerprint
+from engine.lm.gguf_file import gguf_file, gguf_parts, lacking_packages
+from engine.lm.gguf_reader import reading
 
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 
 @dataclass
 class Pretrained:
-    """A model on its device, its tokenizer, the ids its generation settings end a text with, and its
-    fingerprint."""
+    """A model on its device, its tokenizer, the ids its generation settings end a text with, its fingerprint, and why
+    it has its number type ("": it was asked for)."""
 
     model: Any
     tokenizer: Any
     eos: frozenset[int]
     fingerprint: str
+    dtype_reason: str
 
 
 def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
@@ -42,18 +44,22 @@ def load_pretrained(path: str, device: str, dtype: str) -> Pretrained:
     ModelError."""
     target = pick_device(device)
     source, options = _source(path)
-    # The bar of a GGUF file that is unpacked knows no switch.
-    with quiet(), redirect_stderr(StringIO()) if options else nullcontext(), _explained(path):
+    with quiet(), _explained(path), _reading(source, options):
         config = transformers.AutoConfig.from_pretrained(source, **options)
         tokenizer = _tokenizer(source, options)
+        number_type, reason = pick_dtype(dtype, target, config)
         loaded: Any = transformers.AutoModelForCausalLM.from_pretrained(
-            source, dtype=pick_dtype(dtype, target, config), output_loading_info=True, **options
+            source,
+            dtype=number_type,
+            attn_implementation=_attention(config),
+            output_loading_info=True,
+            **options,
         )
         model, report = loaded
         _check_complete(path, report)
         model = _on_device(model, target, path)
         eos = _eos_ids(getattr(model, "generation_config", None), model.config)
-        return Pretrained(model, tokenizer, eos, model_fingerprint(path))
+        return Pretrained(model, tokenizer, eos, model_fingerprint(path), reason)
 
 
 @dataclass
@@ -69,7 +75,7 @@ class TextSide:
 def load_text_side(path: str) -> TextSide:
     """Load everything but the weights. Raises ModelError."""
     source, options = _source(path)
-    with quiet(), _explained(path):
+    with quiet(), _explained(path), _reading(source, options):
         config = transformers.AutoConfig.from_pretrained(source, **options)
         try:
             generation = None if options else transformers.GenerationConfig.from_pretrained(source)
@@ -96,6 +102,22 @@ def _source(path: str) -> tuple[str, dict[str, str]]:
     if _looks_local(path) and not local.is_dir():
         raise ModelError(what="no such model folder", where=path, mend="correct `model.path`")
     return str(local) if local.is_dir() else path, {}
+
+
+def _attention(config: Any) -> str | None:
+    """`eager` for models whose attention scores are capped (Gemma 2): the library's fused attention leaves the cap out.
+    None: what the library takes."""
+    return "eager" if getattr(config.get_text_config(), "attn_logit_softcapping", None) else None
+
+
+@contextmanager
+def _reading(source: str, options: dict[str, str]) -> Iterator[None]:
+    """While open, the library reads all parts of a GGUF file, and shows no bar: this one knows no switch."""
+    if not options:
+        yield
+        return
+    with redirect_stderr(StringIO()), reading(Path(source) / options["gguf_file"]):
+        yield
 
 
 def _tokenizer(source: str, options: dict[str, str]) -> Any:
@@ -192,7 +214,7 @@ def model_fingerprint(path: str) -> str:
     ModelError."""
     file = gguf_file(path)
     if file is not None:
-        return file_fingerprint(file)
+        return parts_fingerprint(gguf_parts(file))
     config, weights = _files(path)
     return fingerprint(config, weights)
 

@@ -22,7 +22,8 @@ LogitsProcessor = Callable[[Sequence[Sequence[int]], "object"], "object"]
 @dataclass(frozen=True)
 class ModelInfo:
     """Identity of a loaded model. `fingerprint` changes with weights or shape: a memory stores it. `context`: most
-    tokens of prompt and continuation together; 0: not known."""
+    tokens of prompt and continuation together; 0: not known. `dtype_reason`: why this number type, where `auto` chose
+    it."""
 
     name: str
     backend: str
@@ -34,6 +35,7 @@ class ModelInfo:
     parameters: int
     fingerprint: str
     context: int = 0
+    dtype_reason: str = ""
 
 
 @dataclass(frozen=True)

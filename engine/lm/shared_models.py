@@ -57,6 +57,7 @@ class SharedModels:
                 hidden_size=info.hidden_size,
                 parameters=info.parameters,
                 fingerprint=info.fingerprint,
+                dtype_reason=info.dtype_reason,
                 seconds=round(time.monotonic() - started, 3),
             )
         )

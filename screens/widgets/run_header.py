@@ -56,7 +56,8 @@ class RunHeader(Widget):
             return text.append("waiting for the first event of the run", self._style("dim"))
         text.append(f"{state.header.name}/{state.header.run_id}")
         if state.model is not None:
-            text.append(f"  {state.model.name} on {state.model.device}", self._style("dim"))
+            chosen = f", {state.model.dtype}" if state.model.dtype_reason else ""
+            text.append(f"  {state.model.name} on {state.model.device}{chosen}", self._style("dim"))
         if state.unknown:
             text.append(f"  {counted(state.unknown, 'unknown events')} skipped", self._style("dim"))
         return text

@@ -47,9 +47,11 @@ def grouped_attention(
 
 
 def use_grouped_attention(model: Any) -> None:
-    """Let a model that runs on `sdpa` use `grouped_attention`."""
+    """Let a model that runs on `sdpa` use `grouped_attention`. A model with attention code of its own (Falcon) asks for
+    `sdpa` by its name, and would take a slower or wrong path under any other."""
     config = model.config.get_text_config()
-    if getattr(config, "_attn_implementation", None) == "sdpa":
+    by_name = getattr(model, "_supports_attention_backend", False)
+    if by_name and getattr(config, "_attn_implementation", None) == "sdpa":
         AttentionInterface.register(NAME, grouped_attention)
         AttentionMaskInterface.register(NAME, sdpa_mask)
         config._attn_implementation = NAME

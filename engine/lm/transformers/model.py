@@ -65,7 +65,7 @@ class TransformersModel:
             with memory_errors(path):
                 network = Network(pretrained.model)
                 check_network(network)
-        except (ValueError, TypeError, AttributeError, RuntimeError) as error:
+        except (ValueError, TypeError, AttributeError, RuntimeError, LookupError) as error:
             raise ModelError(
                 what=f"this architecture cannot be steered: {error}",
                 where=f"{path} ({type(pretrained.model).__name__})",
@@ -76,6 +76,7 @@ class TransformersModel:
             backend=backend,
             device=str(network.device),
             dtype=str(network.dtype).removeprefix("torch."),
+            dtype_reason=pretrained.dtype_reason,
             num_layers=network.num_layers,
             hidden_size=network.hidden_size,
             vocab_size=network.vocab_size,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import torch
 import transformers
 
 from engine.config.model import VllmSection
 from engine.errors import ModelError
-from engine.lm.device import DTYPES
+from engine.lm.device import pick_dtype
 from engine.lm.gguf_file import gguf_file
 from engine.lm.pretrained import load_text_side, model_fingerprint, parameter_count, quiet
 from engine.lm.protocol import ModelInfo
@@ -63,7 +64,8 @@ def start(
         ) from error
     on_cpu = current_platform.is_cpu()
     _check_device(device, on_cpu)
-    arguments = _arguments(path, config, dtype, max_num_seqs, options, on_cpu)
+    number_type, reason = _dtype(dtype, config, on_cpu)
+    arguments = _arguments(path, config, number_type, max_num_seqs, options, on_cpu)
     try:
         engine = LLMEngine.from_engine_args(EngineArgs(**arguments))
     except TypeError as error:
@@ -79,10 +81,10 @@ def start(
             mend="its own message is in the worker's log; often: lower `model.vllm.max_model_len` or "
             "`gpu_memory_utilization`, or use a model that vLLM knows",
         ) from error
-    return _model(engine, path, name or path, config, HfTokenizer(text.tokenizer, text.eos))
+    return _model(engine, path, name or path, config, HfTokenizer(text.tokenizer, text.eos), reason)
 
 
-def _model(engine: Any, path: str, name: str, config: Any, tokenizer: HfTokenizer) -> Any:
+def _model(engine: Any, path: str, name: str, config: Any, tokenizer: HfTokenizer, dtype_reason: str) -> Any:
     from engine.lm.vllm.driver import Driver
     from engine.lm.vllm.model import VllmModel
     from engine.lm.vllm.self_check import check_steering
@@ -100,6 +102,7 @@ def _model(engine: Any, path: str, name: str, config: Any, tokenizer: HfTokenize
             parameters=parameter_count(path),
             fingerprint=model_fingerprint(path),
             context=engine.vllm_config.model_config.max_model_len,
+            dtype_reason=dtype_reason,
         )
         model = VllmModel(engine, driver, tokenizer, info)
         check_steering(model)
@@ -120,7 +123,7 @@ def _arguments(
 ) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "model": path,
-        "dtype": _dtype(dtype, config, on_cpu),
+        "dtype": dtype,
         "max_num_seqs": max_num_seqs,
         "tensor_parallel_size": options.tensor_parallel_size,
         "pipeline_parallel_size": options.pipeline_parallel_size,
@@ -151,12 +154,10 @@ def _arguments(
     return arguments | options.engine_args
 
 
-def _dtype(name: str, config: Any, on_cpu: bool) -> str:
-    """The number type, chosen as `pick_dtype` does: float32 on the CPU, else the type of the saved weights."""
-    if name != "auto":
-        return name
-    saved = str(getattr(config, "dtype", None)).removeprefix("torch.")
-    return "float32" if on_cpu or saved not in DTYPES else saved
+def _dtype(name: str, config: Any, on_cpu: bool) -> tuple[str, str]:
+    """The number type, and why, chosen as on transformers."""
+    dtype, reason = pick_dtype(name, torch.device("cpu" if on_cpu else "cuda"), config)
+    return str(dtype).removeprefix("torch."), reason
 
 
 def _config(path: str) -> Any:

@@ -34,11 +34,12 @@ def file(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_gguf(folder, tmp_path_factory.mktemp("gguf") / "tiny.gguf")
 
 
-def write_gguf(folder: Path, path: Path) -> Path:
-    """A Qwen2 folder as llama.cpp's converter writes it, in float32."""
+def write_gguf(folder: Path, path: Path, tensors_a_part: int = 0) -> Path:
+    """A Qwen2 folder as llama.cpp's converter writes it, in float32: in one file, or in parts whose first is
+    returned."""
     pretrained = load_pretrained(str(folder), "cpu", "float32")
     config, tokenizer = pretrained.model.config, pretrained.tokenizer
-    writer = gguf.GGUFWriter(path, "qwen2")
+    writer = gguf.GGUFWriter(path, "qwen2", split_max_tensors=tensors_a_part)
     writer.add_block_count(config.num_hidden_layers)
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
@@ -57,7 +58,7 @@ def write_gguf(folder: Path, path: Path) -> Path:
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    return path
+    return next(iter(sorted(path.parent.glob(f"{path.stem}-00001-of-*.gguf"))), path)
 
 
 def _add_tokenizer(writer: gguf.GGUFWriter, tokenizer: Any, size: int) -> None:
@@ -149,13 +150,76 @@ def test_a_model_of_ollama_is_found_by_name(
         gguf_file("ollama:tiny")
 
 
+@pytest.fixture
+def parts(folder: Path, tmp_path: Path) -> list[Path]:
+    write_gguf(folder, tmp_path / "big.gguf", tensors_a_part=16)
+    return sorted(tmp_path.glob("big-*.gguf"))
+
+
+def test_parts_are_read_as_one_model(file: Path, parts: list[Path]) -> None:
+    assert len(parts) == 3
+    whole, there = (
+        load_pretrained(str(file), "cpu", "float32"),
+        load_pretrained(str(parts[0]), "cpu", "float32"),
+    )
+    expected = whole.model.state_dict()
+    found = there.model.state_dict()
+    assert found.keys() == expected.keys()
+    for name, tensor in expected.items():
+        np.testing.assert_array_equal(found[name].numpy(), tensor.numpy(), err_msg=name)
+    assert gguf.GGUFReader.__module__ == "gguf.gguf_reader", "the package is left as it was"
+
+
+def test_a_file_is_parsed_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the library's four parses of a header costs seconds."""
+    parsed: list[object] = []
+    parse = gguf.GGUFReader.__init__
+
+    def counting(reader: Any, path: Any, *args: Any) -> None:
+        parsed.append(path)
+        parse(reader, path, *args)
+
+    monkeypatch.setattr(gguf.GGUFReader, "__init__", counting)
+    load_pretrained(str(file), "cpu", "float32")
+    assert parsed == [file]
+    load_text_side(str(file))
+    assert parsed == [file, file]
+
+
+def test_a_fingerprint_goes_with_every_part(parts: list[Path]) -> None:
+    before = model_fingerprint(str(parts[0]))
+    for part in parts:
+        content = part.read_bytes()
+        part.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        assert model_fingerprint(str(part.parent / parts[0].name)) != before
+        part.write_bytes(content)
+
+
+def test_parts_that_do_not_make_a_model_are_one_error(parts: list[Path]) -> None:
+    with pytest.raises(ModelError, match="part 2 of 3 of a model") as raised:
+        gguf_file(str(parts[1]))
+    assert str(parts[0]) in raised.value.mend
+    content = parts[1].read_bytes()
+    parts[1].write_bytes(parts[2].read_bytes())
+    with pytest.raises(ModelError, match="the parts hold"):
+        load_pretrained(str(parts[0]), "cpu", "float32")
+    parts[1].write_bytes(content[:2])
+    with pytest.raises(ModelError, match="no GGUF file") as raised:
+        gguf_file(str(parts[0]))
+    assert raised.value.where == str(parts[1])
+    parts[1].unlink()
+    with pytest.raises(ModelError, match="part 2 of 3 of this model is missing") as raised:
+        gguf_file(str(parts[0]))
+    assert parts[1].name in raised.value.mend
+
+
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
         ("gone.gguf", None, "No such file"),
         ("text.gguf", b"hello", "no GGUF file"),
         ("cut.gguf", b"GGUF\x03\0\0\0", "cannot load the model"),
-        ("model-00001-of-00003.gguf", b"GGUF", "one of several parts"),
+        ("model-00001-of-00003.gguf", b"GGUF", "part 2 of 3 of this model is missing"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_one_error(

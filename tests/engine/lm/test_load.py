@@ -15,6 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from engine.config.model import VllmSection
 from engine.errors import ModelError
+from engine.lm import cpu_dtype
 from engine.lm import fingerprint as fingerprints
 from engine.lm.load import load_model
 from engine.lm.transformers.model import TransformersModel
@@ -67,6 +68,51 @@ def test_dtypes(copied: Path) -> None:
     assert load(copied, dtype="bfloat16").info.fingerprint == load(copied).info.fingerprint
     with pytest.raises(ModelError, match="int8"):
         load(copied, dtype="int8")
+
+
+@pytest.mark.parametrize(
+    ("large", "has", "gain", "dtype", "reason"),
+    [
+        (True, True, 2.6, "bfloat16", "2.6 times as fast as float32 here"),
+        (True, True, 1.1, "float32", "bfloat16 is only 1.1 times as fast here"),
+        (True, False, 2.6, "float32", "this processor has no bfloat16"),
+        (False, True, 2.6, "float32", ""),
+    ],
+)
+def test_auto_on_a_cpu(
+    copied: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    large: bool,
+    has: bool,
+    gain: float,
+    dtype: str,
+    reason: str,
+) -> None:
+    monkeypatch.setattr(cpu_dtype, "has_bfloat16", lambda: has)
+    monkeypatch.setattr(cpu_dtype, "bfloat16_gain", lambda config: gain)
+    parameters = load(copied).info.parameters
+    monkeypatch.setattr(cpu_dtype, "LARGE", parameters if large else parameters + 1)
+    info = load(copied).info
+    assert (info.dtype, info.dtype_reason) == (dtype, reason)
+    assert load(copied, dtype="float32").info.dtype_reason == ""
+    assert load(copied, dtype="float32").info.fingerprint == info.fingerprint
+
+
+def test_a_product_of_the_models_shape_is_timed(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import transformers
+
+    shapes: list[tuple[int, ...]] = []
+
+    def seconds(inputs: torch.Tensor, weights: torch.Tensor) -> float:
+        shapes.append((*weights.shape, inputs.shape[1]))
+        return 3.0 if weights.dtype == torch.float32 else 1.5
+
+    config = transformers.AutoConfig.from_pretrained(copied)
+    assert cpu_dtype.bfloat16_gain(config) > 0
+    monkeypatch.setattr(cpu_dtype, "_seconds", seconds)
+    threads = torch.get_num_threads()
+    assert cpu_dtype.bfloat16_gain(config) == 2 and torch.get_num_threads() == threads
+    assert shapes == [(64, 32, 32)] * 2
 
 
 def test_fingerprint_changes_with_a_weight_and_with_the_shape(copied: Path) -> None:

