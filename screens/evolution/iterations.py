@@ -194,7 +194,7 @@ def draw_iteration(
     """An iteration: its scores, the reflector's reply, and the changed deltas."""
     parts: list[RenderableType] = []
     if state.compared:
-        parts += [_compared(list(state.compared.values()), palette), Text()]
+        parts += [_compared(list(state.compared.values()), palette), *_drawn(state, palette), Text()]
     if state.judge:
         parts += [_judge(list(state.judge.values()), palette), Text()]
     if state.began is not None and state.began.cannot_tell:
@@ -296,7 +296,7 @@ def _cannot_tell(began: EvolutionBegan, palette: dict[str, Style]) -> Text:
 
 
 def _compared(rows: Sequence[MethodCompared], palette: dict[str, Style]) -> RenderableType:
-    """The comparison at the end: best deltas against none and against a length cap."""
+    """The comparison at the end: best deltas against none and against the baselines."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
     table.add_column("test set", no_wrap=True, min_width=13)
     for name, least in (
@@ -306,6 +306,8 @@ def _compared(rows: Sequence[MethodCompared], palette: dict[str, Style]) -> Rend
         ("− none", 6),
         ("95%", 16),
         ("p", 5),
+        ("− best", 6),
+        ("95%", 16),
     ):
         table.add_column(name, justify="right", no_wrap=True, min_width=least)
     for row in rows:
@@ -313,6 +315,17 @@ def _compared(rows: Sequence[MethodCompared], palette: dict[str, Style]) -> Rend
         table.add_row(
             Text(name, palette["strong"] if row.method == "best" else ""),
             fixed(row.correctness), fixed(row.mean_tokens, 1), fixed(row.composite), signed(row.difference),
-            interval(row.low, row.high), probability(row.p),
+            interval(row.low, row.high), probability(row.p), signed(row.ahead), interval(row.ahead_low, row.ahead_high),
         )  # fmt: skip
     return table
+
+
+def _drawn(state: EvolutionState, palette: dict[str, Style]) -> list[RenderableType]:
+    """What the comparison says, and the request for short answers that it names."""
+    lines: list[RenderableType] = []
+    if state.drawn is not None:
+        lines.append(Text(clean(state.drawn.text), palette["warn" if state.drawn.ahead else "good"]))
+    brief = state.compared.get("brief_prompt")
+    if brief is not None:
+        lines.append(Text(f"brief_prompt: {clean(brief.prompt)}", palette["dim"]))
+    return lines
