@@ -44,7 +44,7 @@ COLUMNS: Sequence[ListColumn[AnswerRow]] = (
         "split",
         10,
         priority=2,
-        help="minibatch, validation, test; no processor: baseline, test_plain; asked for short answers: brief_1, test_brief",
+        help="minibatch, validation, test; no processor: baseline, test_plain; asked to be brief: brief_1, test_brief",
         value=lambda a: a.split,
     ),
     ListColumn("tokens", "tokens", 6, "right", 0, help="length of the answer", value=lambda a: a.tokens),

@@ -194,7 +194,14 @@ def draw_iteration(
     """An iteration: its scores, the reflector's reply, and the changed deltas."""
     parts: list[RenderableType] = []
     if state.compared:
-        parts += [_compared(list(state.compared.values()), palette), *_drawn(state, palette), Text()]
+        rows = list(state.compared.values())
+        parts += [
+            _compared(rows, palette),
+            Text(),
+            _differences(rows, palette),
+            *_drawn(state, palette),
+            Text(),
+        ]
     if state.judge:
         parts += [_judge(list(state.judge.values()), palette), Text()]
     if state.began is not None and state.began.cannot_tell:
@@ -306,8 +313,6 @@ def _compared(rows: Sequence[MethodCompared], palette: dict[str, Style]) -> Rend
         ("− none", 6),
         ("95%", 16),
         ("p", 5),
-        ("− best", 6),
-        ("95%", 16),
     ):
         table.add_column(name, justify="right", no_wrap=True, min_width=least)
     for row in rows:
@@ -315,7 +320,22 @@ def _compared(rows: Sequence[MethodCompared], palette: dict[str, Style]) -> Rend
         table.add_row(
             Text(name, palette["strong"] if row.method == "best" else ""),
             fixed(row.correctness), fixed(row.mean_tokens, 1), fixed(row.composite), signed(row.difference),
-            interval(row.low, row.high), probability(row.p), signed(row.ahead), interval(row.ahead_low, row.ahead_high),
+            interval(row.low, row.high), probability(row.p),
+        )  # fmt: skip
+    return table
+
+
+def _differences(rows: Sequence[MethodCompared], palette: dict[str, Style]) -> RenderableType:
+    """How many tokens each method saves, and how far its composite is from that of the best deltas."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
+    table.add_column("differences", no_wrap=True, min_width=13)
+    for name, least in (("tokens − none", 13), ("95%", 14), ("comp. − best", 12), ("95%", 16)):
+        table.add_column(name, justify="right", no_wrap=True, min_width=least)
+    for row in rows:
+        table.add_row(
+            row.method,
+            signed(row.tokens_difference, 1), interval(row.tokens_low, row.tokens_high, 1),
+            signed(row.ahead), interval(row.ahead_low, row.ahead_high),
         )  # fmt: skip
     return table
 
