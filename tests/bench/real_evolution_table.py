@@ -2,8 +2,8 @@
 
     python -m tests.bench.real_evolution_table RUN [RUN ...]
 
-Of one run: its `evolution/tables/test.csv`. Of several runs of one configuration with different seeds: all their answers
-together, from `tables/test_answers.csv`. A question that several runs tested counts as often as it was tested, and
+Of one run: its `evolution/tables/test.csv`. Of several runs of one configuration with different seeds: also all their
+answers together, from `tables/test_answers.csv`. A question that several runs tested counts as often as it was tested;
 intervals resample questions, not answers.
 """
 
