@@ -169,7 +169,7 @@ def test_evolution_on_gsm8k(tmp_path: Path) -> None:
         "evolution.validation_size=4",
         "evolution.test_size=4",
         "evolution.iterations=1",
-        "evolution.max_new_tokens=160",
+        "evolution.max_new_tokens=120",
     )
     rows = {event.method: event for event in events if isinstance(event, MethodCompared)}
     assert list(rows) == ["no_processor", "length_cap", "chosen_cap", "brief_prompt", "best"]
