@@ -77,12 +77,22 @@ def _events(iterations: int, finish: bool, rng: random.Random) -> Iterator[ev.Ev
         yield from _split((iterations - 1) // 2 * 2, "test", 4, -deltas["3"], rng)
         yield ev.MethodCompared(
             method="no_processor", n=6, correctness=0.9, wilson_low=0.8, wilson_high=0.95, mean_tokens=40.0,
-            shortness=0.5, composite=0.74, cannot_tell=2,
+            shortness=0.5, composite=0.74, cannot_tell=2, ahead=-0.07, ahead_low=-0.09, ahead_high=-0.05,
+        )  # fmt: skip
+        yield ev.MethodCompared(
+            method="brief_prompt", n=6, correctness=0.8, wilson_low=0.7, wilson_high=0.9, mean_tokens=12.0,
+            shortness=0.77, composite=0.788, difference=-0.1, low=-0.2, high=0.0, p=0.25, cannot_tell=2,
+            prompt="Answer briefly.", tokens_difference=-28.0, tokens_low=-30.5, tokens_high=-25.5,
+            ahead=-0.022, ahead_low=-0.06, ahead_high=0.01,
         )  # fmt: skip
         yield ev.MethodCompared(
             method="best", n=6, correctness=0.9, wilson_low=0.8, wilson_high=0.95, mean_tokens=20.0,
             shortness=0.67, composite=0.81, difference=0.0, low=-0.05, high=0.05, p=1.0, cannot_tell=2,
+            tokens_difference=-20.0, tokens_low=-22.0, tokens_high=-18.0,
         )  # fmt: skip
+        yield ev.ComparisonDrawn(
+            text="on the test set the evolved deltas are ahead of every baseline, within the error"
+        )
         yield ev.StageFinished(
             seconds=9.0, summary={"iterations": iterations}, files=["evolution/history.json"]
         )

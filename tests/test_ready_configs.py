@@ -15,12 +15,19 @@ from engine.tasks.sources import HUB
 from tests.conftest import ROOT
 
 READY = sorted((ROOT / "configs").glob("*.yaml"))
+REAL = sorted((ROOT / "configs" / "real").glob("*.yaml"))
 README = (ROOT / "engine" / "tasks" / "README.md").read_text()
 TABLE = README[README.index("## Ready configurations") : README.index("## Your own files")]
 DATA_SETS = (
     "gsm8k", "math500", "arc-c", "aime", "financebench", "multichallenge", "rog-webqsp", "rog-cwq",
     "subgraphrag", "okvqa", "vqav2",
 )  # fmt: skip
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
+def test_a_measured_one_can_be_read(path: Path) -> None:
+    """Its model and data are files that whoever repeats the measurement names."""
+    assert load_config(path).run.stages and len(leading_comment(path)) > 60
 
 
 @pytest.mark.parametrize("path", READY, ids=lambda path: path.stem)

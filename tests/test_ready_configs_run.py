@@ -12,7 +12,7 @@ import torch
 
 from engine.config.file import load_config
 from engine.config.gflownet import GraphsSection
-from engine.events import Event, GraphsBuilt, MethodEvaluated, ModeScored, RetrieverMeasured
+from engine.events import Event, GraphsBuilt, MethodCompared, MethodEvaluated, ModeScored, RetrieverMeasured
 from engine.gflownet.graphs.raw import RawSample
 from engine.gflownet.graphs.sources import GeneratedSource
 from engine.gflownet.layout import SPLITS
@@ -146,6 +146,34 @@ def test_evolution_on_financebench(tmp_path: Path) -> None:
     history = json.loads((tmp_path / "run/evolution/history.json").read_text())
     assert len(history["iterations"]) == 1
     assert (tmp_path / "run/evolution/processor_best.py").is_file()
+
+
+def test_evolution_on_gsm8k(tmp_path: Path) -> None:
+    """Both splits are read, the task's metric judges, and every baseline stands beside the deltas."""
+    sizes: dict[Split, int] = {"train": 10, "test": 4}
+    for split, size in sizes.items():
+        lines = [{"question": one.question, "answer": one.solution} for one in generate(split, size, 0)]
+        path = tmp_path / f"gsm8k/{split}.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    events = run(
+        "real/evolution_gsm8k_qwen0.5b",
+        tmp_path,
+        f"task.path={tmp_path}/gsm8k",
+        "model={backend: embedded}",
+        "prompt.template='{question}'",
+        "clusters.embedder=hashed",
+        "clusters.device=cpu",
+        "clusters.k=8",
+        "evolution.minibatch_size=4",
+        "evolution.validation_size=4",
+        "evolution.test_size=4",
+        "evolution.iterations=1",
+        "evolution.max_new_tokens=120",
+    )
+    rows = {event.method: event for event in events if isinstance(event, MethodCompared)}
+    assert list(rows) == ["no_processor", "length_cap", "chosen_cap", "brief_prompt", "best"]
+    assert rows["no_processor"].n == 4 and rows["no_processor"].correctness > 0
 
 
 def test_slsm_on_multichallenge(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from app.state.method import MethodState, Place
 from engine import events as ev
 
 MINIBATCH, VALIDATION, BASELINE = "minibatch", "validation", "baseline"
-TEST, TEST_PLAIN = "test", "test_plain"
-WITHOUT_PROCESSOR = (BASELINE, TEST_PLAIN)
+TEST = "test"
+UNDER_DELTAS = (MINIBATCH, VALIDATION, TEST)
+"""Every other split is answered without deltas, and belongs to no iteration."""
 
 
 class AnswerRow(NamedTuple):
@@ -74,6 +75,7 @@ class EvolutionState(MethodState):
         self.baseline: ev.AnswersScored | None = None
         self.server: ev.ServerChanged | None = None
         self.compared: dict[str, ev.MethodCompared] = {}
+        self.drawn: ev.ComparisonDrawn | None = None
         self.judge: dict[str, ev.JudgeMeasured] = {}
         self.usage: ev.IterationFinished | None = None
 
@@ -125,7 +127,7 @@ def _answer(state: EvolutionState, event: ev.AnswerJudged, place: Place) -> None
 
 @EvolutionState.on(ev.AnswersScored)
 def _scored(state: EvolutionState, event: ev.AnswersScored, place: Place) -> None:
-    if event.split in WITHOUT_PROCESSOR:
+    if event.split not in UNDER_DELTAS:
         if event.split == BASELINE:
             state.baseline = event
         return
@@ -152,3 +154,8 @@ def _finished(state: EvolutionState, event: ev.IterationFinished, place: Place) 
 @EvolutionState.on(ev.MethodCompared)
 def _compared(state: EvolutionState, event: ev.MethodCompared, place: Place) -> None:
     state.compared[event.method] = event
+
+
+@EvolutionState.on(ev.ComparisonDrawn)
+def _drawn(state: EvolutionState, event: ev.ComparisonDrawn, place: Place) -> None:
+    state.drawn = event

@@ -29,12 +29,30 @@ def check_data(config: Config) -> Iterator[Finding]:
 def _task(findings: Findings, config: Config) -> None:
     from engine.esm.examples import evaluation_examples, training_examples
     from engine.tasks.loaders import check_disjoint
-    from engine.tasks.sources import HUB, is_here
 
     task, splits = config.task, (config.task.train_split, config.task.eval_split)
     if task.dataset == "generated":
         findings.here("generated", "task.dataset")
         return
+    if not _task_is_here(findings, config):
+        return
+    with findings.at("task.path"):
+        train, evaluated = training_examples(config), evaluation_examples(config)
+        check_disjoint(train, evaluated)
+        findings.here(
+            f"{task.dataset}: {len(train)} of `{splits[0]}`, {len(evaluated)} of `{splits[1]}`, none in both",
+            "task.path",
+        )
+
+
+def _task_is_here(findings: Findings, config: Config) -> bool:
+    """Whether both splits of the task can be read here; a finding for each that cannot."""
+    from engine.tasks.sources import HUB, is_here
+
+    task, splits = config.task, (config.task.train_split, config.task.eval_split)
+    if task.dataset == "generated":
+        return True
+    absent = list(splits)
     with findings.at("task.path"):
         absent = [split for split in splits if not is_here(task.dataset, task.path, split)]
         for split in absent:
@@ -48,14 +66,7 @@ def _task(findings: Findings, config: Config) -> None:
                 if known
                 else f"put {split}.jsonl or {split}.parquet there, or leave task.path out (hub)",
             )
-        if absent:
-            return
-        train, evaluated = training_examples(config), evaluation_examples(config)
-        check_disjoint(train, evaluated)
-        findings.here(
-            f"{task.dataset}: {len(train)} of `{splits[0]}`, {len(evaluated)} of `{splits[1]}`, none in both",
-            "task.path",
-        )
+    return not absent
 
 
 def _clusters(findings: Findings, config: Config) -> None:
@@ -67,12 +78,11 @@ def _clusters(findings: Findings, config: Config) -> None:
 def _evolution(findings: Findings, config: Config) -> None:
     from engine.evolution.judge_scope import scope_of
     from engine.evolution.judges.labelled_answers import read_labelled_answers
-    from engine.evolution.judges.numeric_judge import NumericJudge
-    from engine.evolution.minibatch import split_questions
-    from engine.evolution.questions import load_questions
+    from engine.evolution.judges.offline import offline_judge
+    from engine.evolution.questions import load_splits
     from engine.tasks.financebench import HUB_FILE
 
-    section, place = config.evolution, "evolution.financebench"
+    section = config.evolution
     _file(findings, section.initial_deltas, "evolution.initial_deltas")
     _file(findings, section.branch_of, "evolution.branch_of")
     labels = section.judge.labels
@@ -80,20 +90,24 @@ def _evolution(findings: Findings, config: Config) -> None:
         with findings.at("evolution.judge.labels"):
             labelled = len(read_labelled_answers(labels))
             findings.here(f"{labels}: {labelled} labelled answers", "evolution.judge.labels")
-    if section.financebench is not None and not _file(
-        findings, section.financebench, place, HUB_FILE, report=False
-    ):
+    if section.questions == "task":
+        place, name = "task.path", config.task.dataset
+        is_here = _task_is_here(findings, config)
+    else:
+        place, name = "evolution.financebench", section.financebench or "generated"
+        is_here = section.financebench is None or _file(
+            findings, section.financebench, place, HUB_FILE, report=False
+        )
+    if not is_here:
         return
     with findings.at(place):
-        questions = load_questions(config)
-        splits = split_questions(
-            questions, section.minibatch_size, section.validation_size, section.test_size, config.run.seed
-        )
-        findings.here(f"{section.financebench or 'generated'}: {len(questions)} questions", place)
-        if section.judge.kind == "numeric":
-            judge = NumericJudge(section.judge.tolerance, section.judge.text_threshold)
-            if warning := scope_of(judge, splits, section.iterations).warning(judge.name):
-                findings.here(warning, "evolution.judge")
+        splits = load_splits(config)
+        sizes = [len(part) for part in (splits.pool, splits.validation, splits.test)]
+        words = "{} to draw from, {} for validation, {} for the test".format(*sizes)
+        findings.here(f"{name}: {sum(sizes)} questions, {words}", place)
+        judge = offline_judge(config)
+        if judge is not None and (warning := scope_of(judge, splits, section.iterations).warning(judge.name)):
+            findings.here(warning, "evolution.judge")
 
 
 def _graphs(findings: Findings, config: Config) -> None:

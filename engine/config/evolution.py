@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from engine.config.method import MethodSections, StageEntry
 from engine.config.model import ModelSection
@@ -68,9 +68,10 @@ class ReflectorSection(Section):
 
 
 class JudgeSection(Section):
-    kind: Literal["numeric", "openai"] = Field(
-        default="numeric",
-        description="`numeric`: compares figures and yes or no, offline; `openai`: a language model.",
+    kind: Literal["auto", "numeric", "task", "openai"] = Field(
+        default="auto",
+        description="`numeric`: compares figures and yes or no, offline; `task`: the task's own metric; `openai`: a "
+        "language model; `auto`: `task` for a task's questions, else `numeric`.",
     )
     tolerance: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.01,
@@ -98,14 +99,21 @@ class EvolutionSection(Section):
     model: ModelSection | None = Field(
         default=None, description="Model of clusters and evolution, if it is not the run's model."
     )
+    questions: Literal["financebench", "task"] = Field(
+        default="financebench",
+        description="`financebench`: questions over texts, named by the next field; `task`: those of the section "
+        "`task`, its training split for the evolution and its evaluation split for the test set.",
+    )
     financebench: str | None = Field(
         default=None,
         description="FinanceBench JSONL, or `hub:PatronusAI/financebench`; none: generated statements.",
     )
     pool: Literal["all"] | list[NonNegativeInt] = Field(
-        default="all", description="Questions to draw from: all, or 0-based line numbers."
+        default="all", description="Questions of FinanceBench to draw from: all, or 0-based line numbers."
     )
-    pool_size: PositiveInt = Field(default=400, description="Questions to generate (without a file).")
+    pool_size: PositiveInt = Field(
+        default=400, description="Questions to generate, or to take from the task's training split."
+    )
     minibatch_size: PositiveInt = Field(default=24, description="Questions in each iteration.")
     validation_size: PositiveInt = Field(
         default=50, description="Questions set aside; they confirm a new best before it is kept."
@@ -131,6 +139,20 @@ class EvolutionSection(Section):
         default=None, description="Start no iteration once both have cost this much."
     )
     SHORTNESS_SCALE: Positive = Field(default=100.0, description="Tokens at which shortness is one half.")
+    brief_prompts: list[Annotated[str, Field(min_length=1)]] = Field(
+        default=[
+            "Answer briefly.",
+            "Use as few words as possible.",
+            "Write at most five words for each step.",
+        ],
+        description="Requests for short answers, each put after the questions without deltas; the best one on the "
+        "validation set is compared on the test set.",
+    )
+    length_caps: NonNegativeInt = Field(
+        default=16,
+        description="Lengths at which answers without deltas are cut; the best one on the validation set is compared "
+        "on the test set. 0: none.",
+    )
     initial_deltas: str | None = Field(default=None, description="JSON file of initial deltas; none: zeros.")
     branch_of: str | None = Field(
         default=None, description="Run directory whose history is copied up to `branch_iteration`."
@@ -148,6 +170,23 @@ class EvolutionSection(Section):
     server: ServerSection = ServerSection()
     reflector: ReflectorSection = ReflectorSection()
     judge: JudgeSection = JudgeSection()
+
+    @property
+    def judge_kind(self) -> Literal["numeric", "task", "openai"]:
+        """The judge's kind; `auto` follows the questions."""
+        if self.judge.kind == "auto":
+            return "task" if self.questions == "task" else "numeric"
+        return self.judge.kind
+
+    @model_validator(mode="after")
+    def _fits_the_questions(self) -> EvolutionSection:
+        if self.questions == "task" and (self.financebench is not None or self.pool != "all"):
+            raise ValueError(
+                "`questions: task` takes its questions from the section `task`: leave `financebench` and `pool` out"
+            )
+        if self.questions != "task" and self.judge.kind == "task":
+            raise ValueError("`judge.kind: task` judges a task's answers: set `questions: task`")
+        return self
 
 
 class EvolutionSections(MethodSections):

@@ -9,6 +9,7 @@ numbers: this reader raises an error for each of these (DESIGN 7).
 
 from __future__ import annotations
 
+import json
 import re
 import types
 import typing
@@ -142,7 +143,7 @@ def _as_text(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, list):
-        return "[" + ", ".join(map(str, value)) + "]"
+        return "[" + ", ".join(json.dumps(item) for item in value) + "]"
     return str(value)
 
 

@@ -28,6 +28,7 @@ from engine.events.evolution import (
     AnswerJudged,
     AnswersScored,
     ClustersBuilt,
+    ComparisonDrawn,
     EvolutionBegan,
     IterationBegan,
     IterationFinished,

@@ -68,9 +68,11 @@ class IterationBegan(Event, tag=True, kw_only=True, frozen=True):
 
 
 class AnswerJudged(Event, tag=True, kw_only=True, frozen=True):
-    """One answer. `split`: minibatch, validation, baseline (validation without processor), test or test_plain
-    (test without processor); `correct` None: the judge failed or, with `cannot_tell`, it cannot judge this question;
-    `reasoning` says why. `pieces` are the answer's tokens as text, `clusters` the cluster of each (255: none)."""
+    """One answer. `split`: minibatch, validation or test; without processor: baseline and test_plain, and after a
+    request for short answers brief_1, brief_2, … (validation) and test_brief.
+
+    `correct` None: the judge failed or, with `cannot_tell`, it cannot judge this question; `reasoning` says why.
+    `pieces` are the answer's tokens as text, `clusters` the cluster of each (255: none)."""
 
     iteration: int
     split: str
@@ -117,9 +119,13 @@ class ReflectorReplied(Event, tag=True, kw_only=True, frozen=True):
 
 
 class MethodCompared(Event, tag=True, kw_only=True, frozen=True):
-    """A line of `tables/test.csv`: no_processor, length_cap or best, on the test set. `n` answers were judged; on
-    `cannot_tell` others the judge cannot tell. `difference`: correctness minus that of no_processor, with its paired
-    bootstrap 95% interval and McNemar's exact p."""
+    """A line of `tables/test.csv`, on the test set. `method`: no_processor; length_cap, which cuts its answers to the
+    best deltas' mean length; chosen_cap, whose `cap` validation chose; brief_prompt, with the request for short answers
+    (`prompt`) that validation chose; or best, the evolved deltas.
+
+    `n` answers were judged; on `cannot_tell` others the judge cannot tell. All intervals are paired bootstrap 95%
+    intervals. `difference`: correctness minus that of no_processor, with McNemar's exact p; `tokens_difference`: the
+    same of mean tokens; `ahead`: composite minus that of best."""
 
     method: str
     n: int
@@ -135,6 +141,21 @@ class MethodCompared(Event, tag=True, kw_only=True, frozen=True):
     p: float | None = None
     cap: int | None = None
     cannot_tell: int = 0
+    prompt: str = ""
+    tokens_difference: float | None = None
+    tokens_low: float | None = None
+    tokens_high: float | None = None
+    ahead: float | None = None
+    ahead_low: float | None = None
+    ahead_high: float | None = None
+
+
+class ComparisonDrawn(Event, tag=True, kw_only=True, frozen=True):
+    """What the comparison on the test set says, in words. `ahead`: the methods with a higher composite than the evolved
+    deltas, the highest first."""
+
+    text: str
+    ahead: list[str] = []
 
 
 class JudgeMeasured(Event, tag=True, kw_only=True, frozen=True):

@@ -8,13 +8,31 @@ from pathlib import Path
 
 import msgspec
 
+from engine.config.evolution import EvolutionSection
 from engine.evolution.score import Outcome
 from engine.files import append_jsonl, recover_jsonl, recover_records
 from engine.servers.spent import Spent
 
 MINIBATCH, VALIDATION, BASELINE = "minibatch", "validation", "baseline"
-TEST, TEST_PLAIN = "test", "test_plain"
-"""The test set under the best deltas, and without any processor: asked once, at the end."""
+TEST, TEST_PLAIN, TEST_BRIEF = "test", "test_plain", "test_brief"
+"""The test set under the best deltas, without any processor, and without processor after the best request for short
+answers: asked once, at the end."""
+ON_TEST = (TEST, TEST_PLAIN, TEST_BRIEF)
+
+
+def brief_split(number: int) -> str:
+    """The validation set without processor, after request `number` (from 0) for short answers."""
+    return f"brief_{number + 1}"
+
+
+def split_sizes(section: EvolutionSection) -> dict[str, int]:
+    """The number of questions of each split."""
+    on_validation = (VALIDATION, BASELINE, *map(brief_split, range(len(section.brief_prompts))))
+    return {
+        MINIBATCH: section.minibatch_size,
+        **dict.fromkeys(on_validation, section.validation_size),
+        **dict.fromkeys(ON_TEST, section.test_size),
+    }
 
 
 class AnswerRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,32 +1,37 @@
-"""The best deltas against no processor, and against a length cap of the same mean length, on the test set.
+"""The best deltas against no processor and against what somebody would try first, on the test set: two length caps, and
+a request for short answers.
 
-A cap costs nothing and shortens too: deltas that score no better have learnt nothing.
+A cap and a request cost nothing and shorten too: deltas that score no better have learnt nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from engine.events import MethodCompared
-from engine.evolution.answers import AnswerRecord
-from engine.evolution.score import Outcome, Score, score
-from engine.statistics import mcnemar, paired_bootstrap
+from engine.events import ComparisonDrawn, MethodCompared
+from engine.evolution.score import CORRECTNESS_WEIGHT, SHORTNESS_WEIGHT, Outcome, score
+from engine.statistics import Interval, mcnemar, paired_bootstrap
 from engine.wilson import wilson
 
-JudgeCut = Callable[[AnswerRecord, list[int]], bool | None]
-"""Whether an answer, cut to these tokens, is right; None if it was not judged."""
+PLAIN, BEST = "no_processor", "best"
+SAME_LENGTH, CHOSEN_CAP, BRIEF = "length_cap", "chosen_cap", "brief_prompt"
+_RESAMPLES, _AT_ONCE = 10_000, 500
 
 
 @dataclass(frozen=True)
-class Capped:
-    """A cap in tokens and the answers under it."""
+class Method:
+    """A way to answer the test set: its answers, in the order of the questions. `cap`: tokens at which they were cut;
+    `prompt`: the request that was put after each question."""
 
-    cap: int
-    outcomes: list[Outcome]
+    name: str
+    outcomes: Sequence[Outcome]
+    cap: int | None = None
+    prompt: str = ""
 
 
 def cap_for(lengths: Sequence[int], mean: float) -> int:
@@ -37,45 +42,69 @@ def cap_for(lengths: Sequence[int], mean: float) -> int:
     return int(caps[max(int((means <= mean).sum()) - 1, 0)])
 
 
-def capped(baseline: Sequence[AnswerRecord], mean: float, judge: JudgeCut) -> Capped:
-    """The answers without processor, cut to the same mean length and judged again."""
-    cap = cap_for([len(record.token_ids) for record in baseline], mean)
-    outcomes = []
-    for record in baseline:
-        kept = record.token_ids[:cap]
-        whole = len(kept) == len(record.token_ids)
-        known = whole or record.cannot_tell
-        outcomes.append(
-            Outcome(len(kept), record.correct if known else judge(record, kept), record.cannot_tell)
+def compare(methods: Sequence[Method], scale: float, seed: int) -> list[MethodCompared]:
+    """A row for each method. Among them are `PLAIN`, from which differences in correctness and tokens are taken, and
+    `BEST`, from which differences in composite are taken; all answer the same questions."""
+    by_name = {method.name: method for method in methods}
+    return [_row(method, by_name[PLAIN], by_name[BEST], scale, seed) for method in methods]
+
+
+def draw_comparison(rows: Sequence[MethodCompared], all_zero: bool) -> ComparisonDrawn:
+    """Whether a baseline is ahead of the evolved deltas, in words. `all_zero`: the best deltas change nothing."""
+    best = next(row for row in rows if row.method == BEST)
+    others = sorted((row for row in rows if row.method != BEST), key=lambda row: -row.composite)
+    ahead = [row for row in others if row.composite > best.composite]
+    names = [row.method for row in ahead]
+    if ahead:
+        first = ahead[0]
+        beats = (first.ahead_low or 0.0) > 0
+        text = (
+            f"on the test set {first.method} {'beats' if beats else 'is ahead of'} the evolved deltas"
+            f"{'' if beats else ', within the error'}: {_figures(first, best)}"
         )
-    return Capped(cap, outcomes)
+        also = f"; also ahead: {', '.join(names[1:])}" if len(names) > 1 else ""
+        return ComparisonDrawn(text=text + also, ahead=names)
+    if all_zero:
+        return ComparisonDrawn(text="no iteration did better on the validation set than deltas of zero")
+    first = others[0]
+    sure = "" if (first.ahead_high or 0.0) < 0 else ", within the error"
+    return ComparisonDrawn(
+        text=f"on the test set the evolved deltas are ahead of every baseline{sure}; "
+        f"next is {first.method}: {_figures(first, best)}"
+    )
 
 
-def compare(
-    baseline: Sequence[AnswerRecord], best: Sequence[AnswerRecord], judge: JudgeCut, scale: float, seed: int
-) -> list[MethodCompared]:
-    """Rows of no processor, the cap, and the best deltas, over the same questions."""
-    plain = [record.outcome for record in baseline]
-    evolved = [record.outcome for record in best]
-    mean = sum(outcome.tokens for outcome in evolved) / len(evolved)
-    cap = capped(baseline, mean, judge)
-    return [
-        _row("no_processor", score(plain, scale), None, seed),
-        _row("length_cap", score(cap.outcomes, scale), (cap.outcomes, plain), seed, cap.cap),
-        _row("best", score(evolved, scale), (evolved, plain), seed),
-    ]
+def composite_difference(a: Sequence[Outcome], b: Sequence[Outcome], scale: float, seed: int) -> Interval:
+    """Composite of `a` minus that of `b` on the same questions, with its percentile interval over resampled questions.
+    The composite is no mean of the answers' values, so each resample is scored as a whole."""
+    first, second = _columns(a), _columns(b)
+    generator, differences = np.random.default_rng(seed), []
+    for _ in range(_RESAMPLES // _AT_ONCE):
+        draws = generator.multinomial(len(a), np.full(len(a), 1 / len(a)), size=_AT_ONCE).astype(np.float64)
+        differences.append(_composites(draws, first, scale) - _composites(draws, second, scale))
+    low, high = np.quantile(np.concatenate(differences), [0.025, 0.975])
+    return Interval(score(a, scale).composite - score(b, scale).composite, float(low), float(high))
 
 
-def _row(
-    method: str,
-    figures: Score,
-    pair: tuple[list[Outcome], list[Outcome]] | None,
-    seed: int,
-    cap: int | None = None,
-) -> MethodCompared:
+def _columns(outcomes: Sequence[Outcome]) -> NDArray[np.float64]:
+    """(answers, 3): tokens, right, judged."""
+    return np.array([(o.tokens, bool(o.correct), o.correct is not None) for o in outcomes], dtype=np.float64)
+
+
+def _composites(
+    draws: NDArray[np.float64], columns: NDArray[np.float64], scale: float
+) -> NDArray[np.float64]:
+    """The composite of each resample: `draws` (resamples, answers) counts how often each answer is in it."""
+    tokens, right, judged = (draws @ columns).T
+    short = 1 / (1 + tokens / draws.sum(axis=1) / scale)
+    return SHORTNESS_WEIGHT * short + CORRECTNESS_WEIGHT * right / np.maximum(judged, 1)
+
+
+def _row(method: Method, plain: Method, best: Method, scale: float, seed: int) -> MethodCompared:
+    figures = score(method.outcomes, scale)
     low, high = wilson(figures.correct, figures.judged)
     row = MethodCompared(
-        method=method,
+        method=method.name,
         n=figures.judged,
         correctness=figures.correctness,
         wilson_low=low,
@@ -84,11 +113,23 @@ def _row(
         shortness=figures.shortness,
         composite=figures.composite,
         cannot_tell=figures.cannot_tell,
-        cap=cap,
+        cap=method.cap,
+        prompt=method.prompt,
     )
-    if pair is None:
-        return row
-    both = [(a.correct, b.correct) for a, b in zip(*pair, strict=True) if None not in (a.correct, b.correct)]
+    if method is not best:
+        ahead = composite_difference(method.outcomes, best.outcomes, scale, seed)
+        row = msgspec.structs.replace(row, ahead=ahead.difference, ahead_low=ahead.low, ahead_high=ahead.high)
+    return row if method is plain else _beside_plain(row, method, plain, seed)
+
+
+def _beside_plain(row: MethodCompared, method: Method, plain: Method, seed: int) -> MethodCompared:
+    """The row with its differences from the answers without processor."""
+    pairs = list(zip(method.outcomes, plain.outcomes, strict=True))
+    tokens = paired_bootstrap([a.tokens for a, _ in pairs], [b.tokens for _, b in pairs], seed)
+    row = msgspec.structs.replace(
+        row, tokens_difference=tokens.difference, tokens_low=tokens.low, tokens_high=tokens.high
+    )
+    both = [(a.correct, b.correct) for a, b in pairs if None not in (a.correct, b.correct)]
     own, other = [float(bool(a)) for a, _ in both], [float(bool(b)) for _, b in both]
     if not both:
         return row
@@ -96,3 +137,8 @@ def _row(
     return msgspec.structs.replace(
         row, difference=interval.difference, low=interval.low, high=interval.high, p=mcnemar(own, other)
     )
+
+
+def _figures(row: MethodCompared, best: MethodCompared) -> str:
+    interval = f"{row.ahead:+.3f} [{row.ahead_low:+.3f}, {row.ahead_high:+.3f}]"
+    return f"composite {row.composite:.3f} against {best.composite:.3f}, difference {interval}"

@@ -10,15 +10,15 @@ import msgspec
 
 from engine.errors import DataError
 from engine.evolution import layout
-from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION, AnswerFile
+from engine.evolution.answers import BASELINE, MINIBATCH, VALIDATION, AnswerFile, split_sizes
 from engine.evolution.clusters.cluster_map import ABOUT_FILE, IDS_FILE, ClusterMap, load_cluster_map
 from engine.evolution.clusters.descriptions import Descriptions, read_descriptions
 from engine.evolution.deltas import Deltas, read_deltas, zero_deltas
 from engine.evolution.from_config import make_judge, make_reflector, make_server
 from engine.evolution.history import History, read_history, write_history
 from engine.evolution.judges.judge import Judge
-from engine.evolution.minibatch import QuestionSplits, split_questions
-from engine.evolution.questions import load_questions
+from engine.evolution.minibatch import QuestionSplits
+from engine.evolution.questions import load_splits
 from engine.evolution.reflectors.reflector import Reflector
 from engine.evolution.score_events import inherited_events
 from engine.files import append_jsonl, read_jsonl
@@ -64,28 +64,15 @@ class EvolutionRun:
             if section.initial_deltas is None
             else read_deltas(Path(section.initial_deltas).expanduser(), names)
         )
-        sizes = {
-            MINIBATCH: section.minibatch_size,
-            VALIDATION: section.validation_size,
-            BASELINE: section.validation_size,
-            TEST: section.test_size,
-            TEST_PLAIN: section.test_size,
-        }
         return cls(
             context=context,
             clusters=clusters,
             descriptions=read_descriptions(layout.descriptions(run_dir), names),
             vocabulary=vocabulary,
-            questions=split_questions(
-                load_questions(config),
-                section.minibatch_size,
-                section.validation_size,
-                section.test_size,
-                config.run.seed,
-            ),
+            questions=load_splits(config),
             initial=initial,
             history=read_history(layout.history(run_dir)),
-            answers=AnswerFile.open(layout.answers(run_dir), section.batch_size, sizes),
+            answers=AnswerFile.open(layout.answers(run_dir), section.batch_size, split_sizes(section)),
             judge=make_judge(context),
             reflector=make_reflector(context),
             server=make_server(context),
@@ -119,7 +106,7 @@ def _take_over(parent: Path, own: Path, iteration: int) -> None:
     records = [
         line
         for line in read_jsonl(layout.answers(parent))
-        if line["iteration"] <= iteration and line["split"] not in (TEST, TEST_PLAIN)
+        if line["iteration"] <= iteration and line["split"] in (MINIBATCH, VALIDATION, BASELINE)
     ]
     layout.answers(own).unlink(missing_ok=True)
     append_jsonl(layout.answers(own), records)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.events import ServerChanged
 from engine.evolution import layout
 from engine.evolution.judges.judge import Judge
-from engine.evolution.judges.numeric_judge import NumericJudge
+from engine.evolution.judges.offline import offline_judge
 from engine.evolution.processor import load_logits_processor, sglang_processor_string
 from engine.evolution.reflectors.reflector import Reflector
 from engine.evolution.reflectors.statistical_reflector import StatisticalReflector
@@ -23,13 +23,14 @@ UNSEEDED = (
 
 def make_judge(context: StageContext) -> Judge:
     """The configured judge. Raises ConfigError for an API key that is missing."""
-    section = context.config.evolution.judge
-    if section.kind == "openai":
-        from engine.evolution.judges.openai_judge import OpenAIJudge
+    judge = offline_judge(context.config)
+    if judge is not None:
+        return judge
+    from engine.evolution.judges.openai_judge import OpenAIJudge
 
-        client = context.client(section.openai, "judge", "evolution.judge.openai")
-        return OpenAIJudge(client, section.openai.model, section.tolerance)
-    return NumericJudge(section.tolerance, section.text_threshold)
+    section = context.config.evolution.judge
+    client = context.client(section.openai, "judge", "evolution.judge.openai")
+    return OpenAIJudge(client, section.openai.model, section.tolerance)
 
 
 def make_reflector(context: StageContext) -> Reflector:

@@ -76,8 +76,18 @@ def plot(run_dir: Path) -> Path:
 
 
 def comparison(run_dir: Path) -> Path:
-    """The best deltas against no processor and a length cap, on the test set."""
+    """The best deltas against no processor and the baselines, on the test set."""
     return folder(run_dir) / "tables" / "test.csv"
+
+
+def test_answers(run_dir: Path) -> Path:
+    """Length and verdict of every answer behind `comparison`, a line for each question and method."""
+    return folder(run_dir) / "tables" / "test_answers.csv"
+
+
+def baselines(run_dir: Path) -> Path:
+    """Every length cap and request for short answers that was tried on the validation set."""
+    return folder(run_dir) / "tables" / "baselines.csv"
 
 
 def judge_labels(run_dir: Path) -> Path:

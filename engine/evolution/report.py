@@ -1,15 +1,31 @@
-"""The evolution's result: the best deltas against no processor and a length cap, as table and as summary.
+"""The evolution's result: the best deltas against no processor and the baselines, as tables and as summary.
 
 Measured on the test set, which decided nothing before: on the validation set the best deltas were also lucky.
 """
 
 from __future__ import annotations
 
-from engine.events import without_envelope
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from engine.events import MethodCompared, without_envelope
 from engine.evolution import layout
-from engine.evolution.answers import TEST, TEST_PLAIN
-from engine.evolution.comparison import compare
+from engine.evolution.answers import BASELINE, TEST, TEST_BRIEF, TEST_PLAIN, AnswerRecord, Key, brief_split
+from engine.evolution.baselines import Tried, best_of, tried_caps
+from engine.evolution.comparison import (
+    BEST,
+    BRIEF,
+    CHOSEN_CAP,
+    PLAIN,
+    SAME_LENGTH,
+    Method,
+    cap_for,
+    compare,
+    draw_comparison,
+)
 from engine.evolution.evolution_run import EvolutionRun
+from engine.evolution.history import Iteration
+from engine.evolution.score import Outcome
 from engine.evolution.split_evaluator import SplitEvaluator
 from engine.files import csv_text, write_atomic
 from engine.run.stage import StageResult
@@ -19,30 +35,24 @@ from engine.servers.spent import Spent
 def write_report(
     evolution: EvolutionRun, evaluator: SplitEvaluator, reason: str, measured: Spent
 ) -> StageResult:
-    """Evaluate the test set and write `tables/test.csv`. `measured`: what holding the judge against labels cost."""
-    run_dir, history, config = evolution.context.run_dir, evolution.history, evolution.context.config
-    best = history.best
+    """Choose the baselines, evaluate the test set, and write the tables. `measured`: what holding the judge against
+    labels cost."""
+    best = evolution.history.best
     assert best is not None, "the first iteration is always validated"
-    plain, evolved = (0, TEST_PLAIN), (best.iteration, TEST)
-    for key, deltas in ((plain, None), (evolved, best.deltas)):
-        if not evaluator.is_complete(*key):
-            evaluator.serve(deltas, layout.processor_best(run_dir))
-        evaluator.ask(*key)
-        evaluator.report_score(*key)
-    rows = compare(
-        evolution.answers.of_split(*plain),
-        evolution.answers.of_split(*evolved),
-        evaluator.verdict_on_tokens,
-        config.evolution.SHORTNESS_SCALE,
-        config.run.seed,
-    )
-    write_atomic(layout.comparison(run_dir), csv_text([without_envelope(row) for row in rows]))
+    comparison = _Comparison(evolution, evaluator, best)
+    rows = compare(comparison.methods(), comparison.scale, evolution.context.config.run.seed)
+    comparison.write_tables(rows)
+    drawn = draw_comparison(rows, all_zero=not any(best.deltas.values()))
     for row in rows:
         evolution.context.emit(row)
-    baseline, _, steered = rows
-    usage = history.usage + evaluator.usage_of(plain, evolved) + evaluator.spent_on_caps + measured
+    evolution.context.emit(drawn)
+    usage = (
+        evolution.history.usage + evaluator.usage_of(*comparison.asked) + evaluator.spent_on_caps + measured
+    )
+    by_name = {row.method: row for row in rows}
+    baseline, steered = by_name[PLAIN], by_name[BEST]
     summary: dict[str, float | int | str] = {
-        "iterations": len(history.iterations),
+        "iterations": len(evolution.history.iterations),
         "ended": reason,
         "best_iteration": best.iteration,
         "composite": round(steered.composite, 4),
@@ -53,14 +63,109 @@ def write_report(
         "cannot_tell": steered.cannot_tell,
         "correctness": round(steered.correctness, 4),
         "correctness_before": round(baseline.correctness, 4),
+        "baselines_ahead": ", ".join(drawn.ahead) or "none",
         "spent_calls": usage.calls,
         "spent_tokens": usage.tokens,
         "spent_cost": round(usage.cost, 6),
     }
+    return StageResult(summary, _files(evolution))
+
+
+def _files(evolution: EvolutionRun) -> list[str]:
+    run_dir = evolution.context.run_dir
     written = [
         layout.deltas_best, layout.processor_best, layout.deltas_current, layout.processor, layout.history,
         layout.answers, layout.plot, lambda run: layout.plot(run).with_suffix(".svg"), layout.comparison,
-        layout.judge_labels, layout.judge_table,
+        layout.test_answers, layout.baselines, layout.judge_labels, layout.judge_table,
     ]  # fmt: skip
     files = [file(run_dir) for file in written]
-    return StageResult(summary, [str(path.relative_to(run_dir)) for path in files if path.is_file()])
+    return [str(path.relative_to(run_dir)) for path in files if path.is_file()]
+
+
+@dataclass
+class _Comparison:
+    """The methods of the comparison. `asked`: the splits that were answered for it; `tried`: all settings of the
+    baselines."""
+
+    evolution: EvolutionRun
+    evaluator: SplitEvaluator
+    best: Iteration
+    asked: list[Key] = field(default_factory=list)
+    tried: list[Tried] = field(default_factory=list)
+    chosen: list[Tried] = field(default_factory=list)
+    compared: list[Method] = field(default_factory=list)
+    served: str = ""
+
+    def __post_init__(self) -> None:
+        self.section = self.evolution.context.config.evolution
+        self.scale = self.section.SHORTNESS_SCALE
+
+    def methods(self) -> list[Method]:
+        """The baselines chosen on the validation set, then every method on the test set."""
+        cap, brief = self._chosen_cap(), self._chosen_brief()
+        plain = self._answers((0, TEST_PLAIN))
+        asked_briefly = [] if brief is None else self._answers((0, TEST_BRIEF), brief.prompt)
+        evolved = _outcomes(self._answers((self.best.iteration, TEST)))
+        same = cap_for([len(r.token_ids) for r in plain], sum(o.tokens for o in evolved) / len(evolved))
+        self.compared = [
+            Method(PLAIN, _outcomes(plain)),
+            Method(SAME_LENGTH, self.evaluator.cut(plain, same), cap=same),
+        ]
+        if cap is not None and cap.cap is not None:
+            self.compared.append(Method(CHOSEN_CAP, self.evaluator.cut(plain, cap.cap), cap=cap.cap))
+        if brief is not None:
+            self.compared.append(Method(BRIEF, _outcomes(asked_briefly), prompt=brief.prompt))
+        self.compared.append(Method(BEST, evolved))
+        return self.compared
+
+    def write_tables(self, rows: Sequence[MethodCompared]) -> None:
+        """`tables/test.csv`, the answers behind it, and what was tried on the validation set."""
+        run_dir = self.evolution.context.run_dir
+        write_atomic(layout.comparison(run_dir), csv_text([without_envelope(row) for row in rows]))
+        if self.tried:
+            lines = [one.line(one in self.chosen) for one in self.tried]
+            write_atomic(layout.baselines(run_dir), csv_text(lines))
+        examples = [example.id for example in self.evolution.questions.test]
+        answers = [
+            {"example": example, "method": method.name, "tokens": outcome.tokens, "correct": outcome.correct}
+            for method in self.compared
+            for example, outcome in zip(examples, method.outcomes, strict=True)
+        ]
+        write_atomic(layout.test_answers(run_dir), csv_text(answers))
+
+    def _chosen_cap(self) -> Tried | None:
+        if not self.section.length_caps:
+            return None
+        answers = self.evolution.answers.of_split(0, BASELINE)
+        cut = self.evaluator.cut
+        return self._choose(tried_caps(CHOSEN_CAP, answers, self.section.length_caps, cut, self.scale))
+
+    def _chosen_brief(self) -> Tried | None:
+        tried = []
+        for number, prompt in enumerate(self.section.brief_prompts):
+            key = (0, brief_split(number))
+            self._answers(key, prompt)
+            tried.append(Tried(BRIEF, self.evaluator.score(*key), prompt=prompt))
+        return self._choose(tried)
+
+    def _choose(self, tried: Sequence[Tried]) -> Tried | None:
+        best = best_of(tried)
+        self.tried += tried
+        self.chosen += [best] if best is not None else []
+        return best
+
+    def _answers(self, key: Key, prompt: str = "") -> list[AnswerRecord]:
+        """The answers to a split, under the best deltas if it is theirs, else without processor."""
+        deltas = self.best.deltas if key[1] == TEST else None
+        wanted = PLAIN if deltas is None else BEST
+        if not self.evaluator.is_complete(*key) and self.served != wanted:
+            self.evaluator.serve(deltas, layout.processor_best(self.evolution.context.run_dir))
+            self.served = wanted
+        self.asked.append(key)
+        answers = self.evaluator.ask(*key, suffix=prompt)
+        self.evaluator.report_score(*key)
+        return answers
+
+
+def _outcomes(records: Sequence[AnswerRecord]) -> list[Outcome]:
+    return [record.outcome for record in records]

@@ -10,18 +10,21 @@ import msgspec
 from engine.errors import SteerError
 from engine.events import AnswerJudged, ServerChanged
 from engine.evolution import layout
-from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION, AnswerRecord
+from engine.evolution.answers import BASELINE, MINIBATCH, ON_TEST, VALIDATION, AnswerRecord
 from engine.evolution.deltas import Deltas
 from engine.evolution.evolution_run import EvolutionRun
 from engine.evolution.judges.judge import Unjudged, Verdict, judge_with_retries
 from engine.evolution.processor import generate_processor
 from engine.evolution.questions import ask
-from engine.evolution.score import Score, score
+from engine.evolution.score import Outcome, Score, score
 from engine.evolution.score_events import scored_event
 from engine.lm.model_server import ModelAnswer
 from engine.servers.side_by_side import map_side_by_side
 from engine.servers.spent import Spent
 from engine.tasks.example import TaskExample
+
+_AT_ONCE = 64
+"""Most answers that are judged at the same time, each in a thread of its own."""
 
 
 class SplitEvaluator:
@@ -39,7 +42,7 @@ class SplitEvaluator:
         questions = self.evolution.questions
         if split == MINIBATCH:
             return questions.minibatch(iteration)
-        return list(questions.test if split in (TEST, TEST_PLAIN) else questions.validation)
+        return list(questions.test if split in ON_TEST else questions.validation)
 
     def is_complete(self, iteration: int, split: str) -> bool:
         """Whether every question of the split is answered."""
@@ -72,9 +75,9 @@ class SplitEvaluator:
 
     # ------------------------------------------------------------ answers
 
-    def ask(self, iteration: int, split: str) -> list[AnswerRecord]:
-        """All answers of the split. Events of stored answers are emitted again without asking again; a split on which
-        the judge failed altogether, which ended the stage, is judged again."""
+    def ask(self, iteration: int, split: str, suffix: str = "") -> list[AnswerRecord]:
+        """All answers of the split; `suffix` is put after each question. Events of stored answers are emitted again
+        without asking again; a split on which the judge failed altogether, which ended the stage, is judged again."""
         examples, file = self.examples(iteration, split), self.evolution.answers
         if self.is_complete(iteration, split):
             self._judge_again(file.take_unjudged(iteration, split))
@@ -84,7 +87,7 @@ class SplitEvaluator:
         for first in range(len(stored), len(examples), file.batch):
             self.context.checkpoint()
             batch = examples[first : first + file.batch]
-            asks = [ask(example, self.context.config, iteration) for example in batch]
+            asks = [ask(example, self.context.config, iteration, suffix) for example in batch]
             answers = self.evolution.server.answer(asks, self.context.checkpoint)
             records = self._judge(iteration, split, batch, answers)
             file.add(records)
@@ -130,7 +133,10 @@ class SplitEvaluator:
             )
 
         pairs = list(zip(examples, answers, strict=True))
-        return list(map_side_by_side(judge, pairs, len(pairs)))
+        return list(map_side_by_side(judge, pairs, self._at_once(len(pairs))))
+
+    def _at_once(self, answers: int) -> int:
+        return min(answers, self.evolution.answers.batch, _AT_ONCE)
 
     def verdict(self, example: TaskExample, text: str) -> Verdict | Unjudged:
         """The judge's verdict on an answer, or why it failed after the configured attempts."""
@@ -138,12 +144,25 @@ class SplitEvaluator:
         golds = example.meta["answers"]
         return judge_with_retries(self.evolution.judge, example.question, golds, text, attempts, lambda: None)
 
-    def verdict_on_tokens(self, record: AnswerRecord, tokens: Sequence[int]) -> bool | None:
-        """Whether the beginning of an answer, `tokens`, is right; None if it was not judged."""
-        text = self.evolution.vocabulary.tokenizer.decode(list(tokens))
-        verdict = self.verdict(self._examples[record.example_id], text)
-        self.spent_on_caps += verdict.usage
-        return None if isinstance(verdict, Unjudged) else verdict.correct
+    def cut(self, records: Sequence[AnswerRecord], cap: int) -> list[Outcome]:
+        """What the answers are worth if each ends after at most `cap` tokens; those that are cut are judged again."""
+        self.context.checkpoint()
+        cut = [r for r in records if len(r.token_ids) > cap and not r.cannot_tell]
+
+        def judge(record: AnswerRecord) -> Verdict | Unjudged:
+            text = self.evolution.vocabulary.tokenizer.decode(record.token_ids[:cap])
+            return self.verdict(self._examples[record.example_id], text)
+
+        found = list(map_side_by_side(judge, cut, self._at_once(len(cut)))) if cut else []
+        self.spent_on_caps += sum((verdict.usage for verdict in found), Spent())
+        right = {
+            record.example_id: None if isinstance(verdict, Unjudged) else verdict.correct
+            for record, verdict in zip(cut, found, strict=True)
+        }
+        return [
+            Outcome(min(len(r.token_ids), cap), right.get(r.example_id, r.correct), r.cannot_tell)
+            for r in records
+        ]
 
     def clusters_of(self, record: AnswerRecord) -> list[int]:
         """The cluster of each token of an answer."""
@@ -202,5 +221,5 @@ class SplitEvaluator:
     def _progress(self, split: str, done: int, total: int, tokens: int) -> None:
         iterations = self.context.config.evolution.iterations
         finished = len(self.evolution.history.iterations)
-        place = "" if split in (TEST, TEST_PLAIN) else f"iteration {finished}: "
+        place = f"iteration {finished}: " if split in (MINIBATCH, VALIDATION) else ""
         self.context.progress(finished, iterations, tokens, f"{place}{split} {done}/{total}")

@@ -21,12 +21,14 @@ class ModelAnswer:
 
 @dataclass(frozen=True)
 class ModelQuestion:
-    """A question to a model: the user's message, the budget in tokens, and the seed of the sampling."""
+    """A question to a model: the user's message, the budget in tokens, the seed of the sampling, and a system message
+    if there is one."""
 
     prompt: str
     max_tokens: int
     temperature: float = 0.0
     seed: int = 0
+    system: str | None = None
 
 
 class ModelServer(Protocol):
@@ -84,7 +86,7 @@ class InProcessServer:
         model = self._load()
         requests = [
             Request(
-                model.tokenizer.encode_chat(question.prompt),
+                model.tokenizer.encode_chat(question.prompt, question.system),
                 Sampling(question.max_tokens, question.temperature),
                 seed=question.seed,
             )

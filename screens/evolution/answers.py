@@ -9,7 +9,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from app.state.evolution import WITHOUT_PROCESSOR, AnswerRow, EvolutionState
+from app.state.evolution import UNDER_DELTAS, AnswerRow, EvolutionState
 from app.state.run import RunState
 from app.text import counted
 from engine.errors import SteerError
@@ -44,7 +44,7 @@ COLUMNS: Sequence[ListColumn[AnswerRow]] = (
         "split",
         10,
         priority=2,
-        help="minibatch, validation, test; baseline and test_plain: no processor",
+        help="minibatch, validation, test; no processor: baseline, test_plain; asked to be brief: brief_1, test_brief",
         value=lambda a: a.split,
     ),
     ListColumn("tokens", "tokens", 6, "right", 0, help="length of the answer", value=lambda a: a.tokens),
@@ -122,7 +122,7 @@ def _style(cluster: int) -> Style:
 def _by_cluster(event: AnswerJudged, state: EvolutionState, palette: dict[str, Style]) -> RenderableType:
     """How many of the tokens lie in each cluster, and what is added to them now."""
     item = state.iterations.get(event.iteration)
-    deltas = item.deltas if item is not None and event.split not in WITHOUT_PROCESSOR else {}
+    deltas = item.deltas if item is not None and event.split in UNDER_DELTAS else {}
     counts: dict[int, int] = {}
     for cluster in event.clusters:
         counts[cluster] = counts.get(cluster, 0) + 1

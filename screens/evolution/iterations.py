@@ -191,24 +191,34 @@ def _judge_words(state: EvolutionState) -> str:
 def draw_iteration(
     state: EvolutionState, item: IterationState | None, palette: dict[str, Style]
 ) -> RenderableType:
-    """An iteration: its scores, the reflector's reply, and the changed deltas."""
+    """The comparison at the end, if there is one, then an iteration: its scores, the reflector's reply, and the changed
+    deltas; below it the judge's limits, and the comparison's differences."""
     parts: list[RenderableType] = []
-    if state.compared:
-        parts += [_compared(list(state.compared.values()), palette), Text()]
-    if state.judge:
-        parts += [_judge(list(state.judge.values()), palette), Text()]
+    compared = list(state.compared.values())
+    if compared:
+        parts += [*_drawn(state, palette), _compared(compared, palette), Text()]
+    if item is not None:
+        parts += _iteration(state, item, palette)
+    elif state.baseline is not None:
+        parts.append(_figures("validation set, no processor", state.baseline, palette))
     if state.began is not None and state.began.cannot_tell:
-        parts += [_cannot_tell(state.began, palette), Text()]
-    if item is None:
-        if state.baseline is not None:
-            parts.append(_figures("validation set, no processor", state.baseline, palette))
-        return Group(*parts)
+        parts += [Text(), _cannot_tell(state.began, palette)]
+    if state.judge:
+        parts += [Text(), _judge(list(state.judge.values()), palette)]
+    if compared:
+        parts += [Text(), *_differences(compared, palette)]
+    return Group(*parts)
+
+
+def _iteration(
+    state: EvolutionState, item: IterationState, palette: dict[str, Style]
+) -> list[RenderableType]:
     title = Text.assemble((f"iteration {item.iteration}", palette["strong"]))
     if item.best:
         title.append("  ★ kept as best", palette["accent"])
     if item.inherited:
         title.append(f"  from {item.inherited}", palette["dim"])
-    parts.append(title)
+    parts: list[RenderableType] = [title]
     if item.minibatch is not None:
         parts.append(_figures("minibatch", item.minibatch, palette))
     if item.validation is not None:
@@ -220,7 +230,7 @@ def draw_iteration(
         parts.append(_figures("test", item.test, palette))
     if item.reply is not None:
         parts += [Text(), *_reply(state, item, palette)]
-    return Group(*parts)
+    return parts
 
 
 def _figures(name: str, score: AnswersScored, palette: dict[str, Style]) -> Text:
@@ -296,7 +306,7 @@ def _cannot_tell(began: EvolutionBegan, palette: dict[str, Style]) -> Text:
 
 
 def _compared(rows: Sequence[MethodCompared], palette: dict[str, Style]) -> RenderableType:
-    """The comparison at the end: best deltas against none and against a length cap."""
+    """The comparison at the end: best deltas against none and against the baselines."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
     table.add_column("test set", no_wrap=True, min_width=13)
     for name, least in (
@@ -316,3 +326,26 @@ def _compared(rows: Sequence[MethodCompared], palette: dict[str, Style]) -> Rend
             interval(row.low, row.high), probability(row.p),
         )  # fmt: skip
     return table
+
+
+def _differences(rows: Sequence[MethodCompared], palette: dict[str, Style]) -> list[RenderableType]:
+    """Tokens that each method saves, how far its composite is from the best deltas', and the request it made."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
+    table.add_column("differences", no_wrap=True, min_width=13)
+    for name, least in (("tokens − none", 13), ("95%", 14), ("comp. − best", 12), ("95%", 16)):
+        table.add_column(name, justify="right", no_wrap=True, min_width=least)
+    for row in rows:
+        table.add_row(
+            row.method,
+            signed(row.tokens_difference, 1), interval(row.tokens_low, row.tokens_high, 1),
+            signed(row.ahead), interval(row.ahead_low, row.ahead_high),
+        )  # fmt: skip
+    words = [f"{row.method}: {clean(row.prompt)}" for row in rows if row.prompt]
+    return [table, *(Text(text, palette["dim"]) for text in words)]
+
+
+def _drawn(state: EvolutionState, palette: dict[str, Style]) -> list[RenderableType]:
+    """What the comparison says, in words."""
+    if state.drawn is None:
+        return []
+    return [Text(clean(state.drawn.text), palette["warn" if state.drawn.ahead else "good"])]

@@ -48,7 +48,8 @@ Every token of the vocabulary belongs to a cluster; a delta is added to the logi
 iteration answers a minibatch of questions under the current deltas, judges the answers, and shows them to the
 reflector, which proposes new deltas. *Composite* is 0.4 · shortness + 0.6 · correctness. Deltas that look better than
 the best so far are tried on the fixed validation set, which alone decides what is kept (★). At the end the best deltas
-are compared with no processor and with a length cap, on a test set that was not used before.
+are compared with no processor, with length caps and with a request for short answers, on a test set that was not used
+before; if one of these does better, the first line of the opened iteration says so.
 
 *Iterations* charts composite, correctness and length; ◇ marks iterations that were tried on the validation set.
 `enter` opens the iteration under the cursor: its scores, the reflector's reply, every delta before and after. `b`

@@ -15,9 +15,9 @@ def signed(value: float | None, digits: int = 3) -> str:
     return NONE if value is None or value != value else f"{value:+.{digits}f}".replace("-", "−")
 
 
-def interval(low: float | None, high: float | None) -> str:
-    """`[+0.05, +0.21]`"""
-    return NONE if low is None or high is None else f"[{signed(low)}, {signed(high)}]"
+def interval(low: float | None, high: float | None, digits: int = 3) -> str:
+    """`[+0.050, +0.210]`"""
+    return NONE if low is None or high is None else f"[{signed(low, digits)}, {signed(high, digits)}]"
 
 
 def probability(p: float | None) -> str:

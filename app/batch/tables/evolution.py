@@ -1,13 +1,15 @@
-"""The evolution: its best deltas beside no processor and a length cap; its judge beside people."""
+"""The evolution: its best deltas beside no processor and the baselines; its judge beside people."""
 
 from __future__ import annotations
 
 from rich.table import Table
+from rich.text import Text
 
-from app.batch.tables.layout import figure, interval, result_tables
+from app.batch.tables.layout import figure, interval, probability, result_tables
 from app.state.run import RunState
 
-_FIGURES = ("n", "cannot tell", "correct", "95% interval", "difference", "tokens", "composite")
+_FIGURES = ("n", "cannot tell", "correct", "95% interval", "tokens", "composite")
+_DIFFERENCES = ("correct", "95% interval", "p", "tokens", "95% interval", "composite", "95% interval")
 _JUDGE = ("answers", "judged", "agreement", "kappa", "95% interval", "precision", "recall")
 
 
@@ -25,15 +27,36 @@ def tables(state: RunState) -> list[Table]:
     rows = [
         (
             f"{row.method} {row.cap}" if row.cap is not None else row.method, str(row.n), str(row.cannot_tell),
-            figure(row.correctness), interval(row.wilson_low, row.wilson_high), figure(row.difference, "+"),
-            f"{row.mean_tokens:.1f}", figure(row.composite),
+            figure(row.correctness), interval(row.wilson_low, row.wilson_high), f"{row.mean_tokens:.1f}",
+            figure(row.composite),
+        )
+        for row in compared
+    ]  # fmt: skip
+    differences = [
+        (
+            row.method, figure(row.difference, "+"), interval(row.low, row.high, "+"), probability(row.p),
+            figure(row.tokens_difference, "+", 1), interval(row.tokens_low, row.tokens_high, "+", 1),
+            figure(row.ahead, "+"), interval(row.ahead_low, row.ahead_high, "+"),
         )
         for row in compared
     ]  # fmt: skip
     if not rows:
         return []
     name = next((row.judge for row in measured), "")
+    last = result_tables(
+        "Correctness and tokens minus no_processor's, composite minus best's", [""], _DIFFERENCES, differences
+    )
+    last[0].caption, last[0].caption_justify = _words(state), "left"
     return [
         *result_tables(f"Judge {name}, against people's labels", [""], _JUDGE, judge),
         *result_tables("Deltas, on the test set", [""], _FIGURES, rows),
+        *last,
     ]
+
+
+def _words(state: RunState) -> Text:
+    """What the comparison says, and the request for short answers that the table names."""
+    drawn, brief = state.evolution.drawn, state.evolution.compared.get("brief_prompt")
+    lines = [f"{drawn.text[0].upper()}{drawn.text[1:]}."] if drawn is not None else []
+    lines += [f"brief_prompt: {brief.prompt}"] if brief is not None else []
+    return Text("\n".join(lines))

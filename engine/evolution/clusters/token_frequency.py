@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from engine.errors import DataError
 from engine.evolution import layout
-from engine.evolution.questions import load_questions, prompt_of
+from engine.evolution.questions import load_splits, prompt_of, system_of
 from engine.files import append_jsonl, read_jsonl, recover_records
 from engine.lm.protocol import Request, Sampling
 from engine.lm.vocabulary import Vocabulary
 from engine.run.stage import StageContext
 
 BATCH = 32
-"""Answers per write."""
+"""Fewest answers per write."""
 TEMPERATURE = 1.0
 
 
@@ -61,16 +61,17 @@ def frequency_items(context: StageContext) -> int:
 def _count_generated(context: StageContext, vocabulary: Vocabulary, done: int, total: int) -> TokenFrequency:
     """Count tokens of sampled answers to questions of the pool; answers of an earlier attempt are kept."""
     config = context.config
-    examples = load_questions(config)[: config.clusters.frequency_texts]
+    examples = load_splits(config).pool[: config.clusters.frequency_texts]
     path = layout.token_frequency(context.run_dir)
     records = recover_records(path, GeneratedAnswer)
     model = context.load_model(config.evolution_model)
     while len(records) < len(examples):
         context.checkpoint()
-        batch = examples[len(records) : len(records) + BATCH]
+        size = max(BATCH, config.evolution.batch_size)
+        batch = examples[len(records) : len(records) + size]
         requests = [
             Request(
-                model.tokenizer.encode_chat(prompt_of(example)),
+                model.tokenizer.encode_chat(prompt_of(example), system_of(example)),
                 Sampling(config.evolution.max_new_tokens, TEMPERATURE),
                 seed=context.seed(f"frequency/{example.id}"),
             )

@@ -54,7 +54,7 @@ class GenerateClient:
         if question.temperature > 0:
             sampling["sampling_seed"] = question.seed % (1 << 31)
         body: dict[str, Any] = {
-            "input_ids": list(self._tokenizer.encode_chat(question.prompt)),
+            "input_ids": list(self._tokenizer.encode_chat(question.prompt, question.system)),
             "sampling_params": sampling,
         }
         return body if processor is None else {**body, "custom_logit_processor": processor}

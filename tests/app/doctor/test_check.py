@@ -199,6 +199,23 @@ def test_a_task_is_read_and_its_splits_compared(tmp_path: Path) -> None:
     assert found.kind == "wrong" and "test.jsonl:1" in found.what
 
 
+def test_the_evolution_of_a_task_is_read_as_the_stage_reads_it(tmp_path: Path) -> None:
+    """What the stage refuses, the check refuses: too few questions, a question in both splits."""
+    text = (
+        f"run: {{stages: [evolve]}}\ntask: {{dataset: gsm8k, path: {tmp_path}/data}}\n"
+        "evolution: {questions: task, minibatch_size: 1, validation_size: 1, test_size: 1}\n"
+    )
+    assert findings(tmp_path, text)["task.path"].kind == "absent"
+    write_lines(tmp_path / "data/train.jsonl", QUESTION, QUESTION | {"question": "How many more?"})
+    write_lines(tmp_path / "data/test.jsonl", QUESTION | {"question": "How few?"})
+    found = findings(tmp_path, text)["task.path"]
+    assert found.kind == "here" and "1 to draw from, 1 for validation, 1 for the test" in found.what
+    few = findings(tmp_path, text, "evolution.test_size=2")["evolution.test_size"]
+    assert few.kind == "wrong" and "at most the 1 questions of task.eval_split `test`" in few.what
+    write_lines(tmp_path / "data/test.jsonl", QUESTION)
+    assert findings(tmp_path, text)["task.path"].kind == "wrong"
+
+
 def test_financebench(tmp_path: Path) -> None:
     path = tmp_path / "f.jsonl"
     text = f"run: {{stages: [evolve]}}\nevolution: {{financebench: {path}, minibatch_size: 1, validation_size: 1}}\n"

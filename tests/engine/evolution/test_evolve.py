@@ -27,7 +27,7 @@ from engine.events import (
     ServerChanged,
 )
 from engine.evolution import from_config, layout
-from engine.evolution.answers import BASELINE, MINIBATCH, TEST, TEST_PLAIN, VALIDATION
+from engine.evolution.answers import BASELINE, MINIBATCH, ON_TEST, TEST, TEST_BRIEF, TEST_PLAIN, VALIDATION
 from engine.evolution.clusters.cluster_map import load_cluster_map
 from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.deltas import read_deltas
@@ -47,7 +47,7 @@ from engine.servers.spent import Spent
 from tests.engine.lm.sglang.test_server import section as stand_in_for_sglang
 from tests.run_stage import run_stage
 
-SPLITS = (MINIBATCH, VALIDATION, BASELINE, TEST, TEST_PLAIN)
+SPLITS = (MINIBATCH, VALIDATION, BASELINE, "brief_1", *ON_TEST)
 MODEL = ModelSection(device="cpu", path="statements")
 
 
@@ -60,6 +60,7 @@ def configured(**changes: object) -> Config:
         "pool_size": 30,
         "batch_size": 3,
         "max_new_tokens": 60,
+        "brief_prompts": ["Be brief."],
     }
     return Config(
         run=RunSection(stages=["clusters", "evolve"]),
@@ -133,19 +134,25 @@ def test_files_follow_from_the_answers(run: Path, model: LanguageModel) -> None:
     check_processor(layout.processor_best(run), clusters.vocab_size, expected_row(clusters, best.deltas))
     assert layout.plot(run).stat().st_size > 1000 and layout.plot(run).with_suffix(".svg").is_file()
     compared = [event for event in events if isinstance(event, MethodCompared)]
-    assert [event.method for event in compared] == ["no_processor", "length_cap", "best"]
-    for row, iteration, split in ((compared[0], 0, TEST_PLAIN), (compared[2], best.iteration, TEST)):
+    names = ["no_processor", "length_cap", "chosen_cap", "brief_prompt", "best"]
+    assert [event.method for event in compared] == names
+    for row, iteration, split in (
+        (compared[0], 0, TEST_PLAIN),
+        (compared[3], 0, TEST_BRIEF),
+        (compared[4], best.iteration, TEST),
+    ):
         own = [a for a in answers if (a["iteration"], a["split"]) == (iteration, split)]
         found = score([Outcome(len(a["token_ids"]), a["correct"]) for a in own], 100.0)
         assert len(own) == row.n == 5 and row.composite == pytest.approx(found.composite)
-    assert (layout.folder(run) / "tables" / "test.csv").read_text().count("\n") == 4
+    assert layout.comparison(run).read_text().count("\n") == 1 + 5
+    assert layout.test_answers(run).read_text().count("\n") == 1 + 5 * 5
 
 
 def test_answers_carry_their_tokens_clusters(run: Path, model: LanguageModel) -> None:
     events = run_stage(Evolve(), configured(iterations=1), run, model)
     clusters = load_cluster_map(run / "evolution")
     told = [event for event in events if isinstance(event, AnswerJudged)]
-    assert len(told) == 8 + 6 + 8 + 5 + 5
+    assert len(told) == 8 + 6 + 8 + 8 + 5 + 5 + 5
     for event in told:
         assert "".join(event.pieces) == event.answer
         assert len(event.pieces) == len(event.clusters) == event.tokens
@@ -156,15 +163,16 @@ def test_no_question_is_in_two_sets(whole: Path) -> None:
     answers = read_jsonl(layout.answers(whole))
     sets = {split: {a["example_id"] for a in answers if a["split"] == split} for split in SPLITS}
     assert (len(sets[VALIDATION]), len(sets[TEST])) == (8, 5)
-    assert sets[VALIDATION] == sets["baseline"] and sets[TEST] == sets[TEST_PLAIN]
+    assert sets[VALIDATION] == sets["baseline"] == sets["brief_1"]
+    assert sets[TEST] == sets[TEST_PLAIN] == sets[TEST_BRIEF]
     assert not sets[VALIDATION] & sets["minibatch"]
     assert not sets[TEST] & (sets["minibatch"] | sets[VALIDATION])
 
 
 def test_the_test_set_is_asked_last_and_once(whole: Path) -> None:
     splits = [a["split"] for a in read_jsonl(layout.answers(whole))]
-    assert splits[-10:] == [TEST_PLAIN] * 5 + [TEST] * 5
-    assert not {TEST, TEST_PLAIN} & set(splits[:-10])
+    assert splits[-23:] == ["brief_1"] * 8 + [TEST_PLAIN] * 5 + [TEST_BRIEF] * 5 + [TEST] * 5
+    assert not set(ON_TEST) & set(splits[:-15])
 
 
 def test_deltas_steer(run: Path, model: LanguageModel) -> None:
@@ -385,7 +393,7 @@ def test_the_summary_tells_of_every_call(
     judge = Priced()
     monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: judge)
     summary = finish_stage(run, configured(iterations=1), model).summary
-    assert summary["spent_calls"] == judge.asked >= 22 + 5 + 5
+    assert summary["spent_calls"] == judge.asked >= 22 + 8 + 5 + 5 + 5
     assert summary["spent_tokens"] == 10 * judge.asked and summary["spent_cost"] == judge.asked / 2
 
 

@@ -1,6 +1,10 @@
-"""Scores and the comparison with a length cap."""
+"""Scores, the baselines that are chosen by them, and the comparison."""
 
 from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -8,7 +12,8 @@ from hypothesis import strategies as st
 
 from engine.errors import DataError
 from engine.evolution.answers import AnswerRecord
-from engine.evolution.comparison import cap_for, compare
+from engine.evolution.baselines import best_of, tried_caps
+from engine.evolution.comparison import Method, cap_for, compare, composite_difference, draw_comparison
 from engine.evolution.score import Outcome, score
 
 
@@ -54,18 +59,79 @@ def record(tokens: int, correct: bool) -> AnswerRecord:
     )  # fmt: skip
 
 
-def test_comparison_judges_the_cut_answers() -> None:
-    """A cap that cuts an answer asks the judge again; one that does not keeps the verdict."""
-    baseline = [record(40, True), record(10, True)]
-    best = [record(10, True), record(10, True)]
-    asked: list[int] = []
+def cut(records: Sequence[AnswerRecord], cap: int) -> list[Outcome]:
+    """An answer that loses a token is wrong."""
+    return [Outcome(min(len(r.token_ids), cap), r.correct and len(r.token_ids) <= cap) for r in records]
 
-    def judge(found: AnswerRecord, tokens: list[int]) -> bool:
-        asked.append(len(tokens))
-        return False
 
-    none, cap, evolved = compare(baseline, best, judge, 100.0, seed=0)
-    assert cap.cap == 10 and asked == [10]
-    assert (none.correctness, cap.correctness, evolved.correctness) == (1.0, 0.5, 1.0)
-    assert (cap.difference, evolved.difference) == (-0.5, 0.0)
-    assert evolved.composite > cap.composite
+def test_the_cap_is_chosen_by_the_composite() -> None:
+    """Four caps up to the longest answer. One answer rambles: without it, the others stay right."""
+    answers = [*(record(10, True) for _ in range(9)), record(40, True)]
+    tried = tried_caps("cap", answers, 4, cut, scale=10.0)
+    assert [one.cap for one in tried] == [10, 20, 30, 40]
+    by_hand = [score(cut(answers, cap), 10.0).composite for cap in (10, 20, 30, 40)]
+    assert [one.score.composite for one in tried] == by_hand
+    chosen = best_of(tried)
+    assert chosen is not None and chosen.score.composite == max(by_hand)
+    assert best_of([]) is None
+
+
+def methods(*correct: int, tokens: tuple[int, ...] = (40, 20, 30)) -> list[Method]:
+    """100 questions: no processor, a request for short answers, and the best deltas, with so many right answers."""
+    names = ("no_processor", "brief_prompt", "best")
+    return [
+        Method(name, [Outcome(length, place < right) for place in range(100)])
+        for name, right, length in zip(names, correct, tokens, strict=True)
+    ]
+
+
+def test_differences_are_paired() -> None:
+    none, brief, best = compare(methods(90, 80, 90), 100.0, seed=0)
+    assert (none.difference, none.tokens_difference, best.ahead) == (None, None, None)
+    assert brief.difference == pytest.approx(-0.1) and brief.p == pytest.approx(2 * 0.5**10)
+    assert brief.low is not None and brief.high is not None and -0.17 < brief.low < -0.1 < brief.high < 0
+    assert (best.difference, best.tokens_difference, best.tokens_low, best.tokens_high) == (0, -10, -10, -10)
+    assert brief.ahead == pytest.approx(brief.composite - best.composite)
+    # The same answers are right, and lengths are all equal: every resample has the same difference.
+    assert [none.ahead, none.ahead_low, none.ahead_high] == pytest.approx([0.4 / 1.4 - 0.4 / 1.3] * 3)
+
+
+def test_the_interval_of_the_composite_agrees_with_that_of_its_parts() -> None:
+    """With lengths all equal the composite's interval is 0.6 times the one of correctness."""
+    a = [Outcome(10, place % 3 > 0) for place in range(200)]
+    b = [Outcome(10, place % 4 > 0) for place in range(200)]
+    found = composite_difference(a, b, 100.0, seed=1)
+    own = [float(bool(x.correct)) - float(bool(y.correct)) for x, y in zip(a, b, strict=True)]
+    deviation = 0.6 * statistics.pstdev(own) / math.sqrt(200)
+    assert found.difference == pytest.approx(0.6 * statistics.mean(own))
+    assert found.high - found.low == pytest.approx(2 * 1.96 * deviation, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("found", "ahead", "words"),
+    [
+        (methods(90, 90, 90), ["brief_prompt"], "brief_prompt beats the evolved deltas: composite 0.873 against 0.848"),
+        (methods(90, 88, 90), ["brief_prompt"], "brief_prompt is ahead of the evolved deltas, within the error"),
+        (methods(90, 70, 90), [], "the evolved deltas are ahead of every baseline; next is no_processor"),
+        (methods(90, 85, 90), [], "ahead of every baseline, within the error; next is brief_prompt"),
+        (methods(90, 95, 60), ["brief_prompt", "no_processor"], "also ahead: no_processor"),
+    ],
+    ids=["beaten", "ahead", "best", "best within the error", "beaten by all"],
+)  # fmt: skip
+def test_it_is_said_when_a_baseline_is_ahead(found: list[Method], ahead: list[str], words: str) -> None:
+    drawn = draw_comparison(compare(found, 100.0, seed=0), all_zero=False)
+    assert drawn.ahead == ahead and words in drawn.text
+
+
+def test_deltas_of_zero_are_named_so() -> None:
+    same = methods(90, 70, 90, tokens=(40, 40, 40))
+    drawn = draw_comparison(compare(same, 100.0, seed=0), all_zero=True)
+    assert drawn.ahead == [] and "no iteration did better on the validation set" in drawn.text
+
+
+def test_unjudged_answers_take_no_part_in_differences_of_correctness() -> None:
+    """Their lengths do."""
+    plain = Method("no_processor", [Outcome(10, True), Outcome(20, None, True), Outcome(30, False)])
+    best = Method("best", [Outcome(5, True), Outcome(5, None, True), Outcome(5, None)])
+    row = compare([plain, best], 100.0, seed=0)[1]
+    assert (row.n, row.cannot_tell, row.difference, row.tokens_difference) == (1, 1, 0.0, -15.0)

@@ -1,0 +1,19 @@
+"""The judge that a configuration names, where it needs no server."""
+
+from __future__ import annotations
+
+from engine.config.config import Config
+from engine.evolution.judges.judge import Judge
+from engine.evolution.judges.numeric_judge import NumericJudge
+from engine.evolution.judges.task_judge import TaskJudge
+from engine.tasks.task import get_task
+
+
+def offline_judge(config: Config) -> Judge | None:
+    """The judge, or None where a language model judges."""
+    section = config.evolution
+    if section.judge_kind == "openai":
+        return None
+    if section.judge_kind == "task":
+        return TaskJudge(get_task(config.task.dataset))
+    return NumericJudge(section.judge.tolerance, section.judge.text_threshold)
