@@ -52,7 +52,7 @@ def _events(finish: bool, failure: str) -> Iterator[ev.Event]:
     )
     yield ev.WorkerStarted(pid=4711, attempt=1, stages=["slsm"])
     variants = [["baseline", "none"]] + [
-        [mode, memory] for mode in MODES[1:] for memory in ("structured", "flat")
+        [mode, memory] for mode in MODES[2:] for memory in ("structured", "flat")
     ]
     yield ev.SLSMBegan(
         conversations=2, variants=variants, controller="rules (offline)", model="dialogues", judge="exact (offline)",

@@ -20,7 +20,7 @@ from engine.slsm.controllers.controller import Detection, MemoryController
 from engine.slsm.controllers.state_tracking import StateTracker
 from engine.slsm.judges.verdicts import JudgeRunner
 from engine.slsm.outcome import DetectedConflicts, ModelAnswer, answer_event, conflict_events
-from engine.slsm.policy import Decision, Mode, decide, note_of
+from engine.slsm.policy import REMINDER, Decision, Mode, decide, note_of
 from engine.slsm.records import (
     AnswerKey,
     ChatAnswerRecord,
@@ -29,11 +29,11 @@ from engine.slsm.records import (
     VerdictKey,
     VerdictRecord,
 )
-from engine.slsm.state import MemoryMode
+from engine.slsm.state import MemoryMode, SemanticState
 from engine.slsm.turns import Conversation
 
 NO_MEMORY = "none"
-"""Memory mode of `baseline`, which keeps no memory."""
+"""Memory mode of `baseline` and `reminder`, which keep no memory."""
 _REFUSING_AFTER = 8
 """Refusals in a row, not for what a conversation holds, that end the stage."""
 Variant = tuple[Mode, str]
@@ -108,12 +108,14 @@ class ConversationAnswerer:
     def _decision(self, conversation: Conversation, variant: Variant) -> Decision:
         mode, memory = variant
         if memory == NO_MEMORY:
-            return Decision(False, "baseline: no controller")
+            return decide(mode, SemanticState(), "", self.section.risk_modes)
         state = self.tracker.state(conversation, _mode(memory))
         return decide(mode, state, self._note(conversation, memory), self.section.risk_modes)
 
     def _first_note(self, conversation: Conversation, variant: Variant) -> str:
-        return self._note(conversation, variant[1]) if self._decision(conversation, variant).inject else ""
+        if not self._decision(conversation, variant).inject:
+            return ""
+        return REMINDER if variant[0] == "reminder" else self._note(conversation, variant[1])
 
     def _answer(self, wanted: Iterable[tuple[Conversation, int, str]]) -> None:
         missing = {
@@ -126,7 +128,9 @@ class ConversationAnswerer:
             self.context.checkpoint()
             batch = keys[first : first + self.section.batch_size]
             asks = [
-                ChatAsk(tuple(missing[key].messages(key[2])), self.context.seed(f"answer {key[0]}", key[1]))
+                ChatAsk(
+                    tuple(missing[key].messages(key[2])), self.context.seed(f"answer {key[0]}", key[1]), key[0]
+                )
                 for key in batch
             ]
             for key, answer in zip(batch, self.model.answer(asks, self.context.checkpoint), strict=True):

@@ -9,8 +9,12 @@ from typing import Literal
 from engine.slsm.note import flat_note, structured_note
 from engine.slsm.state import PlanMode, SemanticState, State
 
-Mode = Literal["baseline", "never", "on_risk", "always", "on_detection"]
-MODES: tuple[Mode, ...] = ("baseline", "never", "on_risk", "always", "on_detection")
+Mode = Literal["baseline", "reminder", "never", "on_risk", "always", "on_detection"]
+MODES: tuple[Mode, ...] = ("baseline", "reminder", "never", "on_risk", "always", "on_detection")
+WITHOUT_MEMORY: frozenset[Mode] = frozenset(("baseline", "reminder"))
+"""Modes that ask no controller."""
+REMINDER = "Remember what I have told you earlier in this conversation, and keep to every instruction that I gave."
+"""The note of `reminder`: what can be said without a memory, the same in every conversation."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,8 @@ def decide(mode: Mode, state: State, note: str, risk_modes: Collection[PlanMode]
     plan = state.plan
     if mode == "baseline":
         return Decision(False, "baseline: no controller")
+    if mode == "reminder":
+        return Decision(True, "reminder: the same note in every conversation")
     if mode == "never":
         return Decision(False, "never: the controller only watches")
     if mode == "on_detection":

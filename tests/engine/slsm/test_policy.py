@@ -37,6 +37,7 @@ def test_the_four_flows_of_the_spec(plan: PlanMode, note: str, risk: tuple[PlanM
     injected = {mode: decide(mode, state, note, risk).inject for mode in MODES}
     assert injected == {
         "baseline": False,
+        "reminder": True,
         "never": False,
         "on_risk": bool(note) and plan in risk,
         "always": bool(note),
