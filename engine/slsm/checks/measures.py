@@ -17,6 +17,8 @@ _FEWEST = 4
 """Words below which a text's language is a guess."""
 _EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf\U0001f1e6-\U0001f1ff]")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_DECORATION = " \t\n\"'”’*_`)"
+"""What may stand behind the end of a text."""
 _BULLET, _ORDINAL = r"^\s*[-*•]\s+(\S.*)$", r"^\s*\d+[.)]\s+(\S.*)$"
 
 
@@ -61,8 +63,12 @@ def begins_with(text: str, word: str) -> bool:
 
 
 def ends_with(text: str, word: str) -> bool:
-    """Whether the text ends with the words of `word`."""
+    """Whether the text ends with the words of `word`, and with its last mark: ! or ?, or the full stop of a phrase."""
     wanted = _units(word, word)
+    mark = word.strip()[-1:]
+    marked = mark in "!?" or (mark == "." and len(wanted) > 1)
+    if words_of(word) and marked and not text.rstrip(_DECORATION).endswith(mark):
+        return False
     return bool(wanted) and _units(text, word)[-len(wanted) :] == wanted
 
 
