@@ -82,12 +82,12 @@ class SLSMSection(Section):
     memory_mode: Literal["structured", "flat"] = Field(
         default="structured", description="Form of the memory: items, or plain text."
     )
-    inject: Literal["reminder", "never", "on_risk", "always", "on_detection"] = Field(
+    inject: Literal["reminder", "never", "on_risk", "always", "on_detection", "remind_on_detection"] = Field(
         default="on_risk", description="When the memory note is injected."
     )
-    compare: list[Literal["baseline", "reminder", "never", "on_risk", "always", "on_detection"]] = Field(
-        default=[], description="Modes to run side by side; empty: the mode of `inject`."
-    )
+    compare: list[
+        Literal["baseline", "reminder", "never", "on_risk", "always", "on_detection", "remind_on_detection"]
+    ] = Field(default=[], description="Modes to run side by side; empty: the mode of `inject`.")
     compare_memory: list[Literal["structured", "flat"]] = Field(
         default=[], description="Memory modes to run side by side; empty: `memory_mode`."
     )
@@ -123,9 +123,13 @@ class SLSMSection(Section):
         if self.answers.kind == "file":
             modes = set(self.compare) or {"baseline" if self.disable_controller else self.inject}
             if modes != {"baseline"}:
-                raise ValueError("`answers: {kind: file}` are answers without a note: set `compare: [baseline]`")
+                raise ValueError(
+                    "`answers: {kind: file}` are answers without a note: set `compare: [baseline]`"
+                )
             if self.attempts != 1:
-                raise ValueError("`answers: {kind: file}` has one answer to each conversation: set `attempts: 1`")
+                raise ValueError(
+                    "`answers: {kind: file}` has one answer to each conversation: set `attempts: 1`"
+                )
         return self
 
     @model_validator(mode="after")

@@ -20,7 +20,7 @@ from engine.slsm.controllers.controller import Detection, MemoryController
 from engine.slsm.controllers.state_tracking import StateTracker
 from engine.slsm.judges.verdicts import JudgeRunner
 from engine.slsm.outcome import DetectedConflicts, ModelAnswer, answer_event, conflict_events
-from engine.slsm.policy import REMINDER, Decision, Mode, decide, note_of
+from engine.slsm.policy import DETECTING, REMINDER, Decision, Mode, decide, note_of
 from engine.slsm.records import (
     AnswerKey,
     ChatAnswerRecord,
@@ -83,15 +83,15 @@ class ConversationAnswerer:
         ]
         self._answer((talk, attempt, self._first_note(talk, variant)) for talk, variant, attempt in cases)
         watched = [
-            (talk, memory, attempt)
-            for talk, (mode, memory), attempt in cases
-            if mode == "on_detection" and not self.records.answers[talk.id, attempt, ""].failure
+            (talk, variant, attempt)
+            for talk, variant, attempt in cases
+            if variant[0] in DETECTING and not self.records.answers[talk.id, attempt, ""].failure
         ]
-        self._detect(watched)
+        self._detect((talk, memory, attempt) for talk, (_, memory), attempt in watched)
         self._answer(
-            (talk, attempt, self._note(talk, memory))
-            for talk, memory, attempt in watched
-            if self.records.detections[talk.id, memory, attempt].conflicts
+            (talk, attempt, self._second_note(talk, variant))
+            for talk, variant, attempt in watched
+            if self.records.detections[talk.id, variant[1], attempt].conflicts
         )
         events = [self._result(*case) for case in cases]
         if self.judge is not None:
@@ -117,6 +117,10 @@ class ConversationAnswerer:
             return ""
         return REMINDER if variant[0] == "reminder" else self._note(conversation, variant[1])
 
+    def _second_note(self, conversation: Conversation, variant: Variant) -> str:
+        """The note of the answer after a conflict."""
+        return REMINDER if variant[0] == "remind_on_detection" else self._note(conversation, variant[1])
+
     def _answer(self, wanted: Iterable[tuple[Conversation, int, str]]) -> None:
         missing = {
             key: conversation
@@ -129,7 +133,9 @@ class ConversationAnswerer:
             batch = keys[first : first + self.section.batch_size]
             asks = [
                 ChatAsk(
-                    tuple(missing[key].messages(key[2])), self.context.seed(f"answer {key[0]}", key[1]), key[0]
+                    tuple(missing[key].messages(key[2])),
+                    self.context.seed(f"answer {key[0]}", key[1]),
+                    key[0],
                 )
                 for key in batch
             ]
@@ -159,7 +165,8 @@ class ConversationAnswerer:
         self._held = []
 
     def _detect(self, wanted: Iterable[tuple[Conversation, str, int]]) -> None:
-        missing = [case for case in wanted if (case[0].id, case[1], case[2]) not in self.records.detections]
+        cases = {(case[0].id, case[1], case[2]): case for case in wanted}
+        missing = [case for key, case in cases.items() if key not in self.records.detections]
 
         def detect(case: tuple[Conversation, str, int]) -> Detection:
             conversation, memory, attempt = case
@@ -185,10 +192,10 @@ class ConversationAnswerer:
         mode, memory = variant
         decision, note = self._decision(conversation, variant), self._first_note(conversation, variant)
         first, second, detected = self._model_answer(conversation, attempt, note), None, None
-        if mode == "on_detection" and not first.failure:
+        if mode in DETECTING and not first.failure:
             record = self.records.detections[conversation.id, memory, attempt]
             detected = DetectedConflicts(record.conflicts, record.failure, record.cost)
-            note = self._note(conversation, memory) if record.conflicts else ""
+            note = self._second_note(conversation, variant) if record.conflicts else ""
             second = self._model_answer(conversation, attempt, note) if note else None
         controller = Spent() if memory == NO_MEMORY else self.tracker.cost(conversation, _mode(memory))
         tokens = self.model.count_tokens(note) if note else 0

@@ -51,7 +51,11 @@ def make_chat_model(context: StageContext, dialogues: Dialogues | None = None) -
     if section.answers.kind == "file":
         if dialogues is None:
             raise ConfigError(
-                [Problem("slsm.answers.kind", "file, which answers its own questions alone", "local or openai")]
+                [
+                    Problem(
+                        "slsm.answers.kind", "file, which answers its own questions alone", "local or openai"
+                    )
+                ]
             )
         return read_answers(Path(str(section.answers.path)).expanduser(), dialogues)
     if section.answers.kind == "openai":

@@ -22,7 +22,7 @@ from engine.slsm.judges.published_board import differences, score_with_failures
 from engine.slsm.judges.scoring import score_mode
 from engine.slsm.judges.verdicts import JudgeRunner
 from engine.slsm.own_turns import OwnTurns
-from engine.slsm.policy import WITHOUT_MEMORY, Mode
+from engine.slsm.policy import DETECTING, WITHOUT_MEMORY, Mode
 from engine.slsm.records import ChatAnswerRecord, DetectionRecord, StateRecord, TurnRecord, VerdictRecord
 from engine.slsm.state import MemoryMode
 from engine.slsm.turns import Conversation
@@ -38,7 +38,9 @@ def variants_of(section: SLSMSection) -> list[Variant]:
     memories = section.compare_memory or [section.memory_mode]
     return list(
         dict.fromkeys(
-            (mode, memory) for mode in modes for memory in ([NO_MEMORY] if mode in WITHOUT_MEMORY else memories)
+            (mode, memory)
+            for mode in modes
+            for memory in ([NO_MEMORY] if mode in WITHOUT_MEMORY else memories)
         )
     )
 
@@ -116,7 +118,9 @@ class _SLSMRun:
             self.context.notice(f"{text}: they are answered, not scored", level="warning")
         if left := self.dialogues.left_out:
             kept = len(self.dialogues.conversations)
-            text = f"slsm.data.conversations = {kept} leaves out {len(left)} of {kept + len(left)} conversations"
+            text = (
+                f"slsm.data.conversations = {kept} leaves out {len(left)} of {kept + len(left)} conversations"
+            )
             self.context.notice(text, level="warning")
 
     def _keys(self, conversation: Conversation, variant: Variant) -> list[ResultKey]:
@@ -165,7 +169,7 @@ class _SLSMRun:
         turns = [record for record in self.tracker.states.values() if record.memory_mode == memory]
         detections = [record for record in self.records.detections.values() if record.memory_mode == memory]
         lost = sum(bool(record.event.failure) for record in turns)
-        return lost + (sum(bool(record.failure) for record in detections) if mode == "on_detection" else 0)
+        return lost + (sum(bool(record.failure) for record in detections) if mode in DETECTING else 0)
 
     def _warn(self, about: Mapping[str, object]) -> None:
         """Tell what makes the figures say less than they seem to."""
@@ -184,7 +188,9 @@ class _SLSMRun:
             return {}
         self.context.notice(f"beside published scores of MultiChallenge: {'; '.join(found)}")
         counted = {
-            f"score_failures_fail_{mode}_{memory}": round(score_with_failures(self._results_of((mode, memory))), 4)
+            f"score_failures_fail_{mode}_{memory}": round(
+                score_with_failures(self._results_of((mode, memory))), 4
+            )
             for mode, memory in self.variants
         }
         return {"differs_from_published": found, **counted}

@@ -33,7 +33,9 @@ def instructions(path: Path, seed: int = 0) -> Iterator[Case]:
     """Those that conversations are made of, in the wording of the run with this seed."""
     for line in path.read_text().splitlines():
         record = json.loads(line)
-        for number, (kind, given) in enumerate(zip(record["instruction_id_list"], record["kwargs"], strict=True), 1):
+        for number, (kind, given) in enumerate(
+            zip(record["instruction_id_list"], record["kwargs"], strict=True), 1
+        ):
             key = f"ifeval-{record['key']}-{number}"
             sentence = standing_instruction(kind, given, Random(derive_seed(seed, "slsm", key)))
             if sentence is not None:
@@ -44,7 +46,12 @@ def texts_of(path: Path) -> list[str]:
     """The texts of a file."""
     records = [json.loads(line) for line in path.read_text().splitlines()]
     if "CONVERSATION" in records[0]:
-        said = [one["content"] for record in records for one in record["CONVERSATION"] if one["role"] == "assistant"]
+        said = [
+            one["content"]
+            for record in records
+            for one in record["CONVERSATION"]
+            if one["role"] == "assistant"
+        ]
     else:
         said = [record["answer"] for record in records]
     return list(dict.fromkeys(text.strip() for text in said if text.strip()))
@@ -78,11 +85,17 @@ def variants(kind: str, given: Mapping[str, Any], text: str) -> Iterator[str]:
                 yield " ".join((words * 200)[: int(given["num_words"]) + more])
         case "length_constraints:number_sentences":
             for more in (-1, 0, 1):
-                yield " ".join(["It is so.", "Is it?", "Yes!"][at % 3] for at in range(int(given["num_sentences"]) + more))
+                yield " ".join(
+                    ["It is so.", "Is it?", "Yes!"][at % 3]
+                    for at in range(int(given["num_sentences"]) + more)
+                )
         case "detectable_format:number_bullet_lists":
             for more in (-1, 0, 1):
                 for mark in ("*", "-", "1."):
-                    rows = [f"{mark} {' '.join(words[at : at + 6])}" for at in range(int(given["num_bullets"]) + more)]
+                    rows = [
+                        f"{mark} {' '.join(words[at : at + 6])}"
+                        for at in range(int(given["num_bullets"]) + more)
+                    ]
                     yield "\n".join(["Here:", *rows])
         case "startend:end_checker":
             phrase = given["end_phrase"]
@@ -125,13 +138,19 @@ def compare(ifeval: Path, texts: list[str], each: int) -> None:
                 if place == 0:
                     plain[kind].append(ours == theirs)
                 if ours != theirs:
-                    wrong[kind].append({"kind": kind, "sentence": sentence, "ours": ours, "theirs": theirs, "text": one})
-    print(f"{'kind':40} cases  they: kept  agree  texts as they are  ours kept, theirs not  theirs kept, ours not")
+                    wrong[kind].append(
+                        {"kind": kind, "sentence": sentence, "ours": ours, "theirs": theirs, "text": one}
+                    )
+    print(
+        f"{'kind':40} cases  they: kept  agree  texts as they are  ours kept, theirs not  theirs kept, ours not"
+    )
     for kind, count in sorted(cases.items()):
         more = sum(one["ours"] for one in wrong[kind])
         bad = len(wrong[kind])
         as_is = f"{sum(plain[kind]) / len(plain[kind]):.3f} of {len(plain[kind])}"
-        print(f"{kind:40} {count:5}  {kept[kind]:10}  {1 - bad / count:.3f}  {as_is:17}  {more:21}  {bad - more:21}")
+        print(
+            f"{kind:40} {count:5}  {kept[kind]:10}  {1 - bad / count:.3f}  {as_is:17}  {more:21}  {bad - more:21}"
+        )
     total, bad = sum(cases.values()), sum(map(len, wrong.values()))
     same = [one for own in plain.values() for one in own]
     as_is = f"{sum(same) / len(same):.3f} of {len(same)}"
@@ -160,7 +179,9 @@ def rescore(ifeval: Path, results: Path) -> None:
 def main() -> None:
     """As the module says."""
     if absent := [name for name in PARTS if importlib.util.find_spec(name) is None]:
-        sys.exit(f"not installed: {', '.join(absent)}; tests/engine/slsm/ifeval/independent.py has the command")
+        sys.exit(
+            f"not installed: {', '.join(absent)}; tests/engine/slsm/ifeval/independent.py has the command"
+        )
     ifeval, source = Path(sys.argv[1]), Path(sys.argv[2])
     compare(ifeval, texts_of(source), int(sys.argv[3]) if len(sys.argv) > 3 else 10)
     if source.name == "results.jsonl":

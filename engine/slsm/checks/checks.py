@@ -297,7 +297,11 @@ _CAPITALS = r"(?P<what>(?:all )?(?:capital letters|capitals|upper ?case|caps))\b
 _EMOJI = _form("emoji", "emoji", measures.has_emoji, "has no emoji", "has an emoji")
 _JSON = _form("form", "json", measures.is_json, "is not valid JSON", "is JSON")
 _QUOTATION = _form(
-    "quotation", "double", measures.is_quoted, "is not in double quotation marks", "is in double quotation marks"
+    "quotation",
+    "double",
+    measures.is_quoted,
+    "is not in double quotation marks",
+    "is in double quotation marks",
 )
 _TITLE = _form("title", "angular", measures.has_title, "has no <<title>>", "has a <<title>>")
 _BULLETS = _form("form", "bullets", measures.has_bullets, "has no bullet points", "has bullet points")

@@ -99,7 +99,11 @@ def _read(numbered: Numbered) -> tuple[list[_Case], str | None]:
         raise wrong(place, f"`prompt` is {prompt!r}", _MEND)
     if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
         raise wrong(place, f"`{MARK}` is {kinds!r}", _MEND)
-    if not isinstance(given, list) or len(given) != len(kinds) or not all(isinstance(one, dict) for one in given):
+    if (
+        not isinstance(given, list)
+        or len(given) != len(kinds)
+        or not all(isinstance(one, dict) for one in given)
+    ):
         raise wrong(place, "`kwargs` is no list with an object for each instruction", _MEND)
     task = _task(prompt)
     cases = [

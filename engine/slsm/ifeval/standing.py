@@ -55,7 +55,10 @@ def _bounded(unit: str, field: str) -> Callable[[Given], Sequence[str]]:
         bound, number = _relation(given), _number(given, field)
         if number > _MOST[unit] or number < _FEWEST[unit]:
             return ()
-        return f"Use {bound} {number} {unit} in every answer.", f"Write {bound} {number} {unit} in each answer."
+        return (
+            f"Use {bound} {number} {unit} in every answer.",
+            f"Write {bound} {number} {unit} in each answer.",
+        )
 
     return make
 
@@ -125,7 +128,11 @@ def _text(given: Given, name: str) -> str:
 
 def _texts(given: Given, name: str) -> list[str]:
     value = given.get(name)
-    if not isinstance(value, list) or not value or not all(isinstance(one, str) and one.strip() for one in value):
+    if (
+        not isinstance(value, list)
+        or not value
+        or not all(isinstance(one, str) and one.strip() for one in value)
+    ):
         raise ValueError(f"`{name}` is {value!r}, not a list of texts")
     return [one.strip() for one in value]
 

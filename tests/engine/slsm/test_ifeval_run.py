@@ -22,7 +22,7 @@ from tests.engine.slsm.ifeval_lines import ifeval_jsonl
 from tests.engine.slsm.note_following_model import NoteFollowingModel
 from tests.engine.slsm.small_run import small_config
 
-MODES = ["baseline", "reminder", "always", "on_detection"]
+MODES = ["baseline", "reminder", "always", "on_detection", "remind_on_detection"]
 COUNT = 24
 
 
@@ -49,7 +49,9 @@ def run(
     path = folder / "ifeval.jsonl"
     path.write_bytes(ifeval_jsonl(COUNT))
     events: list[Event] = []
-    config = small_config(**({"data": {"path": str(path), "turns": 2}, "compare": MODES, "batch_size": 5} | slsm))
+    config = small_config(
+        **({"data": {"path": str(path), "turns": 2}, "compare": MODES, "batch_size": 5} | slsm)
+    )
     RunSLSM().run(StageContext("slsm", config, folder, events.append, checkpoint, lambda section: model))
     return events
 
@@ -77,6 +79,10 @@ def test_every_mode_answers_the_same_conversation_with_the_models_own_turns(tmp_
         assert one["reminder", key].memory_mode == "none"
         assert (one["reminder", key].controller_calls, one["reminder", key].model_calls) == (0, 1)
         assert one["always", key].note.startswith(HEADER)
+        retried = one["remind_on_detection", key]
+        assert (retried.memory_mode, retried.note, retried.detector_calls) == ("structured", REMINDER, 1)
+        assert retried.first_answer == one["baseline", key].answer
+        assert retried.answer == one["reminder", key].answer
 
 
 def test_scores_and_pairs_are_those_of_the_answers(tmp_path: Path) -> None:
@@ -90,10 +96,15 @@ def test_scores_and_pairs_are_those_of_the_answers(tmp_path: Path) -> None:
     assert scores["always"] == 1 and scores["baseline"] == 0
     with layout.pairs(tmp_path).open() as file:
         rows = {(row["first"], row["second"]): row for row in csv.DictReader(file)}
-    assert len(rows) == 6
+    assert len(rows) == 10
     row = rows["reminder none", "always structured"]
     lost = 16 - int(sum(passed["reminder"]))
-    assert [int(row[name]) for name in ("n", "first_only", "second_only", "second_passes")] == [16, 0, lost, 16]
+    assert [int(row[name]) for name in ("n", "first_only", "second_only", "second_passes")] == [
+        16,
+        0,
+        lost,
+        16,
+    ]
     assert float(row["p"]) == pytest.approx(mcnemar(passed["always"], passed["reminder"]))
     assert float(row["difference"]) == pytest.approx(1 - float(str(scores["reminder"])), abs=1e-6)
     assert float(row["low"]) <= float(row["difference"]) <= float(row["high"])

@@ -33,7 +33,9 @@ def test_instruction_then_unrelated_tasks_then_its_own() -> None:
         assert len(set(between)) == 2 and set(between) <= set(TASKS) - {last}
         assert [one.is_open(place) for place in range(4)] == [True, True, True, False]
         instruction = first.removeprefix("For this whole conversation: ")
-        assert found.criteria[one.id].target_question == f"Does the answer keep this instruction: {instruction}"
+        assert (
+            found.criteria[one.id].target_question == f"Does the answer keep this instruction: {instruction}"
+        )
     axes = {one.id: one.axis for one in found.conversations}
     assert axes["ifeval-1003-1"] == "startend:end_checker"
 
@@ -78,7 +80,9 @@ def test_the_fields_tell_the_format(tmp_path: Path) -> None:
     found = configured_dialogues(SLSMDataSection(path=str(path), turns=1, conversations=3), 0)
     assert [len(one.turns) for one in found.conversations] == [3, 3, 3]
     path.write_text(json.dumps({"messages": [{"role": "user", "content": "Hi"}]}))
-    assert [one.id for one in configured_dialogues(SLSMDataSection(path=str(path)), 0).conversations] == ["chat-1"]
+    assert [one.id for one in configured_dialogues(SLSMDataSection(path=str(path)), 0).conversations] == [
+        "chat-1"
+    ]
 
 
 BAD: tuple[tuple[dict[str, Any], str], ...] = (

@@ -62,7 +62,9 @@ def test_a_sentence_tells_a_kept_answer_from_a_broken_one(
 
 
 @pytest.mark.parametrize(("kind", "given", "kept", "broken"), CASES)
-def test_the_rules_read_it_and_check_the_same(kind: str, given: dict[str, Any], kept: str, broken: str) -> None:
+def test_the_rules_read_it_and_check_the_same(
+    kind: str, given: dict[str, Any], kept: str, broken: str
+) -> None:
     """What the memory keeps of the user's sentence decides as the sentence does."""
     for sentence in wordings(kind, given):
         turns = [Turn(f"For this whole conversation: {sentence}", "Okay."), Turn("Name a fruit.")]
@@ -99,7 +101,11 @@ def test_what_no_check_knows_or_no_chat_holds_is_left_out(kind: str, given: dict
         ("keywords:existence", {}, "`keywords` is None"),
         ("keywords:forbidden_words", {"forbidden_words": ["a", ""]}, "`forbidden_words`"),
         ("length_constraints:number_words", {"relation": "about", "num_words": 20}, "`relation` is 'about'"),
-        ("length_constraints:number_words", {"relation": "at least", "num_words": "20"}, "`num_words` is '20'"),
+        (
+            "length_constraints:number_words",
+            {"relation": "at least", "num_words": "20"},
+            "`num_words` is '20'",
+        ),
         ("detectable_format:number_bullet_lists", {"num_bullets": 0}, "`num_bullets` is 0"),
         ("startend:end_checker", {"end_phrase": " "}, "`end_phrase`"),
     ),
