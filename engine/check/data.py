@@ -13,8 +13,8 @@ from engine.errors import DataError
 from engine.tasks.hub import cached_files, hub_name
 
 if TYPE_CHECKING:
-    from engine.slsm.multichallenge import Dialogues
     from engine.pool.data.dataset import PoolDataset
+    from engine.slsm.multichallenge import Dialogues
 
 _Check = Callable[[Findings, Config], None]
 _FETCHED = "it is fetched when a stage needs it; without a network, copy its files here and name them"

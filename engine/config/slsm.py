@@ -61,8 +61,8 @@ class SLSMJudgeSection(Section):
 class SLSMDataSection(Section):
     path: str | None = Field(
         default=None,
-        description="JSONL of MultiChallenge, of plain chats (`messages`) or of IFEval, or `hub:ScaleAI/MultiChallenge`; none: "
-        "dialogues are generated.",
+        description="JSONL of MultiChallenge, of plain chats (`messages`) or of IFEval, or "
+        "`hub:ScaleAI/MultiChallenge`; none: dialogues are generated.",
     )
     conversations: PositiveInt | None = Field(
         default=None,

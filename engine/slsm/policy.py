@@ -18,7 +18,7 @@ DETECTING: frozenset[Mode] = frozenset(("on_detection", "remind_on_detection"))
 REMINDER = (
     "Remember what I have told you earlier in this conversation, and keep to every instruction that I gave."
 )
-"""The note of `reminder` and `remind_on_detection`: what can be said without a memory, the same in every conversation."""
+"""The note of `reminder` and `remind_on_detection`: what can be said without a memory, always the same."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ class Turn:
 
 @dataclass(frozen=True)
 class Conversation:
-    """A conversation whose last turn is unanswered; earlier ones may be too, until the model writes them. `axis`: the ability it tests, or ""."""
+    """A conversation whose last turn is unanswered; earlier ones may be too, until the model writes them. `axis`:
+    the ability it tests, or ""."""
 
     id: str
     turns: tuple[Turn, ...]

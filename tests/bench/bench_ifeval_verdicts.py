@@ -3,8 +3,8 @@
     python -m tests.bench.bench_ifeval_verdicts IFEVAL TEXTS [per instruction]
 
 IFEVAL: IFEval's input_data.jsonl. TEXTS: MultiChallenge's benchmark_questions.jsonl, whose assistants' messages are the
-texts, or the `results.jsonl` of a run of the stage `slsm`. Each instruction is held to a draw of the texts, to each of them
-made to keep it, and to each almost so. Prints agreement by kind, and writes every disagreement to
+texts, or the `results.jsonl` of a run of the stage `slsm`. Each instruction is held to a draw of the texts, to each of
+them made to keep it, and to each almost so. Prints agreement by kind, and writes every disagreement to
 /tmp/ifeval_disagreements.jsonl. With a run's results on IFEval it also prints the modes' scores by both.
 """
 

@@ -8,12 +8,10 @@ assistant said to the earlier ones is not in the file: the model under test writ
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 from engine.seeds import derive_seed
 from engine.slsm.checks.checks import parse_check
@@ -28,16 +26,17 @@ MARK = "instruction_id_list"
 _MEND = "IFEval's fields: key, prompt, instruction_id_list, and kwargs, one object for each instruction"
 _OPENING = "For this whole conversation: "
 _TASK = re.compile(
-    r"(?:(?:please|can you|could you) )*(?:write|create|compose|draft|explain|describe|generate|give|make|name|list|tell|"
-    r"summarize|suggest|brainstorm)\b.*[.?!]|(?:\w+(?:'s)?) .*\?", re.I,
+    r"(?:(?:please|can you|could you) )*(?:write|create|compose|draft|explain|describe|generate|give|make|name|list|"
+    r"tell|summarize|suggest|brainstorm)\b.*[.?!]|(?:\w+(?:'s)?) .*\?", re.I,
 )  # fmt: skip
 _BOUND = re.compile(
-    r"\b(?:words?|letters?|lower ?case|capital(?:ized|s)?|upper ?case|caps|commas?|json|xml|bullets?|paragraphs?|sentences?|"
-    r"sections?|titles?|quotation|quotes?|responses?|answers?|reply|replies|markdown|format|highlight\w*|placeholders?|"
+    r"\b(?:words?|letters?|lower ?case|capital(?:ized|s)?|upper ?case|caps|commas?|json|xml|bullets?|paragraphs?|"
+    r"sentences?|sections?|titles?|quotation|quotes?|responses?|answers?|reply|replies|markdown|format|highlight\w*|placeholders?|"
     r"keywords?|postscript|languages?|entire|contain\w*|includ\w*|mention\w*|exactly|at least|(?:less|more) than|times|"
     r"twice|double|brackets|(?:end|start|finish|begin)\w*|characters?|separat\w*|wrap\w*|repeat\w*|two|three|four|five|"
-    rf"versions?|following|below|above|this|these|given|rewrite|table|structured|short|P\.S|in (?:{'|'.join(LANGUAGES)}))\b"
-    r"|[<>\"*\[\]:\d]", re.I,
+    r"versions?|following|below|above|this|these|given|rewrite|table|structured|short|P\.S|"
+    rf"in (?:{'|'.join(LANGUAGES)}))\b|"
+    r"[<>\"*\[\]:\d]", re.I,
 )  # fmt: skip
 """Words of a sentence that may be an instruction itself, or that leans on what follows it."""
 _SHORTEST, _LONGEST = 20, 160

@@ -1,4 +1,4 @@
-"""IFEval's instructions (Zhou et al. 2023, arXiv 2311.07911) as standing instructions of a conversation, in plain words.
+"""IFEval's instructions (Zhou et al. 2023, arXiv 2311.07911) as standing instructions of a conversation, in words.
 
 Only those that `parse_check` reads, so that an answer is judged by the sentence that the user says.
 """

@@ -7,7 +7,7 @@ from typing import Any
 
 TASKS = (
     "Write a poem about a lighthouse keeper.", "Explain why bread rises in the oven.", "Who painted the blue horses?",
-    "Describe a walk through an old harbour.", "Name a good book about sailing boats.", "Draft a letter to a beekeeper.",
+    "Describe a walk through an old harbour.", "Name a good book about sailing boats.", "Draft a note to a beekeeper.",
 )  # fmt: skip
 KINDS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("punctuation:no_comma", {}),

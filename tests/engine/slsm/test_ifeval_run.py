@@ -1,4 +1,4 @@
-"""The stage on IFEval's instructions: the model writes the turns in between, each mode answers the same conversation."""
+"""The stage on IFEval's instructions: the model writes the turns in between, and each mode answers the same."""
 
 from __future__ import annotations
 

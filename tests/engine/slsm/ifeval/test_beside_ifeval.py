@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 TEXTS = (
     "The sea is wide, and the harbour is small. Ships wait there for the wind, day after day.",
     "Yes.",
-    "Here is a plan for the week:\n\n* Monday: sail to the island\n* Tuesday: rest\n* Wednesday: sail back\n\nEnjoy it!",
+    "Here is a plan for a week:\n\n* Monday: sail to the island\n* Tuesday: rest\n* Wednesday: sail back\n\nEnjoy it!",
     "1. Boil the water\n2. Add the tea\n3. Wait, then drink it\n",
     "**Title**\n\nA lighthouse keeper counts the waves. He knows each of them by name! Do they know his name?\n\nNo.",
     '{"answer": "a json object", "items": [1, 2]}',

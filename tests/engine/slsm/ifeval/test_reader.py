@@ -105,10 +105,10 @@ def test_a_bad_line_is_named(changes: dict[str, Any], what: str) -> None:
 
 
 UNFIT: tuple[tuple[Callable[[], Dialogues], str], ...] = (
-    (lambda: read(ifeval_jsonl(key=1000, **{"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]})),
+    (lambda: read(ifeval_jsonl(key=1000, instruction_id_list=["punctuation:no_comma"], kwargs=[{}])),
      "a `key` occurs twice"),
     (lambda: read(ifeval_jsonl(2), between=2), "2 prompts begin with a task"),
-    (lambda: read(ifeval_jsonl(1, instruction_id_list=["x:y"]), between=0), "no instruction that the exact checks know"),
+    (lambda: read(ifeval_jsonl(1, instruction_id_list=["x:y"]), between=0), "no instruction that the exact"),
     (lambda: read(ifeval_jsonl() + b"{"), "not JSON"),
 )  # fmt: skip
 
