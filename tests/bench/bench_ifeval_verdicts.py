@@ -21,6 +21,7 @@ from typing import Any
 
 from engine.seeds import derive_seed
 from engine.slsm.checks.checks import parse_check
+from engine.slsm.controllers.rule_reading import sentences
 from engine.slsm.ifeval.standing import standing_instruction
 from tests.engine.slsm.ifeval.independent import PARTS, counts_sentences, follows
 
@@ -158,6 +159,25 @@ def compare(ifeval: Path, texts: list[str], each: int) -> None:
     DISAGREEMENTS.write_text("".join(f"{json.dumps(one)}\n" for rows in wrong.values() for one in rows))
 
 
+def read_rate(ifeval: Path) -> None:
+    """Print in how many prompts the rules read the instruction in the prompt's own words, too."""
+    prompts = {record["key"]: record["prompt"] for record in map(json.loads, ifeval.read_text().splitlines())}
+    asked: Counter[str] = Counter()
+    read: Counter[str] = Counter()
+    for key, kind, _, sentence in instructions(ifeval):
+        own = parse_check(sentence)
+        assert own is not None
+        prompt = sentences(
+            next(text for number, text in prompts.items() if key.startswith(f"ifeval-{number}-"))
+        )
+        found = [check for one in prompt if (check := parse_check(one)) is not None]
+        asked[kind] += 1
+        read[kind] += any((check.family, check.value) == (own.family, own.value) for check in found)
+    print(f"\nread in the published words: {sum(read.values())} of {sum(asked.values())}")
+    for kind, count in sorted(asked.items()):
+        print(f"  {kind:40} {read[kind]} of {count}")
+
+
 def rescore(ifeval: Path, results: Path) -> None:
     """Print the modes' shares of kept instructions by our verdicts and by theirs, and how often the two agree."""
     known = {key: (kind, given) for key, kind, given, _ in instructions(ifeval)}
@@ -184,6 +204,7 @@ def main() -> None:
         )
     ifeval, source = Path(sys.argv[1]), Path(sys.argv[2])
     compare(ifeval, texts_of(source), int(sys.argv[3]) if len(sys.argv) > 3 else 10)
+    read_rate(ifeval)
     if source.name == "results.jsonl":
         rescore(ifeval, source)
 

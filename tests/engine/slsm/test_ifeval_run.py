@@ -49,10 +49,11 @@ def run(
     path = folder / "ifeval.jsonl"
     path.write_bytes(ifeval_jsonl(COUNT))
     events: list[Event] = []
+    loaded: Any = model
     config = small_config(
         **({"data": {"path": str(path), "turns": 2}, "compare": MODES, "batch_size": 5} | slsm)
     )
-    RunSLSM().run(StageContext("slsm", config, folder, events.append, checkpoint, lambda section: model))
+    RunSLSM().run(StageContext("slsm", config, folder, events.append, checkpoint, lambda section: loaded))
     return events
 
 

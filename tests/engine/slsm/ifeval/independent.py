@@ -10,6 +10,7 @@ the network: both are put in their place before the import.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 from collections.abc import Mapping
 from functools import cache
