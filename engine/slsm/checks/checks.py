@@ -93,7 +93,9 @@ _STOPS = (
     r"|[,;]|$)"
 )
 _NAMED = re.compile(
-    r"(?:the |this |these |any of the )?(?P<kind>word|phrase|sentence|term|expression|text)s?:? ", re.I
+    r"(?:the |this |these |any of the )?(?:following )?"
+    r"(?P<kind>word|keyword|phrase|sentence|term|expression|text)s?:? ",
+    re.I,
 )
 _MARKS = {"question": "?", "question mark": "?", "exclamation mark": "!", "exclamation point": "!",
           "period": ".", "full stop": "."}  # fmt: skip
@@ -106,7 +108,7 @@ def _words_in(rest: str) -> list[str]:
     rest = rest[named.end() :] if named else rest
     if quoted := re.match(rf"{_QUOTED}(?:(?:,| and| or|, and|, or) {_QUOTED})*", rest):
         return [word.strip("\"“”‘’'* ") for word in re.findall(_QUOTED, quoted[0])]
-    if named and named["kind"].casefold() in ("word", "term"):
+    if named and named["kind"].casefold() in ("word", "keyword", "term"):
         listed = re.match(r"[\w'-]+(?:(?:, (?:and |or )?| and | or )[\w'-]+)*", rest)
         single = re.match(r"[\w'-]+|\S+", rest)
         plural = named[0].rstrip(": ").endswith("s")
@@ -325,22 +327,24 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Check | None]]
     for pattern, make in (
         *((pattern, _edge("end", "end")) for pattern in _edges(_END)),
         *((pattern, _edge("begin", "begin")) for pattern in _edges(_BEGIN)),
-        (rf"\b(?:{_USE}) (?P<what>)(?P<rest>(?:the )?(?:word |phrase |term )?{_QUOTED}) (?P<bound>at least|more than|"
+        (rf"\b(?:{_USE}) (?P<what>)(?P<rest>(?:the )?(?:(?:(?:key)?word |phrase |term )?{_QUOTED}|(?:key)?word "
+         rf"[\w'-]+)) (?P<bound>at least|more than|"
          rf"at most|less than|fewer than) (?P<number>{_NUMBER}) times?\b", _frequency),
-        (rf"\b(?:put|wrap|enclose)\b[^,;]*?\b{_ANSWER}\b[^,;]*? (?P<what>(?:in|with) double quotation marks)\b",
-         _QUOTATION),
-        (r"\b(?P<what>titles?)\b[^,;]*? in double angular brackets\b", _TITLE),
+        (rf"\b(?:put|wrap|enclose)\b[^,;]*?\b{_ANSWER}\b[^,;]*? (?P<what>(?:in|with) double "
+         r"(?:quotation marks|quotes))\b", _QUOTATION),
+        (rf"\b(?P<what>double (?:quotation marks|quotes)) around\b[^,;]*?\b{_ANSWER}\b", _QUOTATION),
+        (r"\b(?P<what>titles?)\b[^,;]*?,?[^,;]*? in double angular brackets\b", _TITLE),
         (rf"\b(?:{_USE}|no|avoid|without|with|add|put) (?:any |an |some )?(?P<what>emojis?)\b", _EMOJI),
         (rf"\b(?:{_USE}|no|avoid|without) (?:any |the )?(?P<what>(?:{'|'.join(_SIGNS)})(?:e?s)?)\b(?! \d)", _sign),
-        (rf"\b(?:{_USE}|avoid)(?P<what>) (?P<rest>(?:any of )?(?:the |this |these )(?:word|phrase|term|expression)s?\b"
-         r".+)$", _mention),
+        (rf"\b(?:{_USE}|avoid)(?P<what>) (?P<rest>(?:any of )?(?:(?:the |this |these )(?:word|phrase|term|"
+         r"expression)s?|(?:the |this |these )?(?:following )?keywords?)\b.+)$", _mention),
         (rf"\b(?:{_USE}|avoid)(?P<what>) (?P<rest>{_QUOTED}.*)$", _mention),
         (r"^(?P<what>)(?P<rest>(?:the |these )?(?:word|phrase|term)s?\b.+) (?:is|are) "
          r"(?:banned|forbidden|off[- ]limits|not allowed|taboo)$", _taboo),
         (rf"\b{_NO} (?:capital letters|capitals|upper ?case)\b", _LOWER),
         (rf"\b{_NO} (?:lower ?case|small letters)\b", _UPPER),
         (rf"{_IN} {_CAPITALS}", _UPPER),
-        (rf"{_IN} (?P<what>lower ?case|small letters)\b", _LOWER),
+        (rf"{_IN} (?P<what>(?:all )?(?:lower ?case|small letters))\b", _LOWER),
         (rf"\b(?P<what>answer|reply|respond|write|speak|talk|{_ANSWER})\b[^,;]*?\bin (?:[a-z]+ )?{_LANGUAGE}",
          _language),
         (rf"\b(?P<what>use|speak|switch to|stick to) (?:only )?{_LANGUAGE}(?: only)?(?=$|,| from now| in | for )",
