@@ -9,7 +9,7 @@ import msgspec
 from engine import events as ev
 from engine.slsm.controllers.rule_controller import RuleController
 from engine.slsm.controllers.state_tracking import state_event
-from engine.slsm.policy import MODES, note_of
+from engine.slsm.policy import note_of
 from engine.slsm.state import empty_state
 from engine.slsm.turns import Conversation, Turn
 
@@ -37,6 +37,7 @@ CONVERSATIONS = (
     ),
 )
 FORGOTTEN = {"retention-1": "One fruit is pear.", "editing-1": "Your list is milk, rice, eggs."}
+MEMORY_MODES = ("never", "on_risk", "always", "on_detection")
 KEPT = {"retention-1": "One fruit is plum.", "editing-1": "Your list is milk, corn, eggs."}
 
 
@@ -52,7 +53,7 @@ def _events(finish: bool, failure: str) -> Iterator[ev.Event]:
     )
     yield ev.WorkerStarted(pid=4711, attempt=1, stages=["slsm"])
     variants = [["baseline", "none"]] + [
-        [mode, memory] for mode in MODES[1:] for memory in ("structured", "flat")
+        [mode, memory] for mode in MEMORY_MODES for memory in ("structured", "flat")
     ]
     yield ev.SLSMBegan(
         conversations=2, variants=variants, controller="rules (offline)", model="dialogues", judge="exact (offline)",

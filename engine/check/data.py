@@ -14,6 +14,7 @@ from engine.tasks.hub import cached_files, hub_name
 
 if TYPE_CHECKING:
     from engine.pool.data.dataset import PoolDataset
+    from engine.slsm.multichallenge import Dialogues
 
 _Check = Callable[[Findings, Config], None]
 _FETCHED = "it is fetched when a stage needs it; without a network, copy its files here and name them"
@@ -130,20 +131,36 @@ def _scores(findings: Findings, config: Config) -> None:
 
 
 def _dialogues(findings: Findings, config: Config) -> None:
+    from engine.slsm.dialogue_files import configured_dialogues
     from engine.slsm.judges.judge import check_exact
-    from engine.slsm.multichallenge import HUB_FILES, SETTING, dialogues_file, read_dialogues
+    from engine.slsm.multichallenge import HUB_FILES, SETTING
 
     data = config.slsm.data
     if data.path is None:
         findings.here("generated", SETTING)
     elif _file(findings, data.path, SETTING, HUB_FILES, report=False):
         with findings.at(SETTING):
-            dialogues = read_dialogues(dialogues_file(data.path), data.conversations)
-            left = f", {dialogues.left_out} left out (slsm.data.conversations)" if dialogues.left_out else ""
+            dialogues = configured_dialogues(data, config.run.seed)
+            left = (
+                f", {len(dialogues.left_out)} left out (slsm.data.conversations)"
+                if dialogues.left_out
+                else ""
+            )
             findings.here(f"{data.path}: {len(dialogues.conversations)} conversations{left}", SETTING)
             if config.slsm.judge.kind == "exact" and (outside := check_exact(dialogues.criteria)):
                 what = f"the exact judge cannot judge {outside} of them: they are answered, not scored"
                 findings.here(what, "slsm.judge.kind")
+            _published_answers(findings, config, dialogues)
+
+
+def _published_answers(findings: Findings, config: Config, dialogues: Dialogues) -> None:
+    from engine.slsm.published_answers import SETTING, read_answers
+
+    path = config.slsm.answers.path
+    if path is not None and _file(findings, path, SETTING, report=False):
+        with findings.at(SETTING):
+            read_answers(Path(path).expanduser(), dialogues)
+            findings.here(f"{path}: an answer to each conversation", SETTING)
 
 
 def _pool(findings: Findings, config: Config) -> None:

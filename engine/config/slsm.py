@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from engine.config.method import MethodSections, StageEntry
 from engine.config.model import ModelSection
 from engine.config.openai import OpenAISection
-from engine.config.section import PositiveInt, Section
+from engine.config.section import NonNegativeInt, PositiveInt, Section
 
 _HOTTEST = 2.0
 
@@ -23,13 +23,21 @@ class SLSMControllerSection(Section):
 
 
 class SLSMModelSection(Section):
-    kind: Literal["local", "openai"] = Field(
-        default="local", description="`local`: a model in this process; `openai`: a model behind a server."
+    kind: Literal["local", "openai", "file"] = Field(
+        default="local",
+        description="`local`: a model in this process; `openai`: a model behind a server; `file`: answers that are "
+        "there already.",
+    )
+    path: str | None = Field(
+        default=None,
+        description="With `file`: JSONL with `QUESTION_ID` and `RESPONSE`, an answer to each conversation.",
     )
     openai: OpenAISection = OpenAISection()
 
     @model_validator(mode="after")
     def _uses_what_is_set(self) -> SLSMModelSection:
+        if (self.kind == "file") != (self.path is not None):
+            raise ValueError("`kind: file` and `path` belong together: set both, or neither")
         usual = OpenAISection()
         for name, instead in (("max_tokens", "slsm.max_new_tokens"), ("temperature", "slsm.temperature")):
             if getattr(self.openai, name) != getattr(usual, name):
@@ -53,12 +61,15 @@ class SLSMJudgeSection(Section):
 class SLSMDataSection(Section):
     path: str | None = Field(
         default=None,
-        description="JSONL of MultiChallenge or of plain chats (`messages`), or `hub:ScaleAI/MultiChallenge`; none: "
-        "dialogues are generated.",
+        description="JSONL of MultiChallenge, of plain chats (`messages`) or of IFEval, or "
+        "`hub:ScaleAI/MultiChallenge`; none: dialogues are generated.",
     )
     conversations: PositiveInt | None = Field(
         default=None,
         description="Most conversations; none: all of a file, and 240 generated ones.",
+    )
+    turns: NonNegativeInt = Field(
+        default=3, le=50, description="IFEval: unrelated tasks between the instruction and the last task."
     )
 
 
@@ -71,12 +82,12 @@ class SLSMSection(Section):
     memory_mode: Literal["structured", "flat"] = Field(
         default="structured", description="Form of the memory: items, or plain text."
     )
-    inject: Literal["never", "on_risk", "always", "on_detection"] = Field(
+    inject: Literal["reminder", "never", "on_risk", "always", "on_detection", "remind_on_detection"] = Field(
         default="on_risk", description="When the memory note is injected."
     )
-    compare: list[Literal["baseline", "never", "on_risk", "always", "on_detection"]] = Field(
-        default=[], description="Modes to run side by side; empty: the mode of `inject`."
-    )
+    compare: list[
+        Literal["baseline", "reminder", "never", "on_risk", "always", "on_detection", "remind_on_detection"]
+    ] = Field(default=[], description="Modes to run side by side; empty: the mode of `inject`.")
     compare_memory: list[Literal["structured", "flat"]] = Field(
         default=[], description="Memory modes to run side by side; empty: `memory_mode`."
     )
@@ -106,6 +117,20 @@ class SLSMSection(Section):
     controller: SLSMControllerSection = SLSMControllerSection()
     judge: SLSMJudgeSection = SLSMJudgeSection()
     data: SLSMDataSection = SLSMDataSection()
+
+    @model_validator(mode="after")
+    def _answers_fit_the_modes(self) -> SLSMSection:
+        if self.answers.kind == "file":
+            modes = set(self.compare) or {"baseline" if self.disable_controller else self.inject}
+            if modes != {"baseline"}:
+                raise ValueError(
+                    "`answers: {kind: file}` are answers without a note: set `compare: [baseline]`"
+                )
+            if self.attempts != 1:
+                raise ValueError(
+                    "`answers: {kind: file}` has one answer to each conversation: set `attempts: 1`"
+                )
+        return self
 
     @model_validator(mode="after")
     def _servers_take_it(self) -> SLSMSection:

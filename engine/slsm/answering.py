@@ -20,7 +20,7 @@ from engine.slsm.controllers.controller import Detection, MemoryController
 from engine.slsm.controllers.state_tracking import StateTracker
 from engine.slsm.judges.verdicts import JudgeRunner
 from engine.slsm.outcome import DetectedConflicts, ModelAnswer, answer_event, conflict_events
-from engine.slsm.policy import Decision, Mode, decide, note_of
+from engine.slsm.policy import DETECTING, REMINDER, Decision, Mode, decide, note_of
 from engine.slsm.records import (
     AnswerKey,
     ChatAnswerRecord,
@@ -29,11 +29,11 @@ from engine.slsm.records import (
     VerdictKey,
     VerdictRecord,
 )
-from engine.slsm.state import MemoryMode
+from engine.slsm.state import MemoryMode, SemanticState
 from engine.slsm.turns import Conversation
 
 NO_MEMORY = "none"
-"""Memory mode of `baseline`, which keeps no memory."""
+"""Memory mode of `baseline` and `reminder`, which keep no memory."""
 _REFUSING_AFTER = 8
 """Refusals in a row, not for what a conversation holds, that end the stage."""
 Variant = tuple[Mode, str]
@@ -83,15 +83,15 @@ class ConversationAnswerer:
         ]
         self._answer((talk, attempt, self._first_note(talk, variant)) for talk, variant, attempt in cases)
         watched = [
-            (talk, memory, attempt)
-            for talk, (mode, memory), attempt in cases
-            if mode == "on_detection" and not self.records.answers[talk.id, attempt, ""].failure
+            (talk, variant, attempt)
+            for talk, variant, attempt in cases
+            if variant[0] in DETECTING and not self.records.answers[talk.id, attempt, ""].failure
         ]
-        self._detect(watched)
+        self._detect((talk, memory, attempt) for talk, (_, memory), attempt in watched)
         self._answer(
-            (talk, attempt, self._note(talk, memory))
-            for talk, memory, attempt in watched
-            if self.records.detections[talk.id, memory, attempt].conflicts
+            (talk, attempt, self._second_note(talk, variant))
+            for talk, variant, attempt in watched
+            if self.records.detections[talk.id, variant[1], attempt].conflicts
         )
         events = [self._result(*case) for case in cases]
         if self.judge is not None:
@@ -108,12 +108,18 @@ class ConversationAnswerer:
     def _decision(self, conversation: Conversation, variant: Variant) -> Decision:
         mode, memory = variant
         if memory == NO_MEMORY:
-            return Decision(False, "baseline: no controller")
+            return decide(mode, SemanticState(), "", self.section.risk_modes)
         state = self.tracker.state(conversation, _mode(memory))
         return decide(mode, state, self._note(conversation, memory), self.section.risk_modes)
 
     def _first_note(self, conversation: Conversation, variant: Variant) -> str:
-        return self._note(conversation, variant[1]) if self._decision(conversation, variant).inject else ""
+        if not self._decision(conversation, variant).inject:
+            return ""
+        return REMINDER if variant[0] == "reminder" else self._note(conversation, variant[1])
+
+    def _second_note(self, conversation: Conversation, variant: Variant) -> str:
+        """The note of the answer after a conflict."""
+        return REMINDER if variant[0] == "remind_on_detection" else self._note(conversation, variant[1])
 
     def _answer(self, wanted: Iterable[tuple[Conversation, int, str]]) -> None:
         missing = {
@@ -126,7 +132,11 @@ class ConversationAnswerer:
             self.context.checkpoint()
             batch = keys[first : first + self.section.batch_size]
             asks = [
-                ChatAsk(tuple(missing[key].messages(key[2])), self.context.seed(f"answer {key[0]}", key[1]))
+                ChatAsk(
+                    tuple(missing[key].messages(key[2])),
+                    self.context.seed(f"answer {key[0]}", key[1]),
+                    key[0],
+                )
                 for key in batch
             ]
             for key, answer in zip(batch, self.model.answer(asks, self.context.checkpoint), strict=True):
@@ -155,7 +165,8 @@ class ConversationAnswerer:
         self._held = []
 
     def _detect(self, wanted: Iterable[tuple[Conversation, str, int]]) -> None:
-        missing = [case for case in wanted if (case[0].id, case[1], case[2]) not in self.records.detections]
+        cases = {(case[0].id, case[1], case[2]): case for case in wanted}
+        missing = [case for key, case in cases.items() if key not in self.records.detections]
 
         def detect(case: tuple[Conversation, str, int]) -> Detection:
             conversation, memory, attempt = case
@@ -181,10 +192,10 @@ class ConversationAnswerer:
         mode, memory = variant
         decision, note = self._decision(conversation, variant), self._first_note(conversation, variant)
         first, second, detected = self._model_answer(conversation, attempt, note), None, None
-        if mode == "on_detection" and not first.failure:
+        if mode in DETECTING and not first.failure:
             record = self.records.detections[conversation.id, memory, attempt]
             detected = DetectedConflicts(record.conflicts, record.failure, record.cost)
-            note = self._note(conversation, memory) if record.conflicts else ""
+            note = self._second_note(conversation, variant) if record.conflicts else ""
             second = self._model_answer(conversation, attempt, note) if note else None
         controller = Spent() if memory == NO_MEMORY else self.tracker.cost(conversation, _mode(memory))
         tokens = self.model.count_tokens(note) if note else 0

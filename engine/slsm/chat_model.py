@@ -15,10 +15,11 @@ from engine.slsm.turns import Message
 
 @dataclass(frozen=True)
 class ChatAsk:
-    """The messages before the answer, and the seed of its sampling."""
+    """The messages before the answer, the seed of its sampling, and the conversation's id."""
 
     messages: tuple[Message, ...]
     seed: int = 0
+    conversation: str = ""
 
 
 @dataclass(frozen=True)

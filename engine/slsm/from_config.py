@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from engine.errors import ConfigError, Problem
 from engine.files import write_atomic
 from engine.run.stage import StageContext
 from engine.slsm import layout
@@ -9,9 +12,11 @@ from engine.slsm.chat_model import ChatModel, LocalChatModel, OpenAIChatModel
 from engine.slsm.controllers.controller import MemoryController
 from engine.slsm.controllers.openai_controller import OpenAIController
 from engine.slsm.controllers.rule_controller import RuleController
+from engine.slsm.dialogue_files import configured_dialogues
 from engine.slsm.judges.judge import AnswerJudge, ExactAnswerJudge
 from engine.slsm.judges.openai_judge import OpenAIAnswerJudge
-from engine.slsm.multichallenge import Dialogues, dialogues_file, parse_dialogues, read_dialogues
+from engine.slsm.multichallenge import Dialogues, parse_dialogues
+from engine.slsm.published_answers import read_answers
 from engine.tasks.generated.dialogues.records import multichallenge_jsonl
 
 _GENERATED = 240
@@ -22,7 +27,7 @@ def make_dialogues(context: StageContext) -> Dialogues:
     """Conversations of the configured file; without a file, generated ones, which are written into the run."""
     data = context.config.slsm.data
     if data.path is not None:
-        return read_dialogues(dialogues_file(data.path), data.conversations)
+        return configured_dialogues(data, context.config.run.seed)
     most = data.conversations or _GENERATED
     text = multichallenge_jsonl(most, context.config.run.seed)
     path = layout.dialogues(context.run_dir)
@@ -40,9 +45,19 @@ def make_controller(context: StageContext) -> MemoryController:
     return RuleController()
 
 
-def make_chat_model(context: StageContext) -> ChatModel:
-    """A local model, or a server's. Raises ModelError and ConfigError."""
+def make_chat_model(context: StageContext, dialogues: Dialogues | None = None) -> ChatModel:
+    """A local model, a server's, or a file's answers to `dialogues`. Raises ModelError, ConfigError and DataError."""
     section = context.config.slsm
+    if section.answers.kind == "file":
+        if dialogues is None:
+            raise ConfigError(
+                [
+                    Problem(
+                        "slsm.answers.kind", "file, which answers its own questions alone", "local or openai"
+                    )
+                ]
+            )
+        return read_answers(Path(str(section.answers.path)).expanduser(), dialogues)
     if section.answers.kind == "openai":
         limits = {"max_tokens": section.answer_tokens, "temperature": section.temperature}
         openai = section.answers.openai.model_copy(update=limits)

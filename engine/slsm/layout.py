@@ -15,6 +15,11 @@ def dialogues(run_dir: Path) -> Path:
     return folder(run_dir) / "dialogues.jsonl"
 
 
+def turns(run_dir: Path) -> Path:
+    """The model's own answers in earlier turns, where the data leaves them open."""
+    return folder(run_dir) / "turns.jsonl"
+
+
 def states(run_dir: Path) -> Path:
     """State after each turn: a line for each conversation, memory mode and turn."""
     return folder(run_dir) / "states.jsonl"
@@ -43,6 +48,11 @@ def results(run_dir: Path) -> Path:
 def modes(run_dir: Path) -> Path:
     """Scores and cost: a line for each mode and memory mode."""
     return folder(run_dir) / "modes.csv"
+
+
+def pairs(run_dir: Path) -> Path:
+    """Two modes on the same conversations: a line for each pair."""
+    return folder(run_dir) / "pairs.csv"
 
 
 def summary(run_dir: Path) -> Path:

@@ -21,7 +21,7 @@ from engine.tasks.split_files import split_files
 SETTING = "slsm.data.path"
 HUB = "hub:ScaleAI/MultiChallenge"
 HUB_FILES = "data/test-*.parquet"
-_Numbered = tuple[int, str, dict[str, Any]]
+Numbered = tuple[int, str, dict[str, Any]]
 """A record's number, its place (for errors) and its fields."""
 _FIELDS = ("QUESTION_ID", "AXIS", "CONVERSATION", "TARGET_QUESTION", "PASS_CRITERIA")
 
@@ -37,13 +37,13 @@ class Criterion:
 @dataclass(frozen=True)
 class Dialogues:
     """Conversations. `criteria`: by conversation id, none for a plain chat; `digest`: SHA-256 of the data; `left_out`:
-    how many more the file holds."""
+    ids of those that the file holds beyond the limit."""
 
     conversations: Sequence[Conversation]
     criteria: Mapping[str, Criterion] = field(default_factory=dict)
     digest: str = ""
     name: str = ""
-    left_out: int = 0
+    left_out: Sequence[str] = ()
 
     @property
     def axes(self) -> list[str]:
@@ -53,18 +53,22 @@ class Dialogues:
 
 def read_dialogues(path: Path, most: int | None) -> Dialogues:
     """The first `most` conversations of a file; None: all. Raises DataError with line and field."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise DataError(
-            what=f"cannot be read: {error.strerror}",
-            where=str(path),
-            mend=f"set {SETTING} to a file, or to {HUB}",
-        ) from error
+    data = read_bytes(path)
     if path.suffix != ".parquet":
         return parse_dialogues(data, str(path), path.stem, most)
     rows = ((number, place, record) for number, (place, record) in enumerate(read_records(path), 1))
     return _dialogues(rows, str(path), path.stem, most, hashlib.sha256(data).hexdigest())
+
+
+def read_bytes(path: Path, setting: str = SETTING) -> bytes:
+    """A file's content. Raises DataError."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        or_hub = f", or to {HUB}" if setting == SETTING else ""
+        raise DataError(
+            what=f"cannot be read: {error.strerror}", where=str(path), mend=f"set {setting} to a file{or_hub}"
+        ) from error
 
 
 def dialogues_file(path: str) -> Path:
@@ -78,35 +82,39 @@ def dialogues_file(path: str) -> Path:
 
 def parse_dialogues(data: bytes, where: str, name: str, most: int | None) -> Dialogues:
     """The first `most` conversations of JSONL; None: all. Raises DataError with line and field."""
-    return _dialogues(_lines(data, where), where, name, most, hashlib.sha256(data).hexdigest())
+    return _dialogues(json_lines(data, where), where, name, most, hashlib.sha256(data).hexdigest())
 
 
 def _dialogues(
-    records: Iterable[_Numbered], where: str, name: str, most: int | None, digest: str
+    records: Iterable[Numbered], where: str, name: str, most: int | None, digest: str
 ) -> Dialogues:
     conversations: dict[str, Conversation] = {}
     criteria: dict[str, Criterion] = {}
-    left_out = 0
+    left_out: list[str] = []
     for number, place, record in records:
         if len(conversations) == most:
-            left_out += 1
+            left_out.append(_given_id(_published(record), number))
             continue
         conversation, criterion = _conversation(_published(record), place, number)
         if conversation.id in conversations:
-            raise _wrong(
+            raise wrong(
                 place, f"the id {conversation.id!r} occurs twice", "give every conversation its own id"
             )
         conversations[conversation.id] = conversation
         if criterion is not None:
             criteria[conversation.id] = criterion
     if not conversations:
-        raise _wrong(
+        raise wrong(
             where, "no conversation", "one JSON object a line, in MultiChallenge's form or with `messages`"
         )
     return Dialogues(list(conversations.values()), criteria, digest, name, left_out)
 
 
-def _lines(data: bytes, where: str) -> Iterator[_Numbered]:
+def _given_id(record: Mapping[str, Any], number: int) -> str:
+    return str(record.get("QUESTION_ID", record.get("id", f"chat-{number}")))
+
+
+def json_lines(data: bytes, where: str) -> Iterator[Numbered]:
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
         if not line.strip():
             continue
@@ -114,9 +122,9 @@ def _lines(data: bytes, where: str) -> Iterator[_Numbered]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise _wrong(place, f"not JSON: {error}", "one JSON object a line") from None
+            raise wrong(place, f"not JSON: {error}", "one JSON object a line") from None
         if not isinstance(record, dict):
-            raise _wrong(place, "not a JSON object", "one JSON object a line")
+            raise wrong(place, "not a JSON object", "one JSON object a line")
         yield number, place, record
 
 
@@ -136,7 +144,7 @@ def _conversation(record: dict[str, Any], place: str, number: int) -> tuple[Conv
     if not plain:
         for name in _FIELDS:
             if name not in record:
-                raise _wrong(
+                raise wrong(
                     place,
                     f"no field `{name}`",
                     f"MultiChallenge's fields: {', '.join(_FIELDS)}; or `messages`",
@@ -146,11 +154,11 @@ def _conversation(record: dict[str, Any], place: str, number: int) -> tuple[Conv
     try:
         turns = turns_of(_messages(record[name]))
     except ValueError as error:
-        raise _wrong(
+        raise wrong(
             place, f"`{name}`: {error}", "messages with `role` (user, assistant, system) and `content`"
         ) from None
     if turns[-1].assistant is not None:
-        raise _wrong(
+        raise wrong(
             place, f"`{name}`: the last message is the assistant's", "end with what the user says last"
         )
     if plain:
@@ -159,7 +167,7 @@ def _conversation(record: dict[str, Any], place: str, number: int) -> tuple[Conv
         _text(record, "TARGET_QUESTION", place), _text(record, "PASS_CRITERIA", place).strip().upper()
     )
     if criterion.pass_criteria not in ("YES", "NO"):
-        raise _wrong(place, f"`PASS_CRITERIA` is {record['PASS_CRITERIA']!r}", "YES or NO")
+        raise wrong(place, f"`PASS_CRITERIA` is {record['PASS_CRITERIA']!r}", "YES or NO")
     return Conversation(key, turns, _text(record, "AXIS", place)), criterion
 
 
@@ -169,7 +177,7 @@ def _text(record: dict[str, Any], name: str, place: str, default: str = "") -> s
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value.strip() or _is_broken(value):
-        raise _wrong(place, f"`{name}` is {value!r}", "a text")
+        raise wrong(place, f"`{name}` is {value!r}", "a text")
     return value
 
 
@@ -193,5 +201,5 @@ def _messages(value: object) -> list[dict[str, str]]:
     return value
 
 
-def _wrong(where: str, what: str, mend: str) -> DataError:
+def wrong(where: str, what: str, mend: str) -> DataError:
     return DataError(what=what, where=where, mend=mend)

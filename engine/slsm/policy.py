@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from engine.slsm.note import flat_note, structured_note
 from engine.slsm.state import PlanMode, SemanticState, State
 
-Mode = Literal["baseline", "never", "on_risk", "always", "on_detection"]
-MODES: tuple[Mode, ...] = ("baseline", "never", "on_risk", "always", "on_detection")
+Mode = Literal["baseline", "reminder", "never", "on_risk", "always", "on_detection", "remind_on_detection"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+WITHOUT_MEMORY: frozenset[Mode] = frozenset(("baseline", "reminder"))
+"""Modes that ask no controller."""
+DETECTING: frozenset[Mode] = frozenset(("on_detection", "remind_on_detection"))
+"""Modes that answer a second time where the first answer goes against the memory."""
+REMINDER = (
+    "Remember what I have told you earlier in this conversation, and keep to every instruction that I gave."
+)
+"""The note of `reminder` and `remind_on_detection`: what can be said without a memory, always the same."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +34,12 @@ def decide(mode: Mode, state: State, note: str, risk_modes: Collection[PlanMode]
     plan = state.plan
     if mode == "baseline":
         return Decision(False, "baseline: no controller")
+    if mode == "reminder":
+        return Decision(True, "reminder: the same note in every conversation")
     if mode == "never":
         return Decision(False, "never: the controller only watches")
-    if mode == "on_detection":
-        return Decision(False, "on_detection: the first answer comes without a note")
+    if mode in DETECTING:
+        return Decision(False, f"{mode}: the first answer comes without a note")
     if not note:
         return Decision(False, "the state is empty: there is nothing to say")
     if mode == "always":

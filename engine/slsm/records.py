@@ -10,6 +10,8 @@ from engine.events import ConflictFound, StateUpdated
 from engine.servers.spent import Spent
 from engine.slsm.state import FlatState, SemanticState, State
 
+TurnKey = tuple[str, int]
+"""A conversation's id and a turn."""
 StateKey = tuple[str, str, int]
 """A conversation's id, memory mode, turn."""
 AnswerKey = tuple[str, int, str]
@@ -18,6 +20,17 @@ DetectionKey = tuple[str, str, int]
 """A conversation's id, memory mode, attempt."""
 VerdictKey = tuple[str, str]
 """A conversation's id and an answer."""
+
+
+class TurnRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The model's own answer in an earlier turn."""
+
+    conversation_id: str
+    turn: int
+    answer: str
+
+    def key(self) -> TurnKey:
+        return self.conversation_id, self.turn
 
 
 class StateRecord(msgspec.Struct, frozen=True, kw_only=True):

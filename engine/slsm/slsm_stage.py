@@ -17,10 +17,13 @@ from engine.slsm.answering import NO_MEMORY, AnsweringRecords, ConversationAnswe
 from engine.slsm.controllers.state_tracking import StateTracker
 from engine.slsm.from_config import make_chat_model, make_controller, make_dialogues, make_judge
 from engine.slsm.judges.judge import check_exact
+from engine.slsm.judges.pairs import compared_pairs
+from engine.slsm.judges.published_board import differences, score_with_failures
 from engine.slsm.judges.scoring import score_mode
 from engine.slsm.judges.verdicts import JudgeRunner
-from engine.slsm.policy import Mode
-from engine.slsm.records import ChatAnswerRecord, DetectionRecord, StateRecord, VerdictRecord
+from engine.slsm.own_turns import OwnTurns
+from engine.slsm.policy import DETECTING, WITHOUT_MEMORY, Mode
+from engine.slsm.records import ChatAnswerRecord, DetectionRecord, StateRecord, TurnRecord, VerdictRecord
 from engine.slsm.state import MemoryMode
 from engine.slsm.turns import Conversation
 
@@ -29,13 +32,15 @@ ResultKey = tuple[str, str, str, int]
 
 
 def variants_of(section: SLSMSection) -> list[Variant]:
-    """The configured modes with their memory modes; `baseline` has no memory and occurs once."""
+    """The configured modes with their memory modes; one without a memory occurs once."""
     single: Mode = "baseline" if section.disable_controller else section.inject
     modes: Sequence[Mode] = section.compare or [single]
     memories = section.compare_memory or [section.memory_mode]
     return list(
         dict.fromkeys(
-            (mode, memory) for mode in modes for memory in ([NO_MEMORY] if mode == "baseline" else memories)
+            (mode, memory)
+            for mode in modes
+            for memory in ([NO_MEMORY] if mode in WITHOUT_MEMORY else memories)
         )
     )
 
@@ -61,7 +66,9 @@ class _SLSMRun:
         self.memories: list[MemoryMode] = [memory for memory in ("structured", "flat") if memory in used]
         self.judge = make_judge(context) if self.dialogues.criteria else None
         self.controller = make_controller(context)
-        self.model = make_chat_model(context)
+        self.model = make_chat_model(context, self.dialogues)
+        turns = KeyedRecords(layout.turns(run_dir), TurnRecord, TurnRecord.key)
+        self.own_turns = OwnTurns(context, self.model, turns)
         states = KeyedRecords(layout.states(run_dir), StateRecord, StateRecord.key)
         self.tracker = StateTracker(context, self.controller, states)
         self.records = AnsweringRecords(
@@ -111,7 +118,9 @@ class _SLSMRun:
             self.context.notice(f"{text}: they are answered, not scored", level="warning")
         if left := self.dialogues.left_out:
             kept = len(self.dialogues.conversations)
-            text = f"slsm.data.conversations = {kept} leaves out {left} of {kept + left} conversations of the file"
+            text = (
+                f"slsm.data.conversations = {kept} leaves out {len(left)} of {kept + len(left)} conversations"
+            )
             self.context.notice(text, level="warning")
 
     def _keys(self, conversation: Conversation, variant: Variant) -> list[ResultKey]:
@@ -123,6 +132,7 @@ class _SLSMRun:
         )
 
     def _answer_batch(self, conversations: Sequence[Conversation]) -> None:
+        conversations = self.own_turns.fill(conversations)
         self.tracker.track(conversations, self.memories)
         for event in self.answering.run(conversations, self.variants):
             if _result_key(event) not in self.results:
@@ -149,13 +159,17 @@ class _SLSMRun:
             for key in self._keys(conversation, variant)
         ]
 
+    def _pairs(self) -> list[dict[str, object]]:
+        seed = derive_seed(self.context.config.run.seed, "slsm", "pairs")
+        return compared_pairs({variant: self._results_of(variant) for variant in self.variants}, seed)
+
     def _failures(self, variant: Variant) -> int:
         """Failures of the controller under a variant: lost updates, and failed detections."""
         mode, memory = variant
         turns = [record for record in self.tracker.states.values() if record.memory_mode == memory]
         detections = [record for record in self.records.detections.values() if record.memory_mode == memory]
         lost = sum(bool(record.event.failure) for record in turns)
-        return lost + (sum(bool(record.failure) for record in detections) if mode == "on_detection" else 0)
+        return lost + (sum(bool(record.failure) for record in detections) if mode in DETECTING else 0)
 
     def _warn(self, about: Mapping[str, object]) -> None:
         """Tell what makes the figures say less than they seem to."""
@@ -167,6 +181,19 @@ class _SLSMRun:
         if about["unanswered"]:
             text = f"{about['unanswered']} of {len(answers)} requests gave no answer, which counts as failed"
             self.context.notice(f"{text}; the first is {_first_failure(answers)}", level="warning")
+
+    def _beside_published(self, cut: int) -> dict[str, object]:
+        """For MultiChallenge: what differs from its authors' evaluation, and scores counted their way."""
+        if not (found := differences(self.section, self.dialogues, cut)):
+            return {}
+        self.context.notice(f"beside published scores of MultiChallenge: {'; '.join(found)}")
+        counted = {
+            f"score_failures_fail_{mode}_{memory}": round(
+                score_with_failures(self._results_of((mode, memory))), 4
+            )
+            for mode, memory in self.variants
+        }
+        return {"differs_from_published": found, **counted}
 
     def _nothing_judged(self) -> DataError:
         verdicts = self.records.verdicts.values()
@@ -182,6 +209,7 @@ class _SLSMRun:
     def _result(self, scored: Sequence[ModeScored]) -> StageResult:
         run_dir = self.context.run_dir
         write_atomic(layout.modes(run_dir), csv_text([_row(item) for item in scored]))
+        write_atomic(layout.pairs(run_dir), csv_text(self._pairs()))
         unjudged = sum(record.passed is None for record in self.records.verdicts.values())
         about = {
             "dataset": self.dialogues.name,
@@ -201,8 +229,9 @@ class _SLSMRun:
             for item in scored
             if item.score is not None
         }
-        write_atomic(layout.summary(run_dir), json.dumps({**about, **scores}, indent=1) + "\n")
-        files = [layout.results, layout.states, layout.modes, layout.summary]
+        published = self._beside_published(int(str(about["cut"]))) if scores else {}
+        write_atomic(layout.summary(run_dir), json.dumps({**about, **scores, **published}, indent=1) + "\n")
+        files = [layout.results, layout.states, layout.modes, layout.pairs, layout.summary]
         counted = ("controller_failures", "unjudged", "cut", "unanswered")
         totals = {name: about[name] for name in counted} | scores
         self._warn(about)

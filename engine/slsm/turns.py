@@ -26,11 +26,16 @@ class Turn:
 
 @dataclass(frozen=True)
 class Conversation:
-    """A conversation whose last turn is unanswered. `axis`: the ability it tests, or ""."""
+    """A conversation whose last turn is unanswered; earlier ones may be too, until the model writes them. `axis`:
+    the ability it tests, or ""."""
 
     id: str
     turns: tuple[Turn, ...]
     axis: str = ""
+
+    def is_open(self, number: int) -> bool:
+        """Whether turn `number` is an earlier one that nobody has answered."""
+        return number < len(self.turns) - 1 and self.turns[number].assistant is None
 
     def messages(self, note: str = "") -> list[Message]:
         """The prompt's messages, with the note behind the user's last message."""

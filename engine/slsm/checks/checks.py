@@ -14,13 +14,15 @@ from engine.slsm.checks.measures import size_of
 @dataclass(frozen=True)
 class Check:
     """A check of an answer. `family` (end, case, language, ...): two checks of one family exclude each other; `holds`:
-    whether an answer keeps it; `fault`, `opposite`: what an answer does that breaks it, or keeps it."""
+    whether an answer keeps it; `fault`, `opposite`: what an answer does that breaks it, or keeps it; `spared`: whether
+    an answer keeps the opposite, where that is more than not to hold."""
 
     family: str
     value: str
     holds: Callable[[str], bool]
     fault: str
     opposite: str = ""
+    spared: Callable[[str], bool] | None = None
 
 
 @lru_cache(maxsize=4096)
@@ -45,10 +47,11 @@ def parse_check(text: str) -> Check | None:
 def _opposite(check: Check) -> Check:
     """The check that forbids what `check` demands. Each is a family of its own, as any number of things can be
     forbidden at once; a word is used or avoided."""
-    holds = check.holds
+    holds, spared = check.holds, check.spared
     family = check.family if check.value == "use" else _forbidding(check)
     value = "avoid" if check.value == "use" else f"not {check.value}"
-    return Check(family, value, lambda answer: not holds(answer), check.opposite, check.fault)
+    forbids = spared or (lambda answer: not holds(answer))
+    return Check(family, value, forbids, check.opposite, check.fault, spared=holds if spared else None)
 
 
 def exclude(first: Check, second: Check) -> bool:
@@ -90,7 +93,9 @@ _STOPS = (
     r"|[,;]|$)"
 )
 _NAMED = re.compile(
-    r"(?:the |this |these |any of the )?(?P<kind>word|phrase|sentence|term|expression|text)s?:? ", re.I
+    r"(?:the |this |these |any of the )?(?:following )?"
+    r"(?P<kind>word|keyword|phrase|sentence|term|expression|text)s?:? ",
+    re.I,
 )
 _MARKS = {"question": "?", "question mark": "?", "exclamation mark": "!", "exclamation point": "!",
           "period": ".", "full stop": "."}  # fmt: skip
@@ -103,7 +108,7 @@ def _words_in(rest: str) -> list[str]:
     rest = rest[named.end() :] if named else rest
     if quoted := re.match(rf"{_QUOTED}(?:(?:,| and| or|, and|, or) {_QUOTED})*", rest):
         return [word.strip("\"“”‘’'* ") for word in re.findall(_QUOTED, quoted[0])]
-    if named and named["kind"].casefold() in ("word", "term"):
+    if named and named["kind"].casefold() in ("word", "keyword", "term"):
         listed = re.match(r"[\w'-]+(?:(?:, (?:and |or )?| and | or )[\w'-]+)*", rest)
         single = re.match(r"[\w'-]+|\S+", rest)
         plural = named[0].rstrip(": ").endswith("s")
@@ -134,15 +139,37 @@ def _edge(family: str, verb: str) -> Callable[[re.Match[str]], Check | None]:
 
 
 def _mention(match: re.Match[str]) -> Check | None:
-    """The check that an answer has any of the named words (forbidden: none of them)."""
+    """The check that an answer has all of the named words, or any of those joined by "or" (forbidden: none of them)."""
     words = _words_in(match["rest"])
     if not words:
         return None
-    quoted = " or ".join(f"“{word}”" for word in words)
+    enough = any if re.search(r"\bor\b", re.sub(_QUOTED, "", match["rest"])) else all
+    joint = " or " if enough is any else " and "
     family = f"word {words[0].casefold()}" if len(words) == 1 else f"words {', '.join(words).casefold()}"
     return Check(
-        family, "use", lambda answer: any(measures.contains(answer, word) for word in words),
-        f"does not say {quoted}", f"says {quoted}",
+        family, "use", lambda answer: enough(measures.contains(answer, word) for word in words),
+        f"does not say {joint.join(f'“{word}”' for word in words)}",
+        f"says {' or '.join(f'“{word}”' for word in words)}",
+        spared=lambda answer: not any(measures.contains(answer, word) for word in words),
+    )  # fmt: skip
+
+
+def _frequency(match: re.Match[str]) -> Check | None:
+    """The check of how often an answer has a word."""
+    words = _words_in(match["rest"])
+    if len(words) != 1:
+        return None
+    bound, number, word = match["bound"].casefold(), _count(match["number"]), words[0]
+    number += _STRICT.get(bound, 0)
+    times = "1 time" if number == 1 else f"{number} times"
+    if bound in _AT_LEAST:
+        return Check(
+            f"times {word.casefold()}", f"at least {number}", lambda answer: measures.count(answer, word) >= number,
+            f"does not say “{word}” {times}", f"says “{word}” {times}",
+        )  # fmt: skip
+    return Check(
+        f"times {word.casefold()}", f"at most {number}", lambda answer: measures.count(answer, word) <= number,
+        f"says “{word}” more than {times}", f"says “{word}” at most {times}",
     )  # fmt: skip
 
 
@@ -271,6 +298,14 @@ _NO = r"(?P<what>(?:never|not|don't|avoid|without|stop) (?:use|using)|no|without
 _CAPITALS = r"(?P<what>(?:all )?(?:capital letters|capitals|upper ?case|caps))\b"
 _EMOJI = _form("emoji", "emoji", measures.has_emoji, "has no emoji", "has an emoji")
 _JSON = _form("form", "json", measures.is_json, "is not valid JSON", "is JSON")
+_QUOTATION = _form(
+    "quotation",
+    "double",
+    measures.is_quoted,
+    "is not in double quotation marks",
+    "is in double quotation marks",
+)
+_TITLE = _form("title", "angular", measures.has_title, "has no <<title>>", "has a <<title>>")
 _BULLETS = _form("form", "bullets", measures.has_bullets, "has no bullet points", "has bullet points")
 _NUMBERED = _form("form", "numbered", measures.has_numbers, "has no numbered list", "has a numbered list")
 _ONE_LINE = _form(
@@ -292,17 +327,24 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Check | None]]
     for pattern, make in (
         *((pattern, _edge("end", "end")) for pattern in _edges(_END)),
         *((pattern, _edge("begin", "begin")) for pattern in _edges(_BEGIN)),
+        (rf"\b(?:{_USE}) (?P<what>)(?P<rest>(?:the )?(?:(?:(?:key)?word |phrase |term )?{_QUOTED}|(?:key)?word "
+         rf"[\w'-]+)) (?P<bound>at least|more than|"
+         rf"at most|less than|fewer than) (?P<number>{_NUMBER}) times?\b", _frequency),
+        (rf"\b(?:put|wrap|enclose)\b[^,;]*?\b{_ANSWER}\b[^,;]*? (?P<what>(?:in|with) double "
+         r"(?:quotation marks|quotes))\b", _QUOTATION),
+        (rf"\b(?P<what>double (?:quotation marks|quotes)) around\b[^,;]*?\b{_ANSWER}\b", _QUOTATION),
+        (r"\b(?P<what>titles?)\b[^,;]*?,?[^,;]*? in double angular brackets\b", _TITLE),
         (rf"\b(?:{_USE}|no|avoid|without|with|add|put) (?:any |an |some )?(?P<what>emojis?)\b", _EMOJI),
         (rf"\b(?:{_USE}|no|avoid|without) (?:any |the )?(?P<what>(?:{'|'.join(_SIGNS)})(?:e?s)?)\b(?! \d)", _sign),
-        (rf"\b(?:{_USE}|avoid)(?P<what>) (?P<rest>(?:any of )?(?:the |this |these )(?:word|phrase|term|expression)s?\b"
-         r".+)$", _mention),
+        (rf"\b(?:{_USE}|avoid)(?P<what>) (?P<rest>(?:any of )?(?:(?:the |this |these )(?:word|phrase|term|"
+         r"expression)s?|(?:the |this |these )?(?:following )?keywords?)\b.+)$", _mention),
         (rf"\b(?:{_USE}|avoid)(?P<what>) (?P<rest>{_QUOTED}.*)$", _mention),
         (r"^(?P<what>)(?P<rest>(?:the |these )?(?:word|phrase|term)s?\b.+) (?:is|are) "
          r"(?:banned|forbidden|off[- ]limits|not allowed|taboo)$", _taboo),
         (rf"\b{_NO} (?:capital letters|capitals|upper ?case)\b", _LOWER),
         (rf"\b{_NO} (?:lower ?case|small letters)\b", _UPPER),
         (rf"{_IN} {_CAPITALS}", _UPPER),
-        (rf"{_IN} (?P<what>lower ?case|small letters)\b", _LOWER),
+        (rf"{_IN} (?P<what>(?:all )?(?:lower ?case|small letters))\b", _LOWER),
         (rf"\b(?P<what>answer|reply|respond|write|speak|talk|{_ANSWER})\b[^,;]*?\bin (?:[a-z]+ )?{_LANGUAGE}",
          _language),
         (rf"\b(?P<what>use|speak|switch to|stick to) (?:only )?{_LANGUAGE}(?: only)?(?=$|,| from now| in | for )",

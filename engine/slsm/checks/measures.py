@@ -17,6 +17,8 @@ _FEWEST = 4
 """Words below which a text's language is a guess."""
 _EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf\U0001f1e6-\U0001f1ff]")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_DECORATION = " \t\n\"'”’*_`)"
+"""What may stand behind the end of a text."""
 _BULLET, _ORDINAL = r"^\s*[-*•]\s+(\S.*)$", r"^\s*\d+[.)]\s+(\S.*)$"
 
 
@@ -37,7 +39,7 @@ def items_of(text: str) -> list[str]:
 
 
 def size_of(text: str, unit: str) -> int:
-    """The length of a text in `unit`: word, sentence, paragraph, line, character, item or bullet."""
+    """The length of a text in `unit`: word, sentence, paragraph, line, character, item, bullet or bullet point."""
     match unit:
         case "word":
             return len(words_of(text))
@@ -49,7 +51,9 @@ def size_of(text: str, unit: str) -> int:
             return len([line for line in text.splitlines() if line.strip()])
         case "character":
             return len(text.strip())
-    return len(items_of(text))
+        case "item":
+            return len(items_of(text))
+    return len(re.findall(_BULLET, text, re.M))
 
 
 def begins_with(text: str, word: str) -> bool:
@@ -59,16 +63,25 @@ def begins_with(text: str, word: str) -> bool:
 
 
 def ends_with(text: str, word: str) -> bool:
-    """Whether the text ends with the words of `word`."""
+    """Whether the text ends with the words of `word`, and with its last mark: ! or ?, or the full stop of a phrase."""
     wanted = _units(word, word)
+    mark = word.strip()[-1:]
+    marked = mark in "!?" or (mark == "." and len(wanted) > 1)
+    if words_of(word) and marked and not text.rstrip(_DECORATION).endswith(mark):
+        return False
     return bool(wanted) and _units(text, word)[-len(wanted) :] == wanted
 
 
 def contains(text: str, word: str) -> bool:
     """Whether the words of `word` occur in the text, one after the other."""
+    return count(text, word) > 0
+
+
+def count(text: str, word: str) -> int:
+    """How often the words of `word` occur in the text, one after the other."""
     units, wanted = _units(text, word), _units(word, word)
     width = len(wanted)
-    return width > 0 and any(units[at : at + width] == wanted for at in range(len(units) - width + 1))
+    return sum(units[at : at + width] == wanted for at in range(len(units) - width + 1)) if width else 0
 
 
 def gives_list(text: str, items: str) -> bool:
@@ -98,10 +111,22 @@ def has_numbers(text: str) -> bool:
     return re.search(_ORDINAL, text, re.M) is not None
 
 
+def is_quoted(text: str) -> bool:
+    """Whether the whole text is in double quotation marks."""
+    bare = text.strip()
+    return len(bare) > 2 and bare[0] in '"“' and bare[-1] in '"”'
+
+
+def has_title(text: str) -> bool:
+    """Whether the text has a title in double angular brackets: <<title>>."""
+    return re.search(r"<<[^\n<>]*\w[^\n<>]*>>", text) is not None
+
+
 def is_json(text: str) -> bool:
-    """Whether the text is JSON and nothing else."""
+    """Whether the text is JSON and nothing else; one Markdown fence around it is no matter."""
+    fenced = re.fullmatch(r"```(?:json)?[ \t]*\n(.*?)\n?```", text.strip(), re.S | re.I)
     try:
-        json.loads(text)
+        json.loads(fenced[1] if fenced else text)
     except (ValueError, RecursionError):
         return False
     return True

@@ -25,9 +25,25 @@ class Reading:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a message, with their punctuation, except those too long for any rule."""
-    stripped = (sentence.strip() for sentence in re.split(r"(?<=[.!?])\s+|\n+", text))
+    """The sentences of a message, with their punctuation, except those too long for any rule. What stands between
+    quotation marks of one line is not divided."""
+    stripped = (sentence.strip() for line in text.split("\n") for sentence in _sentences_of_line(line))
     return [sentence for sentence in stripped if 0 < len(sentence) <= _LONGEST]
+
+
+def _sentences_of_line(line: str) -> Iterator[str]:
+    parts = re.split(r"(?<=[.!?])(\s+)", line)
+    closes = line.count('"') % 2 == 0
+    held: list[str] = []
+    quoted = False
+    for part, space in zip(parts[::2], [*parts[1::2], ""], strict=True):
+        quoted ^= part.count('"') % 2 == 1
+        held.append(part)
+        if quoted and closes:
+            held.append(space)
+        else:
+            yield "".join(held)
+            held = []
 
 
 def read_user(sentence: str) -> Iterator[Reading]:
@@ -106,9 +122,9 @@ def canonical(check: Check, body: str) -> str:
     """An instruction in few words, or in the user's words where it has no shorter form."""
     match check.family, check.value:
         case "end", word:
-            return f"End every answer with the word {word}"
+            return f"End every answer with {_quoted(word)}"
         case "begin", word:
-            return f"Begin every answer with the word {word}"
+            return f"Begin every answer with {_quoted(word)}"
         case "case", "upper":
             return "Write in capital letters"
         case "case", "lower":
@@ -118,6 +134,11 @@ def canonical(check: Check, body: str) -> str:
         spelled = re.search(re.escape(word), body, re.I)
         return f"{'Never' if check.value == 'avoid' else 'Always'} use the word {spelled[0] if spelled else word}"
     return _upper_first(_without_opening(body))
+
+
+def _quoted(words: str) -> str:
+    """One word as `the word maple`; anything else in quotation marks."""
+    return f"the word {words}" if re.fullmatch(r"[\w'-]+", words) else f'"{words}"'
 
 
 def mentioned_subjects(message: str) -> list[str]:

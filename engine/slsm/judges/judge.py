@@ -9,6 +9,7 @@ from typing import Protocol
 
 from engine.errors import ConfigError, Problem, SteerError
 from engine.servers.spent import Spent
+from engine.slsm.checks.checks import parse_check
 from engine.slsm.checks.measures import gives_list, words_of
 from engine.slsm.multichallenge import Criterion
 
@@ -73,6 +74,11 @@ class ExactAnswerJudge:
         return None
 
 
+def kept_question(instruction: str) -> str:
+    """The target question for a standing instruction, which the exact judge decides if it has an exact check."""
+    return f"Does the answer keep this instruction: {instruction}"
+
+
 def check_exact(criteria: Mapping[str, Criterion]) -> int:
     """How many of the criteria the exact judge cannot judge. Raises ConfigError where it can judge none."""
     judge = ExactAnswerJudge()
@@ -94,7 +100,13 @@ def _contains(words: list[str], answer: str, word: str) -> bool:
     return f" {' '.join(words_of(word))} " in f" {' '.join(words)} "
 
 
+def _keeps(words: list[str], answer: str, instruction: str) -> bool | None:
+    check = parse_check(instruction)
+    return None if check is None else check.holds(answer)
+
+
 _QUESTIONS = (
+    (re.compile(kept_question("(.+)"), re.S), _keeps),
     (re.compile(r'Does the answer end with the word "(.+)"\?'), lambda words, answer, word: (
         words[-len(words_of(word)) :] == words_of(word))),
     (re.compile(r'Does the answer begin with the word "(.+)"\?'), lambda words, answer, word: (

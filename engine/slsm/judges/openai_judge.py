@@ -1,4 +1,8 @@
-"""A language model as judge: it answers MultiChallenge's target question about an answer."""
+"""A language model as judge: it answers MultiChallenge's target question about an answer.
+
+It is asked as the benchmark's authors ask (arXiv 2501.17399), in our words: one message with the answer alone, no
+conversation; the question as the criterion, to be applied very strictly; reasoning first, then YES or NO.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,20 @@ from engine.servers.spent import Spent
 from engine.slsm.judges.judge import AnswerJudgeFailed, AnswerJudgeUnreachable, AnswerVerdict
 from engine.slsm.multichallenge import Criterion
 
-_SYSTEM = """\
-You are given the last answer of an assistant in a conversation, and a question about this answer. Answer the question \
-from the answer's text alone. Reply with a JSON object: "reasoning", one or two sentences, and "verdict", YES or NO."""
+_ASKED = """\
+Judge whether an assistant's answer meets a criterion. The criterion is a question with YES or NO as its reply.
 
-_USER = """\
 The assistant's answer:
+<<<
 {answer}
+>>>
 
-The question:
-{question}"""
+The criterion, which you apply very strictly:
+<<<
+{question}
+>>>
+
+Reply with a JSON object: "reasoning", how you come to your verdict, and then "verdict", YES or NO."""
 
 SCHEMA: Schema = {
     "name": "verdict",
@@ -39,8 +47,8 @@ class OpenAIAnswerJudge:
         self._client = client
 
     def judge(self, criterion: Criterion, answer: str) -> AnswerVerdict:
-        user = _USER.format(answer=answer, question=criterion.target_question)
-        messages: list[Message] = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": user}]
+        asked = _ASKED.format(answer=answer, question=criterion.target_question)
+        messages: list[Message] = [{"role": "user", "content": asked}]
         try:
             reply = self._client.complete(messages, SCHEMA)
         except ServerFailed as error:

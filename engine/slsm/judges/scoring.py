@@ -23,7 +23,7 @@ def score_mode(
     own: Sequence[ConversationAnswered], baseline: Sequence[ConversationAnswered], failures: int, seed: int
 ) -> ModeScored:
     """Score and cost of a mode. `own`: all answers under it; `baseline`: the answers of `baseline`, or none."""
-    outcomes, plain = _outcomes(own), _outcomes(baseline)
+    outcomes, plain = outcomes_of(own), outcomes_of(baseline)
     judged = {key: outcome for key, outcome in outcomes.items() if outcome.passed is not None}
     axes = list(dict.fromkeys(outcome.axis for outcome in judged.values()))
     by_axis = [
@@ -82,7 +82,7 @@ def score_mode(
     )
 
 
-def _outcomes(events: Sequence[ConversationAnswered]) -> dict[str, _Outcome]:
+def outcomes_of(events: Sequence[ConversationAnswered]) -> dict[str, _Outcome]:
     """The outcome of each conversation, over its attempts."""
     outcomes: dict[str, _Outcome] = {}
     for event in events:

@@ -18,6 +18,7 @@ from engine.check.finding import Finding
 from engine.config.file import load_config
 from tests.conftest import ROOT
 from tests.engine.pool.vqa_folder import write_folder, write_rl
+from tests.engine.slsm.ifeval_lines import ifeval_jsonl
 from tests.tiny_models import save_tiny
 
 QUESTION = {"question": "How many?", "answer": "#### 4"}
@@ -302,3 +303,28 @@ def test_rl_data_that_can_train_nothing_is_wrong(tmp_path: Path) -> None:
     rl_data.write_text(json.dumps({"7": one}))
     digits = f"run: {{stages: [pool]}}\npool: {{rl_data: {rl_data}}}\n"
     assert kinds(findings(tmp_path, digits))["pool.rl_data"] == "wrong"
+
+
+def test_answers_in_a_file_are_held_against_the_conversations(tmp_path: Path) -> None:
+    questions, answers = tmp_path / "q.jsonl", tmp_path / "a.jsonl"
+    write_lines(questions, {"id": "one", "messages": [{"role": "user", "content": "Hi"}]})
+    text = (
+        f"run: {{stages: [slsm]}}\nslsm: {{compare: [baseline], data: {{path: {questions}}}, "
+        f"answers: {{kind: file, path: {answers}}}}}\n"
+    )
+    assert findings(tmp_path, text)["slsm.answers.path"].kind == "absent"
+    write_lines(answers, {"id": "two", "answer": "Hello"})
+    found = findings(tmp_path, text)["slsm.answers.path"]
+    assert found.kind == "wrong" and "no answer to 1 of 1 conversations: one" in found.what
+    write_lines(answers, {"id": "one", "answer": "Hello"})
+    assert findings(tmp_path, text)["slsm.answers.path"].kind == "here"
+
+
+def test_prompts_of_ifeval(tmp_path: Path) -> None:
+    path = tmp_path / "ifeval.jsonl"
+    text = f"run: {{stages: [slsm]}}\nslsm: {{data: {{path: {path}, turns: 2}}}}\n"
+    path.write_bytes(ifeval_jsonl())
+    assert findings(tmp_path, text)["slsm.data.path"].what.endswith("ifeval.jsonl: 4 conversations")
+    path.write_bytes(ifeval_jsonl(kwargs=[]))
+    found = findings(tmp_path, text)["slsm.data.path"]
+    assert found.kind == "wrong" and "`kwargs`" in found.what and "line 6" in found.what

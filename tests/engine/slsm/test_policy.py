@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.config.slsm import SLSMSection
 from engine.slsm.note import HEADER, flat_note, flat_statements, flat_text, structured_note, with_note
-from engine.slsm.policy import MODES, Mode, decide, note_of
+from engine.slsm.policy import MODES, decide, note_of
 from engine.slsm.state import Constraint, Edit, Fact, FlatState, Plan, PlanMode, SemanticState
 from tests.engine.slsm.states import states
 
@@ -25,8 +24,8 @@ FULL = SemanticState(
 )
 
 
-def test_all_modes_are_known() -> None:
-    assert get_args(Mode) == MODES
+def test_the_configuration_knows_every_mode() -> None:
+    assert all(SLSMSection(compare=[mode]).compare == [mode] for mode in MODES)
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -37,10 +36,12 @@ def test_the_four_flows_of_the_spec(plan: PlanMode, note: str, risk: tuple[PlanM
     injected = {mode: decide(mode, state, note, risk).inject for mode in MODES}
     assert injected == {
         "baseline": False,
+        "reminder": True,
         "never": False,
         "on_risk": bool(note) and plan in risk,
         "always": bool(note),
         "on_detection": False,
+        "remind_on_detection": False,
     }
 
 

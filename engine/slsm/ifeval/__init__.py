@@ -1,0 +1,1 @@
+"""Conversations under a standing instruction of IFEval."""
