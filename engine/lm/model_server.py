@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
+from engine.lm.kept_texts import NamedProcessor
 from engine.lm.protocol import LanguageModel, LogitsProcessor, Request, Sampling
 
 
@@ -77,7 +79,10 @@ class InProcessServer:
         self._processor = None
 
     def start(self, processor: Path | None, checkpoint: Callable[[], None]) -> None:
-        self._processor = None if processor is None else self._load_processor(processor)
+        self._processor = None
+        if processor is not None:
+            digest = sha256(processor.read_bytes()).hexdigest()
+            self._processor = NamedProcessor(self._load_processor(processor), digest)
         self._log = [
             f"serving {self._load().info.name} with {processor.name if processor else 'no processor'}"
         ]

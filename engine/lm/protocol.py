@@ -139,6 +139,10 @@ class Branch:
     keep: bool = False
 
 
+Finished = Callable[[int, Completion], None]
+"""Called with the number of a request and its completion, in the order in which they end."""
+
+
 class Prefixes(Protocol):
     """A batch of growing, *unsteered* prefixes that share their key/values among the query state, the
     probes and the commit (DESIGN 5). Rows are numbered as they were opened."""
@@ -147,8 +151,8 @@ class Prefixes(Protocol):
         """Residual stream at each prefix's last token: (len(rows), len(layers), hidden_size)."""
         ...
 
-    def branch(self, branches: Sequence[Branch]) -> list[Completion]:
-        """Continue prefixes, also several times from one row, without changing them."""
+    def branch(self, branches: Sequence[Branch], finished: Finished | None = None) -> list[Completion]:
+        """Continue prefixes, also several times from one row, without changing them. `finished` as in `generate`."""
         ...
 
     def extend(self, row: int, committed: Completion) -> None:
@@ -184,9 +188,15 @@ class Tokenizer(Protocol):
 
 
 class LanguageModel(Protocol):
-    """A frozen causal language model. `between`: called between its passes, if set."""
+    """A frozen causal language model."""
 
-    between: Between | None
+    @property
+    def between(self) -> Between | None:
+        """Called between its passes, if set."""
+        ...
+
+    @between.setter
+    def between(self, between: Between | None) -> None: ...
 
     @property
     def info(self) -> ModelInfo: ...
@@ -200,9 +210,11 @@ class LanguageModel(Protocol):
         *,
         logits_processor: LogitsProcessor | None = None,
         checkpoint: Callable[[], None] | None = None,
+        finished: Finished | None = None,
     ) -> list[Completion]:
         """One completion a request, in order. `checkpoint` is called between passes: it may block (pause) or raise
-        (stop; this call's completions are then lost)."""
+        (stop; this call's completions are then lost). `finished` is told each completion as it ends, where the backend
+        can tell it."""
         ...
 
     def states(

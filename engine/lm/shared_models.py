@@ -8,6 +8,7 @@ from typing import Protocol, cast
 
 from engine.config.model import ModelSection
 from engine.events import Event, ModelLoaded
+from engine.lm.kept_texts import KeepingModel, KeptTexts
 from engine.lm.protocol import Between, LanguageModel
 
 
@@ -21,10 +22,16 @@ class SharedModels:
     """Loads each model when it is first used, and reports it through `emit`. A stage uses one model, so an earlier one
     may be ended when a later one needs its memory."""
 
-    def __init__(self, emit: Callable[[Event], None], between: Between | None = None) -> None:
-        """`between`: what every model calls between its passes."""
+    def __init__(
+        self,
+        emit: Callable[[Event], None],
+        between: Between | None = None,
+        kept: KeptTexts | None = None,
+    ) -> None:
+        """`between`: what every model calls between its passes. `kept`: where finished texts are kept."""
         self._emit = emit
         self._between = between
+        self._kept = kept
         self._models: dict[ModelSection, LanguageModel] = {}
 
     def __call__(self, section: ModelSection) -> LanguageModel:
@@ -61,7 +68,7 @@ class SharedModels:
                 seconds=round(time.monotonic() - started, 3),
             )
         )
-        return model
+        return model if self._kept is None else KeepingModel(model, self._kept)
 
 
 def _shares(sections: list[ModelSection]) -> float:

@@ -26,12 +26,14 @@ from engine.events import (
     Notice,
     StageFailed,
     StageFinished,
+    StageProgress,
     StageSkipped,
     StageStopped,
     WorkerStarted,
     WorkerStopped,
 )
 from engine.files import remove_unfinished
+from engine.lm.kept_texts import KeptTexts
 from engine.lm.reporting import Reporting
 from engine.lm.shared_models import SharedModels
 from engine.run.control import ControlServer
@@ -52,6 +54,8 @@ from engine.versions import versions
 FINISHED, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 130
 """Exit codes."""
 
+KEPT_TEXTS = "kept_texts.jsonl"
+"""What the model has finished and no stage has stored yet."""
 _HEARTBEAT_SECONDS = 1.0
 _log = logging.getLogger(__name__)
 
@@ -82,6 +86,7 @@ class Worker:
         self._servers = KnownServers(UsageBook(directory.path, self._emit))
         self._stage = ""
         self._stages: Stages = {}
+        self._kept: KeptTexts | None = None
 
     def run(self) -> int:
         """Run what is left of the run. Never raises for what goes wrong in it."""
@@ -99,7 +104,8 @@ class Worker:
         self._begin(config)
         stages = [(name, self._make(name)) for name in config.run.stages]
         reporting = Reporting(self._emit, self._gate.checkpoint, self._gate.clock)
-        models = SharedModels(self._emit, reporting)
+        self._kept = KeptTexts(self._directory.path / KEPT_TEXTS)
+        models = SharedModels(self._emit, reporting, self._kept)
         with self._heartbeat(), self._control():
             try:
                 with spreading(config.scale, self._directory.path / "scale") as spread:
@@ -252,6 +258,8 @@ class Worker:
     def _emit(self, event: Event) -> None:
         if self._log is not None:
             fold_stages(self._stages, self._log.emit(event, self._stage))
+        if self._kept is not None and isinstance(event, StageProgress | StageFinished):
+            self._kept.clear()  # what was generated is in the stage's own files now
 
     def _emit_of_run(self, event: Event) -> None:
         self._stage = ""

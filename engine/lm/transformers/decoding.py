@@ -20,6 +20,7 @@ from engine.lm.protocol import (
     NEWEST_TOKENS,
     Between,
     Completion,
+    Finished,
     LogitsProcessor,
     Sampling,
     Steer,
@@ -85,12 +86,15 @@ class Decoding:
         max_rows: int,
         processor: LogitsProcessor | None = None,
         between: Between | None = None,
+        finished: Finished | None = None,
     ) -> None:
+        """`finished` is called with the number and completion of each job as it ends."""
         self.network = network
         self.tokenizer = tokenizer
         self.max_rows = max_rows
         self.processor = processor
         self.between = between
+        self.finished = finished
         count = len(jobs)
         self.jobs = jobs
         self.versions = [self._row(job).version for job in range(count)]
@@ -118,6 +122,8 @@ class Decoding:
         self.slots = np.zeros(0, dtype=np.int64)
         self.kv = RunningKv.empty(network.layout)
         self.mask: Tensor | None = None
+        self.completions: dict[int, Completion] = {}
+        self.completed = np.zeros(count, dtype=bool)
 
     def _watches(self, find: Callable[[str], Occurrences]) -> list[_Watch]:
         wanted: dict[str, NDArray[np.bool_]] = {}
@@ -131,11 +137,21 @@ class Decoding:
         """The completion of each job, in order."""
         self._pass_between()
         self._take_up()
+        self._complete()
         while len(self.slots):
             self._pass_between()
             self._step()
             self._take_up()
-        return [self._completion(index) for index in range(len(self.jobs))]
+            self._complete()
+        return [self.completions[index] for index in range(len(self.jobs))]
+
+    def _complete(self) -> None:
+        """Note the completions of jobs that have ended, and tell of them."""
+        for job in np.flatnonzero(~(self.alive | self.to_capture | self.completed)).tolist():
+            self.completed[job] = True
+            self.completions[job] = self._completion(job)
+            if self.finished is not None:
+                self.finished(job, self.completions[job])
 
     def working(self) -> Working:
         """How far the decoding is."""

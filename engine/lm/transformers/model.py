@@ -14,7 +14,7 @@ from engine.lm.device import memory_errors
 from engine.lm.occurrences import Occurrences
 from engine.lm.positions import from_front
 from engine.lm.pretrained import load_pretrained
-from engine.lm.protocol import Between, Completion, LogitsProcessor, ModelInfo, Request, Working
+from engine.lm.protocol import Between, Completion, Finished, LogitsProcessor, ModelInfo, Request, Working
 from engine.lm.tokenizer import HfTokenizer
 from engine.lm.transformers.batching import similar_lengths
 from engine.lm.transformers.decoding import Decoding, Job
@@ -106,6 +106,7 @@ class TransformersModel:
         *,
         logits_processor: LogitsProcessor | None = None,
         checkpoint: Callable[[], None] | None = None,
+        finished: Finished | None = None,
     ) -> list[Completion]:
         """The completion of each request, in order. Requests with the same prompt share its prefill."""
         for index, request in enumerate(requests):
@@ -119,8 +120,16 @@ class TransformersModel:
         )
         jobs = _jobs([requests[index] for index in order])
         between = _both(self.between, checkpoint)
+        told = None if finished is None else lambda job, completion: finished(order[job], completion)
         decoding = Decoding(
-            self.network, self._tokenizer, self._find, jobs, self.max_num_seqs, logits_processor, between
+            self.network,
+            self._tokenizer,
+            self._find,
+            jobs,
+            self.max_num_seqs,
+            logits_processor,
+            between,
+            told,
         )
         done = dict(zip(order, decoding.run(), strict=True))
         return [done[index] for index in range(len(requests))]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from engine.lm.continuation import cut, earlier_end, is_whole
 from engine.lm.device import memory_errors
 from engine.lm.occurrences import Occurrences
-from engine.lm.protocol import Between, Branch, Completion, Tokenizer, Working
+from engine.lm.protocol import Between, Branch, Completion, Finished, Tokenizer, Working
 from engine.lm.transformers.decoding import Decoding, Job, Kept
 from engine.lm.transformers.kv_cache import joined
 from engine.lm.transformers.network import Network, Prefilled
@@ -61,7 +61,7 @@ class SharedPrefixes:
 
     @torch.inference_mode()
     @memory_errors("continuing prefixes")
-    def branch(self, branches: Sequence[Branch]) -> list[Completion]:
+    def branch(self, branches: Sequence[Branch], finished: Finished | None = None) -> list[Completion]:
         """Continue prefixes without changing them."""
         self._up_to_date([branch.row for branch in branches])
         done: dict[int, Completion] = {}
@@ -79,6 +79,7 @@ class SharedPrefixes:
             list(jobs.values()),
             self._max_rows,
             between=self._between,
+            finished=None if finished is None else lambda job, text: finished(list(jobs)[job], text),
         )
         done.update(zip(jobs, decoding.run(), strict=True))
         return [done[index] for index in range(len(branches))]

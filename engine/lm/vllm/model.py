@@ -15,6 +15,7 @@ from engine.lm.protocol import (
     NEWEST_TOKENS,
     Between,
     Completion,
+    Finished,
     LogitsProcessor,
     ModelInfo,
     Request,
@@ -65,9 +66,10 @@ class VllmModel:
         *,
         logits_processor: LogitsProcessor | None = None,
         checkpoint: Callable[[], None] | None = None,
+        finished: Finished | None = None,
     ) -> list[Completion]:
-        """The completion of each request, in order. States are read in a second pass over the written tokens, so that
-        decoding runs at vLLM's full speed, without a hook."""
+        """The completion of each request, in order; none is told earlier. States are read in a second pass over the
+        written tokens, so that decoding runs at vLLM's full speed, without a hook."""
         for index, request in enumerate(requests):
             if not request.prompt:
                 raise ValueError(f"request {index} has an empty prompt: there is no token to continue")

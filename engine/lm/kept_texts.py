@@ -1,0 +1,282 @@
+"""Texts that a model has finished, kept on disk until the stage has stored what it makes of them.
+
+A call to a model can take an hour on a slow machine, and a stage writes its results after the call. A worker that is
+killed meanwhile finds here what its predecessor had finished, and decodes only what is missing. The file is emptied
+whenever the stage reports progress: then everything before is in the stage's own files.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import DataError
+from engine.files import append_jsonl, recover_records
+from engine.lm.protocol import (
+    Between,
+    Branch,
+    Completion,
+    Finished,
+    LanguageModel,
+    LogitsProcessor,
+    ModelInfo,
+    Prefixes,
+    Request,
+    Sampling,
+    Steer,
+    Tokenizer,
+)
+
+EVERY = 2.0
+"""Seconds between two writes. Calls that are shorter write nothing."""
+
+
+class Record(msgspec.Struct, frozen=True):
+    """A finished text. `request`: digest of everything that decides it. `states`: float32 of `shape`."""
+
+    request: str
+    tokens: list[int]
+    logprobs: list[float]
+    text: str
+    ended: str
+    state_ends: list[int] = []
+    shape: list[int] = []
+    states: bytes = b""
+
+
+class KeptTexts:
+    """The finished texts of one run, in `path`."""
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        """Read what an earlier worker left. A file that is something else is put aside."""
+        self._path = path
+        self._clock = clock
+        self._records: dict[str, Record] = {}
+        self._unwritten: list[Record] = []
+        self._written = clock()
+        self._on_disk = path.exists()
+        if self._on_disk:
+            with suppress(DataError):
+                self._records = {record.request: record for record in recover_records(path, Record)}
+
+    def __len__(self) -> int:
+        """Texts that are kept."""
+        return len(self._records)
+
+    def find(self, request: str) -> Completion | None:
+        """The finished text of a request."""
+        record = self._records.get(request)
+        return None if record is None else _completion(record)
+
+    def add(self, request: str, completion: Completion) -> None:
+        """Keep a text; it is on disk some seconds later."""
+        self._unwritten.append(_record(request, completion))
+        if self._clock() - self._written >= EVERY:
+            self.write()
+
+    def write(self) -> None:
+        """Bring what is kept to the disk."""
+        append_jsonl(self._path, map(msgspec.to_builtins, self._unwritten))
+        self._records |= {record.request: record for record in self._unwritten}
+        self._unwritten, self._written, self._on_disk = [], self._clock(), True
+
+    def begin(self) -> None:
+        """A call to the model begins."""
+        self._written = self._clock()
+
+    def clear(self) -> None:
+        """Everything is in the stage's own files."""
+        self._records, self._unwritten = {}, []
+        if self._on_disk:
+            self._path.unlink(missing_ok=True)
+            self._on_disk = False
+
+
+@dataclass(frozen=True)
+class NamedProcessor:
+    """A logits processor with the digest of its source, so that texts under it can be kept."""
+
+    process: LogitsProcessor
+    digest: str
+
+    def __call__(self, written: Sequence[Sequence[int]], logits: object) -> object:
+        return self.process(written, logits)
+
+
+class KeepingModel:
+    """A `LanguageModel` that keeps what it has finished in `kept`."""
+
+    def __init__(self, model: LanguageModel, kept: KeptTexts) -> None:
+        self.model = model
+        self.kept = kept
+
+    @property
+    def between(self) -> Between | None:
+        return self.model.between
+
+    @between.setter
+    def between(self, between: Between | None) -> None:
+        self.model.between = between
+
+    @property
+    def info(self) -> ModelInfo:
+        """Identity of the model."""
+        return self.model.info
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The model's tokenizer."""
+        return self.model.tokenizer
+
+    def generate(
+        self,
+        requests: Sequence[Request],
+        *,
+        logits_processor: LogitsProcessor | None = None,
+        checkpoint: Callable[[], None] | None = None,
+        finished: Finished | None = None,
+    ) -> list[Completion]:
+        """As the model's own. With a processor that has no name nothing is kept: it may depend on anything."""
+        if logits_processor is not None and not isinstance(logits_processor, NamedProcessor):
+            return self.model.generate(requests, logits_processor=logits_processor, checkpoint=checkpoint)
+        under, process = "", None
+        if logits_processor is not None:
+            under, process = logits_processor.digest, logits_processor.process
+        names = [_digest(self.info, r.prompt, (_request(r), under)) for r in requests]
+        done = {i: text for i, name in enumerate(names) if (text := self.kept.find(name)) is not None}
+        missing = [i for i in range(len(requests)) if i not in done]
+        self.kept.begin()
+        try:
+            new = self.model.generate(
+                [requests[i] for i in missing],
+                logits_processor=process,
+                checkpoint=checkpoint,
+                finished=lambda place, text: self.kept.add(names[missing[place]], text),
+            )
+        except BaseException:
+            self.kept.write()
+            raise
+        done.update(zip(missing, new, strict=True))
+        return [done[i] for i in range(len(requests))]
+
+    def states(
+        self, sequences: Sequence[Sequence[int]], positions: Sequence[Sequence[int]], layers: Sequence[int]
+    ) -> list[NDArray[np.float32]]:
+        """As the model's own."""
+        return self.model.states(sequences, positions, layers)
+
+    def open(self, prompts: Sequence[Sequence[int]]) -> Prefixes:
+        """Open prefixes whose continuations are kept, too."""
+        return _KeepingPrefixes(self, self.model.open(prompts), prompts)
+
+    def close(self) -> None:
+        """End the model's processes, where it has any."""
+        cast("Any", self.model).close()
+
+
+class _KeepingPrefixes:
+    """`Prefixes` that finds finished continuations. One that is found has no key/values: `extend` then prefills its
+    tokens, which is the same for an unsteered continuation; steered ones whose key/values are wanted are not kept."""
+
+    def __init__(self, model: KeepingModel, prefixes: Prefixes, prompts: Sequence[Sequence[int]]) -> None:
+        self._model = model
+        self._kept = model.kept
+        self._prefixes = prefixes
+        self._tokens = {row: list(prompt) for row, prompt in enumerate(prompts)}
+
+    def states(self, rows: Sequence[int], layers: Sequence[int]) -> NDArray[np.float32]:
+        return self._prefixes.states(rows, layers)
+
+    def branch(self, branches: Sequence[Branch], finished: Finished | None = None) -> list[Completion]:
+        names = [self._name(branch) for branch in branches]
+        done = {i: text for i, name in enumerate(names) if name and (text := self._kept.find(name))}
+        missing = [i for i in range(len(branches)) if i not in done]
+        self._kept.begin()
+
+        def keep(place: int, text: Completion) -> None:
+            if name := names[missing[place]]:
+                self._kept.add(name, replace(text, kept=None))
+
+        try:
+            new = self._prefixes.branch([_anew(branches[i]) for i in missing], finished=keep)
+        except BaseException:
+            self._kept.write()
+            raise
+        done.update(zip(missing, new, strict=True))
+        return [done[i] for i in range(len(branches))]
+
+    def extend(self, row: int, committed: Completion) -> None:
+        self._prefixes.extend(row, committed)
+        self._tokens[row] += committed.tokens
+
+    def close(self, rows: Sequence[int]) -> None:
+        self._prefixes.close(rows)
+        for row in rows:
+            self._tokens.pop(row, None)
+
+    def _name(self, branch: Branch) -> str:
+        """Empty for what cannot be kept: the key/values of a steered continuation."""
+        if branch.steer is not None and branch.keep:
+            return ""
+        earlier = branch.continue_from.tokens if branch.continue_from else None
+        what = (_sampling(branch.sampling), _steer(branch.steer), branch.seed, earlier)
+        return _digest(self._model.info, self._tokens[branch.row], what)
+
+
+def _anew(branch: Branch) -> Branch:
+    """The branch, from its beginning where the part that it continues has no key/values any more."""
+    earlier = branch.continue_from
+    return branch if earlier is None or earlier.kept is not None else replace(branch, continue_from=None)
+
+
+def _request(request: Request) -> Any:
+    captured = (request.capture_layers, request.capture_after)
+    return (_sampling(request.sampling), _steer(request.steer), request.seed, captured)
+
+
+def _sampling(sampling: Sampling) -> Any:
+    return (sampling.max_tokens, sampling.temperature, sampling.stop)
+
+
+def _steer(steer: Steer | None) -> Any:
+    if steer is None:
+        return None
+    vector = sha256(np.ascontiguousarray(steer.vector, dtype=np.float32).tobytes()).hexdigest()
+    return (vector, steer.layer, steer.scale)
+
+
+def _digest(info: ModelInfo, prompt: Sequence[int], what: Any) -> str:
+    data = msgspec.json.encode((info.fingerprint, info.dtype, list(prompt), what))
+    return sha256(data).hexdigest()[:32]
+
+
+def _record(request: str, completion: Completion) -> Record:
+    states = completion.states
+    return Record(
+        request,
+        completion.tokens,
+        completion.logprobs,
+        completion.text,
+        completion.ended,
+        completion.state_ends,
+        [] if states is None else list(states.shape),
+        b"" if states is None else np.ascontiguousarray(states, dtype=np.float32).tobytes(),
+    )
+
+
+def _completion(record: Record) -> Completion:
+    states = None
+    if record.shape:
+        states = np.frombuffer(record.states, dtype=np.float32).reshape(record.shape).copy()
+    return Completion(
+        record.tokens, record.logprobs, record.text, record.ended, states, list(record.state_ends)
+    )

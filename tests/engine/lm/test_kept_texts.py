@@ -1,0 +1,155 @@
+"""What a model had finished when its worker was killed in the middle of a call: the next worker goes on there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.lm.kept_texts import KeepingModel, KeptTexts, NamedProcessor
+from engine.lm.protocol import Branch, Completion, Request, Sampling, Steer
+from engine.lm.transformers.model import TransformersModel
+from tests.engine.lm.conftest import Pair
+from tests.engine.lm.same import assert_same
+from tests.engine.lm.test_generate import random_requests
+
+
+class Killed(BaseException):
+    """As abrupt as a kill: the process does not write anything afterwards."""
+
+
+@pytest.fixture
+def model(pair: Callable[[str], Pair]) -> TransformersModel:
+    plain, _ = pair("qwen2")
+    return TransformersModel(plain.network, plain.tokenizer, plain.info, max_num_seqs=4)
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.lm.kept_texts.EVERY", 0.0)
+
+
+def keeping(model: TransformersModel, folder: Path, kill_after: int | None = None) -> KeepingModel:
+    """A new worker's model. It is killed after this many passes."""
+    fresh = TransformersModel(model.network, model.tokenizer, model.info, max_num_seqs=4)
+    passes = [0]
+
+    def kill(call: object, working: object) -> None:
+        passes[0] += 1
+        if passes[0] == kill_after:
+            raise Killed
+
+    fresh.between = kill
+    return KeepingModel(fresh, KeptTexts(folder / "kept.jsonl"))
+
+
+def decoded(keeper: KeepingModel, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many requests each call hands to the model itself."""
+    seen: list[int] = []
+    generate = keeper.model.generate
+
+    def counted(requests: Sequence[Request], **options: object) -> list[Completion]:
+        seen.append(len(requests))
+        return generate(requests, **options)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(keeper.model, "generate", counted)
+    return seen
+
+
+@pytest.mark.parametrize("kill_after", [1, 12, 30])
+def test_only_what_is_missing_is_decoded_again(
+    model: TransformersModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill_after: int
+) -> None:
+    requests = random_requests(model, 3, count=24)
+    whole = model.generate(requests)
+    with pytest.raises(Killed):
+        keeping(model, tmp_path, kill_after).generate(requests)
+    second = keeping(model, tmp_path)
+    seen = decoded(second, monkeypatch)
+    left = 24 - len(second.kept)
+    assert_same(second.generate(requests), whole)
+    assert seen == [left] and (left < 20 or kill_after < 30)
+
+
+def test_a_torn_tail_and_a_foreign_file_cost_nothing_but_time(
+    model: TransformersModel, tmp_path: Path
+) -> None:
+    requests = random_requests(model, 4, count=8)
+    whole = model.generate(requests)
+    keeping(model, tmp_path).generate(requests)
+    path = tmp_path / "kept.jsonl"
+    path.write_bytes(path.read_bytes()[:-20])
+    assert_same(keeping(model, tmp_path).generate(requests), whole)
+    path.write_text('{"what": "else"}\nno json\n')
+    assert_same(keeping(model, tmp_path).generate(requests), whole)
+
+
+def test_continuations_of_open_prefixes_are_kept(model: TransformersModel, tmp_path: Path) -> None:
+    """As ESM decodes: a null probe, a steered probe, the commit that goes on from the null probe, the next segment."""
+    vector = np.ones(model.info.hidden_size, dtype=np.float32)
+
+    def decode(keeper: KeepingModel | TransformersModel) -> list[Completion]:
+        prefixes = keeper.open([[1, 2, 3], [4, 5]])
+        found: list[Completion] = []
+        for _ in range(2):
+            null = prefixes.branch([Branch(row, Sampling(3), keep=True) for row in (0, 1)])
+            steered = prefixes.branch(
+                [Branch(row, Sampling(3), steer=Steer(vector, 1, 2.0)) for row in (0, 1)]
+            )
+            commits = [Branch(row, Sampling(9), continue_from=null[row], keep=True) for row in (0, 1)]
+            found += [*null, *steered, *(committed := prefixes.branch(commits))]
+            for row in (0, 1):
+                prefixes.extend(row, committed[row])
+        return found
+
+    whole = decode(model)
+    for kill_after in (4, 9, 17, 25):
+        folder = tmp_path / str(kill_after)
+        folder.mkdir()
+        with pytest.raises(Killed):
+            decode(keeping(model, folder, kill_after))
+        assert_same(decode(keeping(model, folder)), whole)
+
+
+def test_other_requests_find_nothing(model: TransformersModel, tmp_path: Path) -> None:
+    """Everything that decides a text is in its name: prompt, budget, temperature, stop, seed, steering, processor."""
+    keeper = keeping(model, tmp_path)
+    vector = np.ones(model.info.hidden_size, dtype=np.float32)
+    base = Request([1, 2], Sampling(6, 1.0), seed=1)
+    others = [
+        Request([1, 3], Sampling(6, 1.0), seed=1),
+        Request([1, 2], Sampling(5, 1.0), seed=1),
+        Request([1, 2], Sampling(6, 0.5), seed=1),
+        Request([1, 2], Sampling(6, 1.0, "e"), seed=1),
+        Request([1, 2], Sampling(6, 1.0), seed=2),
+        Request([1, 2], Sampling(6, 1.0), seed=1, steer=Steer(vector, 1, 3.0)),
+        Request([1, 2], Sampling(6, 1.0), seed=1, steer=Steer(2 * vector, 1, 3.0)),
+        Request([1, 2], Sampling(6, 1.0), seed=1, capture_layers=(1,), capture_after="e"),
+    ]
+    keeper.generate([base])
+    for other in others:
+        assert_same(keeper.generate([other]), model.generate([other]))
+    processed = NamedProcessor(lambda written, logits: -logits, "negative")  # pyright: ignore[reportOperatorIssue]
+    assert_same(
+        keeper.generate([base], logits_processor=processed),
+        model.generate([base], logits_processor=processed),
+    )
+    assert_same(keeper.generate([base]), model.generate([base]))
+
+
+def test_stored_results_empty_the_file(model: TransformersModel, tmp_path: Path) -> None:
+    keeper = keeping(model, tmp_path)
+    keeper.generate(random_requests(model, 5, count=6))
+    assert (tmp_path / "kept.jsonl").exists() and len(keeper.kept)
+    keeper.kept.clear()
+    assert not (tmp_path / "kept.jsonl").exists() and not len(keeper.kept)
+
+
+def test_short_calls_write_nothing(
+    model: TransformersModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.lm.kept_texts.EVERY", 1000.0)
+    keeping(model, tmp_path).generate(random_requests(model, 6, count=6))
+    assert not (tmp_path / "kept.jsonl").exists()
