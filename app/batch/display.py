@@ -121,9 +121,10 @@ class PlainDisplay:
 
     def _due(self) -> bool:
         """Whether progress is to be shown again; it then counts as shown."""
-        due = self._clock() - self._reported >= self._every
+        now = self._clock()
+        due = now - self._reported >= self._every
         if due:
-            self._reported = self._clock()
+            self._reported = now
         return due
 
     def _line(self, stage: str, text: str) -> None:

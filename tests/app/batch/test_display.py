@@ -20,10 +20,10 @@ LOADED = ev.ModelLoaded(
 
 def test_lines_tell_what_is_loaded_and_now_and_then_how_far() -> None:
     console = Console(file=StringIO(), width=200)
-    now = 10.0
-    display = PlainDisplay(console, clock=lambda: now)
+    seconds = iter((10.0, 11.0, 12.0, 16.0))
+    display = PlainDisplay(console, clock=lambda: next(seconds))
     display.show(BEGUN, {})
-    for now in (10.0, 11.0, 12.0, 16.0):
+    for _ in range(4):
         display.show(HALF, {})
     display.show(LOADED, {})
     lines = [line.split(" ", 1)[1] for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The first line of a run's screen: what is being loaded, then the model, with its number type where that was chosen."""
+"""The first line of a run's screen: what is being loaded, then the model; its number type where that was chosen."""
 
 from __future__ import annotations
 
