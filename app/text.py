@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 
 from engine.errors import ConfigError, SteerError
-from engine.events import ModelWorking
+from engine.events import ModelLoading, ModelWorking
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -58,3 +58,14 @@ def error_lines(error: SteerError) -> list[str]:
 def resume_command(run: Path) -> str:
     """The command that resumes a run."""
     return f"steer-tui --batch --resume {shlex.quote(str(run))}"
+
+
+def file_size(size: int) -> str:
+    """Bytes as `98 MB` or `4.7 GB`."""
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+
+
+def loading(event: ModelLoading) -> str:
+    """`loading model smollm2, 98 MB: unpacking 45%`"""
+    size = f", {file_size(event.size)}" if event.size else ""
+    return f"loading model {event.name}{size}" + (f": {event.doing} {event.share:.0%}" if event.doing else "")

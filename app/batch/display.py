@@ -11,11 +11,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
-from app.text import counted, duration, model_pace
+from app.text import counted, duration, loading, model_pace
 from engine.events import (
     Event,
     MethodEvaluated,
     ModelLoaded,
+    ModelLoading,
     ModelWorking,
     Notice,
     StageFinished,
@@ -71,6 +72,8 @@ def sentence(event: Event) -> str | None:
         case StageFinished():
             figures = ", ".join(f"{name} {_figure(value)}" for name, value in event.summary.items())
             return f"finished in {duration(event.seconds)}" + (f" ({figures})" if figures else "")
+        case ModelLoading():
+            return loading(event)
         case ModelLoaded():
             size = f", {event.parameters / 1e6:,.1f} M parameters" if event.parameters else ""
             why = f": {event.dtype_reason}" if event.dtype_reason else ""
@@ -103,9 +106,10 @@ class PlainDisplay:
             self._reported = self._clock()
             self._line(event.stage, f"started, {pace(stages[event.stage])}")
         elif isinstance(event, StageProgress | ModelWorking):
-            if self._clock() - self._reported >= self._every:
-                self._reported = self._clock()
+            if self._due():
                 self._line(event.stage, pace(stages[event.stage]))
+        elif isinstance(event, ModelLoading) and event.doing and not self._due():
+            pass
         elif text := sentence(event):
             self._line(event.stage, text)
 
@@ -114,6 +118,14 @@ class PlainDisplay:
 
     def close(self) -> None:
         pass
+
+    def _due(self) -> bool:
+        """Whether progress is to be shown again; it then counts as shown."""
+        now = self._clock()
+        due = now - self._reported >= self._every
+        if due:
+            self._reported = now
+        return due
 
     def _line(self, stage: str, text: str) -> None:
         self.print(f"{time.strftime('%H:%M:%S')} {stage + ': ' if stage else ''}{text}")
@@ -125,6 +137,7 @@ class BarDisplay:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._bars: dict[str, TaskID] = {}
+        self._load: TaskID | None = None
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
@@ -137,7 +150,12 @@ class BarDisplay:
     def show(self, event: Event, stages: Stages) -> None:
         if isinstance(event, StageStarted | StageProgress | ModelWorking):
             self._bar(stages[event.stage])
+        elif isinstance(event, ModelLoading) and event.doing:
+            self._load_bar(event)
         elif text := sentence(event):
+            if isinstance(event, ModelLoaded) and self._load is not None:
+                self._progress.remove_task(self._load)
+                self._load = None
             self.print(f"{event.stage}: {text}" if event.stage else text, _style(event))
 
     def print(self, text: str, style: str = "") -> None:
@@ -151,6 +169,12 @@ class BarDisplay:
             self._bars[stage.name] = self._progress.add_task(stage.name, total=stage.total, pace="")
         bar = self._bars[stage.name]
         self._progress.update(bar, completed=stage.done, total=stage.total, pace=pace(stage))
+
+    def _load_bar(self, event: ModelLoading) -> None:
+        if self._load is None:
+            self._load = self._progress.add_task("loading", total=1.0, pace="")
+        doing = f"{event.name}: {event.doing} {event.share:.0%}"
+        self._progress.update(self._load, completed=event.share, pace=doing)
 
 
 class _PaceColumn(ProgressColumn):

@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from app.text import counted
+from app.text import counted, file_size
 from app.text_console import make_console
 from engine.doctor.local_models import local_models
 from engine.lm.gguf_file import OLLAMA, lacking_packages
@@ -192,7 +192,7 @@ def _real_models() -> Iterator[Finding]:
     name = "real models"
     found = list(islice(local_models(), _MOST_MODELS + 1))
     for model in found[:_MOST_MODELS]:
-        yield Finding(name, True, f"{model.path}, {_gigabytes(model.size)} ({model.place})")
+        yield Finding(name, True, f"{model.path}, {file_size(model.size)} ({model.place})")
     if len(found) > _MOST_MODELS:
         yield Finding(name, True, "and more")
     if not found:
@@ -206,10 +206,6 @@ def _real_models() -> Iterator[Finding]:
 
 def _needs_gguf(path: str) -> bool:
     return path == "smollm2" or path.startswith(OLLAMA) or path.endswith(".gguf")
-
-
-def _gigabytes(size: int) -> str:
-    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
 def _ray() -> Finding:

@@ -42,6 +42,7 @@ class RunState(MethodState):
         self.stages: dict[str, StageState] = {}
         self.notices: Grow[ev.Notice] = Grow()
         self.model: ev.ModelLoaded | None = None
+        self.loading: ev.ModelLoading | None = None
         self.usage: dict[tuple[str, str], ev.ServerUsage] = {}
         self.training: Grow[ev.TrainingStep] = Grow()
         self.esm = ESMState()
@@ -113,12 +114,14 @@ def _worker_started(state: RunState, event: ev.WorkerStarted, place: Place) -> N
     state.worker = event
     state.status = "running"
     state.kept = ""
+    state.loading = None
 
 
 @RunState.on(ev.WorkerStopped)
 def _worker_stopped(state: RunState, event: ev.WorkerStopped, place: Place) -> None:
     state.status = event.status
     state.kept = event.kept
+    state.loading = None
 
 
 @RunState.on(ev.StagePaused)
@@ -138,7 +141,12 @@ def _notice(state: RunState, event: ev.Notice, place: Place) -> None:
 
 @RunState.on(ev.ModelLoaded)
 def _model(state: RunState, event: ev.ModelLoaded, place: Place) -> None:
-    state.model = event
+    state.model, state.loading = event, None
+
+
+@RunState.on(ev.ModelLoading)
+def _loading(state: RunState, event: ev.ModelLoading, place: Place) -> None:
+    state.loading = event
 
 
 @RunState.on(ev.ServerUsage)

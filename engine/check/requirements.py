@@ -17,12 +17,12 @@ from engine.config.model import ModelSection
 from engine.config.openai import OpenAISection
 from engine.errors import ModelError
 from engine.lm.smollm2 import INSTALL
+from engine.lm.weight_files import weight_files
 from engine.servers.address import is_local
 from engine.servers.key import NO_KEY, fits_header
 from engine.versions import package_version
 
 _ESM = ("mine", "eval")
-_WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 _INDICES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 _MINILM = "all-MiniLM-L6-v2"
 _SECTIONS = {
@@ -196,7 +196,7 @@ def _lacking_weights(folder: Path) -> list[str]:
         incomplete.append(missing[0])
     if incomplete:
         return incomplete[:1]
-    return [] if any(any(folder.glob(pattern)) for pattern in _WEIGHTS) else ["weights"]
+    return [] if weight_files(folder) else ["weights"]
 
 
 def _looks_local(path: str) -> bool:

@@ -13,13 +13,13 @@ from pathlib import Path
 from engine.errors import ModelError
 from engine.lm.gguf_file import OLLAMA, gguf_file, gguf_parts, ollama_folder
 from engine.lm.smollm2 import PACKAGE, packaged_file
+from engine.lm.weight_files import total_size, weight_files
 
 FOLDERS = ("models", "~/models", "~/.lmstudio/models", "~/.cache/lm-studio/models", "~/.cache/llama.cpp")
 """Where model files are looked for, and up to `DEPTH` folders below."""
 DEPTH = 3
 SECONDS = 2.0
 """After which folders are not searched further."""
-_WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 _CAUSAL = ("CausalLM", "LMHeadModel", "ForConditionalGeneration")
 
 
@@ -36,7 +36,7 @@ def local_models(environment: Mapping[str, str] = os.environ) -> Iterator[LocalM
     """Every model that is found, each file once."""
     file = packaged_file()
     if file is not None:
-        yield LocalModel("smollm2", _size([file]), f"in the package {PACKAGE}")
+        yield LocalModel("smollm2", total_size([file]), f"in the package {PACKAGE}")
     yield from _of_ollama()
     yield from _of_hub(_hub_cache(environment))
     yield from _in_folders(FOLDERS, time.monotonic() + SECONDS)
@@ -52,7 +52,7 @@ def _of_ollama() -> Iterator[LocalModel]:
         except ModelError:  # torn, or its file of weights is not here
             continue
         if file is not None:
-            yield LocalModel(OLLAMA + name, _size([file]), "Ollama's")
+            yield LocalModel(OLLAMA + name, total_size([file]), "Ollama's")
 
 
 def _hub_cache(environment: Mapping[str, str]) -> Path:
@@ -66,7 +66,7 @@ def _of_hub(cache: Path) -> Iterator[LocalModel]:
         found = next((snapshot for snapshot in snapshots if _is_causal(snapshot)), None)
         if found is not None:
             name = folder.name.removeprefix("models--").replace("--", "/", 1)
-            yield LocalModel(name, _size(_weights(found)), "in the hub's cache")
+            yield LocalModel(name, total_size(weight_files(found)), "in the hub's cache")
 
 
 def _in_folders(folders: tuple[str, ...], until: float) -> Iterator[LocalModel]:
@@ -79,13 +79,13 @@ def _in_folders(folders: tuple[str, ...], until: float) -> Iterator[LocalModel]:
                 continue
             seen.add(folder.resolve())
             if _is_causal(folder):
-                yield LocalModel(str(folder), _size(_weights(folder)), "a folder")
+                yield LocalModel(str(folder), total_size(weight_files(folder)), "a folder")
             for file in sorted(folder.glob("*.gguf")):
                 try:
                     gguf_file(str(file))
                 except ModelError:  # a part after the first, or no GGUF file
                     continue
-                yield LocalModel(str(file), _size(gguf_parts(file)), "a GGUF file")
+                yield LocalModel(str(file), total_size(gguf_parts(file)), "a GGUF file")
 
 
 def _below(folder: Path, depth: int) -> Iterator[Path]:
@@ -106,13 +106,4 @@ def _is_causal(folder: Path) -> bool:
         architectures = [str(name) for name in config.get("architectures") or ()]
     except (OSError, ValueError, AttributeError, TypeError):
         return False
-    return bool(_weights(folder)) and any(kind in name for name in architectures for kind in _CAUSAL)
-
-
-def _weights(folder: Path) -> list[Path]:
-    safe, other = (sorted(folder.glob(pattern)) for pattern in _WEIGHTS)
-    return safe or other
-
-
-def _size(files: list[Path]) -> int:
-    return sum(file.stat().st_size for file in files if file.is_file())
+    return bool(weight_files(folder)) and any(kind in name for name in architectures for kind in _CAUSAL)

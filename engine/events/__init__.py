@@ -55,6 +55,7 @@ from engine.events.pool import OracleTotal, PoolQueryDone, PoolThumbnails, PoolT
 from engine.events.run import (
     Header,
     ModelLoaded,
+    ModelLoading,
     ModelWorking,
     Notice,
     ServerUsage,

@@ -91,6 +91,16 @@ class Notice(Event, tag=True, kw_only=True, frozen=True):
     level: str = "info"
 
 
+class ModelLoading(Event, tag=True, kw_only=True, frozen=True):
+    """A language model is being loaded. `size`: bytes of its weights on this machine, 0 if they are not here;
+    `doing`: what is under way, `share` of it done (0 to 1), as far as the library tells."""
+
+    name: str
+    size: int = 0
+    doing: str = ""
+    share: float = 0.0
+
+
 class ModelLoaded(Event, tag=True, kw_only=True, frozen=True):
     """A language model was loaded: its identity and its size; `dtype_reason`: why this number type, where it was left
     open."""

@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from engine.lm.gguf_file import gguf_parts
 
 
@@ -21,11 +23,22 @@ def reading(file: Path) -> Iterator[None]:
     package: Any = gguf
     one_file, names = package.GGUFReader, package.get_tensor_name_map
 
+    class PlainReader(one_file):
+        """Slices of a mapped file cost several times those of the plain array over it, and a header has millions."""
+
+        @property
+        def data(self) -> Any:
+            return self._plain
+
+        @data.setter
+        def data(self, mapped: Any) -> None:
+            self._plain = np.asarray(mapped)
+
     @cache
     def whole() -> Any:
-        reader = one_file(file)
+        reader: Any = PlainReader(file)
         for part in gguf_parts(file)[1:]:
-            reader.tensors += one_file(part).tensors
+            reader.tensors += PlainReader(part).tensors
         _check_count(reader)
         return reader
 

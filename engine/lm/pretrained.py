@@ -6,9 +6,8 @@ import logging
 import math
 import struct
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,8 @@ from engine.lm.device import memory_errors, pick_device, pick_dtype
 from engine.lm.fingerprint import fingerprint, parts_fingerprint
 from engine.lm.gguf_file import gguf_file, gguf_parts, lacking_packages
 from engine.lm.gguf_reader import reading
-
-WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+from engine.lm.load_progress import reading_bars
+from engine.lm.weight_files import weight_files
 
 
 @dataclass
@@ -112,12 +111,14 @@ def _attention(config: Any) -> str | None:
 
 @contextmanager
 def _reading(source: str, options: dict[str, str]) -> Iterator[None]:
-    """While open, the library reads all parts of a GGUF file, and shows no bar: this one knows no switch."""
-    if not options:
-        yield
-        return
-    with redirect_stderr(StringIO()), reading(Path(source) / options["gguf_file"]):
-        yield
+    """While open, the library reads all parts of a GGUF file, and its bars tell how far it is."""
+    parts = reading(Path(source) / options["gguf_file"]) if options else nullcontext()
+    hf_logging.enable_progress_bar()
+    try:
+        with reading_bars(), parts:
+            yield
+    finally:
+        hf_logging.disable_progress_bar()
 
 
 def _tokenizer(source: str, options: dict[str, str]) -> Any:
@@ -237,6 +238,4 @@ def _files(path: str) -> tuple[Path, list[Path]]:
     if not config.is_file():
         config = Path(str(cached_file(source, "config.json")))
     # A hub snapshot's folder holds exactly the files that were fetched for this revision.
-    weights = [file for pattern in WEIGHTS for file in config.parent.glob(pattern)]
-    safe = [file for file in weights if file.suffix == ".safetensors"]
-    return config, safe or weights
+    return config, weight_files(config.parent)

@@ -6,10 +6,17 @@ import time
 from collections.abc import Callable
 from typing import Protocol, cast
 
+from msgspec import structs
+
 from engine.config.model import ModelSection
-from engine.events import Event, ModelLoaded
+from engine.events import Event, ModelLoaded, ModelLoading
 from engine.lm.kept_texts import KeepingModel, KeptTexts
+from engine.lm.load_progress import Tell, listening
+from engine.lm.model_size import model_size
 from engine.lm.protocol import Between, LanguageModel
+
+TELL_EVERY = 1.0
+"""Seconds between two events of a model that is being loaded."""
 
 
 class _OwnProcesses(Protocol):
@@ -51,7 +58,8 @@ class SharedModels:
         from engine.lm.load import load_model  # torch takes seconds to import: not for stages without a model
 
         started = time.monotonic()
-        model = load_model(section)
+        with listening(self._teller(section)):
+            model = load_model(section)
         model.between = self._between
         info = model.info
         self._emit(
@@ -69,6 +77,23 @@ class SharedModels:
             )
         )
         return model if self._kept is None else KeepingModel(model, self._kept)
+
+    def _teller(self, section: ModelSection) -> Tell:
+        """Tells that the model is being loaded, and how far it is, at most every `TELL_EVERY` seconds. The built-in
+        models are there at once."""
+        if section.backend == "embedded":
+            return lambda doing, share: None
+        begun = ModelLoading(name=str(section.path), size=model_size(section))
+        self._emit(begun)
+        told = time.monotonic()
+
+        def tell(doing: str, share: float) -> None:
+            nonlocal told
+            if time.monotonic() - told >= TELL_EVERY:
+                told = time.monotonic()
+                self._emit(structs.replace(begun, doing=doing, share=share))
+
+        return tell
 
 
 def _shares(sections: list[ModelSection]) -> float:

@@ -66,10 +66,14 @@ class Replica:
     def __init__(self) -> None:
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
         self._side_output = SideOutput()
-        self._loaded: list[Any] = []
-        self._models = SharedModels(self._loaded.append)
+        self._loaded: list[ModelLoaded] = []
+        self._models = SharedModels(self._note_loaded)
         self._servers = KnownServers(_Requests(lambda request: self._side_output.requests.append(request)))
         self._do: Callable[[Any], Any] | None = None
+
+    def _note_loaded(self, event: Event) -> None:
+        if isinstance(event, ModelLoaded):
+            self._loaded.append(event)
 
     def open(self, stage: str, work: Work[Any, Any], replicas: int, gpus: list[str]) -> Opened:
         """Load what a stage's work needs, as one of `replicas` processes. Raises SteerError."""

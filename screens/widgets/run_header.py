@@ -6,7 +6,7 @@ from rich.style import Style
 from rich.text import Text
 from textual.widget import Widget
 
-from app.text import counted
+from app.text import counted, loading
 from screens.run_session import Session
 from screens.systems import systems_of
 from screens.widgets.tones import tone
@@ -55,7 +55,9 @@ class RunHeader(Widget):
         if state.header is None:
             return text.append("waiting for the first event of the run", self._style("dim"))
         text.append(f"{state.header.name}/{state.header.run_id}")
-        if state.model is not None:
+        if state.loading is not None:
+            text.append(f"  {loading(state.loading)}", self._style("dim"))
+        elif state.model is not None:
             chosen = f", {state.model.dtype}" if state.model.dtype_reason else ""
             text.append(f"  {state.model.name} on {state.model.device}{chosen}", self._style("dim"))
         if state.unknown:

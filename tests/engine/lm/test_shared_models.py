@@ -1,12 +1,17 @@
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from engine.config.model import ModelSection
-from engine.events import Event, ModelLoaded
+from engine.events import Event, ModelLoaded, ModelLoading
+from engine.lm.load_progress import listening, reading_bars
 from engine.lm.protocol import ModelInfo
 from engine.lm.shared_models import SharedModels
+from tests.engine.lm.test_gguf import write_gguf
+from tests.tiny_models import save_tiny
 
 
 class Loaded:
@@ -41,8 +46,46 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_a_model_is_loaded_once_and_told_of(shared: Any) -> None:
     assert shared.models(section("a")) is shared.models(section("a"))
-    (loaded,) = shared.events
+    loading, loaded = shared.events
+    assert isinstance(loading, ModelLoading) and loading == ModelLoading(name="a")
     assert isinstance(loaded, ModelLoaded) and loaded.name == "a"
+
+
+def test_loading_tells_what_and_how_far(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A real folder and a real GGUF file: the bars that the libraries draw are read, and not printed."""
+    monkeypatch.setattr("engine.lm.shared_models.TELL_EVERY", 0.0)
+    folder = save_tiny(tmp_path / "tiny")
+    file = write_gguf(folder, tmp_path / "tiny.gguf")
+    for path, size, doing in (
+        (folder, (folder / "model.safetensors").stat().st_size, "reading the weights"),
+        (file, file.stat().st_size, "unpacking"),
+    ):
+        events: list[Event] = []
+        SharedModels(events.append)(ModelSection(backend="transformers", path=str(path), device="cpu"))
+        *told, loaded = events
+        assert isinstance(loaded, ModelLoaded) and isinstance(told[0], ModelLoading)
+        assert all(isinstance(event, ModelLoading) and event.size == size for event in told)
+        assert (told[0].doing, told[0].share) == ("", 0.0)
+        shares = [event.share for event in told if isinstance(event, ModelLoading) and event.doing == doing]
+        assert shares == sorted(shares) and shares[-1] == 1.0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_built_in_model_is_there_at_once() -> None:
+    events: list[Event] = []
+    SharedModels(events.append)(ModelSection(device="cpu"))
+    assert [type(event) for event in events] == [ModelLoaded]
+
+
+def test_what_is_no_bar_still_reaches_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+    told: list[tuple[str, float]] = []
+    with listening(lambda doing, share: told.append((doing, share))), reading_bars():
+        sys.stderr.write("\rmodel-1.safetensors:  45%|####      | 1/2 [00:01<00:01]")
+        sys.stderr.write("a warning, 45% of it\n")
+    assert told == [("fetching model-1.safetensors", 0.45)]
+    assert capsys.readouterr().err == "a warning, 45% of it\n"
 
 
 def test_a_vllm_whose_share_is_needed_is_ended(shared: Any) -> None:

@@ -1,0 +1,64 @@
+"""How batch shows a model that is being loaded, and which number type was chosen."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from rich.console import Console
+
+from app.batch.display import BarDisplay, PlainDisplay
+from app.state.run import RunState
+from engine import events as ev
+
+BEGUN = ev.ModelLoading(name="smollm2", size=98_362_432)
+HALF = ev.ModelLoading(name="smollm2", size=98_362_432, doing="unpacking", share=0.45)
+LOADED = ev.ModelLoaded(
+    name="smollm2", backend="transformers", device="cpu", dtype="bfloat16", num_layers=30, hidden_size=576,
+    parameters=134_515_008, dtype_reason="2.6 times as fast as float32 here",
+)  # fmt: skip
+
+
+def test_lines_tell_what_is_loaded_and_now_and_then_how_far() -> None:
+    console = Console(file=StringIO(), width=200)
+    seconds = iter((10.0, 11.0, 12.0, 16.0))
+    display = PlainDisplay(console, clock=lambda: next(seconds))
+    display.show(BEGUN, {})
+    for _ in range(4):
+        display.show(HALF, {})
+    display.show(LOADED, {})
+    lines = [line.split(" ", 1)[1] for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    half = "loading model smollm2, 98 MB: unpacking 45%"
+    assert lines == [
+        "loading model smollm2, 98 MB",
+        half,
+        half,
+        "model smollm2 on cpu (transformers, 134.5 M parameters, bfloat16: 2.6 times as fast as float32 here)",
+    ]
+
+
+def test_a_bar_stands_while_a_model_is_loaded() -> None:
+    console = Console(file=StringIO(), width=120, force_terminal=True)
+    display = BarDisplay(console)
+    try:
+        for event in (BEGUN, HALF):
+            display.show(event, {})
+        (task,) = display._progress.tasks
+        assert (task.completed, task.fields["pace"]) == (0.45, "smollm2: unpacking 45%")
+        display.show(LOADED, {})
+        assert not display._progress.tasks
+    finally:
+        display.close()
+
+
+def test_the_state_knows_what_is_being_loaded_until_it_is_or_the_worker_ends() -> None:
+    state = RunState()
+    for event, loading in (
+        (BEGUN, BEGUN),
+        (HALF, HALF),
+        (LOADED, None),
+        (HALF, HALF),
+        (ev.WorkerStopped(status="failed"), None),
+    ):
+        state.apply(event)
+        assert state.loading == loading
+    assert state.model == LOADED
