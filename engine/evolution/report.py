@@ -102,10 +102,11 @@ class _Comparison:
 
     def methods(self) -> list[Method]:
         """The baselines chosen on the validation set, then every method on the test set."""
-        cap, brief = self._chosen_cap(), self._chosen_brief()
+        brief = self._chosen_brief()
         plain = self._answers((0, TEST_PLAIN))
         asked_briefly = [] if brief is None else self._answers((0, TEST_BRIEF), brief.prompt)
         evolved = _outcomes(self._answers((self.best.iteration, TEST)))
+        cap = self._chosen_cap()  # after all answers, which a stop keeps: cutting them takes no model
         same = cap_for([len(r.token_ids) for r in plain], sum(o.tokens for o in evolved) / len(evolved))
         self.compared = [
             Method(PLAIN, _outcomes(plain)),

@@ -66,7 +66,7 @@ def check_disjoint(train: Sequence[TaskExample], evaluation: Sequence[TaskExampl
     shared = [e.id for e in evaluation if e.id in ids or _normal(e.question) in texts]
     if shared:
         raise DataError(
-            what=f"{len(shared)} examples are both mined and evaluated: {', '.join(shared[:3])}",
+            what=f"{len(shared)} examples are both learnt from and evaluated: {', '.join(shared[:3])}",
             where="task.train_split, task.eval_split",
             mend="choose splits that share no example, or take these out of the training file",
         )

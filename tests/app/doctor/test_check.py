@@ -194,7 +194,7 @@ def test_a_task_is_read_and_its_splits_compared(tmp_path: Path) -> None:
     assert found.kind == "here" and "1 of `train`, 1 of `test`, none in both" in found.what
     write_lines(tmp_path / "data/test.jsonl", QUESTION)
     found = findings(tmp_path, text)["task.path"]
-    assert found.kind == "wrong" and "both mined and evaluated" in found.what
+    assert found.kind == "wrong" and "both learnt from and evaluated" in found.what
     write_lines(tmp_path / "data/test.jsonl", {"question": "?"})
     found = findings(tmp_path, text)["task.path"]
     assert found.kind == "wrong" and "test.jsonl:1" in found.what

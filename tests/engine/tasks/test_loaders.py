@@ -269,7 +269,7 @@ def test_signs_tell_problems_apart_spacing_does_not(tmp_path: Path) -> None:
         )
 
     check_disjoint(read("What is $3+5$?"), read("What is $3-5$?"))
-    with pytest.raises(DataError, match="both mined and evaluated"):
+    with pytest.raises(DataError, match="both learnt from and evaluated"):
         check_disjoint(read("What is $3+5$?"), read(" what is  $3+5$?\n"))
 
 
