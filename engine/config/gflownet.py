@@ -55,6 +55,11 @@ class GraphsSection(Section):
         default=False,
         description="Embed a question without the name of its entity, which says nothing about what is asked of it.",
     )
+    unit_variance: bool = Field(
+        default=False,
+        description="Scale embeddings, which have length 1, so that each number in them has a variance of about 1: "
+        "scorer and sampler then heed what the texts say as readily as degrees and flags.",
+    )
     device: Literal["cpu", "cuda", "mps"] = Field(default="cpu", description="Where the embedder runs.")
     batch_size: PositiveInt = Field(default=256, description="Texts the embedder takes at once.")
     add_inverse_edges: bool = Field(
@@ -111,10 +116,6 @@ class PolicySection(Section):
     heads: PositiveInt = Field(default=4, description="Attention heads (edge_gat); a divisor of hidden.")
     dropout: Annotated[float, Field(ge=0, lt=1)] = Field(
         default=0.0, description="Dropout rate in the policy."
-    )
-    entity_dropout: Share = Field(
-        default=0.0,
-        description="Share of entities whose text is hidden in training; 1: never read, relations alone decide.",
     )
 
 

@@ -15,8 +15,8 @@ Besides the run's own methods:
 - `uniform`: the share of two-step walks that end at an answer, which is what a guess is worth
 
 Finished runs are kept in outputs/bench_pathquestion, so that the bench goes on where it was stopped. Figures are means
-over the test questions of all seeds. Intervals are bootstrapped over groups of paraphrases (same topic, same relations), a
-group with its values from all seeds. Writes results/gflownet_pathquestion.csv and
+over the test questions of all seeds. Intervals are bootstrapped over groups of paraphrases (same topic, same
+relations), a group with its values from all seeds. Writes results/gflownet_pathquestion.csv and
 results/gflownet_pathquestion_differences.csv.
 """
 
@@ -82,7 +82,7 @@ def one_run(data: str, folder: Path, seed: int) -> dict[str, Any]:
                for method, each in found.items()}  # fmt: skip
     methods |= by_relation_path(records)
     test = records["test"]
-    if found["distinct"].missed or any(each["hits@1"].__len__() != len(test) for each in methods.values()):
+    if found["distinct"].missed or any(len(each["hits@1"]) != len(test) for each in methods.values()):
         raise SystemExit("a test question has no agent graph: figures of different questions")
     return {
         "seconds": round(seconds),
@@ -215,7 +215,8 @@ def table(rows: list[dict[str, float]]) -> Figures:
 
 
 def vectors(records: list[RetrievalRecord]) -> NDArray[np.float32]:
-    return np.stack([np.frombuffer(record.question_emb, "<f4") for record in records])
+    rows = np.stack([np.frombuffer(record.question_emb, "<f4") for record in records])
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 # ---------------------------------------------------------------- figures with intervals

@@ -191,11 +191,14 @@ class _GraphsJob:
             return []
         masked = self.section.mask_topic
         texts = [question_words(row.question, row.q_entity if masked else ()) for row, _ in kept]
-        rows = self.embedder.embed(texts).astype("<f4")
+        rows = self._scaled(self.embedder.embed(texts)).astype("<f4")
         return [
             msgspec.structs.replace(record, question_emb=vector.tobytes())
             for (_, record), vector in zip(kept, rows, strict=True)
         ]
+
+    def _scaled(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        return rows * np.float32(rows.shape[1] ** 0.5) if self.section.unit_variance else rows
 
     # ------------------------------------------------------------ entities and relations
 
@@ -231,6 +234,7 @@ class _GraphsJob:
             self.context.progress(total, total, note=f"embedding {done:,} of {len(texts):,} texts")
 
         rows = embed_texts(texts, lambda: self.embedder, unfinished, self.context.checkpoint, report)
+        rows = self._scaled(rows)
         table = np.concatenate([np.zeros((1, rows.shape[1]), np.float32), rows]) if zero else rows
         write_array(path, table.astype(np.float32))
         unfinished.unlink(missing_ok=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import nn
@@ -27,15 +27,10 @@ class GraphEmbedder(nn.Module):
 
     `width` is the embeddings' D, `hidden` is H. A node also has its structure: whether it is a start, whether it
     has text, and its degrees; many nodes have nothing else. An edge also has its retriever score.
-
-    `entity_dropout`: the share of nodes that are as if without text while it trains. With 1 no node's text is ever
-    read: relations alone decide, which a sampler of few training questions learns that would else know its entities by
-    heart.
     """
 
-    def __init__(self, width: int, hidden: int, entity_dropout: float = 0.0) -> None:
+    def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
-        self.entity_dropout = entity_dropout
         self.question = nn.Linear(width, hidden)
         self.entity = nn.Linear(width, hidden)
         self.relation = nn.Linear(width, hidden)
@@ -48,19 +43,9 @@ class GraphEmbedder(nn.Module):
 
     def forward(self, batch: GraphBatch) -> Tokens:
         """Tokens of the whole batch."""
-        batch = self._some_hidden(batch)
         question = self.question(batch.question_emb)
         node = self.entity(batch.node_emb) + self.structure(_structure(batch))
         return Tokens(self._edges(batch, node, question), node, question, _start_summary(batch, node))
-
-    def _some_hidden(self, batch: GraphBatch) -> GraphBatch:
-        share = self.entity_dropout
-        if share == 1:
-            return replace(batch, node_emb=torch.zeros_like(batch.node_emb))
-        if share == 0 or not self.training:
-            return batch
-        kept = torch.rand(batch.node_emb.shape[0], 1, device=batch.node_emb.device) >= share
-        return replace(batch, node_emb=batch.node_emb * kept)
 
     def _edges(self, batch: GraphBatch, node: torch.Tensor, question: torch.Tensor) -> torch.Tensor:
         # The product of relation and question lets one linear layer see whether they agree.

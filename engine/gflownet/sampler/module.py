@@ -69,7 +69,7 @@ class GFlowNetModule(nn.Module):
         super().__init__()
         steps, hidden = section.environment.max_steps, section.policy.hidden
         self.section = section
-        self.embedder = GraphEmbedder(width, hidden, section.policy.entity_dropout)
+        self.embedder = GraphEmbedder(width, hidden)
         self.policy = make_policy(section.policy, steps)
         self.estimator = GFlowNetEstimator(hidden, section.estimator)
         self.env = GraphEnv(steps, section.environment.forbid_revisit, section.environment.forbid_backtrack)

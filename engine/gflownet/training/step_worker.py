@@ -172,10 +172,7 @@ class StepWorker:
         batch, names = self.questions.batch(numbers)
         alpha = prior_alpha(self.section, step)
         sampling = Sampling(actor.policy_temperature, alpha, actor.random_action_prob)
-        policy = self.section.policy
-        if (
-            policy.dropout or policy.entity_dropout
-        ):  # torch's own generator: seeded by micro-batch, not by process
+        if self.section.policy.dropout:  # torch's own generator: seeded by micro-batch, not by process
             torch.manual_seed(derive_seed(self.run_seed, STAGE, f"dropout {step}", index))
         replay = self._replay(batch, numbers, names, step)
         return self.module.losses(

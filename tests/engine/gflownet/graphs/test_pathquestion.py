@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from engine.check.data import check_data
@@ -13,11 +14,12 @@ from engine.config.config import Config
 from engine.config.gflownet import GraphsSection
 from engine.errors import DataError
 from engine.gflownet import layout
-from engine.gflownet.graphs.graphs_stage import BuildGraphs, relation_words
+from engine.gflownet.graphs.graphs_stage import BuildGraphs, question_words, relation_words
 from engine.gflownet.graphs.pathquestion.files import read_question_lines, read_triples
 from engine.gflownet.graphs.pathquestion.source import PathQuestionSource
 from engine.gflownet.graphs.raw import RawSample
 from engine.gflownet.graphs.store import RetrievalStore, ints
+from engine.gflownet.graphs.tables import EmbeddingTables
 from tests.engine.gflownet.pathquestion_files import write, write_files
 from tests.engine.gflownet.small_run import small_config
 from tests.run_stage import run_stage
@@ -239,5 +241,27 @@ def test_check_refuses_what_the_stage_refuses(tmp_path: Path):
     assert (kind, where) == ("wrong", "graphs.path") and "PQ-2H.txt, line 8" in what
 
 
-def test_relations_of_freebase_become_words():
+# ---------------------------------------------------------------- texts
+
+
+def test_what_is_embedded_has_no_underscores_and_if_asked_no_topic():
     assert relation_words("__film__cinematographer__film") == "film cinematographer film"
+    question = "who is ann_berg 's ann_bergs friend ?"
+    assert question_words(question, ()) == "who is ann berg 's ann bergs friend ?"
+    assert question_words(question, ["ann_berg"]) == "who is this entity 's ann bergs friend ?"
+
+
+def test_embeddings_are_scaled_to_unit_variance_if_asked(tmp_path: Path):
+    """Question, entities and relations alike; the zero row of all without text stays."""
+    path, base = write_files(tmp_path, people=6)
+    found = []
+    for name, scaled in (("one", False), ("other", True)):
+        sizes = {"train_size": 16, "validation_size": 4, "test_size": 4}
+        settings = section(path, base, unit_variance=scaled, **sizes).model_dump()
+        run_stage(BuildGraphs(), small_config(graphs=settings), tmp_path / name)
+        tables = EmbeddingTables.load(tmp_path / name)
+        with RetrievalStore(layout.retrieval_store(tmp_path / name)) as store:
+            question = np.frombuffer(store.record("train", 0).question_emb, "<f4")
+        found.append((question, tables.entity, tables.relation))
+    for unit, scaled in zip(*found, strict=True):
+        np.testing.assert_allclose(scaled, unit * unit.shape[-1] ** 0.5, rtol=1e-5)
