@@ -41,6 +41,8 @@ from engine.gflownet import layout
 from engine.gflownet.evaluation import evaluator as evaluation
 from engine.gflownet.evaluation.evaluator import EDGE_BONUSES, Evaluation, Evaluator
 from engine.gflownet.evaluation.questions import load_questions
+from engine.gflownet.graphs.raw import RawSample
+from engine.gflownet.graphs.sources import make_source
 from engine.gflownet.graphs.store import RetrievalRecord, RetrievalStore, ints
 from engine.gflownet.graphs.tables import EmbeddingTables
 from engine.gflownet.sampler.module import GFlowNetModule
@@ -84,11 +86,12 @@ def one_run(data: str, folder: Path, seed: int) -> dict[str, Any]:
     test = records["test"]
     if found["distinct"].missed or any(len(each["hits@1"]) != len(test) for each in methods.values()):
         raise SystemExit("a test question has no agent graph: figures of different questions")
+    samples = [row for row in make_source(config.graphs, seed).read("test") if isinstance(row, RawSample)]
     return {
         "seconds": round(seconds),
         "settings": {method: each.settings for method, each in found.items()},
-        "groups": [group(record) for record in test],
-        "lines": [max(1, len(record.gt_paths)) for record in test],
+        "groups": [group(sample) for sample in samples],
+        "lines": [len(sample.gold_paths) for sample in samples],
         "methods": methods,
     }
 
@@ -153,9 +156,9 @@ def relations(record: RetrievalRecord, path: Sequence[int]) -> RelationPath:
     return tuple(int(kinds[edge]) for edge in path)
 
 
-def group(record: RetrievalRecord) -> str:
+def group(sample: RawSample) -> str:
     """What paraphrases share."""
-    return f"{ints(record.nodes)[record.q_locals[0]]} {relations(record, record.gt_paths[0])}"
+    return " ".join([sample.q_entity[0], *(relation for _, relation, _ in sample.gold_paths[0])])
 
 
 def judged(record: RetrievalRecord, walked: Sequence[int]) -> dict[str, float]:
