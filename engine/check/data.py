@@ -116,14 +116,20 @@ def _graphs(findings: Findings, config: Config) -> None:
     if section.dataset == "generated":
         findings.here("generated", "graphs.dataset")
         return
-    from engine.gflownet.graphs.rog import HUB_FILES, RogSource
+    from engine.gflownet.graphs.rog import HUB_FILES
+    from engine.gflownet.graphs.sources import make_source
     from engine.gflownet.layout import SPLITS
 
-    if section.path is None or _file(findings, section.path, "graphs.path", HUB_FILES, report=False):
+    hub_files = HUB_FILES if section.dataset == "rog" else None
+    files = [(section.path, "graphs.path")]
+    if section.dataset == "pathquestion":
+        files.append((section.knowledge_base, "graphs.knowledge_base"))
+    here = [_file(findings, path, where, hub_files, report=False) for path, where in files]
+    if all(here):
         with findings.at("graphs.path"):
-            source = RogSource(section)
+            source = make_source(section, config.run.seed)
             sizes = ", ".join(f"{source.size(split)} of `{split}`" for split in SPLITS)
-            findings.here(f"{section.path}: {sizes}", "graphs.path")
+            findings.here(f"{section.path}: {sizes}{source.remark}", "graphs.path")
 
 
 def _scores(findings: Findings, config: Config) -> None:

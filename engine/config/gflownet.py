@@ -17,13 +17,23 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class GraphsSection(Section):
     """The stage `graphs`: g_raw to g_retrieval (spec 0.1, 0.2)."""
 
-    dataset: Literal["generated", "rog"] = Field(
-        default="generated", description="The project's own generator, or RoG parquet files."
+    dataset: Literal["generated", "rog", "pathquestion"] = Field(
+        default="generated",
+        description="The project's own generator, RoG parquet files, or the text files of PathQuestion.",
     )
     path: str | None = Field(
         default=None,
-        description="rog: folder with the parquet files of the three splits, or `hub:rmanluo/RoG-webqsp`.",
+        description="rog: folder with the parquet files of the three splits, or `hub:rmanluo/RoG-webqsp`; "
+        "pathquestion: the file of questions.",
     )
+    knowledge_base: str | None = Field(
+        default=None, description="pathquestion: the file of triples that belongs to the questions."
+    )
+    hold_out: Literal["questions", "relation_paths"] = Field(
+        default="questions",
+        description="pathquestion: paraphrases, or all questions with the same relations, are in one split.",
+    )
+    split_seed: NonNegativeInt = Field(default=0, description="pathquestion: draws the three splits.")
     train_size: PositiveInt = Field(default=400, description="Questions to train on.")
     validation_size: PositiveInt = Field(default=50, description="Questions to select the best scorer by.")
     test_size: PositiveInt = Field(default=100, description="Held-out questions.")
@@ -32,12 +42,23 @@ class GraphsSection(Section):
         default=300, description="Approximate edges of a question's subgraph (generated)."
     )
     max_hops: Annotated[int, Field(ge=1, le=4)] = Field(
-        default=3, description="Longest chain from start to answer (generated)."
+        default=3,
+        description="Longest chain from start to answer (generated); how far the graph reaches from the question's "
+        "entity, in edges (pathquestion).",
     )
     embedder: str = Field(
         default="sentence-transformers/all-MiniLM-L6-v2",
         min_length=1,
         description="sentence-transformers model (folder or hub name), or `hashed` (spelling only, no weights).",
+    )
+    mask_topic: bool = Field(
+        default=False,
+        description="Embed a question without the name of its entity, which says nothing about what is asked of it.",
+    )
+    unit_variance: bool = Field(
+        default=False,
+        description="Scale embeddings, which have length 1, so that each number in them has a variance of about 1: "
+        "scorer and sampler then heed what the texts say as readily as degrees and flags.",
     )
     device: Literal["cpu", "cuda", "mps"] = Field(default="cpu", description="Where the embedder runs.")
     batch_size: PositiveInt = Field(default=256, description="Texts the embedder takes at once.")
@@ -116,9 +137,10 @@ class ActorSection(Section):
 
 
 class RewardSection(Section):
-    kind: Literal["answer_only", "answer_diffusion"] = Field(
+    kind: Literal["answer_only", "answer_diffusion", "gold_paths"] = Field(
         default="answer_only",
-        description="Reward for reaching an answer; `answer_diffusion` is another name for it.",
+        description="What is paid: reaching an answer (`answer_diffusion` is another name for it), or ending at one "
+        "along the paths that the data set gives (without such paths: shortest ones).",
     )
     success_reward: Positive = Field(default=10.0, description="Reward of a path that reaches an answer.")
     failure_reward: Positive = Field(default=0.01, description="Reward of a path that reaches no answer.")

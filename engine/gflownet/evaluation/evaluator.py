@@ -135,7 +135,7 @@ class Evaluator:
             rollout = distinct_paths(
                 self.module.actor, batch, self._tokens(batch), self._each, sampling, seeds
             )
-            evaluation.add(self._figures(batch, rollout.walks))
+            evaluation.add(self._figures(batch, rollout.walks, rollout.log_pf))
         return evaluation
 
     def greedy(self, prior_alpha: float) -> Evaluation:
@@ -154,8 +154,8 @@ class Evaluator:
         """Beam search on the retriever's scores, as wide as the sampler samples."""
         evaluation = Evaluation("beam", self._each, {"edge_bonus": edge_bonus})
         for batch, _ in self._batches():
-            walks, _ = beam_search(self.module.env, batch, self._each, edge_bonus)
-            evaluation.add(self._figures(batch, walks))
+            walks, worth = beam_search(self.module.env, batch, self._each, edge_bonus)
+            evaluation.add(self._figures(batch, walks, worth))
         return evaluation
 
     @property
@@ -183,9 +183,12 @@ class Evaluator:
                 evaluation.distances += distances.double().tolist()
         return evaluation
 
-    def _figures(self, batch: GraphBatch, walks: Walks) -> dict[str, torch.Tensor]:
+    def _figures(
+        self, batch: GraphBatch, walks: Walks, log_weight: torch.Tensor | None = None
+    ) -> dict[str, torch.Tensor]:
         reward = self.module.reward(batch, walks, batch.question_emb)
-        return question_figures(batch, walks, reward, self.section.path_hit_k, self.section.success_k)
+        section = self.section
+        return question_figures(batch, walks, reward, section.path_hit_k, section.success_k, log_weight)
 
     def _tokens(self, batch: GraphBatch) -> Tokens:
         self.module.eval()

@@ -14,6 +14,7 @@ import torch
 from engine.gflownet.sampler.environment import Walks
 from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.reward import RewardOutput, answers_met, f1
+from engine.gflownet.sampler.segments import best_of_each
 
 Figures = dict[str, torch.Tensor]
 
@@ -42,9 +43,15 @@ def trajectory_figures(batch: GraphBatch, walks: Walks, reward: RewardOutput) ->
 
 
 def question_figures(
-    batch: GraphBatch, walks: Walks, reward: RewardOutput, path_hit_k: Sequence[int], success_k: Sequence[int]
+    batch: GraphBatch,
+    walks: Walks,
+    reward: RewardOutput,
+    path_hit_k: Sequence[int],
+    success_k: Sequence[int],
+    log_weight: torch.Tensor | None = None,
 ) -> Figures:
-    """Figures [B] over each question's K trajectories (spec 9.2)."""
+    """Figures [B] over each question's K trajectories (spec 9.2). `log_weight` [B * K]: what each path counts for in
+    `hits@1`; without it, all count the same."""
     size = batch.size
     each = walks.graph.shape[0] // max(1, size)
 
@@ -75,6 +82,7 @@ def question_figures(
         hit = path_hit(batch, walks, window)
         for name, values in zip(("precision", "recall", "f1"), hit, strict=True):
             figures[f"path_hit_{name}@{window}"] = by_question(values).mean(1)
+    figures["hits@1"] = top_end_is_answer(batch, walks, log_weight)
     figures["modes_found"] = modes(batch, walks)
     figures["modes_recall"] = figures["modes_found"] / batch.answer_count.clamp(min=1)
     figures["unique_paths"] = figures[f"unique_paths@{each}"]
@@ -107,6 +115,27 @@ def modes(batch: GraphBatch, walks: Walks) -> torch.Tensor:
     met, _ = answers_met(batch, walks)
     nodes = walks.nodes[met].unique()
     return torch.bincount(batch.node_graph[nodes], minlength=batch.size).to(batch.edge_scores)
+
+
+def top_end_is_answer(batch: GraphBatch, walks: Walks, log_weight: torch.Tensor | None) -> torch.Tensor:
+    """Whether the answer that a user would read off the paths is right [B]: the entity at which the most weight of a
+    question's paths ends (of equals, the one that comes first). Paths without an edge name no entity."""
+    length = walks.length
+    ended = length > 0
+    end = walks.nodes.gather(1, length[:, None])[ended, 0]
+    graph = walks.graph[ended]
+    weight = torch.ones_like(graph, dtype=torch.float64)
+    if log_weight is not None:
+        log_weight = log_weight[ended].double()
+        largest = torch.full((batch.size,), -torch.inf, dtype=torch.float64, device=graph.device)
+        largest = largest.scatter_reduce(0, graph, log_weight, "amax")
+        weight = (log_weight - largest[graph]).exp()
+    total = torch.zeros(batch.node_graph.shape[0], dtype=torch.float64, device=graph.device)
+    total = total.index_add(0, end, weight)[end]
+    found = batch.edge_scores.new_zeros(batch.size)
+    best = best_of_each(graph, total, batch.size, 1)
+    found[graph[best]] = batch.is_answer[end[best]].to(found)
+    return found
 
 
 def unique_paths(walks: Walks, size: int) -> torch.Tensor:

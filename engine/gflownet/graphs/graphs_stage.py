@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from engine.files import write_atomic
 from engine.gflownet import layout
 from engine.gflownet.graphs.dropped import EMPTY_GRAPH, NO_ANSWER, NO_START, write_dropped
 from engine.gflownet.graphs.raw import RawSample, Triple, Unreadable, has_text, inverse
-from engine.gflownet.graphs.shortest_paths import shortest_paths
+from engine.gflownet.graphs.shortest_paths import known_paths, shortest_paths
 from engine.gflownet.graphs.sources import RawSource, make_source
 from engine.gflownet.graphs.store import RetrievalRecord, RetrievalStore, ints
 from engine.lm.embedding.sentence_embedder import SentenceEmbedder, load_embedder
@@ -29,6 +30,9 @@ from engine.run.stage import StageContext, StageResult
 
 CHUNK = 128
 """Rows committed, and questions embedded, at a time; fixed, so that a resumed run embeds the same batches."""
+
+
+MASK = "this entity"
 
 
 class BuildGraphs:
@@ -103,8 +107,7 @@ class _GraphsJob:
         while chunk := list(islice(rows, CHUNK)):
             self.context.checkpoint()
             before = len(self.entities.numbers), len(self.relations.numbers)
-            kept = [record for row in chunk if (record := self._kept(row, dropped)) is not None]
-            records = self._embedded(kept)
+            records = self._embedded([kept for row in chunk if (kept := self._kept(row, dropped))])
             read[split] += len(chunk)
             broken += sum(row.broken_triples for row in chunk if isinstance(row, RawSample))
             self.store.write(
@@ -123,7 +126,9 @@ class _GraphsJob:
     def _broken_triples(self, split: str) -> int:
         return int(self.store.note(f"broken triples {split}") or 0)
 
-    def _kept(self, row: RawSample | Unreadable, dropped: Counter[str]) -> RetrievalRecord | None:
+    def _kept(
+        self, row: RawSample | Unreadable, dropped: Counter[str]
+    ) -> tuple[RawSample, RetrievalRecord] | None:
         if isinstance(row, Unreadable):
             dropped[row.reason] += 1
             return None
@@ -137,7 +142,7 @@ class _GraphsJob:
         if not record.q_locals:
             dropped[NO_START] += 1
             return None
-        return record
+        return row, record
 
     def _record(self, row: RawSample) -> RetrievalRecord:
         """The record of a question, without its embedding. Equal triples become a single edge."""
@@ -152,7 +157,13 @@ class _GraphsJob:
         nodes = _array([self.entities.number(entity) for entity in local])
         starts = [local[entity] for entity in dict.fromkeys(row.q_entity) if entity in local]
         answers = [local[entity] for entity in dict.fromkeys(row.a_entity) if entity in local]
-        shortest = shortest_paths(len(local), heads, tails, starts, answers)
+        number = {triple: edge for edge, triple in enumerate(triples)}
+        gold = [[number[triple] for triple in path] for path in row.gold_paths]
+        known = (
+            known_paths(gold, len(triples))
+            if gold
+            else shortest_paths(len(local), heads, tails, starts, answers)
+        )
         return RetrievalRecord(
             sample_id=row.id,
             question=row.question,
@@ -161,12 +172,12 @@ class _GraphsJob:
             heads=heads.tobytes(),
             tails=tails.tobytes(),
             relations=relations.tobytes(),
-            labels=shortest.labels.tobytes(),
+            labels=known.labels.tobytes(),
             q_locals=starts,
             a_locals=answers,
             answer_entity_ids=[self.entities.number(entity) for entity in dict.fromkeys(row.a_entity)],
             question_emb=b"",
-            gt_paths=shortest.paths,
+            gt_paths=known.paths,
             answers=row.answer or row.a_entity,
         )
 
@@ -175,14 +186,19 @@ class _GraphsJob:
         if self.section.add_inverse_edges:
             yield from map(inverse, graph)
 
-    def _embedded(self, records: list[RetrievalRecord]) -> list[RetrievalRecord]:
-        if not records:
+    def _embedded(self, kept: list[tuple[RawSample, RetrievalRecord]]) -> list[RetrievalRecord]:
+        if not kept:
             return []
-        rows = self.embedder.embed([record.question for record in records]).astype("<f4")
+        masked = self.section.mask_topic
+        texts = [question_words(row.question, row.q_entity if masked else ()) for row, _ in kept]
+        rows = self._scaled(self.embedder.embed(texts)).astype("<f4")
         return [
-            msgspec.structs.replace(record, question_emb=row.tobytes())
-            for record, row in zip(records, rows, strict=True)
+            msgspec.structs.replace(record, question_emb=vector.tobytes())
+            for (_, record), vector in zip(kept, rows, strict=True)
         ]
+
+    def _scaled(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        return rows * np.float32(rows.shape[1] ** 0.5) if self.section.unit_variance else rows
 
     # ------------------------------------------------------------ entities and relations
 
@@ -198,7 +214,10 @@ class _GraphsJob:
             zero=False,
         )
         self._table(
-            layout.entity_embeddings(run_dir), [name for name in entities if has_text(name)], total, zero=True
+            layout.entity_embeddings(run_dir),
+            [entity_words(name) for name in entities if has_text(name)],
+            total,
+            zero=True,
         )
 
     def _table(self, path: Path, texts: list[str], total: int, zero: bool) -> None:
@@ -215,6 +234,7 @@ class _GraphsJob:
             self.context.progress(total, total, note=f"embedding {done:,} of {len(texts):,} texts")
 
         rows = embed_texts(texts, lambda: self.embedder, unfinished, self.context.checkpoint, report)
+        rows = self._scaled(rows)
         table = np.concatenate([np.zeros((1, rows.shape[1]), np.float32), rows]) if zero else rows
         write_array(path, table.astype(np.float32))
         unfinished.unlink(missing_ok=True)
@@ -268,7 +288,19 @@ class _GraphsJob:
 
 def relation_words(name: str) -> str:
     """A relation's name as words: `people.person.place_of_birth` says more to an embedder without its signs."""
-    return name.replace(".", " ").replace("_", " ")
+    return entity_words(name.replace(".", " "))
+
+
+def entity_words(name: str) -> str:
+    """A name with spaces where the data set has underscores."""
+    return " ".join(name.replace("_", " ").split())
+
+
+def question_words(question: str, masked: Sequence[str]) -> str:
+    """A question as it is embedded: as `entity_words`, with MASK in the place of the entities `masked`."""
+    for name in sorted(masked, key=len, reverse=True):
+        question = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", MASK, question)
+    return entity_words(question)
 
 
 def _array(values: Sequence[int]) -> NDArray[np.int64]:

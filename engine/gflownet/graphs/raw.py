@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 Triple = tuple[str, str, str]
 _INVERSE = "inverse of "
@@ -13,7 +13,8 @@ _NO_TEXT = re.compile(r"[mg]\.[0-9a-z_]+")
 @dataclass(frozen=True)
 class RawSample:
     """One question in words. Entities are names, or m. and g. ids where they have no text. `broken_triples`: how many
-    the source left out of `graph`, because they are not three texts."""
+    the source left out of `graph`, because they are not three texts. `gold_paths`: paths in `graph` from a question
+    entity to an answer, where the source knows which ones the question means."""
 
     id: str
     question: str
@@ -22,6 +23,7 @@ class RawSample:
     a_entity: list[str]
     graph: list[Triple]
     broken_triples: int = 0
+    gold_paths: list[list[Triple]] = field(default_factory=list)
 
 
 def has_text(entity: str) -> bool:

@@ -33,6 +33,8 @@ class RogSource:
     answers belong to an id.
     """
 
+    remark = ""
+
     def __init__(self, section: GraphsSection) -> None:
         if section.path is None:
             raise DataError(what="no folder of parquet files is named", where=_SETTING, mend="set it")

@@ -1,4 +1,5 @@
-"""Shortest directed paths from starts to answers: the retriever's labels and the paths that are taught."""
+"""The retriever's labels and the paths that are taught: shortest directed paths from starts to answers, or those that
+the data set gives."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ MOST_PATHS = 8
 
 
 @dataclass(frozen=True)
-class ShortestPaths:
-    """`labels` [E]: 1 on any shortest path of any pair (start, answer). `paths`: edge numbers of some of them, at most
-    one path for each pair, shortest first."""
+class TaughtPaths:
+    """`labels` [E]: 1 on any shortest path of any pair (start, answer), or on any given path. `paths`: edge numbers of
+    some of them, shortest first; of shortest paths at most one for each pair."""
 
     labels: NDArray[np.uint8]
     paths: list[list[int]]
@@ -28,7 +29,7 @@ def shortest_paths(
     tails: NDArray[np.int64],
     starts: Sequence[int],
     answers: Sequence[int],
-) -> ShortestPaths:
+) -> TaughtPaths:
     """Breadth-first from each start, and back along equal steps from each answer (spec GFlowNet 0.2)."""
     labels = np.zeros(len(heads), dtype=np.uint8)
     leaving = _lists(heads, nodes)
@@ -42,7 +43,26 @@ def shortest_paths(
             labels[_edges_back(answer, distance, arriving, heads)] = 1
             paths.append(_first_path(answer, distance, arriving, heads))
     paths.sort(key=len)
-    return ShortestPaths(labels, paths[:MOST_PATHS])
+    return TaughtPaths(labels, paths[:MOST_PATHS])
+
+
+def known_paths(paths: Sequence[Sequence[int]], edges: int) -> TaughtPaths:
+    """Paths that are given, by their edge numbers. An edge is walked once: of a path that comes back to an edge, the
+    loop is left out, and it ends where it ended."""
+    labels = np.zeros(edges, dtype=np.uint8)
+    walked = [_without_loops(path) for path in paths]
+    for path in walked:
+        labels[path] = 1
+    return TaughtPaths(labels, sorted(walked, key=len)[:MOST_PATHS])
+
+
+def _without_loops(path: Sequence[int]) -> list[int]:
+    walked: list[int] = []
+    for edge in path:
+        if edge in walked:
+            del walked[walked.index(edge) :]
+        walked.append(edge)
+    return walked
 
 
 def _lists(ends: NDArray[np.int64], nodes: int) -> list[list[int]]:

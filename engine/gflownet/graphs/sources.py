@@ -14,6 +14,11 @@ from engine.gflownet.layout import SPLITS
 class RawSource(Protocol):
     """Gives the questions of a split, the same ones in the same order each time."""
 
+    @property
+    def remark(self) -> str:
+        """What a check of the configuration says besides the sizes; empty, or it begins with `; `."""
+        ...
+
     def size(self, split: str) -> int:
         """How many rows `read` gives."""
         ...
@@ -25,6 +30,8 @@ class RawSource(Protocol):
 
 class GeneratedSource:
     """The project's own questions. Splits are disjoint: no question is asked twice in a run."""
+
+    remark = ""
 
     def __init__(self, section: GraphsSection, seed: int) -> None:
         self._sizes = dict(
@@ -51,4 +58,8 @@ def make_source(section: GraphsSection, seed: int) -> RawSource:
         from engine.gflownet.graphs.rog import RogSource
 
         return RogSource(section)
+    if section.dataset == "pathquestion":
+        from engine.gflownet.graphs.pathquestion.source import PathQuestionSource
+
+        return PathQuestionSource(section)
     return GeneratedSource(section, seed)

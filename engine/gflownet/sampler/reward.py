@@ -29,12 +29,14 @@ class RewardOutput:
 
 class AnswerOnlyReward:
     """log R = log r_succ or log r_fail, + lambda_reach * share of answers met by a success, minus the largest
-    possible value."""
+    possible value. A path is paid as a success that meets an answer; with `gold_paths` one that goes along gold edges
+    and ends at an answer: a path that meets it by chance is not."""
 
     def __init__(self, section: RewardSection) -> None:
         self.log_success = math.log(section.success_reward)
         self.log_failure = math.log(section.failure_reward)
         self.lambda_reach = section.lambda_reach
+        self.gold_paths = section.kind == "gold_paths"
 
     def __call__(self, batch: GraphBatch, walks: Walks, like: torch.Tensor) -> RewardOutput:
         """Rewards of `walks`, in dtype and on device of `like`."""
@@ -43,7 +45,8 @@ class AnswerOnlyReward:
         hits = met.sum(1).to(like)
         success = hits > 0
         reach = hits / answers
-        raw = torch.where(success, self.log_success + self.lambda_reach * reach, self.log_failure)
+        paid = gold(batch, walks) if self.gold_paths else success
+        raw = torch.where(paid, self.log_success + self.lambda_reach * reach, self.log_failure)
         log_reward = (
             (raw - self.log_success - self.lambda_reach).to(like).clamp(min=math.log(SMALLEST_REWARD))
         )
@@ -53,16 +56,29 @@ class AnswerOnlyReward:
         )
 
 
+def gold(batch: GraphBatch, walks: Walks) -> torch.Tensor:
+    """Whether a walk [J] has gold edges only, at least one, and ends at an answer."""
+    edges, length = walks.edges, walks.length
+    end = walks.nodes.gather(1, length[:, None])[:, 0]
+    along = (batch.is_gt_edge[edges.clamp(min=0)] | (edges < 0)).all(1)
+    return along & (length > 0) & batch.is_answer[end.clamp(min=0)]
+
+
 AnswerDiffusionReward = AnswerOnlyReward
 
 
 def answers_met(batch: GraphBatch, walks: Walks) -> tuple[torch.Tensor, torch.Tensor]:
-    """Two masks over `walks.nodes` [J, T + 1]: answers, and all nodes; each node counted where it first comes."""
+    """Two masks over `walks.nodes` [J, T + 1]: answers that an edge leads to, and all nodes; each node counted where
+    it first comes. A start that is an answer is met by a walk that comes back to it, not by every walk."""
     nodes = walks.nodes
+    answers = _first(nodes[:, 1:]) & batch.is_answer[nodes[:, 1:].clamp(min=0)]
+    return torch.nn.functional.pad(answers, (1, 0)), _first(nodes)
+
+
+def _first(nodes: torch.Tensor) -> torch.Tensor:
+    """Where each node of a row comes first; not behind the end (-1)."""
     earlier = torch.ones(nodes.shape[1], nodes.shape[1], dtype=torch.bool, device=nodes.device).tril(-1)
-    again = ((nodes[:, :, None] == nodes[:, None, :]) & earlier).any(2)
-    visited = (nodes >= 0) & ~again
-    return visited & batch.is_answer[nodes.clamp(min=0)], visited
+    return (nodes >= 0) & ~((nodes[:, :, None] == nodes[:, None, :]) & earlier).any(2)
 
 
 def f1(precision: torch.Tensor, recall: torch.Tensor, epsilon: float = 1e-12) -> torch.Tensor:

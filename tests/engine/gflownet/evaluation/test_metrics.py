@@ -137,3 +137,37 @@ def test_a_narrow_beam_keeps_the_best_of_each_length():
         batch.heads.new_tensor([0, 2]).tolist(), key=lambda e: float(batch.edge_scores[batch.edge_local == e])
     )
     assert stored_paths(batch, walks.edges) == [(best,)]
+
+
+def test_the_answer_is_where_most_of_the_paths_weight_ends():
+    """Not where the first path ends; paths without an edge name no entity."""
+    # 0 -> 1 and 0 -> 2 -> 3*, 0 -> 4 -> 3*.
+    graph = SmallGraph("ends", ((0, 0, 1), (0, 1, 2), (2, 2, 3), (0, 3, 4), (4, 4, 3)), (0,), (3,), (1, 2))
+    batch = small_batch([graph])
+    walks = walks_of(batch, [[0], [], [1, 2], [3, 4]])
+    reward = AnswerOnlyReward(RewardSection())(batch, walks, batch.question_emb)
+
+    def hit(weight: list[float] | None) -> list[float]:
+        weights = None if weight is None else torch.tensor(weight).log()
+        return question_figures(batch, walks, reward, [1], [1], weights)["hits@1"].tolist()
+
+    assert hit(None) == [1] and hit([0.4, 0.9, 0.3, 0.2]) == [1] and hit([0.4, 0.0, 0.2, 0.1]) == [0]
+    assert hit([0.4, 0.9, 0.0, 0.0]) == [0]
+
+
+def test_a_start_that_is_an_answer_is_met_by_coming_back():
+    graph = SmallGraph("back", ((0, 0, 1), (1, 1, 0), (0, 2, 2)), (0,), (0,), (0, 1))
+    batch = small_batch([graph])
+    walks = walks_of(batch, [[2], [0, 1], [0]])
+    reward = AnswerOnlyReward(RewardSection())(batch, walks, batch.question_emb)
+    assert reward.success.tolist() == [False, True, False]
+    assert reward.answer_precision.tolist() == pytest.approx([0, 0.5, 0])
+
+
+def test_only_gold_paths_are_paid_where_the_section_says_so():
+    """0 -a-> 1 -b-> 2* is gold; 0 -c-> 3* meets an answer as well, and is a success without being paid."""
+    batch = small_batch([GRAPH])
+    walks = walks_of(batch, [[0, 1], [2], [0], [], [2, 3]])
+    reward = AnswerOnlyReward(RewardSection(kind="gold_paths"))(batch, walks, batch.question_emb)
+    assert reward.reward.tolist() == pytest.approx([1, 0.001, 0.001, 0.001, 0.001])
+    assert reward.success.tolist() == [True, True, False, False, True]

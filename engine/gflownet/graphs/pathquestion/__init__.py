@@ -1,0 +1,1 @@
+"""PathQuestion: questions with gold paths over a small knowledge base."""

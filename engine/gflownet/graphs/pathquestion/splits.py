@@ -1,0 +1,91 @@
+"""Which questions are trained on and which are held out: questions that share too much stay together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from engine.gflownet.graphs.pathquestion.files import QuestionLine
+from engine.gflownet.graphs.raw import Triple
+from engine.gflownet.layout import SPLITS
+from engine.seeds import generator
+
+
+@dataclass(frozen=True)
+class PathQuestion:
+    """A question in its own words, with the gold paths of all lines that ask it."""
+
+    number: int
+    question: str
+    topic: str
+    answers: tuple[str, ...]
+    gold_paths: tuple[tuple[Triple, ...], ...]
+
+
+def merged(lines: Iterable[QuestionLine]) -> list[PathQuestion]:
+    """One question for each wording: one with several gold paths stands in as many lines."""
+    found: dict[tuple[str, str], list[QuestionLine]] = {}
+    for line in lines:
+        found.setdefault((line.question, line.topic), []).append(line)
+    return [
+        PathQuestion(
+            number=same[0].number,
+            question=question,
+            topic=topic,
+            answers=tuple(dict.fromkeys(name for line in same for name in line.answers)),
+            gold_paths=tuple(dict.fromkeys(line.gold_path for line in same)),
+        )
+        for (question, topic), same in found.items()
+    ]
+
+
+def same_question(question: PathQuestion) -> list[Hashable]:
+    """What paraphrases share: topic entity and relations of a gold path."""
+    return [(question.topic, relations) for relations in relation_paths(question)]
+
+
+def relation_paths(question: PathQuestion) -> list[Hashable]:
+    """The relations of each gold path."""
+    return [tuple(relation for _, relation, _ in path) for path in question.gold_paths]
+
+
+KEYS: dict[str, Callable[[PathQuestion], list[Hashable]]] = {
+    "questions": same_question,
+    "relation_paths": relation_paths,
+}
+"""By the value of `graphs.hold_out`: questions that share a key are in one split."""
+
+
+def split_questions(
+    questions: Sequence[PathQuestion], hold_out: str, sizes: Sequence[int], seed: int
+) -> dict[str, list[PathQuestion]]:
+    """The questions of each split, at most `sizes` of train, validation, test. In an order drawn by `seed`, a group
+    goes to the first of test, validation, train that has room for all of it; inside a split questions keep their
+    order."""
+    groups = grouped(questions, KEYS[hold_out])
+    order = generator(seed, "graphs", f"split by {hold_out}").permutation(len(groups))
+    numbers: dict[str, list[int]] = {split: [] for split in SPLITS}
+    most = dict(zip(SPLITS, sizes, strict=True))
+    for group in (groups[place] for place in order):
+        for split in reversed(SPLITS):
+            if len(numbers[split]) + len(group) <= most[split]:
+                numbers[split] += group
+                break
+    return {split: [questions[number] for number in sorted(chosen)] for split, chosen in numbers.items()}
+
+
+def grouped(
+    questions: Sequence[PathQuestion], keys: Callable[[PathQuestion], list[Hashable]]
+) -> list[list[int]]:
+    """Numbers of questions that share a key, directly or through others, in order of their first."""
+    group_of: dict[Hashable, list[int]] = {}
+    for number, question in enumerate(questions):
+        own = [number]
+        for key in keys(question):
+            other = group_of.get(key)
+            if other is not None and other is not own:
+                own = sorted({*own, *other})
+        for member in own:
+            for key in keys(questions[member]):
+                group_of[key] = own
+    return list({id(group): group for group in group_of.values()}.values())

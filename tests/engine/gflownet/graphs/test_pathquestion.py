@@ -1,0 +1,267 @@
+"""PathQuestion's files as they are published, and as they should not be; which questions are held out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.check.data import check_data
+from engine.config.config import Config
+from engine.config.gflownet import GraphsSection
+from engine.errors import DataError
+from engine.gflownet import layout
+from engine.gflownet.graphs.graphs_stage import BuildGraphs, question_words, relation_words
+from engine.gflownet.graphs.pathquestion.files import read_question_lines, read_triples
+from engine.gflownet.graphs.pathquestion.source import PathQuestionSource
+from engine.gflownet.graphs.raw import RawSample
+from engine.gflownet.graphs.store import RetrievalStore, ints
+from engine.gflownet.graphs.tables import EmbeddingTables
+from tests.engine.gflownet.pathquestion_files import write, write_files
+from tests.engine.gflownet.small_run import small_config
+from tests.run_stage import run_stage
+
+BASE = ["ann\tspouse\tbob", "bob\tjob\tbaker", "ann\tjob\tpilot", "bob\tspouse\tann", "eve\tjob\tbaker"]
+
+
+def section(path: Path, base: Path, **changes: Any) -> GraphsSection:
+    settings = {
+        "train_size": 200,
+        "validation_size": 12,
+        "test_size": 12,
+        "max_hops": 2,
+        "embedder": "hashed",
+    }
+    return GraphsSection(
+        dataset="pathquestion", path=str(path), knowledge_base=str(base), **(settings | changes)
+    )
+
+
+def samples(source: PathQuestionSource, split: str) -> list[RawSample]:
+    return [sample for sample in source.read(split) if isinstance(sample, RawSample)]
+
+
+# ---------------------------------------------------------------- lines
+
+
+@pytest.mark.parametrize(
+    ("line", "answers", "relations"),
+    [
+        ("who is it ?\tb(b/c/)\ta#r1#m#r2#b#<end>#b", ("b", "c"), ("r1", "r2")),
+        (" who is it ?\tb(b/)\ta#r1#m#r2#b", ("b",), ("r1", "r2")),
+        ("who is it ?\tb(b)\ta#r1#m#r2#n#r3#b#<end>#b", ("b",), ("r1", "r2", "r3")),
+        ("who is it ?\tS_(live)(S/S_(live)/)\ta#r1#S#r2#S_(live)", ("S", "S_(live)"), ("r1", "r2")),
+    ],
+    ids=["PQ", "PQL", "three steps", "brackets in a name"],
+)  # fmt: skip
+def test_a_line_of_each_published_form(
+    line: str, answers: Sequence[str], relations: Sequence[str], tmp_path: Path
+):
+    (found,) = read_question_lines(write(tmp_path / "q.txt", [line]))
+    assert (found.question, found.topic, found.answers, found.relations) == (
+        "who is it ?",
+        "a",
+        answers,
+        relations,
+    )
+    assert found.gold_path[-1][2] in answers and len(found.gold_path) == len(relations)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("who ?\tb(b/)", "found 2 fields"),
+        ("who ?\tb(b/)\ta#r1#b\tmore", "found 4 fields"),
+        ("who ?\tb(b/)\ta#r1#m#r2", "found the gold path `a#r1#m#r2`"),
+        ("who ?\tb(b/)\ta", "found the gold path `a`"),
+        ("who ?\tb(b/)\ta##b", "found the gold path `a##b`"),
+        ("who ?\tb\ta#r1#b", r"found the answers `b`"),
+        ("who ?\tc(c/)\ta#r1#b", "found the gold path ends at `b`"),
+    ],
+)
+def test_a_broken_line_is_one_error_with_its_number(line: str, told: str, tmp_path: Path):
+    path = write(tmp_path / "q.txt", ["good ?\tb(b/)\ta#r1#b", "", line])
+    with pytest.raises(DataError, match=rf"{told}.*q\.txt, line 3"):
+        read_question_lines(path)
+
+
+def test_a_broken_triple_an_empty_file_and_bytes_that_are_no_text(tmp_path: Path):
+    with pytest.raises(DataError, match=r"found 2 fields.*kb\.txt, line 2"):
+        read_triples(write(tmp_path / "kb.txt", ["a\tr\tb", "a\tr"]))
+    with pytest.raises(DataError, match=r"an empty file.*kb\.txt"):
+        read_triples(write(tmp_path / "kb.txt", [""]))
+    with pytest.raises(DataError, match=r"an empty file.*q\.txt"):
+        read_question_lines(write(tmp_path / "q.txt", []))
+    (tmp_path / "kb.txt").write_bytes(b"a\tr\tb\na\tr\t\xff\n")
+    with pytest.raises(DataError, match=r"no UTF-8.*kb\.txt, line 2"):
+        read_triples(tmp_path / "kb.txt")
+    with pytest.raises(DataError, match=r"cannot be read.*nowhere\.txt"):
+        read_triples(tmp_path / "nowhere.txt")
+
+
+# ---------------------------------------------------------------- splits
+
+
+@pytest.mark.parametrize("hold_out", ["questions", "relation_paths"])
+def test_what_belongs_together_is_in_one_split(hold_out: str, tmp_path: Path):
+    changes = (
+        {"train_size": 60, "validation_size": 60, "test_size": 8} if hold_out == "relation_paths" else {}
+    )
+    if hold_out == "relation_paths":
+        path, base = write_files(tmp_path)
+        more = [f"the child of x{n} ?\ty{n}(y{n}/)\tx{n}#children#y{n}" for n in range(6)]
+        write(path, [*path.read_text().split("\n"), *more])
+        write(base, [*base.read_text().split("\n"), *(f"x{n}\tchildren\ty{n}" for n in range(6))])
+    else:
+        path, base = write_files(tmp_path)
+    source = PathQuestionSource(section(path, base, hold_out=hold_out, **changes))
+    where: dict[object, set[str]] = {}
+    for split in layout.SPLITS:
+        for sample in samples(source, split):
+            for gold in sample.gold_paths:
+                relations = tuple(relation for _, relation, _ in gold)
+                key = relations if hold_out == "relation_paths" else (sample.q_entity[0], relations)
+                where.setdefault(key, set()).add(split)
+    assert len(where) > 2 and all(len(splits) == 1 for splits in where.values())
+    assert {split for splits in where.values() for split in splits} == set(layout.SPLITS)
+
+
+def test_the_split_is_drawn_by_its_seed_and_no_question_is_lost(tmp_path: Path):
+    path, base = write_files(tmp_path)
+
+    def ids(seed: int) -> list[list[str]]:
+        source = PathQuestionSource(section(path, base, split_seed=seed))
+        return [[sample.id for sample in samples(source, split)] for split in layout.SPLITS]
+
+    assert ids(0) == ids(0) != ids(1)
+    assert [len(split) for split in ids(0)] == [96, 12, 12]
+    assert len({name for split in ids(0) for name in split}) == 120
+
+
+def test_lines_that_ask_the_same_are_one_question_with_all_its_gold_paths(tmp_path: Path):
+    lines = [f"whose job ?\tb{n}(b0/b1/)\ta#knows#m#job#b{n}" for n in range(2)]
+    more = [f"which {n} ?\tz\t".replace("\tz\t", f"\tz{n}(z{n}/)\tt{n}#job#z{n}") for n in range(3)]
+    base = ["a\tknows\tm", "m\tjob\tb0", "m\tjob\tb1", *(f"t{n}\tjob\tz{n}" for n in range(3))]
+    settings = {"train_size": 9, "validation_size": 1, "test_size": 1}
+    source = PathQuestionSource(
+        section(write(tmp_path / "q.txt", [*lines, *more]), write(tmp_path / "kb.txt", base), **settings)
+    )
+    found = [sample for split in layout.SPLITS for sample in samples(source, split)]
+    assert len(found) == 4
+    (both,) = [sample for sample in found if sample.question == "whose job ?"]
+    assert both.answer == ["b0", "b1"] and [path[-1][2] for path in both.gold_paths] == ["b0", "b1"]
+
+
+# ---------------------------------------------------------------- graphs
+
+
+def write_six(folder: Path, base: list[str]) -> tuple[Path, Path]:
+    """Six questions about ann and bob."""
+    lines = [
+        f"job {n} of ann 's spouse ?\tbaker(baker/)\tann#spouse#bob#job#baker#<end>#baker" for n in range(2)
+    ]
+    lines += [f"who {n} is ann 's spouse 's spouse ?\tann(ann/)\tann#spouse#bob#spouse#ann" for n in range(2)]
+    lines += [f"job {n} of bob ?\tbaker(baker/)\tbob#job#baker" for n in range(2)]
+    return write(folder / "q.txt", lines), write(folder / "kb.txt", base)
+
+
+def test_the_graph_is_what_walks_from_the_topic_can_meet(tmp_path: Path):
+    def graph(**changes: Any) -> set[tuple[str, str, str]]:
+        sizes = {"train_size": 2, "validation_size": 2, "test_size": 2}
+        source = PathQuestionSource(section(*write_six(tmp_path, BASE), **(sizes | changes)))
+        every = (sample for split in layout.SPLITS for sample in samples(source, split))
+        return set(next(sample for sample in every if sample.q_entity == ["ann"]).graph)
+
+    near = {("ann", "spouse", "bob"), ("ann", "job", "pilot")}
+    assert graph(max_hops=1) == near
+    assert graph(max_hops=2) == near | {("bob", "job", "baker"), ("bob", "spouse", "ann")}
+    assert graph(max_hops=3, add_inverse_edges=True) == {tuple(line.split("\t")) for line in BASE}
+
+
+def test_gold_paths_are_the_labels_and_an_edge_is_walked_once(tmp_path: Path):
+    """Also where the answer is the topic itself, and where a path goes twice through one edge."""
+    path, base = write_six(tmp_path, [*BASE, "bob\tis\tbob"])
+    lines = path.read_text().split("\n")
+    write(path, [*lines, "what is bob 's bob ?\tbob(bob/)\tbob#is#bob#is#bob"])
+    settings = section(path, base, train_size=4, validation_size=2, test_size=2).model_dump()
+    run_stage(BuildGraphs(), small_config(graphs=settings), tmp_path / "run")
+    found = {}
+    with RetrievalStore(layout.retrieval_store(tmp_path / "run")) as store:
+        names, relations = store.names("entities"), store.names("relations")
+        for split in layout.SPLITS:
+            for number in range(store.count(split)):
+                record = store.record(split, number)
+                heads, tails, kinds = map(ints, (record.heads, record.tails, record.relations))
+                nodes = [names[node] for node in ints(record.nodes)]
+                walked = [
+                    [(nodes[heads[e]], relations[kinds[e]], nodes[tails[e]]) for e in one]
+                    for one in record.gt_paths
+                ]
+                assert sum(record.labels) == len({edge for one in record.gt_paths for edge in one})
+                found[record.question] = walked
+    assert found["who 0 is ann 's spouse 's spouse ?"] == [
+        [("ann", "spouse", "bob"), ("bob", "spouse", "ann")]
+    ]
+    assert found["job 0 of ann 's spouse ?"] == [[("ann", "spouse", "bob"), ("bob", "job", "baker")]]
+    assert found["what is bob 's bob ?"] == [[("bob", "is", "bob")]]
+
+
+def test_a_gold_path_outside_the_knowledge_base_is_counted_and_other_files_are_refused(tmp_path: Path):
+    settings = {"train_size": 2, "validation_size": 2, "test_size": 2}
+    path, base = write_six(tmp_path, [line for line in BASE if line != "bob\tspouse\tann"])
+    source = PathQuestionSource(section(path, base, **settings))
+    assert source.missing == 2 and "2 of 6 gold paths" in source.remark
+    every = [sample for split in layout.SPLITS for sample in samples(source, split)]
+    assert len(every) == 6 and sum(not sample.gold_paths for sample in every) == 2
+    with pytest.raises(DataError, match=r"none of the 6 gold paths is in the knowledge base"):
+        PathQuestionSource(section(path, write(tmp_path / "other.txt", ["x\tr\ty"]), **settings))
+    with pytest.raises(DataError, match=r"no question is left for the split `train`.*lower the other sizes"):
+        PathQuestionSource(section(path, base, **(settings | {"test_size": 6})))
+    for name in ("path", "knowledge_base"):
+        with pytest.raises(DataError, match=rf"no file is named \(graphs\.{name}\): set it"):
+            PathQuestionSource(section(path, base, **settings).model_copy(update={name: None}))
+
+
+def test_check_refuses_what_the_stage_refuses(tmp_path: Path):
+    path, base = write_files(tmp_path)
+
+    def check(**changes: Any) -> list[tuple[str, str, str]]:
+        graphs = section(path, base).model_dump() | changes
+        config = Config.model_validate({"run": {"stages": ["graphs"]}, "graphs": graphs})
+        return [(one.kind, one.where, one.what) for one in check_data(config)]
+
+    assert check() == [("here", "graphs.path", f"{path}: 96 of `train`, 12 of `validation`, 12 of `test`")]
+    absent = check(knowledge_base=str(tmp_path / "nowhere.txt"))
+    assert [(kind, where) for kind, where, _ in absent] == [("absent", "graphs.knowledge_base")]
+    write(path, [*path.read_text().split("\n")[:7], "no question"])
+    ((kind, where, what),) = check()
+    assert (kind, where) == ("wrong", "graphs.path") and "PQ-2H.txt, line 8" in what
+
+
+# ---------------------------------------------------------------- texts
+
+
+def test_what_is_embedded_has_no_underscores_and_if_asked_no_topic():
+    assert relation_words("__film__cinematographer__film") == "film cinematographer film"
+    question = "who is ann_berg 's ann_bergs friend ?"
+    assert question_words(question, ()) == "who is ann berg 's ann bergs friend ?"
+    assert question_words(question, ["ann_berg"]) == "who is this entity 's ann bergs friend ?"
+
+
+def test_embeddings_are_scaled_to_unit_variance_if_asked(tmp_path: Path):
+    """Question, entities and relations alike; the zero row of all without text stays."""
+    path, base = write_files(tmp_path, people=6)
+    found = []
+    for name, scaled in (("one", False), ("other", True)):
+        sizes = {"train_size": 16, "validation_size": 4, "test_size": 4}
+        settings = section(path, base, unit_variance=scaled, **sizes).model_dump()
+        run_stage(BuildGraphs(), small_config(graphs=settings), tmp_path / name)
+        tables = EmbeddingTables.load(tmp_path / name)
+        with RetrievalStore(layout.retrieval_store(tmp_path / name)) as store:
+            question = np.frombuffer(store.record("train", 0).question_emb, "<f4")
+        found.append((question, tables.entity, tables.relation))
+    for unit, scaled in zip(*found, strict=True):
+        np.testing.assert_allclose(scaled, unit * unit.shape[-1] ** 0.5, rtol=1e-5)
