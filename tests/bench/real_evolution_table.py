@@ -1,4 +1,4 @@
-"""The rows of real_evolution.md from finished runs.
+"""The rows of real.md from finished runs.
 
     python -m tests.bench.real_evolution_table RUN [RUN ...]
 

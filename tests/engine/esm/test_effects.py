@@ -1,0 +1,39 @@
+"""Vectors that help, and vectors that change as much for the worse as for the better."""
+
+from __future__ import annotations
+
+from engine.esm.effects import layer_effects, no_better_than_chance
+
+
+def pairs(layer: int, becomes_right: int, becomes_wrong: int, stay: int = 50) -> list[dict[str, object]]:
+    outcomes = [(True, False)] * becomes_right + [(False, True)] * becomes_wrong + [(False, False)] * stay
+    return [
+        {"layer": layer, "steered_correct": with_vector, "wrong_correct": without}
+        for with_vector, without in outcomes
+    ]
+
+
+def test_as_many_for_the_worse_as_for_the_better_is_chance() -> None:
+    found = layer_effects([*pairs(8, 33, 31), *pairs(12, 31, 44)])
+    assert [(e.layer, e.pairs, e.becomes_right, e.becomes_wrong) for e in found] == [
+        (8, 114, 33, 31),
+        (12, 125, 31, 44),
+    ]
+    assert not any(effect.helps for effect in found)
+    warning = no_better_than_chance(found)
+    assert warning is not None and "layer 8: 33 became right, 31 wrong (p = 0.9)" in warning
+
+
+def test_one_layer_that_helps_is_enough() -> None:
+    assert no_better_than_chance(layer_effects([*pairs(8, 5, 5), *pairs(12, 30, 5)])) is None
+
+
+def test_vectors_that_harm_beyond_chance_do_not_help() -> None:
+    (effect,) = layer_effects(pairs(8, 5, 40))
+    assert effect.p < 0.001 and not effect.helps
+    assert no_better_than_chance([effect]) is not None
+
+
+def test_pairs_that_were_not_verified_say_nothing() -> None:
+    assert layer_effects([{"layer": 8}]) == []
+    assert no_better_than_chance([]) is None
