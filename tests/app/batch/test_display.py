@@ -6,9 +6,10 @@ from io import StringIO
 
 from rich.console import Console
 
-from app.batch.display import BarDisplay, PlainDisplay
+from app.batch.display import BarDisplay, PlainDisplay, pace
 from app.state.run import RunState
 from engine import events as ev
+from engine.run.stage_state import Stages, fold_stages
 
 BEGUN = ev.ModelLoading(name="smollm2", size=98_362_432)
 HALF = ev.ModelLoading(name="smollm2", size=98_362_432, doing="unpacking", share=0.45)
@@ -62,3 +63,13 @@ def test_the_state_knows_what_is_being_loaded_until_it_is_or_the_worker_ends() -
         state.apply(event)
         assert state.loading == loading
     assert state.model == LOADED
+
+
+def test_progress_tells_what_the_model_writes() -> None:
+    stages: Stages = {}
+    for event in (
+        ev.StageStarted(stage="mine", total=40, unit="examples"),
+        ev.ModelWorking(stage="mine", sequences=256, done=41, tokens=900, tokens_per_second=35.4),
+    ):
+        fold_stages(stages, event)
+    assert pace(stages["mine"]) == "0 of 40 examples, the model writes 41 of 256 texts, 35 tokens/s"

@@ -1,0 +1,61 @@
+"""What a model writes: one line, which fits, and only while it writes."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.style import Style
+from textual.geometry import Size
+
+from app.state.run import RunState
+from engine import events as ev
+from screens.widgets.model_line import ModelLine
+
+WORKING = ev.ModelWorking(
+    stage="mine",
+    sequences=256,
+    done=41,
+    tokens=9000,
+    tokens_per_second=35.4,
+    text="First,\n\nadd 3 and 4" + "." * 300,
+)
+
+
+def lines(monkeypatch: pytest.MonkeyPatch, width: int, *events: ev.Event) -> tuple[str, bool]:
+    """The line after `events`, and whether it is shown."""
+    state = RunState()
+    session: Any = SimpleNamespace(state=state)
+    line = ModelLine(session)
+    monkeypatch.setattr("screens.widgets.model_line.tone", lambda widget, name: Style())
+    monkeypatch.setattr(ModelLine, "content_size", Size(width, 1))
+    monkeypatch.setattr(line, "refresh", lambda: line)
+    for event in events:
+        state.apply(event)
+    line.update()
+    return line.render().plain, bool(line.display)
+
+
+BEGIN = (
+    ev.Header(schema_version=1, name="demo", run_id="1", seed=1, stages=["mine"], versions={}),
+    ev.StageStarted(stage="mine", total=40, unit="examples"),
+)
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_it_says_how_many_how_fast_and_the_end_of_the_newest(
+    monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    line, shown = lines(monkeypatch, width, *BEGIN, WORKING)
+    assert (
+        shown and line.startswith("the model writes 41 of 256 texts, 35 tokens/s  …") and line.endswith("...")
+    )
+    assert len(line) <= width and "\n" not in line
+
+
+def test_it_is_gone_with_the_next_result_and_when_the_stage_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = ev.StageProgress(stage="mine", done=1, total=40)
+    assert lines(monkeypatch, 80, *BEGIN) == ("", False)
+    assert lines(monkeypatch, 80, *BEGIN, WORKING, result) == ("", False)
+    assert lines(monkeypatch, 80, *BEGIN, WORKING, ev.StageStopped(stage="mine", done=0)) == ("", False)
