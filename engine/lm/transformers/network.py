@@ -67,13 +67,17 @@ class Network:
 
     def _run(self, tokens: Tensor, positions: Tensor, kv: Any, mask: Any) -> Tensor:
         """Logits (rows, vocab) in float32 after the last column."""
+        width = tokens.shape[1]
+        # By index, not as a count: the last column as a view is not contiguous, and on a CPU the product with it would
+        # first copy the output matrix once for every row.
+        last = torch.tensor([width - 1], device=self.device) if width > 1 else 1
         output = self.model(
             input_ids=tokens,
             position_ids=positions,
             attention_mask=mask,
             past_key_values=kv,
             use_cache=True,
-            logits_to_keep=1,
+            logits_to_keep=last,
         )
         return output.logits[:, -1].float()
 

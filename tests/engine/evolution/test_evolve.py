@@ -192,7 +192,7 @@ def test_stopped_anywhere_it_ends_as_if_it_had_not_been(run: Path, whole: Path, 
     """Every checkpoint may be the last one of an attempt."""
     rng, stops = random.Random(3), 0
     for _ in range(200):
-        left = [rng.randint(1, 25)]
+        left = [rng.randint(1, 600)]
 
         def checkpoint(left: list[int] = left) -> None:
             left[0] -= 1

@@ -174,7 +174,7 @@ def test_what_a_stop_left_is_not_done_again(tmp_path: Path, monkeypatch: pytest.
     distinct = len(embedded)
     embedded.clear()
     stops = 0
-    for allowed in range(1, 40):
+    for allowed in range(5, 2000, 15):
         left = [allowed]
 
         def checkpoint(left: list[int] = left) -> None:
