@@ -15,8 +15,10 @@ import torch
 from numpy.typing import NDArray
 
 from engine.lm.protocol import (
+    Between,
     Branch,
     Completion,
+    Finished,
     LogitsProcessor,
     ModelInfo,
     Request,
@@ -39,6 +41,7 @@ class LiteralModel:
         self._tokenizer = tokenizer
         self._info = info
         self.passes = 0
+        self.between: Between | None = None
 
     @property
     def info(self) -> ModelInfo:
@@ -110,6 +113,7 @@ class LiteralModel:
         *,
         logits_processor: LogitsProcessor | None = None,
         checkpoint: Callable[[], None] | None = None,
+        finished: Finished | None = None,
     ) -> list[Completion]:
         """One at a time; captured states by one more pass over prompt and continuation."""
         found = []
@@ -122,6 +126,8 @@ class LiteralModel:
             )
             if request.capture_layers:
                 self._capture(request, injections, completion)
+            if finished is not None:
+                finished(len(found), completion)
             found.append(completion)
         return found
 
@@ -174,7 +180,7 @@ class LiteralPrefixes:
             found.append(self._model.run(prefix.tokens, prefix.injections)[1][list(layers), -1])
         return np.array(found)
 
-    def branch(self, branches: Sequence[Branch]) -> list[Completion]:
+    def branch(self, branches: Sequence[Branch], finished: Finished | None = None) -> list[Completion]:
         return [self._branch(branch) for branch in branches]
 
     def _branch(self, branch: Branch) -> Completion:

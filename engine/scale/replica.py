@@ -65,6 +65,7 @@ class Replica:
 
     def __init__(self) -> None:
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         self._side_output = SideOutput()
         self._loaded: list[ModelLoaded] = []
         self._models = SharedModels(self._note_loaded)
