@@ -30,14 +30,14 @@ from tests.engine.esm import oracle
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
 
-TRAIN, EVALUATED = 6, 5
+TRAIN, EVALUATED = 8, 5
 SMALL = (
-    f"task.train_size={TRAIN}", f"task.eval_size={EVALUATED}", "run.seed=3", "control_points.M=4",
+    f"task.train_size={TRAIN}", f"task.eval_size={EVALUATED}", "run.seed=4", "control_points.M=4",
     "offline_mine.K=4", "offline_mine.K_pos=2", "offline_mine.K_neg=2", "offline_mine.candidate_layers=[1, 2]",
-    "offline_mine.max_new_tokens=150", "offline_mine.batch_size_examples=4", "offline_mine.keep_top_C=14",
-    "offline_select.B=12", "offline_select.min_per_control_point=1", "offline_select.lambda_diversity=0.5",
+    "offline_mine.max_new_tokens=150", "offline_mine.batch_size_examples=4", "offline_mine.keep_top_C=30",
+    "offline_select.B=22", "offline_select.min_per_control_point=1", "offline_select.lambda_diversity=0.5",
     "decode.max_new_tokens=90", "online.batch_size_examples=3", "online.k_retrieve=5", "online.L=2",
-    "online.probe_tokens=4", "online.rho=0.5", "online.beta=1.25", "online.k_scale=1.5", "eval.batch_size_greedy=3",
+    "online.probe_tokens=4", "online.rho=0.5", "online.beta=1.25", "online.k_scale=2.5", "eval.batch_size_greedy=3",
 )  # fmt: skip
 METHODS = (
     "esm",
@@ -51,7 +51,7 @@ METHODS = (
 OTHER_SETTINGS = {
     "gates": ("online.min_sim=0.98", "online.min_entries=2", "online.tau_null=0.6", "online.max_tool_m=3"),
     "late": ("online.min_tool_m=3", "online.probe_tokens=0", "control_points.M=3"),
-    "carried": ("online.carry_steering=true", "online.k_scale=2"),
+    "carried": ("online.carry_steering=true", "online.k_scale=1.5"),
     "warm": ("decode.temperature=0.8",),
     "short": ("decode.max_new_tokens=30", "control_points.M=2"),
 }
@@ -246,7 +246,7 @@ def test_candidates_and_their_vectors(run: Run, expected: Expected) -> None:
         if entry.vector is not None:
             assert np.allclose(vector(run.folder / "mine" / record["vector_path"]), entry.vector, atol=CLOSE)
     useful = {pair.name for pair in expected.pairs if pair.verified and (pair.verified[0] or pair.verified[2])}
-    assert len({record["pair_id"] for record in records}) == 14 < len(useful), "keep_top_C cuts nothing"
+    assert len({record["pair_id"] for record in records}) == 30 < len(useful), "keep_top_C cuts nothing"
     effects = {int(row["layer"]): row for row in rows_of(run.folder / "mine/effects.csv")}
     for layer in (1, 2):
         own = [pair.verified for pair in expected.pairs if pair.layer == layer and pair.verified]
@@ -265,7 +265,7 @@ def test_candidates_and_their_vectors(run: Run, expected: Expected) -> None:
     [
         (),
         ("offline_select.min_per_control_point=0",),
-        ("offline_select.min_per_control_point=0", "offline_select.lambda_diversity=3", "offline_select.B=16"),
+        ("offline_select.min_per_control_point=0", "offline_select.lambda_diversity=3", "offline_select.B=28"),
         ("offline_select.min_per_control_point=2", "offline_select.epsilon=0.1"),
         ("offline_select.method=top_quality",),
     ],
