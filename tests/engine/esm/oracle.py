@@ -63,6 +63,8 @@ class Plain:
     passes: int = 0
     streams: dict[tuple[int, ...], Array] = field(default_factory=dict)
     """Residual streams at last tokens, (layers, hidden_size), of unsteered texts that were asked for before."""
+    written: dict[tuple[object, ...], Written] = field(default_factory=dict)
+    """Unsteered continuations that were asked for before."""
 
     def __post_init__(self) -> None:
         self.model: Any = AutoModelForCausalLM.from_pretrained(self.path, dtype=torch.float32).eval()
@@ -122,6 +124,22 @@ class Plain:
         stop: str | None = None,
     ) -> Written:
         """Continue `prefix` token by token until an end-of-text token, `stop` or the budget."""
+        asked = (tuple(prefix), budget, temperature, seed if temperature else 0, stop)
+        if injections:
+            return self._write(prefix, budget, injections, temperature, seed, stop)
+        if asked not in self.written:
+            self.written[asked] = self._write(prefix, budget, (), temperature, seed, stop)
+        return self.written[asked]
+
+    def _write(
+        self,
+        prefix: Sequence[int],
+        budget: int,
+        injections: Sequence[Injection],
+        temperature: float,
+        seed: int,
+        stop: str | None,
+    ) -> Written:
         done = Written([], [], "", "length")
         while len(done.tokens) < budget and done.ended == "length":
             here = [*prefix, *done.tokens]
