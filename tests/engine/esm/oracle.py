@@ -5,8 +5,8 @@ pass over all tokens before it, and a vector is added by a forward hook in every
 brackets are sections of the specification; where the design settles a question, it says so.
 
 `Plain.guesses` makes that affordable: one pass over a text and a guessed continuation gives the logits after each of
-its tokens, and the guess counts only as far as every token is the one that the rule chooses there. A wrong guess costs a
-pass and changes nothing; without guesses it is one pass a token.
+its tokens, and the guess counts only as far as every token is the one that the rule chooses there. A wrong guess costs
+a pass and changes nothing; without guesses it is one pass a token.
 """
 
 from __future__ import annotations
@@ -97,9 +97,7 @@ class Plain:
 
             return add
 
-        handles = [
-            layer.register_forward_hook(hook(at)) for at, layer in enumerate(self.model.model.layers)
-        ]
+        handles = [layer.register_forward_hook(hook(at)) for at, layer in enumerate(self.model.model.layers)]
         with torch.inference_mode():
             logits = self.model(input_ids=torch.tensor([list(tokens)]), use_cache=False).logits[0]
         for handle in handles:
@@ -289,8 +287,8 @@ def contrasts(plain: Plain, example: Any, rollouts: Sequence[Rollout], config: A
 
 
 def verify(plain: Plain, example: Any, pair: Pair, config: Any) -> tuple[bool, bool, bool]:
-    """Greedy answers on the pair's own problem: from the wrong prefix with the vector, from it without, and from the right
-    prefix without (`offline_mine.verify`: engine/esm/README.md, "Which entries are kept")."""
+    """Whether greedy answers on the pair's own problem are right: from the wrong prefix with the vector, from it without,
+    and from the right prefix without (`offline_mine.verify`: engine/esm/README.md, "Which entries are kept")."""
     prompt = plain.prompt(example.question)
 
     def is_right(y: Rollout, strength: float) -> bool:
@@ -520,7 +518,9 @@ class Online:
     def _retrieve(self, prefix: Sequence[int], carried: list[Injection], m: int) -> Decision:
         """Top-k by cosine with the entries mined after segment m - 1 (6.3), then the top L by A-hat (6.6)."""
         online = self.online
-        if self.method == "mean_vector":  # (design 7) one vector a layer, no memory: as if it matched perfectly
+        if (
+            self.method == "mean_vector"
+        ):  # (design 7) one vector a layer, no memory: as if it matched perfectly
             offers = self._mean_offers()
             size = len(offers)
         else:
@@ -569,12 +569,12 @@ class Online:
     def _choose(self, decision: Decision) -> Decision:
         """The largest Score, unless null's is as large or it lies below tau_null (6.8); alpha (6.9)."""
         assert decision.null_ahat is not None
-        decision.null_score = self.online.beta * decision.null_ahat
+        null_score = decision.null_score = self.online.beta * decision.null_ahat
         tools = [offer for offer in decision.offers if offer.score is not None]
         best = max(tools, key=_score)
-        if abs(_score(best) - decision.null_score) <= 1e-12:
+        if abs(_score(best) - null_score) <= 1e-12:
             decision.gate = "tie"
-        elif _score(best) < decision.null_score:
+        elif _score(best) < null_score:
             decision.gate = "null_best"
         elif _score(best) < self.online.tau_null:
             decision.gate = "tau_null"

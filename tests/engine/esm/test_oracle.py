@@ -23,7 +23,7 @@ from engine.esm.select_stage import Select
 from engine.events import Candidate, DecisionTaken, EntryPicked, Event, PairMined
 from engine.files import read_jsonl
 from engine.lm.load import EMBEDDED
-from engine.lm.protocol import Branch, Completion, Prefixes, Request
+from engine.lm.protocol import Branch, Completion, Finished, Prefixes, Request
 from engine.lm.transformers.model import TransformersModel
 from engine.tasks.loaders import load_task_dataset
 from tests.engine.esm import oracle
@@ -61,8 +61,8 @@ CLOSE = 1e-4
 
 @dataclass
 class Row:
-    """An answer's token ids: what was committed to the prompt, and the last continuation of it, which is its tail if it has
-    one (nothing is appended after a tail)."""
+    """An answer's token ids: what was committed to the prompt, and the last continuation of it, which is its tail if it
+    has one (nothing is appended after a tail)."""
 
     prompt: list[int]
     committed: list[int] = field(default_factory=list)
@@ -71,8 +71,8 @@ class Row:
 
 @dataclass
 class Recorder:
-    """Token ids that the engine wrote: `requests` with their completions, `rows` of every batch of answers; `texts`: all
-    sequences."""
+    """Token ids that the engine wrote: `requests` with their completions, `rows` of every batch of answers; `texts`:
+    all sequences."""
 
     requests: list[tuple[Request, Completion]] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
@@ -102,8 +102,8 @@ class Recorder:
         self.rows += rows
         branch, extend = prefixes.branch, prefixes.extend
 
-        def kept_branch(branches: Sequence[Branch], *rest: Any) -> list[Completion]:
-            done = branch(branches, *rest)
+        def kept_branch(branches: Sequence[Branch], finished: Finished | None = None) -> list[Completion]:
+            done = branch(branches, finished)
             for one, completion in zip(branches, done, strict=True):
                 row = rows[one.row]
                 row.last = completion.tokens
@@ -246,7 +246,9 @@ def test_candidates_and_their_vectors(run: Run, expected: Expected) -> None:
         assert (record["vector_path"] is None) == (entry.vector is None)
         if entry.vector is not None:
             assert np.allclose(vector(run.folder / "mine" / record["vector_path"]), entry.vector, atol=CLOSE)
-    useful = {pair.name for pair in expected.pairs if pair.verified and (pair.verified[0] or pair.verified[2])}
+    useful = {
+        pair.name for pair in expected.pairs if pair.verified and (pair.verified[0] or pair.verified[2])
+    }
     assert len({record["pair_id"] for record in records}) == 30 < len(useful), "keep_top_C cuts nothing"
     effects = {int(row["layer"]): row for row in rows_of(run.folder / "mine/effects.csv")}
     for layer in (1, 2):
@@ -266,7 +268,11 @@ def test_candidates_and_their_vectors(run: Run, expected: Expected) -> None:
     [
         (),
         ("offline_select.min_per_control_point=0",),
-        ("offline_select.min_per_control_point=0", "offline_select.lambda_diversity=3", "offline_select.B=28"),
+        (
+            "offline_select.min_per_control_point=0",
+            "offline_select.lambda_diversity=3",
+            "offline_select.B=28",
+        ),
         ("offline_select.min_per_control_point=2", "offline_select.epsilon=0.1"),
         ("offline_select.method=top_quality",),
     ],
@@ -318,7 +324,9 @@ def check_decision(found: DecisionTaken, wanted: oracle.Decision) -> None:
     assert close(found.null_logprob, wanted.null_probe.mean_logprob if wanted.null_probe else None)
     assert found.null_probe == (wanted.null_probe.text if wanted.null_probe else "")
     chosen = wanted.chosen
-    assert (found.chosen, found.layer) == ((chosen.entry.name, chosen.entry.layer) if chosen else (None, None))
+    assert (found.chosen, found.layer) == (
+        (chosen.entry.name, chosen.entry.layer) if chosen else (None, None)
+    )
     assert close(found.score, chosen.score if chosen else None) and close(found.alpha, wanted.alpha)
     assert (found.segment, found.ended) == (wanted.segment, wanted.ended)
     assert (found.committed_tokens, found.probe_tokens) == (len(wanted.tokens), wanted.probe_tokens)
