@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -37,7 +36,7 @@ from engine.lm.protocol import (
 )
 
 EVERY = 2.0
-"""Seconds between two writes. Calls that are shorter write nothing."""
+"""Seconds between two writes. Where the stage stores its results more often, nothing is written."""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -57,7 +56,7 @@ class KeptTexts:
     """The finished texts of one run, in `path`."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        """Read what an earlier worker left. A file that is something else is put aside."""
+        """Read what an earlier worker left. A file that is something else is deleted: it saves time, no more."""
         self._path = path
         self._clock = clock
         self._records: dict[str, Record] = {}
@@ -65,8 +64,10 @@ class KeptTexts:
         self._written = clock()
         self._on_disk = path.exists()
         if self._on_disk:
-            with suppress(DataError):
+            try:
                 self._records = {record.request: record for record in recover_records(path, Record)}
+            except DataError:
+                self.clear()
 
     def __len__(self) -> int:
         """Texts that are kept."""
@@ -85,17 +86,16 @@ class KeptTexts:
 
     def write(self) -> None:
         """Bring what is kept to the disk."""
+        self._written = self._clock()
+        if not self._unwritten:
+            return
         append_jsonl(self._path, map(msgspec.to_builtins, self._unwritten))
         self._records |= {record.request: record for record in self._unwritten}
-        self._unwritten, self._written, self._on_disk = [], self._clock(), True
-
-    def begin(self) -> None:
-        """A call to the model begins."""
-        self._written = self._clock()
+        self._unwritten, self._on_disk = [], True
 
     def clear(self) -> None:
         """Everything is in the stage's own files."""
-        self._records, self._unwritten = {}, []
+        self._records, self._unwritten, self._written = {}, [], self._clock()
         if self._on_disk:
             self._path.unlink(missing_ok=True)
             self._on_disk = False
@@ -154,7 +154,6 @@ class KeepingModel:
         names = [_digest(self.info, r.prompt, (_request(r), under)) for r in requests]
         done = {i: text for i, name in enumerate(names) if (text := self.kept.find(name)) is not None}
         missing = [i for i in range(len(requests)) if i not in done]
-        self.kept.begin()
         try:
             new = self.model.generate(
                 [requests[i] for i in missing],
@@ -200,7 +199,6 @@ class _KeepingPrefixes:
         names = [self._name(branch) for branch in branches]
         done = {i: text for i, name in enumerate(names) if name and (text := self._kept.find(name))}
         missing = [i for i in range(len(branches)) if i not in done]
-        self._kept.begin()
 
         def keep(place: int, text: Completion) -> None:
             if name := names[missing[place]]:

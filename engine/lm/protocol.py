@@ -117,8 +117,8 @@ class Working:
 
 
 Between = Callable[[object, Callable[[], Working]], None]
-"""Called between the passes of a model, a few seconds apart at most, with the call (an object of its own) and what
-tells how far it is. It may block (pause) or raise (stop: the call's results are lost)."""
+"""Called between the passes of a model with a mark of the call, the same for all its passes, and what tells how far it
+is. It may block (pause) or raise (stop: the call's results are lost). Only the mark may be held on to."""
 
 
 @dataclass(frozen=True)

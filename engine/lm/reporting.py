@@ -30,7 +30,7 @@ class Reporting:
         self._tokens = 0
 
     def __call__(self, call: object, working: Callable[[], Working]) -> None:
-        """Called between two passes of `call`."""
+        """Called between two passes; `call` is the mark of the call they belong to."""
         self._checkpoint()
         now = self._clock()
         if call is not self._call:

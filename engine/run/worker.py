@@ -105,6 +105,10 @@ class Worker:
         stages = [(name, self._make(name)) for name in config.run.stages]
         reporting = Reporting(self._emit, self._gate.checkpoint, self._gate.clock)
         self._kept = KeptTexts(self._directory.path / KEPT_TEXTS)
+        if found := len(self._kept):
+            self._emit(
+                Notice(text=f"{found} texts that a model had finished are here: only the others are written")
+            )
         models = SharedModels(self._emit, reporting, self._kept)
         with self._heartbeat(), self._control():
             try:

@@ -8,6 +8,7 @@ from engine.errors import ConfigError, Problem
 from engine.tasks.example import TaskExample
 
 _STEPS = "{question}\n\nThink step by step, and leave a blank line between steps. "
+# GSM8K's is how the authors of Qwen2.5 ask for mathematics; with a `####` line its 0.5B is right half as often.
 TEMPLATES = {
     "generated": "{question}",
     "gsm8k": "{question}\n\nPlease reason step by step, and put your final answer within \\boxed{{}}.",

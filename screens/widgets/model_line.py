@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.widget import Widget
 
@@ -49,7 +50,9 @@ class ModelLine(Widget):
             return Text()
         text = Text(f"the model writes {model_pace(working)}", tone(self, "model-line--pace"), no_wrap=True)
         room = self.content_size.width - text.cell_len - 4
-        written = " ".join(working.text.split())
+        written = " ".join(working.text.split())[-max(room, 0) :]
+        while cell_len(written) > room:  # letters of Chinese take two cells
+            written = written[1:]
         if room > 10 and written:
-            text.append("  \u2026" + written[-room:], tone(self, "model-line--text"))
+            text.append("  \u2026" + written, tone(self, "model-line--text"))
         return text

@@ -94,6 +94,7 @@ class Decoding:
         self.max_rows = max_rows
         self.processor = processor
         self.between = between
+        self.mark = object()
         self.finished = finished
         count = len(jobs)
         self.jobs = jobs
@@ -165,7 +166,7 @@ class Decoding:
 
     def _pass_between(self) -> None:
         if self.between is not None:
-            self.between(self, self.working)
+            self.between(self.mark, self.working)
 
     def _load_earlier_tokens(self) -> None:
         for index, job in enumerate(self.jobs):

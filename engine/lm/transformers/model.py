@@ -165,10 +165,10 @@ class TransformersModel:
             for tokens, wanted in zip(sequences, places, strict=True)
         ]
         used = [index for index, tokens in enumerate(needed) if tokens and layers]
-        lengths = [len(needed[index]) for index in used]
+        lengths, mark = [len(needed[index]) for index in used], object()
         for group in similar_lengths(lengths, self.max_num_seqs, self.network.pass_tokens):
             if self.between is not None:
-                self.between(needed, lambda: Working(len(used), 0, 0, ""))
+                self.between(mark, lambda: Working(len(used), 0, 0, ""))
             batch = [used[member] for member in group]
             batch_states = self.network.states([needed[i] for i in batch], [places[i] for i in batch], layers)
             for index, read in zip(batch, batch_states, strict=True):

@@ -42,6 +42,7 @@ class SharedPrefixes:
         self._find = find
         self._max_rows = max_rows
         self._between = between
+        self._mark = object()
         self._rows: dict[int, PrefixRow] = {}
         for index, prompt in enumerate(prompts):
             if not prompt:
@@ -112,7 +113,7 @@ class SharedPrefixes:
 
     def _pass_between(self, sequences: int) -> None:
         if self._between is not None:
-            self._between(self, lambda: Working(sequences, 0, 0, ""))
+            self._between(self._mark, lambda: Working(sequences, 0, 0, ""))
 
     def _ran(self, row: int) -> Prefilled:
         prefix = self._rows[row]

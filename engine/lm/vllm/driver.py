@@ -68,8 +68,8 @@ class Driver:
         self._sent: set[str] = set()
         self._unsent: dict[str, bytes] = {}
         self._numbers = count()
-        self.between: Callable[[Sequence[EngineRequest], int], None] | None = None
-        """Called between steps with the requests of the run and the number of those that have not ended."""
+        self.between: Callable[[object, Sequence[EngineRequest], int], None] | None = None
+        """Called between steps with a mark of the run, its requests, and the number of those that have not ended."""
         threading.Thread(target=_watch, args=(engine.engine_core,), daemon=True).start()
         with engine_errors("starting"):
             self.workers: list[dict[str, str]] = self._call("steer_install", num_layers)
@@ -137,9 +137,10 @@ class Driver:
         checkpoint: Callable[[], None] | None,
     ) -> None:
         """Step the engine until `unfinished` is empty."""
+        mark = object()
         while unfinished:
             if self.between is not None:
-                self.between(requests, len(unfinished))
+                self.between(mark, requests, len(unfinished))
             if checkpoint is not None:
                 checkpoint()
             ended: list[str] = []

@@ -41,9 +41,9 @@ class VllmModel:
         self.between: Between | None = None
         driver.between = self._pass_between
 
-    def _pass_between(self, requests: Sequence[EngineRequest], unfinished: int) -> None:
+    def _pass_between(self, mark: object, requests: Sequence[EngineRequest], unfinished: int) -> None:
         if self.between is not None:
-            self.between(requests, lambda: self._working(requests, unfinished))
+            self.between(mark, lambda: self._working(requests, unfinished))
 
     def _working(self, requests: Sequence[EngineRequest], unfinished: int) -> Working:
         newest = max(requests, key=lambda request: len(request.tokens)).tokens[-NEWEST_TOKENS:]

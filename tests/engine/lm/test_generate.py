@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,6 +14,8 @@ import torch
 
 from engine.errors import ModelError
 from engine.lm.protocol import Branch, LanguageModel, Request, Sampling, Steer
+from engine.lm.reporting import Reporting
+from engine.lm.transformers.kv_cache import RunningKv
 from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.conftest import Pair
 from tests.engine.lm.same import assert_same
@@ -283,6 +287,29 @@ def test_between_its_passes_a_model_tells_how_far_it_is(pair: Callable[[str], Pa
     assert [working.tokens for working in told] == sorted(working.tokens for working in told)
     assert told[0].tokens == 0 and tokens - 10 <= told[-1].tokens <= tokens
     assert any(working.text for working in told)
+
+
+def test_who_is_told_holds_no_key_values(
+    pair: Callable[[str], Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a report holds on to between two calls is a mark, never the batch."""
+    model = _few_rows(pair("qwen2")[0], 4)
+    model.between = Reporting(lambda event: None)
+    batches: list[weakref.ref[RunningKv]] = []
+    begin = RunningKv.__init__
+
+    def noted(batch: RunningKv, *arguments: Any) -> None:
+        batches.append(weakref.ref(batch))
+        begin(batch, *arguments)
+
+    monkeypatch.setattr(RunningKv, "__init__", noted)
+    model.generate([Request([1, 2], Sampling(5))])
+    prefixes = model.open([[1, 2]])
+    prefixes.branch([Branch(0, Sampling(5))])
+    kept = weakref.ref(prefixes)
+    del prefixes
+    gc.collect()
+    assert batches and all(batch() is None for batch in batches) and kept() is None
 
 
 def test_what_between_raises_ends_the_call(pair: Callable[[str], Pair]) -> None:

@@ -84,6 +84,7 @@ def test_a_torn_tail_and_a_foreign_file_cost_nothing_but_time(
     assert_same(keeping(model, tmp_path).generate(requests), whole)
     path.write_text('{"what": "else"}\nno json\n')
     assert_same(keeping(model, tmp_path).generate(requests), whole)
+    assert len(keeping(model, tmp_path).kept) == len(requests)
 
 
 def test_continuations_of_open_prefixes_are_kept(model: TransformersModel, tmp_path: Path) -> None:
@@ -145,6 +146,25 @@ def test_stored_results_empty_the_file(model: TransformersModel, tmp_path: Path)
     assert (tmp_path / "kept.jsonl").exists() and len(keeper.kept)
     keeper.kept.clear()
     assert not (tmp_path / "kept.jsonl").exists() and not len(keeper.kept)
+
+
+def test_many_short_calls_are_kept_as_one_long_one(
+    model: TransformersModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ESM's decisions are hundreds of short calls between two results of the stage."""
+    monkeypatch.setattr("engine.lm.kept_texts.EVERY", 2.0)
+    now = [0.0]
+    keeper = KeepingModel(model, KeptTexts(tmp_path / "kept.jsonl", lambda: now[0]))
+    for seed in range(6):
+        keeper.generate([Request([1, 2], Sampling(3, 1.0), seed=seed)])
+        now[0] += 0.5
+    assert len(KeptTexts(tmp_path / "kept.jsonl")) == 5
+
+
+def test_a_stop_before_anything_is_finished_leaves_no_file(model: TransformersModel, tmp_path: Path) -> None:
+    with pytest.raises(Killed):
+        keeping(model, tmp_path, 1).generate([Request([1, 2], Sampling(9))])
+    assert not (tmp_path / "kept.jsonl").exists()
 
 
 def test_short_calls_write_nothing(

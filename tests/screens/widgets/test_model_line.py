@@ -6,6 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import structs
+from rich.cells import cell_len
 from rich.style import Style
 from textual.geometry import Size
 
@@ -52,6 +54,11 @@ def test_it_says_how_many_how_fast_and_the_end_of_the_newest(
         shown and line.startswith("the model writes 41 of 256 texts, 35 tokens/s  …") and line.endswith("...")
     )
     assert len(line) <= width and "\n" not in line
+
+
+def test_wide_letters_fit_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    line, _ = lines(monkeypatch, 80, *BEGIN, structs.replace(WORKING, text="所以答案是" * 40))
+    assert line.endswith("答案是") and 70 < cell_len(line) <= 80
 
 
 def test_it_is_gone_with_the_next_result_and_when_the_stage_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
