@@ -11,7 +11,7 @@ import pytest
 from engine.config.config import Config
 from engine.errors import DataError
 from engine.esm.examples import evaluation_examples, training_examples
-from engine.tasks.extractors import extract_pred
+from engine.tasks.extractors import extract_marked, extract_pred
 from engine.tasks.loaders import check_disjoint, load_task_dataset
 from engine.tasks.metrics import is_correct
 
@@ -302,6 +302,25 @@ def test_overlap_is_an_error() -> None:
 )
 def test_extraction(dataset: str, text: str, pred: str) -> None:
     assert extract_pred(dataset, text) == pred
+
+
+@pytest.mark.parametrize(
+    ("dataset", "text", "marked", "pred"),
+    [
+        ("gsm8k", "so 3 + 4 = 7, not 8", "", "8"),
+        ("gsm8k", "it is \\(\\boxed{378}\\) hours in exactly 6 months", "378", "378"),
+        ("gsm8k", "it is \\boxed{\\$1{,}200 \\text{ a day}}, as 5 say", "1200", "1200"),
+        ("gsm8k", "\\boxed{3} but\n#### 4", "4", "4"),
+        ("gsm8k", "\\boxed{none} of 5", "", "5"),
+        ("generated", "\\boxed{3}", "", ""),
+        ("arc-c", "B or C", "", "C"),
+        ("arc-c", "The answer is B. C is wrong.", "B", "B"),
+        ("math500", "so 5", "", ""),
+    ],
+)
+def test_strict_extraction_takes_only_what_is_marked(dataset: str, text: str, marked: str, pred: str) -> None:
+    """The flexible one falls back to the last number or letter."""
+    assert (extract_marked(dataset, text), extract_pred(dataset, text)) == (marked, pred)
 
 
 @pytest.mark.parametrize(
