@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -10,6 +11,7 @@ from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.events import Event
 from engine.run.directory import RunStatus
+from engine.run.stage_state import STOPPED, StageState
 
 
 class Session(Protocol):
@@ -88,3 +90,12 @@ class Session(Protocol):
     def read(self, offset: int, length: int) -> Event:
         """An event of the log, whole."""
         ...
+
+
+def shown_stages(session: Session) -> list[StageState]:
+    """The stages at the moment looked at; at the log's end, a stage whose worker vanished counts as stopped."""
+    shown = list(session.state.stages.values())
+    vanished = session.status is not None and session.status.state == "interrupted"
+    if not vanished or session.cursor is not None or session.frozen:
+        return shown
+    return [replace(stage, status=STOPPED) if stage.active else stage for stage in shown]

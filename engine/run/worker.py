@@ -106,9 +106,10 @@ class Worker:
         reporting = Reporting(self._emit, self._gate.checkpoint, self._gate.clock)
         self._kept = KeptTexts(self._directory.path / KEPT_TEXTS)
         if found := len(self._kept):
-            self._emit(
-                Notice(text=f"{found} texts that a model had finished are here: only the others are written")
+            text = (
+                f"texts that the model finished in the last attempt: {found}; only what is missing is written"
             )
+            self._emit(Notice(text=text))
         models = SharedModels(self._emit, reporting, self._kept)
         with self._heartbeat(), self._control():
             try:

@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from app.text import model_pace
 from engine.events import ModelWorking
-from screens.run_session import Session
+from screens.run_session import Session, shown_stages
 from screens.widgets.tones import tone
 
 
@@ -41,8 +41,8 @@ class ModelLine(Widget):
 
     @property
     def _working(self) -> ModelWorking | None:
-        stage = self._session.state.active_stage
-        return stage.working if stage is not None else None
+        active = (stage for stage in shown_stages(self._session) if stage.active)
+        return next((stage.working for stage in active), None)
 
     def render(self) -> Text:
         working = self._working

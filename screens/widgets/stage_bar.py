@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import ClassVar
 
 from rich.style import Style
@@ -14,7 +13,7 @@ from textual.widget import Widget
 from app.text import duration
 from engine.run import stage_state as stages
 from engine.run.stage_state import StageState
-from screens.run_session import Session
+from screens.run_session import Session, shown_stages
 from screens.widgets.bars import bar
 from screens.widgets.tones import tone
 
@@ -84,7 +83,7 @@ class StageBar(Widget):
         return max(1, count) if roomy else 1
 
     def render(self) -> Text:
-        shown = self._stages()
+        shown = shown_stages(self._session)
         if not shown:
             return Text("no stage has started yet", self._style("dim")).append_text(
                 Text("  ") + self._worker()
@@ -96,15 +95,6 @@ class StageBar(Widget):
         at = next((i for i, stage in enumerate(shown) if stage.active), len(shown) - 1)
         rows[at] = self._with_right(rows[at], self._worker())
         return Text("\n").join(rows)
-
-    def _stages(self) -> list[StageState]:
-        """The stages of the log; at its end, a stage whose worker vanished counts as stopped."""
-        shown = list(self._session.state.stages.values())
-        status = self._session.status
-        vanished = status is not None and status.state == "interrupted"
-        if not vanished or self._session.cursor is not None or self._session.frozen:
-            return shown
-        return [replace(stage, status=stages.STOPPED) if stage.active else stage for stage in shown]
 
     # ------------------------------------------------------------ one line for all
 

@@ -17,6 +17,7 @@ from app.runs.client import prepare_run, request_stop, send
 from engine.errors import RunError
 from engine.events import (
     Event,
+    Notice,
     StageFailed,
     StageFinished,
     StagePaused,
@@ -27,6 +28,8 @@ from engine.events import (
     WorkerStarted,
     WorkerStopped,
 )
+from engine.lm.kept_texts import KeptTexts
+from engine.lm.protocol import Completion
 from engine.run.directory import RunDirectory, inspect
 from engine.run.lock import RunLock
 
@@ -63,6 +66,19 @@ def test_run_from_beginning_to_end(make_run: MakeRun, worker: Worker, events_of:
     assert status.state == "finished" and not status.alive
     assert status.record.stages["example_stages:Count"].files == [ITEMS]
     assert not os.path.lexists(run.control)
+
+
+def test_texts_of_the_last_attempt_are_told_of_and_dropped_when_results_are_stored(
+    make_run: MakeRun, worker: Worker, events_of: EventsOf
+) -> None:
+    run = make_run("Count", items=3)
+    kept = KeptTexts(run.path / "kept_texts.jsonl")
+    kept.add("digest", Completion([1, 2], [-0.5, -0.25], "so", "eos"))
+    kept.write()
+    assert worker(run).wait(60) == 0
+    told = [event.text for event in events_of(run) if isinstance(event, Notice)]
+    assert told == ["texts that the model finished in the last attempt: 1; only what is missing is written"]
+    assert not (run.path / "kept_texts.jsonl").exists()
 
 
 def test_second_attempt_skips_what_is_finished(

@@ -25,10 +25,17 @@ WORKING = ev.ModelWorking(
 )
 
 
-def lines(monkeypatch: pytest.MonkeyPatch, width: int, *events: ev.Event) -> tuple[str, bool]:
+def lines(
+    monkeypatch: pytest.MonkeyPatch,
+    width: int,
+    *events: ev.Event,
+    worker: str = "running",
+    cursor: int | None = None,
+) -> tuple[str, bool]:
     """The line after `events`, and whether it is shown."""
     state = RunState()
-    session: Any = SimpleNamespace(state=state)
+    status = SimpleNamespace(state=worker)
+    session: Any = SimpleNamespace(state=state, status=status, cursor=cursor, frozen=False)
     line = ModelLine(session)
     monkeypatch.setattr("screens.widgets.model_line.tone", lambda widget, name: Style())
     monkeypatch.setattr(ModelLine, "content_size", Size(width, 1))
@@ -66,3 +73,9 @@ def test_it_is_gone_with_the_next_result_and_when_the_stage_is_over(monkeypatch:
     assert lines(monkeypatch, 80, *BEGIN) == ("", False)
     assert lines(monkeypatch, 80, *BEGIN, WORKING, result) == ("", False)
     assert lines(monkeypatch, 80, *BEGIN, WORKING, ev.StageStopped(stage="mine", done=0)) == ("", False)
+
+
+def test_a_worker_that_vanished_writes_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its log ends in the middle of a call; whoever looks back at that moment sees the call."""
+    assert lines(monkeypatch, 80, *BEGIN, WORKING, worker="interrupted") == ("", False)
+    assert lines(monkeypatch, 80, *BEGIN, WORKING, worker="interrupted", cursor=2)[1]
