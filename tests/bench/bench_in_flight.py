@@ -1,19 +1,22 @@
-"""Decoding in flight against fixed batches whose rows retire, on texts as long as GSM8K answers.
+"""Decoding in flight against fixed batches whose rows retire, and against vLLM, on texts as long as GSM8K answers.
 
-    python -m tests.bench.bench_in_flight [MODEL] [rows] [texts] [scale]
+    python -m tests.bench.bench_in_flight [MODEL] [--rows 32] [--texts 128] [--scale 1] [--turns 2] [--vllm]
 
-MODEL: a folder, GGUF file or name; none: a small random model. `rows` sequences at once, `texts` of them in all; their
-lengths are drawn from those of 448 answers of Qwen2.5-Coder-0.5B-Instruct to GSM8K (mean 280, at most 400 tokens) times
-`scale`. Both ways write the same tokens, in one process, in turns; what is compared is time. Writes
-results/in_flight.csv.
+MODEL: a folder or GGUF file; none: a small random model. `rows` sequences at once, `texts` of them in all; their
+lengths are drawn from those of 448 answers of Qwen2.5-Coder-0.5B-Instruct to GSM8K (mean 280, at most 400 tokens)
+times `scale`. All ways write texts of the same lengths, in one process, in turns; what is compared is time. `--vllm`
+wants an environment with vLLM (`make test-vllm` makes one): the same weights there, in bfloat16 on both sides, on the
+same cores. Writes results/in_flight.csv.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
-import sys
+import os
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +27,7 @@ from engine.lm.transformers.model import TransformersModel
 RESULTS = Path(__file__).resolve().parent / "results" / "in_flight.csv"
 QUANTILES = (94, 193, 217, 236, 254, 272, 295, 319, 351, 396, 400)
 """Deciles of those lengths, in tokens."""
-TURNS = 2
+THREADS = os.cpu_count() or 1
 
 
 def lengths(count: int, scale: float) -> list[int]:
@@ -48,45 +51,90 @@ def in_flight(model: LanguageModel, requests: Sequence[Request], rows: int) -> l
     return [completion.tokens for completion in model.generate(requests)]
 
 
-def main() -> None:
-    """Measure in turns, write, print."""
-    path, rows, texts, scale = (*sys.argv[1:], *("", "32", "128", "1")[len(sys.argv) - 1 :])
-    if not path:
-        from tempfile import mkdtemp
-
+def as_folder(model: str, below: Path) -> str:
+    """The model as a folder that every backend reads: a GGUF file's weights are written out in bfloat16."""
+    if not model:
         from tests.tiny_models import save_tiny
 
-        path = str(save_tiny(Path(mkdtemp()), "qwen2"))
-    model = TransformersModel.load(path, max_num_seqs=int(rows))
+        return str(save_tiny(below, "qwen2"))
+    if not model.endswith(".gguf"):
+        return model
+    import torch
+    import transformers
+
+    folder, file = str(Path(model).parent), Path(model).name
+    source = {"pretrained_model_name_or_path": folder, "gguf_file": file}
+    transformers.AutoModelForCausalLM.from_pretrained(**source, dtype=torch.bfloat16).save_pretrained(below)
+    transformers.AutoTokenizer.from_pretrained(**source).save_pretrained(below)
+    return str(below)
+
+
+def start_vllm(folder: str, rows: int) -> LanguageModel:
+    """Our vLLM backend on all cores, which ends no text before its length."""
+    from engine.config.model import VllmSection
+    from engine.lm.vllm.engine_options import start
+
+    section = VllmSection(cpu_kvcache_gib=2, max_model_len=1024)
+    model = start(folder, dtype="bfloat16", max_num_seqs=rows, threads=THREADS, options=section)
+    model._driver._eos = frozenset()
+    return model
+
+
+def main() -> None:
+    """Measure in turns, write, print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model", nargs="?", default="")
+    parser.add_argument("--rows", type=int, default=32)
+    parser.add_argument("--texts", type=int, default=128)
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--vllm", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as below:
+        measure(options, as_folder(options.model, Path(below)))
+
+
+def measure(options: argparse.Namespace, folder: str) -> None:
+    """Every way in turns; the table is written after each turn."""
+    dtype = "bfloat16" if options.vllm else "auto"
+    own = TransformersModel.load(folder, dtype=dtype, max_num_seqs=options.rows, threads=THREADS)
     # A model ends its texts where it wants to: here each ends at its own length.
-    model.tokenizer.eos_token_ids = frozenset()
-    vocab = min(1000, model.info.vocab_size)
+    own.tokenizer.eos_token_ids = frozenset()
+    ways: dict[str, tuple[Callable[..., list[list[int]]], LanguageModel]] = {
+        "fixed batches": (fixed, own),
+        "in flight": (in_flight, own),
+    }
+    if options.vllm:
+        ways["vLLM"] = (in_flight, start_vllm(folder, options.rows))
+    vocab = min(1000, own.info.vocab_size)
     requests = [
         Request([1 + index % (vocab - 1)] * 60, Sampling(length, temperature=1.0), seed=index)
-        for index, length in enumerate(lengths(int(texts), float(scale)))
+        for index, length in enumerate(lengths(options.texts, options.scale))
     ]
-    found = []
-    for turn in range(TURNS):
-        for name, way in (("fixed batches", fixed), ("in flight", in_flight)):
+    for way, model in ways.values():
+        way(model, requests[:4], options.rows)  # first calls compile and warm up
+    found: list[dict[str, object]] = []
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for turn in range(options.turns):
+        for name, (way, model) in ways.items():
             started = time.perf_counter()
-            tokens = sum(map(len, way(model, requests, int(rows))))
-            seconds = time.perf_counter() - started
+            tokens = sum(map(len, way(model, requests, options.rows)))
+            seconds[name].append(time.perf_counter() - started)
             found.append(
                 {
-                    "model": Path(path).name, "rows": rows, "texts": texts, "tokens": tokens, "turn": turn, "way": name,
-                    "seconds": round(seconds, 1), "tokens_per_second": round(tokens / seconds, 1),
+                    "model": Path(options.model or folder).name, "rows": options.rows, "texts": options.texts,
+                    "tokens": tokens, "turn": turn, "way": name, "seconds": round(seconds[name][-1], 1),
+                    "tokens_per_second": round(tokens / seconds[name][-1], 1),
                 }
             )  # fmt: skip
             print(found[-1], flush=True)
-    fastest = {
-        name: min(row["seconds"] for row in found if row["way"] == name)
-        for name in ("fixed batches", "in flight")
-    }
-    print("ratio", round(fastest["fixed batches"] / fastest["in flight"], 2))
-    with RESULTS.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(found[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(found)
+        with RESULTS.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(found[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(found)
+    for name in ways:
+        ratios = [slow / fast for slow, fast in zip(seconds[name], seconds["in flight"], strict=True)]
+        print(name, "takes", [round(ratio, 2) for ratio in ratios], "times as long as in flight")
 
 
 if __name__ == "__main__":
