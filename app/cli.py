@@ -52,27 +52,25 @@ def make_parser() -> argparse.ArgumentParser:
         "For scripts: `steer-tui ctl --help`; ESM's vectors as files for llama.cpp, repeng and others: "
         "`steer-tui export-vectors --help`.",
     )
+    parser.add_argument("--version", action="store_true", help="print the version")
+    _add_run_options(parser)
+    _add_console_options(parser)
+    _add_batch_options(parser)
+    _add_compare_options(parser)
+    _add_doctor_options(parser)
+    return parser
+
+
+def _add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Which run, which configuration, where."""
     parser.add_argument(
         "run",
         nargs="?",
         metavar="RUN",
         help="a run to watch or replay: its folder, id or name; several of a name are listed",
     )
-    parser.add_argument("--batch", action="store_true", help="run the stages without a console")
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help=f"configuration (default: {DEFAULT_CONFIG})"
-    )
-    parser.add_argument("--stages", type=_names, metavar="A,B", help="with --batch: stages to run, in order")
-    parser.add_argument("--resume", metavar="RUN", help="with --batch: resume a run that did not finish")
-    parser.add_argument(
-        "--prepare",
-        action="store_true",
-        help="with --batch: make the run's folder and print it, for torchrun to run",
-    )
-    parser.add_argument(
-        "--detach",
-        action="store_true",
-        help="with --batch: start the worker, print the run's folder and return",
     )
     parser.add_argument(
         "--set",
@@ -85,35 +83,9 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--outputs", metavar="DIR", help="folder of the runs (default: the one in the configuration)"
     )
-    parser.add_argument(
-        "--check",
-        nargs="*",
-        type=Path,
-        metavar="FILE",
-        help="check configurations and what they need on this machine; nothing runs. Exit code 0: all are right, even "
-        "if data, models or keys are not here yet; 2: something must be corrected",
-    )
-    parser.add_argument(
-        "--compare",
-        nargs=2,
-        metavar=("A", "B"),
-        help="compare two runs: changed fields, each method's figures over the items that both have",
-    )
-    parser.add_argument("--json", action="store_true", help="with --compare: as JSON, with every item")
-    parser.add_argument(
-        "--doctor", action="store_true", help="show what works on this machine and what is missing"
-    )
-    parser.add_argument(
-        "--server", metavar="URL", help="with --doctor: check an OpenAI-compatible server instead"
-    )
-    parser.add_argument(
-        "--model", metavar="NAME", help="with --server: the model to check (default: the first that it lists)"
-    )
-    parser.add_argument(
-        "--key-env",
-        metavar="NAME",
-        help="with --server: environment variable that holds the key (default: OPENAI_API_KEY)",
-    )
+
+
+def _add_console_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fps",
         type=_fps,
@@ -121,8 +93,60 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="N",
         help="how often a second the console draws what goes on (default: 2; keys are answered at once)",
     )
-    parser.add_argument("--version", action="store_true", help="print the version")
-    return parser
+
+
+def _add_batch_options(parser: argparse.ArgumentParser) -> None:
+    batch = parser.add_argument_group("without a console")
+    batch.add_argument("--batch", action="store_true", help="run the stages without a console")
+    batch.add_argument("--stages", type=_names, metavar="A,B", help="with --batch: stages to run, in order")
+    batch.add_argument("--resume", metavar="RUN", help="with --batch: resume a run that did not finish")
+    batch.add_argument(
+        "--prepare",
+        action="store_true",
+        help="with --batch: make the run's folder and print it, for torchrun to run",
+    )
+    batch.add_argument(
+        "--detach",
+        action="store_true",
+        help="with --batch: start the worker, print the run's folder and return",
+    )
+
+
+def _add_compare_options(parser: argparse.ArgumentParser) -> None:
+    compare = parser.add_argument_group("two runs")
+    compare.add_argument(
+        "--compare",
+        nargs=2,
+        metavar=("A", "B"),
+        help="compare two runs: changed fields, each method's figures over the items that both have",
+    )
+    compare.add_argument("--json", action="store_true", help="with --compare: as JSON, with every item")
+
+
+def _add_doctor_options(parser: argparse.ArgumentParser) -> None:
+    doctor = parser.add_argument_group("checks")
+    doctor.add_argument(
+        "--check",
+        nargs="*",
+        type=Path,
+        metavar="FILE",
+        help="check configurations and what they need on this machine; nothing runs. Exit code 0: all are right, even "
+        "if data, models or keys are not here yet; 2: something must be corrected",
+    )
+    doctor.add_argument(
+        "--doctor", action="store_true", help="show what works on this machine and what is missing"
+    )
+    doctor.add_argument(
+        "--server", metavar="URL", help="with --doctor: check an OpenAI-compatible server instead"
+    )
+    doctor.add_argument(
+        "--model", metavar="NAME", help="with --server: the model to check (default: the first that it lists)"
+    )
+    doctor.add_argument(
+        "--key-env",
+        metavar="NAME",
+        help="with --server: environment variable that holds the key (default: OPENAI_API_KEY)",
+    )
 
 
 def _names(text: str) -> list[str]:

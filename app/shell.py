@@ -23,6 +23,7 @@ from textual.timer import Timer
 
 from app.command_palette import BoundCommands
 from app.commands import EVERYWHERE, bindings
+from app.leaving import FINISHED, Leaving
 from app.loop_lag import LoopLag
 from app.plain_attributes import plain_attributes
 from app.run_screens import RunScreens
@@ -33,11 +34,11 @@ from app.runs.workers import Ended, Workers
 from app.settings import read_setting, write_setting
 from app.terminal_output import CalmApp
 from app.terminal_watch import watch_terminal
-from app.text import counted, resume_command, without_controls
+from app.text import counted, without_controls
 from app.themes import DARK, LIGHT, OWN, hidden
 from app.typed_keys import KeysInOrder
 from engine.errors import RunError, SteerError
-from engine.run.directory import RunDirectory, inspect
+from engine.run.directory import RunDirectory
 from engine.run.event_log import refuse_later_schema
 from screens.console_screen import FRAMES
 from screens.messages import (
@@ -52,7 +53,6 @@ from screens.messages import (
 )
 from screens.runs.screen import RunsScreen
 
-FINISHED, INTERRUPTED = 0, 130
 _OUTPUTS = Path("outputs")
 _LOG_PATIENCE = 5.0
 """Seconds to wait until the log of an ended worker is read; its last line may be torn and never be readable."""
@@ -73,7 +73,7 @@ def run_console(
     app = SteerApp(config_path, run_dir, outputs, choose_from)
     app.fps = fps
     app.run()
-    for line in app.farewell:
+    for line in app.leaving.farewell:
         with suppress(OSError):  # the terminal may have closed
             sys.stdout.write(f"{line}\n")
     return app.return_code or FINISHED
@@ -110,7 +110,6 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
         super().__init__()
         # Plain strings in tables and texts come from files, servers and models: brackets in them are brackets.
         self.console._markup = False
-        self.farewell: list[str] = []
         self.fps = FRAMES
         self.engine_workers = Workers()
         self.session: RunSession | None = None
@@ -118,11 +117,11 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
         """Runs below a branch that was started from them, with the number of screens that belong to them."""
         self.lag = LoopLag()
         self.run_screens = RunScreens(self)
+        self.leaving = Leaving(self, self.engine_workers, self._watched)
         self._config_path = config_path
         self._run_dir = run_dir
         self._outputs = outputs
         self._choose_from = choose_from
-        self._leaving = False
         self._ended: list[tuple[Ended, float]] = []
         self._lag_timer: Timer | None = None
         self._use_own_themes()
@@ -186,12 +185,8 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
         watch_terminal()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self._detach_by_signal, number)
+            loop.add_signal_handler(number, self.leaving.by_signal, number)
         loop.add_signal_handler(signal.SIGINT, self.action_interrupt)
-
-    def _detach_by_signal(self, number: signal.Signals) -> None:
-        self._say_detached()
-        self.exit(return_code=128 + number)
 
     # ------------------------------------------------------------ runs
 
@@ -371,76 +366,18 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
 
     # ------------------------------------------------------------ leaving
 
-    def running_runs(self) -> list[RunDirectory]:
-        """Runs that are running: the open one, and those started here."""
-        runs = {run.path.absolute(): run for run in self.engine_workers.running()}
-        for session in (self.session, *(parent for parent, _ in self._parents)):
-            if session is not None and _is_running(session.run_dir):
-                runs.setdefault(session.run_dir.absolute(), RunDirectory(session.run_dir))
-        return list(runs.values())
+    def _watched(self) -> list[Path]:
+        """Folders of the open run and of those it was opened from."""
+        sessions = (self.session, *(parent for parent, _ in self._parents))
+        return [session.run_dir for session in sessions if session is not None]
 
     def action_leave(self) -> None:
         """Leave; ask first if a run is running."""
-        from screens.leaving import LeaveScreen
-
-        runs = self.running_runs()
-        if not runs:
-            self.exit(return_code=FINISHED)
-        elif not isinstance(self.screen, LeaveScreen) and not self._leaving:
-            self.push_screen(LeaveScreen(runs, self._started_elsewhere()), self._left)
-
-    def _left(self, choice: str | None, code: int = FINISHED) -> None:
-        if choice == "detach":
-            self._say_detached()
-            self.exit(return_code=code)
-        elif choice == "stop":
-            self._stop_and_leave(code)
+        self.leaving.ask()
 
     def action_interrupt(self) -> None:
-        """Ctrl+C: stop and keep, then leave; ask first where a run was started elsewhere. The second time: at once."""
-        if self._leaving or not self.running_runs():
-            if self._leaving:
-                self._say_left_at_once()
-            self.exit(return_code=INTERRUPTED)
-        elif elsewhere := self._started_elsewhere():
-            self._ask_before_stopping(elsewhere)
-        else:
-            self._stop_and_leave(INTERRUPTED)
-
-    def _started_elsewhere(self) -> list[RunDirectory]:
-        """Running runs that this console watches only: others may count on them."""
-        own = {run.path.absolute() for run in self.engine_workers.running()}
-        return [run for run in self.running_runs() if run.path.absolute() not in own]
-
-    def _ask_before_stopping(self, elsewhere: list[RunDirectory]) -> None:
-        from screens.leaving import LeaveScreen
-
-        if isinstance(self.screen, LeaveScreen):  # pressed again: leave at once, and stop nothing
-            self._left("detach", INTERRUPTED)
-        else:
-            screen = LeaveScreen(self.running_runs(), elsewhere)
-            self.push_screen(screen, lambda choice: self._left(choice, INTERRUPTED))
-
-    def _stop_and_leave(self, code: int) -> None:
-        from screens.leaving import LeftRun, WaitingScreen
-
-        def leave(runs: list[LeftRun] | None) -> None:
-            self.farewell += [run.line for run in runs or []]
-            self.exit(return_code=code)
-
-        self._leaving = True
-        self.push_screen(WaitingScreen(self.running_runs()), leave)
-
-    def _say_left_at_once(self) -> None:
-        for run in self.running_runs():
-            self.farewell.append(
-                f"left; the engine stops after its current item; kept in {run.path}; "
-                f"to resume: {resume_command(run.path)}"
-            )
-
-    def _say_detached(self) -> None:
-        for run in self.running_runs():
-            self.farewell.append(f"still running: {run.path}; to watch it: steer-tui {run.path}")
+        """Ctrl+C: stop and keep, then leave."""
+        self.leaving.interrupt()
 
     # ------------------------------------------------------------ everywhere
 
@@ -475,10 +412,3 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
             else ""
         )
         self.notify(f"{log}keys and drawing: {self.lag}", title="Lag")
-
-
-def _is_running(path: Path) -> bool:
-    try:
-        return inspect(path).alive
-    except RunError:
-        return False

@@ -106,9 +106,9 @@ async def test_one_enter_starts_the_given_configuration(
     async with app.run_test(size=terminal) as pilot:
         session = await start(app, pilot)
         await until(lambda: session.state.status == "finished", "the end of the run")
-        await until(lambda: not app.running_runs(), "the end of the worker")
+        await until(lambda: not app.leaving.running(), "the end of the worker")
         await pilot.press("q")
-    assert app.return_code == 0 and app.farewell == []
+    assert app.return_code == 0 and app.leaving.farewell == []
 
 
 async def test_all_mistakes_of_a_configuration_are_shown(
@@ -196,7 +196,7 @@ async def test_detach_leaves_it_running_and_home_shows_it(
         await pilot.press("q", "d")
         await until(lambda: app.return_code is not None, "leaving")
     assert app.return_code == 0
-    assert app.farewell[0].startswith("still running: ") and inspect(session.run_dir).alive
+    assert app.leaving.farewell[0].startswith("still running: ") and inspect(session.run_dir).alive
 
 
 async def test_ctrl_c_waits_for_the_engine(console: Callable[..., SteerApp], make_config: MakeConfig) -> None:
@@ -206,7 +206,7 @@ async def test_ctrl_c_waits_for_the_engine(console: Callable[..., SteerApp], mak
         await pilot.press("ctrl+c")
         await until(lambda: app.return_code is not None, "leaving")
     assert app.return_code == 130
-    [line] = app.farewell
+    [line] = app.leaving.farewell
     assert line.startswith("stopped; kept in ") and f"--resume {session.run_dir}" in line
     assert inspect(session.run_dir).state == "stopped"
 
@@ -224,7 +224,7 @@ async def test_second_ctrl_c_leaves_at_once(
         await pilot.press("ctrl+c")
         await until(lambda: app.return_code is not None, "leaving", seconds=20)
     assert app.return_code == 130
-    assert app.farewell[0].startswith("left; the engine stops after its current item; kept in ")
+    assert app.leaving.farewell[0].startswith("left; the engine stops after its current item; kept in ")
 
 
 async def test_stop_and_keep(console: Callable[..., SteerApp], make_config: MakeConfig) -> None:
@@ -267,7 +267,7 @@ async def test_failure_is_told_once_however_slowly_the_log_is_read(
         await on_screen(app, NewRunScreen)
         await pilot.press("enter")
         await on_screen(app, OverviewScreen)
-        await until(lambda: not app.running_runs(), "the end of the worker")
+        await until(lambda: not app.leaving.running(), "the end of the worker")
         await asyncio.sleep(1.2)
         assert isinstance(app.screen, OverviewScreen), "the log may tell it yet"
         held.set()

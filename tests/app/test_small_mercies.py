@@ -121,7 +121,7 @@ async def test_a_later_log_is_not_opened(later_run: RunDirectory) -> None:
 async def test_ctrl_c_asks_before_it_stops_what_was_started_elsewhere(
     run: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.shell._is_running", lambda path: True)
+    monkeypatch.setattr("app.leaving._is_running", lambda path: True)
     app = SteerApp(run_dir=run.path, outputs=run.path.parent.parent)
     async with app.run_test() as pilot:
         await until(lambda: app.session is not None and len(app.screen_stack) == 2, "the run")
@@ -136,9 +136,9 @@ async def test_ctrl_c_asks_before_it_stops_what_was_started_elsewhere(
 
 
 async def test_a_second_ctrl_c_detaches(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.shell._is_running", lambda path: True)
+    monkeypatch.setattr("app.leaving._is_running", lambda path: True)
     app = SteerApp(run_dir=run.path, outputs=run.path.parent.parent)
     async with app.run_test() as pilot:
         await until(lambda: app.session is not None and len(app.screen_stack) == 2, "the run")
         await pilot.press("ctrl+c", "ctrl+c")
-    assert app.return_code == 130 and "still running" in app.farewell[0]
+    assert app.return_code == 130 and "still running" in app.leaving.farewell[0]
