@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import nan
+from zlib import crc32
 
 from app.state.columns import Columns, Names
 from app.state.method import Place
@@ -35,6 +37,7 @@ class Decisions(Columns):
         "probe_tokens": "i",
         "ended": "i",
         "characters": "i",
+        "crc": "I",
         "seq": "q",
         "length": "i",
         "offset": "q",
@@ -69,6 +72,7 @@ class Decisions(Columns):
             event.probe_tokens,
             number(event.ended),
             len(event.segment),
+            crc32(event.segment.encode(errors="surrogatepass")),
             event.seq,
             length,
             offset,
@@ -84,6 +88,17 @@ class Decisions(Columns):
             if row is None:
                 return rows
             rows.append(row)
+
+    def first_difference(self, chain: Sequence[int], text: str) -> int:
+        """The first segment, from 1, of the rows `chain` that does not go on as `text` does; 0 where the segments are
+        all of it, or where there are none. Segments are compared by their checksums: their texts stand in the log."""
+        lengths, sums, at = self.column("characters"), self.column("crc"), 0
+        for m, row in enumerate(chain, start=1):
+            piece = text[at : at + lengths[row]]
+            if len(piece) < lengths[row] or crc32(piece.encode(errors="surrogatepass")) != sums[row]:
+                return m
+            at += lengths[row]
+        return 0 if at == len(text) else len(chain)
 
     def text(self, name: str, row: int) -> str:
         """A column of names as a string; the null action is ``null``."""
@@ -121,8 +136,9 @@ class Outcomes(Columns):
         self.names = names
         self._greedy = names.number("greedy")
 
-    def append(self, event: ExampleEvaluated, left: int, offset: int, length: int) -> None:
-        """Keep the outcome of `event`, whose answer left greedy's way in segment `left`."""
+    def append(self, event: ExampleEvaluated, offset: int, length: int) -> bool:
+        """Keep the outcome of `event`; False if it is known already."""
+        known = len(self)
         key = (self.names.number(event.method), self.names.number(event.example))
         self.add(
             key,
@@ -132,10 +148,17 @@ class Outcomes(Columns):
             event.probe_tokens_used,
             event.decisions,
             event.steered,
-            left,
+            0,
             length,
             offset,
         )
+        return len(self) > known
+
+    def leaves(self, method: int, example: int, segment: int) -> None:
+        """The answer left greedy's way in `segment`. Copies share what is written here; it follows from the log alone,
+        so it is right for all of them."""
+        if (row := self.find_key((method, example))) is not None:
+            self.column("left")[row] = segment
 
     def correct(self, method: int, example: int) -> bool | None:
         """Whether the method got the example right; None while it is not known."""

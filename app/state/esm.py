@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.state.columns import Grow, Names, Texts
@@ -13,6 +12,7 @@ from engine import events as ev
 
 METHOD = "esm"
 """The method itself; every other one is a baseline or an ablation of it."""
+GREEDY = "greedy"
 
 
 class Rollouts(NamedTuple):
@@ -69,7 +69,8 @@ class CurvePoint(NamedTuple):
 
 class ESMState(MethodState):
     """What the ESM screen knows. `running` and `final` hold each method's last row; `curves` all running rows, in
-    order. `ledger`: what came of each entry that the method esm injected."""
+    order. `ledger`: what came of each entry that the method esm injected. `steered`: numbers of the methods other than
+    greedy that have an outcome."""
 
     title = "ESM"
     stages_shown = ("mine", "select", "memory", "eval")
@@ -86,6 +87,7 @@ class ESMState(MethodState):
         self.outcomes = Outcomes(self.names)
         self.ledger: dict[str, EntryUse] = {}
         self.greedy_texts = Texts()
+        self.steered: dict[int, None] = {}
         self.running: dict[str, ev.MethodEvaluated] = {}
         self.final: dict[str, ev.MethodEvaluated] = {}
         self.curves: dict[str, Grow[CurvePoint]] = {}
@@ -185,32 +187,32 @@ def _decision(state: ESMState, event: ev.DecisionTaken, place: Place) -> None:
 @ESMState.on(ev.ExampleEvaluated)
 def _example(state: ESMState, event: ev.ExampleEvaluated, place: Place) -> None:
     state.questions[event.example] = event.question
-    if event.method == "greedy":
-        state.greedy_texts[event.example] = event.text
+    if not state.outcomes.append(event, *place):
+        return
     method, example = state.names.number(event.method), state.names.number(event.example)
-    chain = state.decisions.chain(method, example)
-    left = _left(state, chain, event)
-    known = len(state.outcomes)
-    state.outcomes.append(event, left, *place)
+    if event.method != GREEDY:
+        state.steered[method] = None
+        _compare(state, method, example)
+        return
+    state.greedy_texts[event.example] = event.text
+    for other in state.steered:  # those that answered it before greedy did
+        _compare(state, other, example)
+
+
+def _compare(state: ESMState, method: int, example: int) -> None:
+    """Where a method's answer left greedy's way, and which entry turned it; nothing before both are known."""
     sign = state.outcomes.against_greedy(method, example)
-    if event.method == METHOD and left and sign and len(state.outcomes) > known:
+    greedy = state.greedy_texts.get(state.names.texts[example])
+    if sign is None or not greedy:
+        return
+    chain = state.decisions.chain(method, example)
+    left = state.decisions.first_difference(chain, greedy)
+    state.outcomes.leaves(method, example, left)
+    if sign and left and state.names.texts[method] == METHOD:
         chosen = state.decisions.column("chosen")[chain[left - 1]]
         if chosen != NULL:
             entry = state.names.texts[chosen]
             state.ledger[entry] = state.ledger.get(entry, EntryUse()).turned(sign)
-
-
-def _left(state: ESMState, chain: Sequence[int], event: ev.ExampleEvaluated) -> int:
-    """The segment, from 1, in which an answer is another than greedy's for the first time; 0 where none is."""
-    greedy = state.greedy_texts.get(event.example)
-    if not greedy or event.text == greedy:
-        return 0
-    characters, end = state.decisions.column("characters"), 0
-    for m, row in enumerate(chain, start=1):
-        end += characters[row]
-        if event.text[:end] != greedy[:end]:
-            return m
-    return len(chain)
 
 
 @ESMState.on(ev.MethodEvaluated)

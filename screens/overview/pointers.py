@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from app.state.decisions import NULL
 from app.state.run import RunState
+from app.state.slsm import ResultRow, SLSMState
 from app.text import counted
+from app.verdict_text import verdicts
 from screens.place import Place
 
 MOST = 3
@@ -116,23 +118,31 @@ def _gflownet(state: RunState) -> list[Pointer]:
 
 def _slsm(state: RunState) -> list[Pointer]:
     found: list[Pointer] = []
-    plain = {
-        (row.conversation_id, row.attempt): row.passed for row in state.slsm.results if row.mode == "baseline"
-    }
-    noted = [row for row in state.slsm.results if row.injected and row.mode == "on_detection"]
+    stated = verdicts(state.stages, SLSMState.stages_shown)
+    mode, baseline = (stated[-1].method, stated[-1].baseline) if stated else ("on_detection", "baseline")
+    noted, plain = _variant(state.slsm, mode), _variant(state.slsm, baseline)
     for passed, words in ((False, "that a note broke"), (True, "that a note turned right")):
         rows = [
             row
-            for row in noted
-            if row.passed is passed and plain.get((row.conversation_id, row.attempt)) is (not passed)
+            for key, row in noted.items()
+            if row.injected and row.passed is passed and key in plain and plain[key].passed is (not passed)
         ]
         if rows:
             wanted = rows[0].place
             place = Place("conversations-pane", row=lambda row, wanted=wanted: row.place == wanted)
-            found.append(Pointer(f"{counted(len(rows), 'answers')} {words} (on detection)", place))
+            found.append(
+                Pointer(f"{counted(len(rows), 'answers')} {words} ({mode.replace('_', ' ')})", place)
+            )
     if state.slsm.modes:
         found.append(Pointer("every mode with its score and its cost", Place("modes-pane")))
     return found
+
+
+def _variant(state: SLSMState, mode: str) -> dict[tuple[str, int], ResultRow]:
+    """The answers of a mode by conversation and attempt; of two kinds of memory those of the first, as in the
+    verdict."""
+    rows = [row for row in state.results if row.mode == mode]
+    return {(row.conversation_id, row.attempt): row for row in rows if row.memory_mode == rows[0].memory_mode}
 
 
 def _pool(state: RunState) -> list[Pointer]:

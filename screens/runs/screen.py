@@ -62,6 +62,7 @@ class RunsScreen(Keeping):
             text-overflow: ellipsis;
             background: $surface;
             border-top: solid $panel;
+            &.-empty { display: none; }
         }
     }
     """
@@ -234,7 +235,7 @@ outputs folder, `u` brings it back. Nothing is ever deleted here.
 
     def _show_about(self) -> None:
         row = self.selected
-        self.about.display = row is not None
+        self.about.set_class(row is None, "-empty")
         if row is not None:
             _update(self.about, about_run(row))
         offered = (row.state, row.status.failure, row.label) if row is not None else None

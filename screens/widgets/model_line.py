@@ -24,19 +24,20 @@ class ModelLine(Widget):
         height: 1;
         padding: 0 1;
         background: $panel;
-        display: none;
+        &.-idle { display: none; }
         & > .model-line--pace { color: $text; }
         & > .model-line--text { color: $text-muted; text-style: italic; }
     }
     """
 
     def __init__(self, session: Session, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+        super().__init__(id=id, classes="-idle")
         self._session = session
 
     def update(self) -> None:
         """The session changed."""
-        self.display = bool(self._loading) or self._working is not None
+        # A class, and not `display`: that would show it in a terminal that is too narrow for the screen.
+        self.set_class(not self._loading and self._working is None, "-idle")
         self.refresh()
 
     @property

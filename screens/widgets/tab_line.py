@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import events
 from textual.message import Message
@@ -73,12 +74,8 @@ class TabLine(Widget):
     def render(self) -> Text:
         text = Text(no_wrap=True, overflow="ellipsis")
         self._spans = []
-        roomy = self.size.width >= 70
-        for i, tab in enumerate(self.tabs):
+        for i, label in enumerate(self._labels()):
             start = text.cell_len
-            count = self._counts.get(tab.id, "") if roomy else ""
-            life = "•" if tab.id in self._growing else " "
-            label = f" {i + 1} {tab.label}{' ' + count if count else ''}{life}"
             if i == self.active:
                 text.append(label, tone(self, "tab-line--active"))
             else:
@@ -87,6 +84,21 @@ class TabLine(Widget):
             self._spans.append((start, text.cell_len))
             text.append(" ")
         return text
+
+    def _labels(self) -> list[str]:
+        """With as many counts as there is room for: all, the active tab's, none."""
+        labels: list[str] = []
+        for counted in (range(len(self.tabs)), (self.active,), ()):
+            labels = [self._label(i, i in counted) for i in range(len(self.tabs))]
+            if sum(cell_len(label) + 1 for label in labels) <= self.content_size.width + 1:
+                break
+        return labels
+
+    def _label(self, i: int, with_count: bool) -> str:
+        tab = self.tabs[i]
+        count = self._counts.get(tab.id, "") if with_count else ""
+        life = "•" if tab.id in self._growing else " "
+        return f" {i + 1} {tab.label}{' ' + count if count else ''}{life}"
 
     def on_click(self, event: events.Click) -> None:
         x = event.x - 1

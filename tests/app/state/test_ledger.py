@@ -86,3 +86,17 @@ def test_any_moment_from_any_copy() -> None:
         assert copy.esm.ledger == folded(events[:i]).esm.ledger
         again = folded(events[i:], copy.share(), i)
         assert again.esm.ledger == state.esm.ledger
+
+
+def test_greedy_may_come_before_a_method_or_after_it() -> None:
+    """The order of `eval.methods` is free: what came of the entries is the same."""
+    greedy, others = run()[:4], run()[4:]
+    before, after = folded([*greedy, *others]).esm, folded([*others, *greedy]).esm
+    assert after.ledger == before.ledger
+    for method in ("esm", "no_probing"):
+        for example in "abcd":
+            found = [
+                esm.outcomes.left(esm.names.number(method), esm.names.number(example))
+                for esm in (before, after)
+            ]
+            assert found[0] == found[1], (method, example)

@@ -167,6 +167,14 @@ async def test_every_pointer_leads_to_a_tab_of_its_screen(method: str, events, t
             assert shown == pointer.place.tab and screen.wanted_place is None, pointer  # type: ignore[attr-defined]
 
 
+def test_answers_that_a_note_turned_count_under_the_verdicts_memory_only(tmp_path: Path) -> None:
+    """Two kinds of memory answer the same conversations: the verdict is about the first."""
+    session = RecordedSession(write_log(tmp_path / "events.jsonl", list(slsm_events())), tmp_path)
+    conversations = {row.conversation_id for row in session.state.slsm.results}
+    turned = next(p.text for p in pointers(session.state, "SLSM") if "turned right" in p.text)
+    assert turned == f"{len(conversations)} answers that a note turned right (on detection)"
+
+
 async def test_a_place_in_esm_is_a_filter(tmp_path: Path) -> None:
     session = session_of(tmp_path)
     screen = EsmScreen(session)

@@ -107,10 +107,14 @@ async def test_the_run_that_was_left_is_under_the_cursor(make: Make, tmp_path: P
         assert app.runs.selected is not None and app.runs.selected.path == left.path
 
 
-async def test_sixty_columns_are_needed(tmp_path: Path) -> None:
-    app = RunsApp(tmp_path)
+async def test_sixty_columns_are_needed(make: Make, tmp_path: Path) -> None:
+    make("a", "finished")
+    app = RunsApp(tmp_path / "outputs")
     async with app.run_test(size=(40, 20)) as pilot:
-        assert app.runs.query_one(TooNarrow).display and not app.runs.table.display
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert app.runs.selected is not None
+        assert [child for child in app.runs.children if child.display] == [app.runs.query_one(TooNarrow)]
         assert "40 columns are too few" in app.runs.query_one(TooNarrow).render().plain
         await pilot.resize_terminal(80, 24)
         await pilot.pause()

@@ -43,7 +43,7 @@ def lines(
     for event in events:
         state.apply(event)
     line.update()
-    return line.render().plain, bool(line.display)
+    return line.render().plain, not line.has_class("-idle")
 
 
 BEGIN = (
