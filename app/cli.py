@@ -213,23 +213,23 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
+    from app.choose_run import choose_run
     from app.compare.run_compare import run_compare
     from app.text_console import make_console
-    from engine.run.directory import find_run
 
     outputs = Path(options.outputs or "outputs")
-    first, second = (find_run(run, outputs).path for run in options.compare)
+    first, second = (choose_run(run, outputs).path for run in options.compare)
     return run_compare(first, second, options.json, make_console())
 
 
 def _batch(options: argparse.Namespace) -> int:
     from app.batch.run_batch import run_batch
+    from app.choose_run import choose_run
     from app.runs.client import prepare_resume, prepare_run
     from app.text_console import make_console
-    from engine.run.directory import find_run
 
     if options.resume:
-        directory = find_run(options.resume, Path(options.outputs or "outputs"))
+        directory = choose_run(options.resume, Path(options.outputs or "outputs"))
         prepare_resume(directory, options.stages)
     else:
         config = options.config or default_config()

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from app.choose_run import choose_run
 from engine.errors import RunError
 from engine.vectors.names import FORMATS
 
@@ -21,9 +22,8 @@ def export_vectors(arguments: Sequence[str]) -> int:
     """Write the file or files and say how to use them. Raises SteerError."""
     options = _parser().parse_args(arguments)
     from engine.esm.export import export  # numpy and torch: imported only here
-    from engine.run.directory import find_run
 
-    run = find_run(options.run, Path(options.outputs))
+    run = choose_run(options.run, Path(options.outputs))
     if options.each and options.out.is_file():
         raise RunError(
             what="--each writes a folder, and this is a file", where=str(options.out), mend="name a folder"

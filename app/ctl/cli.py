@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from app.choose_run import choose_run
 from app.ctl.decisions import decisions
 from app.ctl.events import events
 from app.ctl.orders import NoWorker, order
@@ -15,7 +16,7 @@ from app.ctl.output import BAD_INPUT, DONE, INTERRUPTED, NO_WORKER, write_error
 from app.ctl.runs import list_runs, show_run
 from app.ctl.wait import STATES, wait
 from engine.errors import SteerError
-from engine.run.directory import RunDirectory, find_run
+from engine.run.directory import RunDirectory
 
 _EPILOG = """\
 RUN is a run's folder, its id, or an experiment's name (its newest run). Exit codes: 0 done; 1 the run failed; 2 wrong
@@ -32,7 +33,7 @@ def run_ctl(arguments: Sequence[str]) -> int:
     try:
         if options.command == "list":
             return list_runs(outputs, options.state, options.json)
-        directory = find_run(options.run, outputs)
+        directory = choose_run(options.run, outputs)
         return _COMMANDS[options.command](directory, options)
     except SteerError as error:
         write_error(error, options.json)

@@ -1,0 +1,19 @@
+"""The run that a command's words mean; where several are meant, the newest, and the user is told."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from engine.run.directory import RunDirectory, find_runs
+
+
+def choose_run(text: str, outputs: Path) -> RunDirectory:
+    """The newest run meant by a path, a run id, or an experiment's name or folder; a line on standard error says so
+    where there are others.
+
+    Raises RunError if there is none."""
+    newest, *others = find_runs(text, outputs)
+    if others:
+        sys.stderr.write(f"{text}: {len(others) + 1} runs; this is the newest, {newest.path}\n")
+    return newest

@@ -1,0 +1,26 @@
+"""Which run a command's words mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.choose_run import choose_run
+from engine.run.directory import RunDirectory, create_run
+
+
+def make(outputs: Path, created: float) -> RunDirectory:
+    run = create_run(outputs, "demo", seed=0, stages=[], config={}, config_text="", versions={})
+    record = run.read()
+    record.created = created
+    run.write(record)
+    return run
+
+
+def test_the_newest_of_several_is_taken_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new, old = make(tmp_path, 2e9), make(tmp_path, 1e9)
+    assert choose_run("demo", tmp_path) == new
+    assert capsys.readouterr().err == f"demo: 2 runs; this is the newest, {new.path}\n"
+    assert choose_run(old.path.name, tmp_path) == old
+    assert capsys.readouterr().err == ""
