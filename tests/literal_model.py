@@ -172,6 +172,12 @@ class LiteralPrefixes:
     def __init__(self, model: LiteralModel, prompts: Sequence[Sequence[int]]) -> None:
         self._model = model
         self._rows = {index: LiteralRow(list(prompt)) for index, prompt in enumerate(prompts)}
+        self._opened = len(prompts)
+
+    def add(self, prompt: Sequence[int]) -> int:
+        self._rows[self._opened] = LiteralRow(list(prompt))
+        self._opened += 1
+        return self._opened - 1
 
     def states(self, rows: Sequence[int], layers: Sequence[int]) -> NDArray[np.float32]:
         found = []

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from engine.config.config import Config
-from engine.esm.controller import Answer, Controller
+from engine.esm.control_point import Answer
+from engine.esm.controller import Controller
 from engine.esm.memory import EpisodicMemory
 from engine.esm.plain import greedy, majority_vote
 from engine.esm.static import NO_SOURCES, StaticSources, method_variant

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from engine.config.config import Config
-from engine.esm.controller import Answer
+from engine.esm.control_point import Answer
 from engine.lm.protocol import Completion, LanguageModel, Request, Sampling
 from engine.seeds import derive_seed
 from engine.tasks.example import TaskExample

@@ -16,7 +16,8 @@ import numpy as np
 from engine.config.config import Config
 from engine.errors import DataError
 from engine.esm import layout
-from engine.esm.controller import Answer, Controller
+from engine.esm.control_point import Answer
+from engine.esm.controller import Controller
 from engine.esm.eval_work import Line, encoded_prompt
 from engine.esm.examples import evaluation_examples
 from engine.esm.forced import Forced

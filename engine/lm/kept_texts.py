@@ -192,6 +192,11 @@ class _KeepingPrefixes:
         self._prefixes = prefixes
         self._tokens = {row: list(prompt) for row, prompt in enumerate(prompts)}
 
+    def add(self, prompt: Sequence[int]) -> int:
+        row = self._prefixes.add(prompt)
+        self._tokens[row] = list(prompt)
+        return row
+
     def states(self, rows: Sequence[int], layers: Sequence[int]) -> NDArray[np.float32]:
         return self._prefixes.states(rows, layers)
 
@@ -222,8 +227,8 @@ class _KeepingPrefixes:
             self._tokens.pop(row, None)
 
     def _name(self, branch: Branch) -> str:
-        """Empty for what cannot be kept: the key/values of a steered continuation."""
-        if branch.steer is not None and branch.keep:
+        """Empty for what cannot be kept: the key/values of a steered continuation, and a text under a processor."""
+        if branch.processor is not None or (branch.steer is not None and branch.keep):
             return ""
         earlier = branch.continue_from.tokens if branch.continue_from else None
         what = (_sampling(branch.sampling), _steer(branch.steer), branch.seed, earlier)

@@ -128,7 +128,8 @@ class Branch:
     `continue_from`: go on with this kept completion of the same row instead of starting anew (`sampling` then
     counts the whole continuation, and its `stop` also cuts the earlier part; the null probe becomes the commit
     without being decoded twice). It keeps its own steering: `steer` is not added again. `keep`: hold the
-    key/values, for a later `continue_from` or `extend` of the same prefix.
+    key/values, for a later `continue_from` or `extend` of the same prefix. `processor`: changes the logits of every
+    token of the continuation; those of other branches stay as they are.
     """
 
     row: int
@@ -137,6 +138,7 @@ class Branch:
     seed: int = 0
     continue_from: Completion | None = None
     keep: bool = False
+    processor: LogitsProcessor | None = None
 
 
 Finished = Callable[[int, Completion], None]
@@ -146,6 +148,10 @@ Finished = Callable[[int, Completion], None]
 class Prefixes(Protocol):
     """A batch of growing, *unsteered* prefixes that share their key/values among the query state, the
     probes and the commit (DESIGN 5). Rows are numbered as they were opened."""
+
+    def add(self, prompt: Sequence[int]) -> int:
+        """Open one more prefix: its row. It runs with the next call that needs it."""
+        ...
 
     def states(self, rows: Sequence[int], layers: Sequence[int]) -> NDArray[np.float32]:
         """Residual stream at each prefix's last token: (len(rows), len(layers), hidden_size)."""

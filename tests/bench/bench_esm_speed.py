@@ -19,7 +19,8 @@ from typing import TypeVar
 from engine.config.config import Config
 from engine.config.file import load_config
 from engine.esm import layout
-from engine.esm.controller import Answer, Controller
+from engine.esm.control_point import Answer
+from engine.esm.controller import Controller
 from engine.esm.memory import EpisodicMemory
 from engine.esm.memory_stage import BuildMemory
 from engine.esm.mine_stage import Mine

@@ -57,6 +57,7 @@ class Job:
     steer: Steer | None = None
     keep: bool = False
     continue_from: Completion | None = None
+    processor: LogitsProcessor | None = None
     capture_layers: tuple[int, ...] = ()
     capture_after: str | None = None
 
@@ -84,7 +85,6 @@ class Decoding:
         find: Callable[[str], Occurrences],
         jobs: Sequence[Job],
         max_rows: int,
-        processor: LogitsProcessor | None = None,
         between: Between | None = None,
         finished: Finished | None = None,
     ) -> None:
@@ -92,7 +92,6 @@ class Decoding:
         self.network = network
         self.tokenizer = tokenizer
         self.max_rows = max_rows
-        self.processor = processor
         self.between = between
         self.mark = object()
         self.finished = finished
@@ -282,9 +281,7 @@ class Decoding:
 
     def _accept(self, ids: NDArray[np.int64], logits: Tensor) -> None:
         """Choose the next token of jobs `ids` from their logits (len(ids), vocab) and note which jobs have ended."""
-        if self.processor is not None:
-            written = [self.tokens[i, : self.counts[i]].tolist() for i in ids]
-            logits = _as_logits(self.processor(written, logits), logits)
+        logits = self._processed(ids, logits)
         temperatures = self.temperatures[ids]
         counts = self.counts[ids]
         draws = uniforms(self.seeds[ids], counts.astype(np.uint64)) if temperatures.any() else None
@@ -303,6 +300,18 @@ class Decoding:
                     self._end_segment(watch, job)
         full = (self.counts[ids] >= self.limits[ids]) & self.alive[ids]
         self._finish(ids[full], "length")
+
+    def _processed(self, ids: NDArray[np.int64], logits: Tensor) -> Tensor:
+        """The logits as each job's own processor leaves them; jobs with the same one go through it together."""
+        own = {id(process): process for i in ids.tolist() if (process := self.jobs[i].processor) is not None}
+        for process in own.values():
+            rows = [row for row, i in enumerate(ids.tolist()) if self.jobs[i].processor is process]
+            written = [self.tokens[i, : self.counts[i]].tolist() for i in ids[rows]]
+            if len(rows) == len(ids):
+                return _as_logits(process(written, logits), logits)
+            logits = logits.clone()
+            logits[rows] = _as_logits(process(written, logits[rows]), logits[rows])
+        return logits
 
     def _end_segment(self, watch: _Watch, job: int) -> None:
         count = int(self.counts[job])

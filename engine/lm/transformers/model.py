@@ -118,7 +118,7 @@ class TransformersModel:
         order = sorted(
             range(len(requests)), key=lambda i: (len(requests[i].prompt), tuple(requests[i].prompt))
         )
-        jobs = _jobs([requests[index] for index in order])
+        jobs = _jobs([requests[index] for index in order], logits_processor)
         between = _both(self.between, checkpoint)
         told = None if finished is None else lambda job, completion: finished(order[job], completion)
         decoding = Decoding(
@@ -127,7 +127,6 @@ class TransformersModel:
             self._find,
             jobs,
             self.max_num_seqs,
-            logits_processor,
             between,
             told,
         )
@@ -192,7 +191,7 @@ class TransformersModel:
                 raise ValueError(f"layer {layer}, the model has layers 0 to {self.network.num_layers - 1}")
 
 
-def _jobs(requests: Sequence[Request]) -> list[Job]:
+def _jobs(requests: Sequence[Request], processor: LogitsProcessor | None) -> list[Job]:
     rows: dict[tuple[int, ...], PrefixRow] = {}
     return [
         Job(
@@ -200,6 +199,7 @@ def _jobs(requests: Sequence[Request]) -> list[Job]:
             sampling=request.sampling,
             seed=request.seed,
             steer=request.steer,
+            processor=processor,
             capture_layers=request.capture_layers,
             capture_after=request.capture_after,
         )

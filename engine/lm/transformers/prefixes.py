@@ -44,10 +44,18 @@ class SharedPrefixes:
         self._between = between
         self._mark = object()
         self._rows: dict[int, PrefixRow] = {}
-        for index, prompt in enumerate(prompts):
-            if not prompt:
-                raise ValueError(f"prompt {index} is empty: there is no token to continue")
-            self._rows[index] = PrefixRow(last_token=prompt[-1], pending=list(prompt))
+        self._opened = 0
+        for prompt in prompts:
+            self.add(prompt)
+
+    def add(self, prompt: Sequence[int]) -> int:
+        """Open one more prefix: its row."""
+        row = self._opened
+        if not prompt:
+            raise ValueError(f"prompt {row} is empty: there is no token to continue")
+        self._rows[row] = PrefixRow(last_token=prompt[-1], pending=list(prompt))
+        self._opened += 1
+        return row
 
     @torch.inference_mode()
     @memory_errors("reading states")
@@ -137,6 +145,7 @@ class SharedPrefixes:
             steer=branch.steer,
             keep=branch.keep,
             continue_from=earlier,
+            processor=branch.processor,
         )
 
     def _earlier(self, branch: Branch) -> Completion | None:

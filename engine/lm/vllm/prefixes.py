@@ -52,10 +52,19 @@ class CachedPrefixes:
         self._tokenizer = tokenizer
         self._find = find
         self._new_run = new_run
-        for index, prompt in enumerate(prompts):
-            if not prompt:
-                raise ValueError(f"prompt {index} is empty: there is no token to continue")
-        self._rows = {index: _Row(list(prompt)) for index, prompt in enumerate(prompts)}
+        self._rows: dict[int, _Row] = {}
+        self._opened = 0
+        for prompt in prompts:
+            self.add(prompt)
+
+    def add(self, prompt: Sequence[int]) -> int:
+        """Open one more prefix: its row."""
+        row = self._opened
+        if not prompt:
+            raise ValueError(f"prompt {row} is empty: there is no token to continue")
+        self._rows[row] = _Row(list(prompt))
+        self._opened += 1
+        return row
 
     def states(self, rows: Sequence[int], layers: Sequence[int]) -> NDArray[np.float32]:
         """Residual stream at each prefix's last token: (len(rows), len(layers), hidden_size)."""
@@ -79,11 +88,18 @@ class CachedPrefixes:
         for index, (branch, completion) in enumerate(zip(branches, earlier, strict=True)):
             if completion is None or not is_whole(completion, branch):
                 runs[index] = self._run(branch, completion)
-        self._driver.run(list(runs.values()))
+        self._run_all(branches, runs)
         return [
             self._completion(branch, completion, runs.get(index))
             for index, (branch, completion) in enumerate(zip(branches, earlier, strict=True))
         ]
+
+    def _run_all(self, branches: Sequence[Branch], runs: dict[int, EngineRequest]) -> None:
+        """The engine has one logits processor at a time: branches with the same one run together."""
+        processors = {id(branches[index].processor): branches[index].processor for index in runs}
+        for process in processors.values():
+            own = [run for index, run in runs.items() if branches[index].processor is process]
+            self._driver.run(own, process)
 
     def _earlier(self, branch: Branch) -> Completion | None:
         """The completion to continue from, cut where this branch's own stop and budget would have ended it."""

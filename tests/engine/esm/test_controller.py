@@ -7,7 +7,8 @@ import pytest
 
 from engine.config.config import Config
 from engine.config.esm import DecodeSection, OnlineSection
-from engine.esm.controller import Answer, Controller
+from engine.esm.control_point import Answer
+from engine.esm.controller import Controller
 from engine.esm.memory import Entry, EpisodicMemory
 from engine.esm.variants import make_variant
 from engine.lm.load import EMBEDDED

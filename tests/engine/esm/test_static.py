@@ -13,7 +13,8 @@ from engine.config.config import Config
 from engine.config.esm import ContrastSection, DecodeSection, EvalSection, VectorSection
 from engine.config.file import load_config
 from engine.errors import DataError
-from engine.esm.controller import Answer, Controller
+from engine.esm.control_point import Answer
+from engine.esm.controller import Controller
 from engine.esm.eval_stage import Evaluate
 from engine.esm.prompt_pairs import (
     PromptPair,

@@ -1,0 +1,1 @@
+"""What finished runs found, on one model: their levers, and answers with a choice of them."""

@@ -1,0 +1,44 @@
+"""ESM's memory as a lever: it decides segment by segment while an answer is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.config.config import Config
+from engine.config.esm import OnlineSection
+from engine.esm import layout
+from engine.esm.memory import EpisodicMemory
+from engine.esm.variants import Variant, make_variant
+from engine.events import DecisionTaken
+from engine.levers.lever import ESM, LeverDid
+from engine.lm.protocol import ModelInfo
+
+
+class EsmLever:
+    """The memory of a run, and the rules by which its controller uses it."""
+
+    def __init__(self, run_dir: Path, config: Config, info: ModelInfo) -> None:
+        """Raises DataError where there is no memory, or one of another model."""
+        self.config = config
+        self.memory = EpisodicMemory.load(layout.memory(run_dir), layout.library(run_dir), info)
+        wrong = sum(entry.vector is not None for entry in self.memory.entries)
+        layers = ", ".join(map(str, self.memory.layers))
+        self.about = (
+            f"a memory of {len(self.memory.entries)} entries, {wrong} with a vector, at layer {layers}"
+        )
+
+    def variant(self, online: OnlineSection) -> Variant:
+        """The controller's rules with these settings."""
+        return make_variant("esm", self.memory, online, self.config.run.seed)
+
+
+def esm_did(decisions: Sequence[DecisionTaken], probe_tokens: int) -> LeverDid:
+    """What the memory did to an answer."""
+    points = [decision for decision in decisions if decision.phase == "segment"]
+    steered = [decision for decision in points if decision.chosen is not None]
+    told = ", ".join(f"{d.chosen} at α {d.alpha:.3g} in segment {d.m}" for d in steered)
+    what = f"steered {len(steered)} of {len(points)} segments: {told}" if steered else (
+        f"weighed {len(points)} segments and steered none"
+    )  # fmt: skip
+    return LeverDid(lever=ESM, acted=bool(steered), what=what, tokens=probe_tokens)

@@ -1,0 +1,52 @@
+"""Sampled paths as a lever: the triples of a question's own graph, in the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.config.config import Config
+from engine.errors import DataError
+from engine.events import QuestionSampled
+from engine.files import read_records
+from engine.gflownet import layout
+from engine.gflownet.answer.answer_match import normalise
+from engine.gflownet.answer.readers import SYSTEM
+from engine.gflownet.evaluation.path_prompt import build_triplet_prompt, path_triples
+from engine.levers.lever import EVIDENCE, CountTokens, Edited, LeverDid, Message, last_user, with_last
+
+
+class EvidenceLever:
+    """The paths that a run sampled for its held-out questions."""
+
+    def __init__(self, run_dir: Path, config: Config) -> None:
+        """Raises DataError where there are none."""
+        path = layout.sampled_paths(run_dir)
+        if not path.is_file():
+            raise DataError(
+                what="no sampled paths", where=str(path), mend="run the stage `gflownet` of this run"
+            )
+        questions = read_records(path, QuestionSampled, "run the stage `gflownet` again")
+        self._budget = config.answer.token_budget
+        self._by_text = {normalise(question.question): question for question in questions}
+        self.about = f"paths of {len(questions)} questions"
+
+    def add(self, messages: Sequence[Message], count_tokens: CountTokens) -> Edited:
+        """The conversation with the triples before its question, if a graph is known for it."""
+        asked = last_user(messages)
+        found = self._by_text.get(normalise(asked))
+        if found is None:
+            why = "the question is none of those whose graphs the run holds"
+            return Edited([*messages], LeverDid(lever=EVIDENCE, acted=False, what=why))
+        prompt = build_triplet_prompt(asked, path_triples(found.paths), self._budget, count_tokens)
+        if not prompt.triples:
+            why = f"no triple of the sampled paths fits {self._budget} tokens"
+            return Edited([*messages], LeverDid(lever=EVIDENCE, acted=False, what=why))
+        edited = with_last(messages, prompt.text)
+        if edited[0]["role"] != "system":
+            edited = [{"role": "system", "content": SYSTEM}, *edited]
+        tokens = sum(count_tokens(m["content"]) for m in edited) - sum(
+            count_tokens(m["content"]) for m in messages
+        )
+        what = f"{len(prompt.triples)} triples of {found.sample_id}'s paths in the prompt"
+        return Edited(edited, LeverDid(lever=EVIDENCE, acted=True, what=what, tokens=tokens))

@@ -1,0 +1,178 @@
+"""Texts written together, in flight: one that ends makes room at once, and one may join or leave at any time.
+
+Decoding goes in rounds. In a round every text gets a slice of tokens in one call to the model; those that stand at a
+control point, whichever it is, are asked for their states and probed together. A text says what it would say alone:
+what is drawn belongs to its seed, and a slice goes on exactly where the last one ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.esm.control_point import Answer, Decider, Plan
+from engine.esm.controller import record, record_tail
+from engine.lm.protocol import Branch, Completion, LanguageModel
+
+SLICE = 16
+"""Tokens of a slice: a text that reaches a control point waits at most that long for company."""
+
+
+@dataclass
+class InFlight:
+    """A text and how it is decided. `stops`: strings that end it, left out of its text."""
+
+    name: str
+    prompt: Sequence[int]
+    decider: Decider
+    stops: tuple[str, ...] = ()
+    answer: Answer = field(init=False)
+    m: int = 1
+    finish: str = ""
+    """Why it ended: `stop` or `length`; empty while it goes on."""
+    row: int | None = None
+    plan: Plan | None = None
+    probed: bool = False
+    begun: Completion | None = None
+    """The slices so far of the segment under way."""
+
+    def __post_init__(self) -> None:
+        self.answer = Answer(self.name)
+
+    @property
+    def text(self) -> str:
+        """As far as it is written."""
+        whole = self.answer.text + (self.begun.text if self.begun else "")
+        found = [at for stop in self.stops if (at := whole.find(stop)) >= 0]
+        return whole[: min(found)] if found else whole
+
+    @property
+    def stopped(self) -> bool:
+        """Whether one of `stops` has been written."""
+        whole = self.answer.text + (self.begun.text if self.begun else "")
+        return any(stop in whole for stop in self.stops)
+
+    @property
+    def tokens(self) -> int:
+        """Written so far; probes are in `answer.probe_tokens`."""
+        return len(self.answer.tokens) + (len(self.begun.tokens) if self.begun else 0)
+
+    @property
+    def in_tail(self) -> bool:
+        """Past the last control point."""
+        return self.m > self.decider.points
+
+
+class Flight:
+    """The texts under way on one model."""
+
+    def __init__(self, model: LanguageModel, slice_tokens: int = SLICE) -> None:
+        self._model = model
+        self._slice = slice_tokens
+        self._prefixes = model.open([])
+        self.texts: list[InFlight] = []
+
+    def __len__(self) -> int:
+        """Texts under way."""
+        return len(self.texts)
+
+    def add(self, text: InFlight) -> None:
+        """Take a text up with the next round."""
+        text.row = self._prefixes.add(text.prompt)
+        self.texts.append(text)
+
+    def drop(self, texts: Iterable[InFlight]) -> None:
+        """Give these up, and their places."""
+        for text in texts:
+            if text in self.texts:
+                self.texts.remove(text)
+                self._prefixes.close([_row(text)])
+
+    def clear(self) -> None:
+        """Give all up; also where a call to the model failed in the middle."""
+        self.texts, self._prefixes = [], self._model.open([])
+
+    def step(self) -> list[InFlight]:
+        """One round; the texts that have ended in it."""
+        if not self.texts:
+            return []
+        self._plan([text for text in self.texts if text.plan is None and not text.in_tail])
+        wanted = [(text, self._next(text)) for text in self.texts]
+        results = iter(self._prefixes.branch([branch for _, branches in wanted for branch in branches]))
+        for text, branches in wanted:
+            if text.plan is not None and not text.probed:
+                if len(branches) > 1:
+                    text.decider.take_probes(text.plan, text.answer, results)
+                    text.probed = True
+                    text.decider.decide(text.plan, text.m)
+                    continue
+                text.probed = True
+            self._take(text, branches[0], next(results))
+        ended = [text for text in self.texts if text.finish]
+        self.drop(ended)
+        return ended
+
+    def _plan(self, texts: Sequence[InFlight]) -> None:
+        """Ask the memory for all that stand at a control point."""
+        states: dict[int, NDArray[np.float32]] = {}
+        asking = [text for text in texts if text.decider.wants_state(text.m)]
+        for layers in {text.decider.variant.layers for text in asking}:
+            rows = [_row(text) for text in asking if text.decider.variant.layers == layers]
+            states.update(zip(rows, self._prefixes.states(rows, layers), strict=True))
+        for text in texts:
+            text.plan = text.decider.plan(_row(text), text.m, states.get(_row(text)))
+            text.probed = False
+
+    def _next(self, text: InFlight) -> list[Branch]:
+        """The probes of a control point, or one slice of the segment."""
+        plan = text.plan
+        if plan is not None and not text.probed:
+            probes = text.decider.probes(plan)
+            if probes:
+                return probes
+            text.decider.decide(plan, text.m)
+        whole = (
+            text.decider.tail(_row(text), text.answer)
+            if plan is None
+            else text.decider.commit(plan, text.answer, text.m)
+        )
+        earlier = text.begun if text.begun is not None else whole.continue_from
+        most = min(whole.sampling.max_tokens, (len(earlier.tokens) if earlier else 0) + self._slice)
+        return [
+            replace(
+                whole, sampling=replace(whole.sampling, max_tokens=most), continue_from=earlier, keep=True
+            )
+        ]
+
+    def _take(self, text: InFlight, branch: Branch, done: Completion) -> None:
+        """Note a slice, and the segment if it ended with it."""
+        grown = text.begun is None or len(done.tokens) > len(text.begun.tokens)
+        text.begun = done
+        left = text.decider.budget - len(text.answer.tokens) - len(done.tokens)
+        if done.ended == "length" and left > 0 and grown and not text.stopped:
+            return
+        self._end_segment(text, branch, done)
+
+    def _end_segment(self, text: InFlight, branch: Branch, done: Completion) -> None:
+        text.begun = None
+        if text.plan is None:
+            record_tail(text.answer, text.decider, _row(text), done)
+        else:
+            record(text.answer, text.decider.variant.name, text.plan, done, text.m, None)
+            keeps = branch.steer is None or text.decider.online.carry_steering
+            self._prefixes.extend(_row(text), done if keeps else replace(done, kept=None))
+        text.plan = None
+        text.m += 1
+        left = text.decider.budget - len(text.answer.tokens)
+        if text.stopped or done.ended == "eos":
+            text.finish = "stop"
+        elif text.answer.ended or left <= 0:
+            text.finish = "length"
+
+
+def _row(text: InFlight) -> int:
+    assert text.row is not None, "it was not added"
+    return text.row

@@ -1,0 +1,170 @@
+"""What runs left acts on an answer as it did in the run, alone and in company, and says what it did."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.config.model import ModelSection
+from engine.errors import DataError
+from engine.esm import layout
+from engine.events import Event
+from engine.files import read_jsonl
+from engine.levers.flight import Flight
+from engine.levers.levers import Chosen, Levers, Limits
+from engine.levers.load import load_levers
+from engine.lm.protocol import Request, Sampling
+from engine.lm.transformers.model import TransformersModel
+
+ESM = Chosen(["esm"])
+PLAIN = Chosen([])
+
+
+def asked(question: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": question}]
+
+
+@pytest.mark.parametrize(("method", "chosen"), [("esm", ESM), ("greedy", PLAIN)])
+def test_answers_are_those_of_the_evaluation(
+    esm_run: tuple[Path, list[Event]], levers: Levers, method: str, chosen: Chosen
+) -> None:
+    lines = list(read_jsonl(layout.evaluation(esm_run[0], method) / "per_example.jsonl"))
+    prepared = [levers.prepare(line["example_id"], asked(line["question"]), chosen) for line in lines]
+    answers = levers.answer(prepared)
+    assert [answer.text for answer in answers] == [line["text"] for line in lines]
+    assert [len(answer.tokens) for answer in answers] == [line["tokens_used"] for line in lines]
+    if method == "esm":
+        assert any(line["steered"] for line in lines)
+        assert [answer.did[0].tokens for answer in answers] == [line["probe_tokens_used"] for line in lines]
+        for answer, line in zip(answers, lines, strict=True):
+            told = [(d.gate, d.chosen, d.committed_tokens) for d in answer.decisions]
+            assert told == [
+                (step["gate"], step["chosen"], step["committed_tokens"]) for step in line["steps"]
+            ]
+            assert [d.alpha for d in answer.decisions] == pytest.approx([s["alpha"] for s in line["steps"]])
+
+
+def test_who_joins_and_who_leaves_changes_no_text(esm_run: tuple[Path, list[Event]], levers: Levers) -> None:
+    """Texts join in the middle of others, under other levers; every third is given up."""
+    questions = [
+        line["question"] for line in read_jsonl(layout.evaluation(esm_run[0], "esm") / "per_example.jsonl")
+    ]
+    kinds = [
+        ESM,
+        PLAIN,
+        Chosen(["deltas", "esm"], deltas_scale=0.5),
+        Chosen(["esm"], online={"k_scale": 9.0}),
+    ]
+    limits = [Limits(), Limits(temperature=0.8, seed=5), Limits(stops=("\n\nF",)), Limits(max_tokens=21)]
+    cases = [(str(i), asked(q), kinds[i % 4], limits[i // 2 % 4]) for i, q in enumerate(questions)]
+    alone = {case[0]: levers.answer([levers.prepare(*case)])[0] for case in cases}
+    flight, left, ended = Flight(levers.model), list(cases), []
+    rounds = 0
+    while left or len(flight):
+        if left:
+            flight.add(levers.prepare(*left.pop()).text)
+        if rounds % 3 == 2:
+            flight.drop(flight.texts[:1])
+        ended += flight.step()
+        rounds += 1
+    assert 4 < len(ended) < len(cases)
+    for text in ended:
+        assert (text.text, text.answer.tokens, text.finish) == (
+            alone[text.name].text,
+            alone[text.name].tokens,
+            alone[text.name].finish,
+        )
+    assert {answer.finish for answer in alone.values()} == {"stop", "length"}
+    assert all("\n\nF" not in alone[case[0]].text for case in cases if case[3].stops)
+
+
+def test_deltas_change_their_own_rows_and_no_others(levers: Levers, embedded: TransformersModel) -> None:
+    question = asked("Tom has 14 pens, buys 5, then loses 3. How many?")
+    plain, more, mixed = levers.answer(
+        [
+            levers.prepare("q", question, PLAIN),
+            levers.prepare("q", question, Chosen(["deltas"])),
+            levers.prepare("q", question, Chosen(["deltas"], deltas_scale=0.0)),
+        ]
+    )
+    assert levers.deltas is not None
+    request = Request(embedded.tokenizer.encode_messages(question), Sampling(200))
+    under = levers.deltas.processor(1.0)
+    assert more.tokens == embedded.generate([request], logits_processor=under)[0].tokens
+    assert plain.tokens == embedded.generate([request])[0].tokens == mixed.tokens != more.tokens
+    assert more.did[0].acted and not mixed.did[0].acted and "2: -8" in more.did[0].what
+
+
+def test_notes_repeat_what_was_said(levers: Levers) -> None:
+    talk = [*asked("My dog is Rex."), {"role": "assistant", "content": "Good."}, *asked("What is my dog?")]
+    short = Limits(max_tokens=8)
+    always, again, silent = levers.answer(
+        [
+            levers.prepare("q", talk, Chosen(["notes"], notes="always"), short),
+            levers.prepare("q", talk, Chosen(["notes"], notes="on_detection"), short),
+            levers.prepare("q", asked("Hello"), Chosen(["notes"], notes="always"), short),
+        ]
+    )
+    assert always.did[0].acted and always.did[0].tokens > 5
+    assert "[SLSM MEMORY NOTE]" in levers.model.tokenizer.decode(
+        levers.prepare("q", talk, Chosen(["notes"], notes="always")).text.prompt
+    )
+    assert again.did[0].acted and again.did[0].what.startswith("answered again with a note")
+    assert again.text == always.text
+    assert not silent.did[0].acted and "nothing to say" in silent.did[0].what
+
+
+def test_evidence_stands_before_a_question_that_has_a_graph(levers: Levers) -> None:
+    known = levers.prepare(
+        "q", asked("which river does the capital of Vordania lie on"), Chosen(["evidence"])
+    )
+    other = levers.prepare("q", asked("Who are you?"), Chosen(["evidence"]))
+    assert known.did[0].acted and "test-0" in known.did[0].what and known.did[0].tokens > 10
+    assert "(Vordania," in levers.model.tokenizer.decode(known.text.prompt)
+    assert not other.did[0].acted and "none of those" in other.did[0].what
+
+
+def test_a_lever_that_does_not_fit_says_why(full_run: Path, tmp_path: Path) -> None:
+    """Here the statements' model: another memory's, another vocabulary's. What edits conversations fits any model."""
+    found = load_levers([full_run, full_run], ModelSection(path="statements"))
+    fits = {fit.lever: fit for fit in found.fits[:5]}
+    assert found.names == ["notes", "evidence"]
+    assert "another model" in fits["esm"].why and "another vocabulary" in fits["deltas"].why
+    assert "no demonstration pool" in fits["demonstrations"].why
+    assert found.fits[7].why == "another run's comes first"
+    with pytest.raises(DataError, match="another model"):
+        found.prepare("q", asked("Hello"), ESM)
+    empty = tmp_path / "run"
+    empty.mkdir()
+    shutil.copy(full_run / "config.yaml", empty)
+    nothing = load_levers([empty], load=lambda section: found.model)
+    assert nothing.names == [] and all(fit.why for fit in nothing.fits)
+
+
+@pytest.mark.parametrize(
+    ("messages", "chosen", "says"),
+    [
+        ([], PLAIN, "not the user's"),
+        ([{"role": "assistant", "content": "Hi"}], PLAIN, "not the user's"),
+        (asked("Hi"), Chosen(["demonstrations"]), "demonstrations is not there"),
+        (asked("Hi"), Chosen(["magic"]), "no such lever"),
+        (asked("1 + 1 " * 2000), PLAIN, "context"),
+    ],
+)
+def test_what_cannot_be_asked(
+    levers: Levers, messages: list[dict[str, str]], chosen: Chosen, says: str
+) -> None:
+    with pytest.raises(DataError, match=says):
+        levers.prepare("q", messages, chosen)
+
+
+def test_a_row_is_added_as_it_is(levers: Levers) -> None:
+    import torch
+
+    assert levers.deltas is not None
+    logits = torch.zeros(2, levers.model.info.vocab_size)
+    added = np.asarray(levers.deltas.processor(0.5)([[], []], logits))
+    assert set(np.unique(added)) == {0.0, -4.0} and not logits.any()
