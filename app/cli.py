@@ -1,4 +1,4 @@
-"""The command line: console, batch, comparison, check, doctor."""
+"""The command line: console, batch, comparison, report, check, doctor."""
 
 from __future__ import annotations
 
@@ -57,6 +57,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_console_options(parser)
     _add_batch_options(parser)
     _add_compare_options(parser)
+    _add_report_options(parser)
     _add_doctor_options(parser)
     return parser
 
@@ -123,6 +124,22 @@ def _add_compare_options(parser: argparse.ArgumentParser) -> None:
     compare.add_argument("--json", action="store_true", help="with --compare: as JSON, with every item")
 
 
+def _add_report_options(parser: argparse.ArgumentParser) -> None:
+    report = parser.add_argument_group("reports")
+    report.add_argument(
+        "--report",
+        nargs="+",
+        metavar="RUN",
+        help="write a report: figures, plots, marked cases, how to repeat it; several runs are compared with the first",
+    )
+    forms = report.add_mutually_exclusive_group()
+    for form, words in (("html", "one HTML file (the default)"), ("md", "Markdown"), ("latex", "LaTeX")):
+        forms.add_argument(
+            f"--{form}", dest="form", action="store_const", const=form, help=f"with --report: as {words}"
+        )
+    report.add_argument("--output", metavar="FILE", help="with --report: the file (default: standard output)")
+
+
 def _add_doctor_options(parser: argparse.ArgumentParser) -> None:
     doctor = parser.add_argument_group("checks")
     doctor.add_argument(
@@ -179,6 +196,10 @@ def _misuse(options: argparse.Namespace) -> str:
         return "--check takes files only: --check FILE..."
     if options.compare and (options.batch or options.run or options.config or options.check is not None):
         return "--compare takes two runs only: --compare A B"
+    if options.report and (options.batch or options.run or options.config or options.compare):
+        return "--report takes runs only: --report RUN..."
+    if (options.form or options.output) and not options.report:
+        return "--html, --md, --latex and --output need --report"
     if options.json and not options.compare:
         return "--json needs --compare"
     if options.resume and (options.config or options.set):
@@ -201,6 +222,11 @@ def _run(options: argparse.Namespace) -> int:
         return run_check(options.check or [default_config()], options.set)
     if options.compare:
         return _compare(options)
+    if options.report:
+        from app.report.run_report_command import write_report
+
+        outputs = Path(options.outputs or "outputs")
+        return write_report(options.report, outputs, options.form or "html", options.output)
     if options.doctor and options.server:
         from app.doctor.server import run_server_doctor
 

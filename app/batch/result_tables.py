@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.batch.tables import esm, evolution, gflownet, pool, run, slsm
+from app.result_tables import esm, evolution, gflownet, pool, run, slsm
 from app.state.run import RunState
 from app.verdict_text import verdict_sentence, verdicts
 from engine.run.directory import RunDirectory

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.batch.tables.layout import figure, interval, probability, result_tables
 from app.compare.json_form import json_form
 from app.comparison_text import finding, run_words
+from app.result_tables.layout import figure, interval, probability, result_tables
 from engine.comparison.comparison import ArmPair, Comparison, compare_runs
 
 _NARROW = ("B − A", "95% interval", "p", "only A/B")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from engine.run.directory import RunDirectory
@@ -41,12 +42,21 @@ class ErrorOutput:
 def without_secrets(text: str, run_dir: Path) -> str:
     """`***` for the values of variables that hold keys, by their names or by the run's configuration, and for users
     and passwords in addresses."""
+    return secret_striker(run_dir)(text)
+
+
+def secret_striker(run_dir: Path) -> Callable[[str], str]:
+    """`without_secrets` for many texts of a run."""
     try:
         named = _NAMED_IN_CONFIG.findall(RunDirectory(run_dir).config.read_text(errors="replace"))
     except OSError:
         named = []
     values = {value for name, value in os.environ.items() if name in named or _SECRET_NAME.search(name)}
-    for value in sorted(values, key=len, reverse=True):
-        if len(value) >= _SHORTEST_SECRET:
+    found = sorted((value for value in values if len(value) >= _SHORTEST_SECRET), key=len, reverse=True)
+
+    def strike(text: str) -> str:
+        for value in found:
             text = text.replace(value, "***")
-    return _USER_IN_ADDRESS.sub("***", text)
+        return _USER_IN_ADDRESS.sub("***", text)
+
+    return strike

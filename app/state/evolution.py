@@ -30,7 +30,7 @@ class AnswerRow(NamedTuple):
 
 @dataclass(frozen=True)
 class IterationState:
-    """One iteration. `scores` by split; `reply`: the reflector's, once there is one."""
+    """One iteration. `scores` by split; `reply`: the reflector's, once there is one; `place`: of its first event."""
 
     iteration: int
     deltas: dict[str, float]
@@ -38,6 +38,7 @@ class IterationState:
     scores: dict[str, ev.AnswersScored] = field(default_factory=dict)
     reply: ev.ReflectorReplied | None = None
     finished: bool = False
+    place: Place | None = None
 
     @property
     def minibatch(self) -> ev.AnswersScored | None:
@@ -107,7 +108,7 @@ def _server(state: EvolutionState, event: ev.ServerChanged, place: Place) -> Non
 
 @EvolutionState.on(ev.IterationBegan)
 def _iteration(state: EvolutionState, event: ev.IterationBegan, place: Place) -> None:
-    state.change(event.iteration, deltas=event.deltas, inherited=event.inherited)
+    state.change(event.iteration, deltas=event.deltas, inherited=event.inherited, place=place)
 
 
 @EvolutionState.on(ev.AnswerJudged)

@@ -15,7 +15,7 @@ from engine.events import DecisionTaken, ExampleEvaluated
 from screens.esm.answer_texts import draw_texts
 from screens.esm.candidates import draw_candidates
 from screens.esm.chain import Chain, draw_chain
-from screens.esm.gates import gate_sentence
+from app.gate_text import gate_sentence
 from screens.widgets.cells import fit_name
 from screens.widgets.figures import outcome
 from screens.widgets.links import Target, link

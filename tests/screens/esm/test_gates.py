@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from app.gate_text import SENTENCES, gate_sentence
 from engine.events import Candidate, DecisionTaken
-from screens.esm.gates import SENTENCES, gate_sentence
 
 BARE = {"method": "esm", "example": "a", "m": 2}
 FULL = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from app.batch.tables.layout import figure, interval, probability, result_tables
+from app.result_tables.layout import figure, interval, probability, result_tables
 from app.state.run import RunState
 
 _FIGURES = ("n", "cannot tell", "correct", "95% interval", "tokens", "composite")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from app.batch.tables.layout import figure, interval, probability, result_tables
+from app.result_tables.layout import figure, interval, probability, result_tables
 from app.state.run import RunState
 from engine.events import SamplerEvaluated
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from app.batch.tables.layout import figure, interval, probability, result_tables
+from app.result_tables.layout import figure, interval, probability, result_tables
 from app.state.run import RunState
 
 _FIGURES = ("n", "accuracy", "difference", "95% interval", "p", "tokens", "probe tokens")

@@ -1,0 +1,73 @@
+"""An item of a run as a document: what it is, everything that belongs to it, and the command that opens it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from app.report.cases import esm, evolution, gflownet, pool, slsm
+from app.report.document import Block, Command, Document, Heading, Remark, cut, facts
+from app.report.item_words import item_words
+from app.report.source import CaseSource
+from app.report.times import clock
+from app.runs.notes import Entry
+from engine import events as ev
+
+Drawn = Callable[[Any, CaseSource], list[Block]]
+
+_CASES: dict[type[ev.Event], Drawn] = {
+    ev.DecisionTaken: esm.decision,
+    ev.ExampleEvaluated: esm.evaluated,
+    ev.WhatIfTried: esm.what_if,
+    ev.IterationBegan: evolution.iteration,
+    ev.AnswerJudged: evolution.answer,
+    ev.QuestionSampled: gflownet.question,
+    ev.EvidenceAnswered: gflownet.evidence,
+    ev.ConversationAnswered: slsm.conversation,
+    ev.PoolQueryDone: pool.query,
+    ev.SelectorPicked: pool.picked,
+}
+"""Items with a page of their own; of others the fields of the event are listed."""
+
+
+def open_command(run_dir: Path, seq: int | None = None) -> str:
+    """`steer-tui outputs/demo/20261122-174527-1f2e@4711`: opens the console at that event."""
+    return f"steer-tui {shlex.quote(str(run_dir) + ('' if seq is None else f'@{seq}'))}"
+
+
+def case_blocks(event: ev.Event, source: CaseSource, notes: Sequence[Entry] = ()) -> list[Block]:
+    """What people wrote about it, the item itself, and how to open it."""
+    drawn = _CASES.get(type(event))
+    return [
+        *map(remark, notes),
+        *(_fields(event) if drawn is None else drawn(event, source)),
+        Heading("To open it in the console", 4),
+        Command(open_command(source.run_dir, event.seq)),
+    ]
+
+
+def case_document(event: ev.Event, source: CaseSource, notes: Sequence[Entry] = ()) -> Document:
+    """A document about one item."""
+    words = item_words(event)
+    run = f"{source.run_dir.absolute().parent.name}/{source.run_dir.name}"
+    about = facts(
+        [("run", run), ("stage", event.stage), ("event", str(event.seq)), ("time", clock(event.time))]
+    )
+    return Document(words[:1].upper() + words[1:], [about, *case_blocks(event, source, notes)])
+
+
+def remark(note: Entry) -> Remark:
+    """A note as people read it."""
+    return Remark(note.author, clock(note.time), note.text)
+
+
+def _fields(event: ev.Event) -> list[Block]:
+    fields = ev.without_envelope(event)
+    return [facts([(name.replace("_", " "), cut(_shown(value), 2_000)) for name, value in fields.items()])]
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,58 @@
+"""SLSM: a conversation with its memory, the note, and the answers with and without it."""
+
+from __future__ import annotations
+
+from app.report.differences import changes
+from app.report.document import Block, Bullets, Facts, Heading, Paragraph, facts, writing
+from app.report.figures import outcome
+from app.report.source import CaseSource
+from engine.events import ConversationAnswered, ConversationOpened, StateUpdated
+
+
+def conversation(event: ConversationAnswered, source: CaseSource) -> list[Block]:
+    """The turns, the memory at the end, the note, the answers, the verdict."""
+    slsm, key = source.state.slsm, (event.conversation_id, event.memory_mode)
+    opened = source.at(slsm.opened.get(event.conversation_id), ConversationOpened)
+    blocks: list[Block] = [Heading("Conversation", 4)]
+    if opened is not None:
+        blocks.append(
+            Facts([_turn(place, message) for turn in opened.turns for place, message in enumerate(turn)])
+        )
+    states = slsm.states.get(key, {})
+    if states and (last := source.at(states[max(states)], StateUpdated)) is not None:
+        blocks += [Heading("Memory before the answer", 4), *_memory(last)]
+    blocks.append(
+        facts(
+            [
+                (
+                    "note",
+                    f"{event.note_tokens} tokens; {event.reason}" if event.note else f"none; {event.reason}",
+                ),
+                ("verdict", f"{outcome(event.passed)}. {event.verdict}"),
+            ]
+        )
+    )
+    if event.note:
+        blocks += [Heading("The note", 4), writing(event.note)]
+    if event.conflicts:
+        blocks.append(Bullets([f"✗ {conflict.why}" for conflict in event.conflicts]))
+    if event.first_answer:
+        title = "The answer: − the first, without a note, + the second"
+        return [*blocks, Heading(title, 4), changes(event.answer, event.first_answer)]
+    return [*blocks, Heading("The answer", 4), writing(event.answer or "(empty)")]
+
+
+def _turn(place: int, message: str) -> tuple[str, str]:
+    return ("assistant" if place else "user"), message
+
+
+def _memory(state: StateUpdated) -> list[Block]:
+    if state.memory_mode == "flat":
+        return [writing(state.memory_text or "empty")]
+    if not state.items:
+        return [Paragraph("empty")]
+    rows = [
+        f"{item.kind} {item.id}: {item.text}" + (f" ({item.status})" if item.status else "")
+        for item in state.items
+    ]
+    return [Bullets(rows)]

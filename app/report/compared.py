@@ -1,0 +1,56 @@
+"""Several runs beside the first of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.comparison_text import finding, run_words
+from app.report.document import Block, Bullets, Command, Heading, Paragraph, Table, cut
+from app.result_tables.layout import figure, interval, probability
+from engine.comparison.comparison import ArmPair, Comparison, compare_runs
+
+_FIGURES = ("n", "A", "B", "B − A", "95% interval", "p", "only A right", "only B right")
+
+
+def compared_blocks(runs: Sequence[Path]) -> list[Block]:
+    """Every run against the first, over the items that both have. Raises SteerErrors."""
+    blocks: list[Block] = [
+        Heading("The runs compared"),
+        Paragraph(
+            "B minus A over the items that both runs have, with paired bootstrap 95% intervals and McNemar's exact p; "
+            "computed from the two runs' logs and files."
+        ),
+    ]
+    for other in runs[1:]:
+        blocks += _compared(compare_runs(runs[0], other))
+        blocks.append(Command(f"steer-tui --compare {runs[0]} {other}"))
+    return blocks
+
+
+def _compared(comparison: Comparison) -> list[Block]:
+    blocks: list[Block] = [
+        Heading(f"A: {run_words(comparison.a)}, B: {run_words(comparison.b)}", 3),
+    ]
+    if comparison.changed:
+        rows = [
+            (c.name, cut(c.a, 200) or "not there", cut(c.b, 200) or "not there") for c in comparison.changed
+        ]
+        blocks.append(Table(("changed field", "A", "B"), rows))
+    else:
+        blocks.append(Paragraph("No field of the configuration differs."))
+    for system in dict.fromkeys(arm.a.system for arm in comparison.arms):
+        rows = [_row(arm) for arm in comparison.arms if arm.a.system == system]
+        blocks.append(Table(("method", "finding", *_FIGURES), rows, len(_FIGURES), system))
+    if comparison.remarks:
+        blocks.append(Bullets(comparison.remarks))
+    return blocks
+
+
+def _row(arm: ArmPair) -> tuple[str, ...]:
+    f = arm.figures
+    only = (str(f.cells[1]), str(f.cells[2])) if f.cells else ("", "")
+    return (
+        arm.a.name, finding(f), str(f.n), figure(f.mean_a), figure(f.mean_b), figure(f.difference, "+"),
+        interval(f.low, f.high, "+"), probability(f.p), *only,
+    )  # fmt: skip

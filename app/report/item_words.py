@@ -1,0 +1,37 @@
+"""What an event is, in words: the name of a marked item, and the title of its page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engine import events as ev
+
+_WORDS: dict[type[ev.Event], Callable[[Any], str]] = {
+    ev.DecisionTaken: lambda e: (
+        f"decision of {e.method} on {e.example}, {'the rest' if e.phase == 'tail' else f'segment {e.m}'}"
+    ),
+    ev.ExampleEvaluated: lambda e: f"answer of {e.method} to {e.example}",
+    ev.RolloutsMined: lambda e: f"rollouts of {e.example}",
+    ev.PairMined: lambda e: f"pair {e.pair}",
+    ev.EntryPicked: lambda e: f"library entry {e.tool_name}",
+    ev.WhatIfTried: lambda e: f"what-if on {e.example}, segment {e.m}",
+    ev.IterationBegan: lambda e: f"iteration {e.iteration}",
+    ev.AnswerJudged: lambda e: f"answer to {e.example}, {e.split}, iteration {e.iteration}",
+    ev.QuestionSampled: lambda e: f"paths of {e.sample_id}",
+    ev.EvidenceAnswered: lambda e: f"answer to {e.sample_id} from {e.method}",
+    ev.SamplerStep: lambda e: f"training step {e.step}",
+    ev.ConversationAnswered: lambda e: (
+        f"conversation {e.conversation_id} under {e.mode}, memory {e.memory_mode}"
+        + (f", attempt {e.attempt + 1}" if e.attempt else "")
+    ),
+    ev.PoolQueryDone: lambda e: f"query {e.query_id}",
+    ev.SelectorPicked: lambda e: f"picks for {e.query_id}",
+    ev.SelectorStep: lambda e: f"training step {e.step} of the selector",
+}
+
+
+def item_words(event: ev.Event) -> str:
+    """`decision of esm on t-1, segment 2`"""
+    words = _WORDS.get(type(event))
+    return f"{type(event).__name__} {event.seq}" if words is None else words(event)

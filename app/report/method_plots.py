@@ -1,0 +1,106 @@
+"""The plots of each method, from the figures in its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from app.report.document import Picture
+from app.report.drawing import Drawing
+from app.report.plots import Curve, Interval, curve_plot, interval_plot
+from app.state.run import RunState
+from app.words import method_name
+
+
+def method_plots(state: RunState, method: str) -> list[Picture]:
+    """Those of a method, by its title, that there are figures for."""
+    found = _FROM.get(method, lambda state: [])(state)
+    return [Picture(drawing, caption) for caption, drawing in found if drawing is not None]
+
+
+_Plots = Iterable[tuple[str, Drawing | None]]
+
+
+def _esm(state: RunState) -> _Plots:
+    compared = [
+        Interval(method_name(row.method), row.difference, row.low, row.high)
+        for row in state.esm.final.values()
+        if row.difference is not None
+    ]
+    yield "Accuracy minus greedy's, with paired bootstrap 95% intervals", interval_plot(compared, zero=True)
+    curves = [
+        Curve(method_name(name), [point.n for point in curve], [point.accuracy for point in curve])
+        for name, curve in state.esm.curves.items()
+        if name in ("greedy", "esm")
+    ]
+    yield "Accuracy while the problems were answered", curve_plot(curves, "problems answered")
+
+
+def _evolution(state: RunState) -> _Plots:
+    items = [item for item in state.evolution.iterations.values() if item.minibatch is not None]
+    validated = [item for item in items if item.validation is not None]
+    numbers = [item.iteration for item in items]
+    composite = [
+        Curve("minibatch", numbers, [item.minibatch.composite for item in items if item.minibatch]),
+        Curve(
+            "validation",
+            [item.iteration for item in validated],
+            [item.validation.composite for item in validated if item.validation],
+        ),
+    ]
+    yield "Composite (0.4 shortness + 0.6 correctness) of each iteration", curve_plot(composite, "iteration")
+    tokens = Curve("minibatch", numbers, [item.minibatch.mean_tokens for item in items if item.minibatch])
+    yield "Mean length of an answer, in tokens", curve_plot([tokens], "iteration")
+    saved = [
+        Interval(method_name(row.method), row.tokens_difference, row.tokens_low, row.tokens_high)
+        for row in state.evolution.compared.values()
+        if row.tokens_difference is not None
+    ]
+    caption = "Tokens of an answer minus those of the unchanged model, with paired bootstrap 95% intervals"
+    yield caption, interval_plot(saved, digits=1, zero=True)
+
+
+def _gflownet(state: RunState) -> _Plots:
+    steps = list(state.gflownet.steps)
+    numbers = [row.step for row in steps]
+    yield (
+        "Loss while the sampler was trained",
+        curve_plot([Curve("loss", numbers, [row.loss for row in steps])], "training step"),
+    )
+    for name, words in (
+        ("success@1", "Share of first paths that reach an answer"),
+        ("answer_recall_union@{}", "Share of the answers that K paths reach"),
+    ):
+        rows = []
+        for event in state.gflownet.test:
+            metric = name.format(event.k)
+            if (value := event.metrics.get(metric)) is not None:
+                rows.append(
+                    Interval(method_name(event.method), value, *event.intervals.get(metric, (None, None)))
+                )
+        yield (
+            f"{words}, on held-out questions, with 95% intervals where they were computed",
+            interval_plot(rows),
+        )
+
+
+def _slsm(state: RunState) -> _Plots:
+    rows = [
+        Interval(f"{method_name(row.mode)}, {row.memory_mode}", row.score, row.low, row.high)
+        for row in state.slsm.modes.values()
+        if row.score is not None
+    ]
+    yield "Share of conversations that pass, with stratified bootstrap 95% intervals", interval_plot(rows)
+
+
+def _pool(state: RunState) -> _Plots:
+    rows = [
+        Interval(method_name(row.method), row.accuracy, row.low, row.high)
+        for row in state.pool.compared.values()
+    ]
+    yield "VQA accuracy on held-out queries, with bootstrap 95% intervals", interval_plot(rows)
+    seen = [step for step in state.pool.steps if step.heldout_accuracy is not None]
+    curve = Curve("selector", [step.step for step in seen], [step.heldout_accuracy or 0.0 for step in seen])
+    yield "Accuracy on held-out queries while the selector was trained", curve_plot([curve], "training step")
+
+
+_FROM = {"ESM": _esm, "Evolution": _evolution, "GFlowNet": _gflownet, "SLSM": _slsm, "Pool": _pool}

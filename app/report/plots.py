@@ -1,0 +1,135 @@
+"""Two kinds of plots: values with their intervals, and curves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import ceil, floor, isfinite, log10
+from typing import NamedTuple
+
+from app.report.drawing import COLOURS, Dot, Drawing, Label, Line
+
+_WIDTH = 640.0
+_NAMES = 190.0
+_VALUES = 150.0
+_ROW = 22.0
+_LONGEST_NAME = 30
+_MOST_POINTS = 200
+
+
+class Interval(NamedTuple):
+    """A value with its interval; without one, a dot alone."""
+
+    name: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Curve(NamedTuple):
+    """Points in the order of x."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+
+
+def interval_plot(rows: Sequence[Interval], digits: int = 3, zero: bool = False) -> Drawing | None:
+    """A row for each value, its interval as a line; `zero`: a line where nothing differs. None without values."""
+    rows = [row for row in rows if all(isfinite(v) for v in row[1:] if v is not None)]
+    if not rows:
+        return None
+    known = [v for row in rows for v in row[1:] if v is not None] + ([0.0] if zero else [])
+    axis = _Axis(min(known), max(known), _NAMES, _WIDTH - _VALUES)
+    bottom = _ROW * len(rows) + 6
+    marks: list[Line | Dot | Label] = _grid_down(axis, bottom)
+    if zero:
+        marks.append(Line([(axis.at(0), 0), (axis.at(0), bottom)], "zero"))
+    for number, row in enumerate(rows):
+        y = _ROW * (number + 0.5)
+        marks.append(Label(_NAMES - 10, y, _short(row.name), "end"))
+        told = f"{row.value:.{digits}f}"
+        if row.low is not None and row.high is not None:
+            ends = axis.at(row.low), axis.at(row.high)
+            marks.append(Line([(ends[0], y), (ends[1], y)], "c0"))
+            marks += [Line([(x, y - 4), (x, y + 4)], "c0") for x in ends]
+            told += f" [{row.low:.{digits}f}, {row.high:.{digits}f}]"
+        marks.append(Dot(axis.at(row.value), y, "c0"))
+        marks.append(Label(_WIDTH - _VALUES + 12, y, told))
+    return Drawing(_WIDTH, bottom + 20, marks)
+
+
+def curve_plot(curves: Sequence[Curve], x_name: str) -> Drawing | None:
+    """Curves over one axis, each named at its end. None where no curve has two points."""
+    curves = [curve for curve in map(_thinned, curves) if len(curve.x) > 1][: len(COLOURS)]
+    if not curves:
+        return None
+    height, left, right = 210.0, 46.0, _WIDTH - _VALUES
+    across = _Axis(min(min(c.x) for c in curves), max(max(c.x) for c in curves), left, right)
+    up = _Axis(min(min(c.y) for c in curves), max(max(c.y) for c in curves), height - 34, 8)
+    marks: list[Line | Dot | Label] = []
+    for value, told in up.ticks():
+        marks.append(Line([(left, up.at(value)), (right, up.at(value))], "grid"))
+        marks.append(Label(left - 6, up.at(value), told, "end"))
+    marks.append(Line([(left, height - 34), (right, height - 34)], "axis"))
+    marks += [Label(across.at(value), height - 22, told, "middle") for value, told in across.ticks()]
+    marks.append(Label((left + right) / 2, height - 6, x_name, "middle"))
+    ends = _apart([up.at(curve.y[-1]) for curve in curves], height - 34)
+    for number, curve in enumerate(curves):
+        points = [(across.at(x), up.at(y)) for x, y in zip(curve.x, curve.y, strict=True)]
+        marks.append(Line(points, f"c{number}"))
+        marks.append(Line([(right + 4, ends[number]), (right + 26, ends[number])], f"c{number}"))
+        marks.append(Label(right + 31, ends[number], _short(curve.name, 20)))
+    return Drawing(_WIDTH, height, marks)
+
+
+class _Axis:
+    """Values from `low` to `high` on the way between two coordinates."""
+
+    def __init__(self, low: float, high: float, start: float, end: float) -> None:
+        room = (high - low) * 0.05 or abs(high) * 0.1 or 1.0
+        self.low, self.high = low - room, high + room
+        self.start, self.end = start, end
+
+    def at(self, value: float) -> float:
+        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Round values, about five."""
+        rough = (self.high - self.low) / 5
+        power = 10.0 ** floor(log10(rough))
+        step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
+        digits = max(0, -floor(log10(step) + 1e-9))
+        first = ceil(self.low / step)
+        values = [step * number for number in range(first, floor(self.high / step) + 1)]
+        return [(value, f"{value + 0.0:,.{digits}f}") for value in values]
+
+
+def _grid_down(axis: _Axis, bottom: float) -> list[Line | Dot | Label]:
+    marks: list[Line | Dot | Label] = []
+    for value, told in axis.ticks():
+        marks.append(Line([(axis.at(value), 0), (axis.at(value), bottom)], "grid"))
+        marks.append(Label(axis.at(value), bottom + 11, told, "middle"))
+    return marks
+
+
+def _thinned(curve: Curve) -> Curve:
+    """The finite points; of very many, each so manieth and the last."""
+    points = [(x, y) for x, y in zip(curve.x, curve.y, strict=False) if isfinite(x) and isfinite(y)]
+    every = max(1, len(points) // _MOST_POINTS)
+    kept = points[::every] + ([points[-1]] if points and (len(points) - 1) % every else [])
+    return Curve(curve.name, [x for x, _ in kept], [y for _, y in kept])
+
+
+def _apart(heights: Sequence[float], lowest: float, least: float = 14.0) -> list[float]:
+    """Heights of labels, moved so that none lies over another."""
+    order = sorted(range(len(heights)), key=lambda i: heights[i])
+    moved = list(heights)
+    for before, here in pairwise(order):
+        moved[here] = max(moved[here], moved[before] + least)
+    over = max(0.0, max(moved) - lowest)
+    return [height - over for height in moved]
+
+
+def _short(name: str, longest: int = _LONGEST_NAME) -> str:
+    return name if len(name) <= longest else name[: longest - 1] + "…"

@@ -1,0 +1,164 @@
+"""A report on runs: what was run and found, the cases that people marked, how it was made and how to repeat it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from app.report.case import case_blocks, open_command, remark
+from app.report.compared import compared_blocks
+from app.report.document import (
+    Block,
+    Bullets,
+    Command,
+    Document,
+    Heading,
+    Paragraph,
+    Table,
+    cut,
+    facts,
+)
+from app.report.item_words import item_words
+from app.report.result_blocks import method_blocks, server_blocks
+from app.report.source import RunSource
+from app.report.times import clock
+from app.runs.notes import Entry
+from app.state.run import RunState, method_states
+from app.text import counted, duration
+from app.verdict_text import verdict_sentence, verdicts
+from app.words import METHOD_LINES, STAGE_WORDS
+from engine.run.find_event import find_event
+
+_MOST_CASES = 60
+_SECRET_FIELD = re.compile(r"(api_?key|password|secret|token)$", re.IGNORECASE)
+
+
+def report(sources: Sequence[RunSource]) -> Document:
+    """The report; with several runs, they are compared with the first. Raises SteerErrors."""
+    if len(sources) == 1:
+        return Document(_title(sources[0]), _run(sources[0], 2))
+    blocks: list[Block] = [Bullets([_title(source) for source in sources])]
+    blocks += compared_blocks([source.path for source in sources])
+    for source in sources:
+        blocks += [Heading(_title(source)), *_run(source, 3)]
+    return Document(f"Report on {counted(len(sources), 'runs')}", blocks)
+
+
+def _title(source: RunSource) -> str:
+    name = f"{source.status.record.name}/{source.status.record.run_id}"
+    return f"{source.label.title} ({name})" if source.label.title else name
+
+
+def _run(source: RunSource, level: int) -> list[Block]:
+    return [
+        _about(source),
+        *_findings(source, level),
+        *_methods(source.state, level),
+        *_cases(source, level),
+        *_made(source, level),
+    ]
+
+
+def _about(source: RunSource) -> Block:
+    record, state = source.status.record, source.state
+    model, branch = state.model, record.branched_from
+    worked = sum(stage.seconds for stage in record.stages.values())
+    return facts(
+        [
+            ("state", source.status.state),
+            ("failure", source.status.failure),
+            ("begun", clock(record.created)),
+            ("worked", f"{duration(worked)} in {counted(record.attempts, 'attempts')}"),
+            ("seed", str(record.seeds.get("run", ""))),
+            ("model", model and f"{model.name}, {model.num_layers} layers, {model.dtype} on {model.device}"),
+            ("model's fingerprint", model and model.fingerprint),
+            ("branch of", branch and f"{branch.name}/{branch.run_id}, from iteration {branch.iteration} on"),
+            ("tags", ", ".join(source.label.tags)),
+            ("log", f"{counted(state.seq + 1, 'events')} in events.jsonl"),
+            ("lines of the log that are no events", str(source.damaged or "")),
+        ]
+    )
+
+
+def _findings(source: RunSource, level: int) -> list[Block]:
+    found = [verdict_sentence(verdict) for verdict in verdicts(source.status.record.stages)]
+    if not found:
+        return [Paragraph("No stage that evaluates a method is finished.")]
+    about = "Differences are paired, over the same items, with bootstrap 95% intervals in brackets."
+    return [Heading("What was found", level), Bullets(found), Paragraph(about, "dim")]
+
+
+def _methods(state: RunState, level: int) -> list[Block]:
+    blocks: list[Block] = []
+    for title in dict.fromkeys(kind.title for kind in method_states().values() if kind.title):
+        if found := method_blocks(state, title):
+            blocks += [Heading(title, level), Paragraph(METHOD_LINES.get(title, "")), *found]
+    return blocks
+
+
+# ---------------------------------------------------------------- marked cases
+
+
+def _cases(source: RunSource, level: int) -> list[Block]:
+    """What was marked or written down, in the order of the log."""
+    written = source.written
+    blocks: list[Block] = [remark(note) for note in written.of(None)]
+    items = sorted(
+        {seq for seq in (*written.marks, *(note.seq for note in written.notes)) if seq is not None}
+    )
+    for seq in items[:_MOST_CASES]:
+        blocks += _case(source, seq, written.of(seq), level + 1)
+    if len(items) > _MOST_CASES:
+        blocks.append(
+            Paragraph(f"{len(items) - _MOST_CASES} more marked items are in notes.jsonl of the run.")
+        )
+    return [Heading("Marked cases and notes", level), *blocks] if blocks else []
+
+
+def _case(source: RunSource, seq: int, notes: Sequence[Entry], level: int) -> list[Block]:
+    try:
+        found = find_event(source.path / "events.jsonl", seq)
+    except OSError:
+        found = None
+    if found is None:
+        missing = Paragraph(f"The log has no event {seq} that this version knows.")
+        return [Heading(f"Event {seq}", min(4, level)), missing, *map(remark, notes)]
+    words = item_words(found.event)
+    heading = Heading(words[:1].upper() + words[1:], min(4, level))
+    return [heading, *case_blocks(found.event, source.cases, notes)]
+
+
+# ---------------------------------------------------------------- how it was made
+
+
+def _made(source: RunSource, level: int) -> list[Block]:
+    record = source.status.record
+    blocks: list[Block] = [Heading("How it was made", level)]
+    stages = [
+        (name, STAGE_WORDS.get(name, ""), stage.status, duration(stage.seconds), str(len(stage.files)))
+        for name, stage in record.stages.items()
+    ]
+    blocks.append(Table(("stage", "what it does", "state", "time", "files"), stages, 2, "Stages"))
+    blocks += server_blocks(source.state)
+    if record.changes:
+        rows = [(name, _value(name, value)) for name, value in record.changes.items()]
+        blocks.append(Table(("field", "value"), rows, 0, "Fields set over the configuration file"))
+    else:
+        blocks.append(Paragraph("No field was set over the configuration file."))
+    blocks.append(Table(("package", "version"), list(record.versions.items()), 0, "Versions"))
+    config = shlex.quote(str(source.path / "config.yaml"))
+    return [
+        *blocks,
+        Heading("To repeat it", level),
+        Paragraph("With the versions above, the run's own configuration has every field and the seed:"),
+        Command(f"steer-tui --batch --config {config}"),
+        Paragraph("To look at it in the console:"),
+        Command(open_command(source.path)),
+    ]
+
+
+def _value(name: str, value: Any) -> str:
+    return "***" if _SECRET_FIELD.search(name) else cut(json.dumps(value, ensure_ascii=False), 300)

@@ -1,0 +1,80 @@
+"""What documents are made from: a run's record, its log folded to a state, and what people wrote on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.runs.client import LogTail
+from app.runs.labels import Label, Labels
+from app.runs.notes import Written, read_notes
+from app.state.run import RunState
+from engine.errors import DataError
+from engine.events import Event
+from engine.run.directory import RunDirectory, RunStatus, inspect
+from engine.run.event_log import read_event, refuse_later_schema
+
+
+@dataclass(frozen=True)
+class CaseSource:
+    """Where the events belonging to an item are found. `read`: an event from its place in the log."""
+
+    run_dir: Path
+    state: RunState
+    read: Callable[[int, int], Event]
+
+    def at(self, place: tuple[int, int] | None, kind: type[Any]) -> Any:
+        """The event at a place; None where there is none of that kind."""
+        if place is None:
+            return None
+        try:
+            event = self.read(*place)
+        except (DataError, OSError):
+            return None
+        return event if isinstance(event, kind) else None
+
+
+@dataclass(frozen=True)
+class RunSource:
+    """A run as reports see it. `damaged`: lines of the log that are no events."""
+
+    status: RunStatus
+    cases: CaseSource
+    written: Written
+    label: Label
+    damaged: int
+
+    @property
+    def state(self) -> RunState:
+        """After the last event."""
+        return self.cases.state
+
+    @property
+    def path(self) -> Path:
+        """The run's folder."""
+        return self.status.directory.path
+
+
+def read_run(directory: RunDirectory) -> RunSource:
+    """Read a run, finished or under way. Raises RunError."""
+    status = inspect(directory.path)
+    refuse_later_schema(directory.events)
+    state, damaged = RunState(), 0
+    tail = LogTail(directory)
+    while True:
+        try:
+            entries = tail.poll(budget_ms=1_000)
+        except DataError:
+            damaged += 1
+            continue
+        if not entries:
+            break
+        for entry in entries:
+            state.apply(*entry)
+    labels = Labels(directory.path.absolute().parent.parent)
+    labels.read()
+    cases = CaseSource(directory.path, state, lambda *place: read_event(directory.events, *place))
+    label = labels.of(directory.path.absolute())
+    return RunSource(status, cases, read_notes(directory.path), label, damaged)

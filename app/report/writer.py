@@ -1,0 +1,59 @@
+"""Documents as files. What is secret on this machine and what a terminal or a page might obey is taken out of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from app.report.document import Document, Picture, with_texts
+from app.report.drawing import PLAIN_STYLE, styles, svg
+from app.report.html import to_html
+from app.report.latex import to_latex
+from app.report.markdown import to_markdown
+from app.runs.error_output import secret_striker
+from app.text import without_controls
+from engine.files import write_atomic
+
+SUFFIXES = {"html": ".html", "md": ".md", "latex": ".tex"}
+_BREAKS = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
+_NO_LETTERS = re.compile(r"[\ud800-\udfff\ufffe\uffff]")
+_INVISIBLE = re.compile(r"[\u200b-\u200d\u2060\ufeff]")
+
+
+def safe(document: Document, runs: Sequence[Path]) -> Document:
+    """The document without control codes, halves of letters, and secrets that the runs or the environment name."""
+    strikers = [secret_striker(run) for run in runs]
+
+    def change(text: str) -> str:
+        text = without_controls(_BREAKS.sub("\n", text))
+        text = _INVISIBLE.sub("", _NO_LETTERS.sub("?", text))
+        for strike in strikers:
+            text = strike(text)
+        return text
+
+    return with_texts(document, change)
+
+
+def text_of(document: Document, kind: str, picture_file: Callable[[Picture], str] | None = None) -> str:
+    """A safe document as HTML, Markdown or LaTeX, by a name of `SUFFIXES`."""
+    if kind == "md":
+        return to_markdown(document, picture_file)
+    return to_latex(document) if kind == "latex" else to_html(document)
+
+
+def write_document(document: Document, kind: str, path: Path) -> list[Path]:
+    """Write a safe document; the files. Pictures of Markdown are SVG files beside it. Raises DiskError."""
+    pictures: list[Path] = []
+
+    def picture_file(picture: Picture) -> str:
+        name = f"{path.stem}-{len(pictures) + 1}.svg"
+        drawn = svg(picture.drawing, picture.caption, PLAIN_STYLE + styles(dark=False))
+        write_atomic(path.with_name(name), drawn)
+        pictures.append(path.with_name(name))
+        return re.sub(
+            r"[^\w.-]", lambda sign: "".join(f"%{byte:02X}" for byte in sign.group().encode()), name
+        )
+
+    write_atomic(path, text_of(document, kind, picture_file))
+    return [path, *pictures]

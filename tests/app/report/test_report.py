@@ -1,0 +1,331 @@
+"""Reports and cases: all methods, whole and offline, and whatever ids, notes and texts hold."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from itertools import chain
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from app.cli import main
+from app.report.case import case_document
+from app.report.document import Changes, Document, Remark, Table, Writing
+from app.report.latex import escaped, to_latex
+from app.report.markdown import to_markdown
+from app.report.run_report import report
+from app.report.source import CaseSource, read_run
+from app.report.writer import safe, text_of, write_document
+from app.runs.notes import Notes
+from engine.events import (
+    AnswerJudged,
+    ConversationAnswered,
+    DecisionTaken,
+    EntryPicked,
+    Event,
+    EvidenceAnswered,
+    ExampleEvaluated,
+    IterationBegan,
+    PairMined,
+    PoolQueryDone,
+    QuestionSampled,
+    SelectorPicked,
+    StageFinished,
+)
+from engine.events.verdict import Verdict
+from engine.run.directory import RunDirectory, StageRecord
+from engine.run.find_event import find_event
+from tests.synthetic_evolution import evolution_events
+from tests.synthetic_gflownet import gflownet_events
+from tests.synthetic_pool import pool_events
+from tests.synthetic_run import SyntheticRun
+from tests.synthetic_slsm import slsm_events
+from tests.two_runs import decided, evaluated, make_run
+
+HOSTILE = (
+    "</pre></td><script>alert(1)</script><img src=x onerror=alert(2)>\x1b[2J\x07\x00\u202e\ud800 "
+    "\\input{/etc/passwd} $&#_{}%~^ `` ``` ]( | **b** \"'"
+)
+TAGS = {
+    *(
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "main",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "nav",
+        "ul",
+        "li",
+        "a",
+        "p",
+    ),
+    *(
+        "div",
+        "table",
+        "caption",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "dl",
+        "dt",
+        "dd",
+        "pre",
+        "ins",
+        "del",
+        "br",
+    ),
+    *("blockquote", "figure", "figcaption", "svg", "polyline", "circle", "text"),
+}
+
+
+class _Page(HTMLParser):
+    """All tags, attributes and texts of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str, str]] = []
+        self.words = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def _offline(page: str) -> _Page:
+    """Checks that a page consists of known tags and loads nothing."""
+    read = _Page(page)
+    assert read.tags <= TAGS
+    for tag, name, value in read.attributes:
+        assert name in {"lang", "charset", "http-equiv", "content", "name", "class", "id", "href", "aria-label",
+                        "xmlns", "viewbox", "role", "points", "stroke-dasharray", "cx", "cy", "r", "x", "y",
+                        "text-anchor"}, (tag, name)  # fmt: skip
+        assert name != "href" or re.fullmatch(r"#s\d+", value)
+    style = page[page.index("<style>") : page.index("</style>")]
+    assert "url(" not in style and "@import" not in style
+    assert "default-src 'none'" in page
+    return read
+
+
+@pytest.fixture(scope="module")
+def all_methods(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with the events of all five methods and a mark and a note on an item of each kind."""
+    run_events = [
+        list(SyntheticRun(8, 6, 8).events()), list(evolution_events(3)), list(gflownet_events(60)), list(slsm_events()),
+        list(pool_events()),
+    ]  # fmt: skip
+    events = [run_events[0][0], *chain.from_iterable(events[1:] for events in run_events)]
+    run = make_run(tmp_path_factory.mktemp("outputs"), "all", events, versions={"steer-tui": "0.1.0"})
+    notes = Notes(run)
+    for seq in _one_of_each(events).values():
+        notes.toggle_mark(seq, "")
+        notes.add(seq, "", f"seen {seq}")
+    notes.add(None, "", "about the run")
+    return run
+
+
+def _one_of_each(events: list[Event]) -> dict[type[Event], int]:
+    kinds = (
+        *(DecisionTaken, ExampleEvaluated, PairMined, EntryPicked, IterationBegan, AnswerJudged),
+        *(QuestionSampled, EvidenceAnswered, ConversationAnswered, PoolQueryDone, SelectorPicked),
+    )
+    found = {type(event): seq for seq, event in enumerate(events)}
+    return {kind: found[kind] for kind in kinds}
+
+
+def test_a_report_of_all_methods_is_one_file_that_loads_nothing(all_methods: Path, tmp_path: Path) -> None:
+    target = tmp_path / "report.html"
+    assert main(["--report", str(all_methods), "--output", str(target)]) == 0
+    page = target.read_text()
+    assert len(page) < 2_000_000
+    words = _offline(page).words
+    for method in ("ESM", "Evolution", "GFlowNet", "SLSM", "Pool"):
+        assert f">{method}</h2>" in page
+    for told in (
+        "about the run",
+        "Decision of",
+        "Iteration",
+        "Paths of",
+        "Conversation",
+        "Query",
+        "Picks for",
+    ):
+        assert told in words
+    assert f"steer-tui --batch --config {all_methods}/config.yaml" in words
+    assert page.count("<svg") >= 8
+    assert len(re.findall(r"seen \d+", words)) == 11
+
+
+def test_markdown_and_latex_have_the_same_cases(all_methods: Path, tmp_path: Path) -> None:
+    assert main(["--report", str(all_methods), "--md", "--output", str(tmp_path / "a b.md")]) == 0
+    markdown = (tmp_path / "a b.md").read_text()
+    assert len(re.findall(r"seen \d+", markdown)) == 11
+    pictures = re.findall(r"!\[[^\]]*\]\((.*?)\)", markdown)
+    assert pictures and pictures[0] == "a%20b-1.svg"
+    assert (tmp_path / "a b-1.svg").read_text().startswith("<svg")
+    assert main(["--report", str(all_methods), "--latex", "--output", str(tmp_path / "a.tex")]) == 0
+    latex = (tmp_path / "a.tex").read_text()
+    assert len(re.findall(r"seen \d+", latex)) == 11
+    _compiles(latex)
+
+
+def _compiles(latex: str) -> None:
+    """Groups and environments are closed in order, and only pdflatex's own letters occur."""
+    body = latex[latex.index(r"\begin{document}") :]
+    plain = re.sub(r"\\[{}$&#_%]", "", body)
+    assert plain.count("{") == plain.count("}")
+    opened: list[str] = []
+    for kind, name in re.findall(r"\\(begin|end)\{(\w+)\}", body):
+        if kind == "begin":
+            opened.append(name)
+        else:
+            assert opened.pop() == name
+    assert not opened
+    assert set(body) <= set(map(chr, range(32, 127))) | set(map(chr, range(0xC0, 0x100))) | {"\n"}
+
+
+def test_hostile_ids_notes_and_texts(tmp_path: Path) -> None:
+    plain = HOSTILE.replace("\ud800", "?")  # no log can hold a half of a letter
+    asked = evaluated("greedy", plain, False, text=plain, question=plain)
+    events: list[Event] = [
+        msgspec.structs.replace(asked, gold=plain, pred=plain),
+        decided(plain, 1, gate=plain, chosen=plain, layer=1, null_segment="a " + plain, segment=plain),
+        evaluated("esm", plain, True, text=f"other {plain}"),
+    ]
+    run = make_run(tmp_path, "hostile", events)
+    record = RunDirectory(run).read()
+    record.changes = {HOSTILE.replace("\ud800", ""): plain, "model.api_key": "abcdef"}
+    record.failure = plain
+    RunDirectory(run).write(record)
+    notes = Notes(run)
+    for seq in range(3):
+        notes.toggle_mark(seq, HOSTILE)
+        notes.add(seq, HOSTILE, HOSTILE)
+    document = safe(report([read_run(RunDirectory(run))]), [run])
+    page = text_of(document, "html")
+    words = _offline(page).words
+    assert "<script>alert(1)</script><img src=x onerror=alert(2)>" in words  # as text
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e\ud800]", page)
+    assert "abcdef" not in page
+    markdown = text_of(document, "md")
+    assert not re.search(r"(?<!\\)<script", re.sub(r"(?ms)^(`{3,})\w*\n.*?^\1$", "", markdown))
+    latex = text_of(document, "latex")
+    assert r"\input" not in latex
+    _compiles(latex)
+
+
+def test_secrets_of_the_environment_are_struck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", "sk<&very-secret>")
+    run = make_run(
+        tmp_path, "secret", [evaluated("greedy", "q", True, text="say sk<&very-secret> http://u:pw@host/")]
+    )
+    Notes(run).add(0, "", "the key is sk<&very-secret>")
+    document = safe(report([read_run(RunDirectory(run))]), [run])
+    for kind in ("html", "md", "latex"):
+        text = text_of(document, kind)
+        assert "very-secret" not in text and "pw@" not in text and "u:pw" not in text
+
+
+def test_every_figure_of_the_findings_is_in_the_record(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "r", [evaluated("greedy", "q", True)])
+    verdict = Verdict(method="esm", baseline="greedy", metric="accuracy", n=200, value=0.965, baseline_value=0.635,
+                      difference=0.33, low=0.265, high=0.395, items="problems", fixed=66, broken=0)  # fmt: skip
+    record = RunDirectory(run).read()
+    record.stages["eval"] = StageRecord(status="finished", verdict=verdict)
+    RunDirectory(run).write(record)
+    page = text_of(report([read_run(RunDirectory(run))]), "html")
+    assert "ESM answers 96.5% of 200 problems right; greedy 63.5%: +33 points" in page
+
+
+def test_several_runs_are_compared_with_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    right = [[evaluated("greedy", f"q{i}", i < good) for i in range(4)] for good in (1, 3)]
+    runs = [make_run(tmp_path, f"r{k}", events, {"online": {"L": k}}) for k, events in enumerate(right)]
+    assert main(["--report", *map(str, runs), "--md"]) == 0
+    markdown = capsys.readouterr().out
+    assert "| online.L | 0 | 1 |" in markdown
+    assert re.search(r"\| greedy \| \w+ \| 4 \| 0.250 \| 0.750 \| \+0.500 \|", markdown)
+    assert main(["--report", str(runs[0]), str(runs[0])]) == 2
+
+
+def test_what_a_document_means_nothing_to_its_form() -> None:
+    table = Table(("a|b", "*x*"), [("[1] | 2", "`c`")], 1)
+    changes = Changes([(" ", "one "), ("-", "two"), ("+", "three"), (" ", " four\n```\nfive")])
+    document = Document(
+        "# 1. _t_", [table, changes, Writing("```\nx"), Remark("- a", "1. b", "+ c\n---\n1. d")]
+    )
+    markdown = to_markdown(document)
+    assert "| \\[1\\] \\| 2 | \\`c\\` |" in markdown
+    assert "- one two four\n+ one three four" in markdown
+    assert "````\n```\nx\n````" in markdown
+    assert "> \\+ c\n> \\---\n> 1\\. d" in markdown
+    latex = to_latex(document)
+    assert "{}[1] " in latex  # no argument of the line before
+    assert "+~one three four" in latex
+    assert escaped("a--b 'c' 中 é\n\nx") == "a-{}-{}b \\textquotesingle{}c\\textquotesingle{} [U+4E2D] é x"
+
+
+def test_a_case_of_its_own_names_the_command_that_opens_it(all_methods: Path, tmp_path: Path) -> None:
+    source = read_run(RunDirectory(all_methods))
+    seq = next(note.seq for note in source.written.notes if note.seq is not None)
+    entry = find_event(all_methods / "events.jsonl", seq)
+    assert entry is not None
+    document = safe(case_document(entry.event, source.cases, source.written.of(seq)), [all_methods])
+    (html,) = write_document(document, "html", tmp_path / "case.html")
+    assert f"steer-tui {all_methods}@{seq}" in _offline(html.read_text()).words
+
+
+def test_a_decision_shows_the_question_candidates_and_differences(tmp_path: Path) -> None:
+    events = [
+        evaluated("greedy", "q", False, text="two and two is five"),
+        decided(
+            "q",
+            1,
+            chosen="e1",
+            layer=2,
+            gate="chosen",
+            segment="two and two is four",
+            null_segment="two is five",
+        ),
+        evaluated("esm", "q", True, text="two and two is four", question="2+2?"),
+    ]
+    run = make_run(tmp_path, "r", events)
+    source = read_run(RunDirectory(run)).cases
+    page = text_of(case_document(msgspec.structs.replace(events[1], seq=1), source), "html")
+    for told in ("2+2?", "e1 at layer 2", "<del>five</del><ins>four</ins>", "✗ wrong", "✓ right"):
+        assert told in page
+
+
+def test_events_are_found_by_number(all_methods: Path, tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    lines = (all_methods / "events.jsonl").read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:40], b"no event\n", *lines[40:], b'{"seq": 99']))
+    assert path.stat().st_size > 150_000
+    for seq in [0, 1, 39, 40, 41, len(lines) // 2, len(lines) - 1]:
+        entry = find_event(path, seq)
+        assert entry is not None and entry.event.seq == seq
+        assert path.read_bytes()[entry.offset : entry.offset + entry.length] == lines[seq].rstrip(b"\n")
+    assert find_event(path, len(lines)) is None
+
+
+def test_a_log_that_is_not_there_has_no_cases(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "r", [StageFinished(seconds=1.0, stage="eval")])
+    Notes(run).add(17, "lost", "where is it?")
+    (run / "events.jsonl").unlink()
+    source = read_run(RunDirectory(run))
+    assert isinstance(source.cases, CaseSource)
+    assert "no event 17" in text_of(report([source]), "html")
