@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import nan
 
 from app.state.columns import Columns, Names
@@ -74,6 +75,9 @@ class Decisions(Columns):
             offset,
         )
 
+    def row_keys(self) -> Iterable[int]:
+        return map(_key, *map(self.column, ("method", "example", "m", "phase")))
+
     def chain(self, method: int, example: int) -> list[int]:
         """The rows of an example's segments under a method, in their order, the tail last."""
         phases = [number for name in ("segment", "tail") if (number := self.names.find(name)) is not None]
@@ -136,6 +140,9 @@ class Outcomes(Columns):
             length,
             offset,
         )
+
+    def row_keys(self) -> Iterable[tuple[int, int]]:
+        return zip(self.column("method"), self.column("example"), strict=False)
 
     def correct(self, method: int, example: int) -> bool | None:
         """Whether the method got the example right; None while it is not known."""
