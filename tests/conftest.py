@@ -31,6 +31,7 @@ def no_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("COLORTERM", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path.with_name(f"{tmp_path.name}-settings")))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path.with_name(f"{tmp_path.name}-cache")))
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 The state that is shown never changes: the thread folds a state of its own and hands out copies (which share their
 memory), and only `update`, which the drawing thread calls, exchanges what is shown. So a screen that draws never
 sees half an event, nor two states in one drawing. Scrubbing back folds on from the nearest copy that was kept on
-the way. The same code serves a live run, one attached to, and one that ended last year.
+the way. What was read of a long log is kept in a snapshot, from which reading goes on when the run is opened again.
+The same code serves a live run, one attached to, and one that ended last year.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from app.runs.client import send
+from app.snapshots.keeper import KeptState, Prefix, Snapshot, SnapshotKeeper
 from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.errors import DataError, RunError, SteerError
@@ -52,7 +54,7 @@ class Lag:
 
 @dataclass(frozen=True)
 class _Point:
-    """A state as of event `seq`, and where in the log to go on from it."""
+    """The state at the cursor, as of event `seq`, and where in the log to go on from it."""
 
     seq: int
     state: RunState
@@ -80,14 +82,15 @@ class RunSession:
         self._live = RunState()
         self._folded = 0
         self._latest = self._shown = RunState()
-        self._kept: list[_Point] = [_Point(-1, RunState(), 0, 0)]
+        self._kept: list[KeptState] = [_kept(-1, RunState(), 0, 0)]
+        self._snapshots = SnapshotKeeper(self._directory.events)
         self._at_cursor: _Point | None = None
         self._cursor: int | None = None
         self._frozen = False
         self._revision = 0
         self._seen: object = None
         self._messages: deque[UserMessage] = deque()
-        self._known_problems: set[str] = set()
+        self._problems: list[str] = []
         self._wake = threading.Event()
         self._closing = False
         self._looked_at = 0.0
@@ -225,14 +228,45 @@ class RunSession:
             raise
 
     def _follow(self) -> None:
+        self._take_up_snapshot()
         while not self._closing:
             self._look_at_worker()
             self._follow_cursor()
             if self._fold_some():
                 time.sleep(0.0005)  # the drawing thread gets the interpreter in between
+            elif self._snapshots.wanted(
+                self._reader.offset, self._status is not None and not self._status.alive
+            ):
+                self._snapshots.save(self._snapshot())
             else:
                 self._wake.wait(_LOOK_EVERY)
                 self._wake.clear()
+        if self._snapshots.wanted(self._reader.offset):
+            # Whoever leaves the run does not wait for it, but the console's process does.
+            threading.Thread(target=self._snapshots.save, args=(self._snapshot(),), name="snapshot").start()
+
+    def _take_up_snapshot(self) -> None:
+        """Begin where the run's last reader ended, if that is known."""
+        self.lag = Lag(self._reader.behind())
+        snapshot = self._snapshots.load()
+        if snapshot is None:
+            return
+        self._reader = LogReader(self._directory.events, *snapshot.prefix)
+        self._reader.unknown.update(snapshot.unknown)
+        self.index.take(snapshot.index)
+        self._kept += snapshot.kept
+        for problem in snapshot.problems:
+            self._note(problem)
+        self._live, self._latest = snapshot.state, snapshot.state.share()
+        self._folded = snapshot.prefix.offset
+        self.lag = Lag(self._reader.behind())
+        snapshot.finish()
+
+    def _snapshot(self) -> Snapshot:
+        reader = self._reader
+        prefix = Prefix(reader.offset, reader.line, reader.check)
+        problems = [text for text in self._problems if self._directory.events.name in text]
+        return Snapshot(prefix, self._live, self._kept[1:], self.index, dict(reader.unknown), problems)
 
     def _fold_some(self) -> bool:
         """Fold a portion of what is new; whether there was anything."""
@@ -261,7 +295,7 @@ class RunSession:
     def _keep(self) -> None:
         seq = self._live.seq
         if seq - self._kept[-1].seq >= self._keep_every:
-            self._kept.append(_Point(seq, self._live.share(), self._reader.offset, self._reader.line))
+            self._kept.append(_kept(seq, self._live.share(), self._reader.offset, self._reader.line))
 
     def _follow_cursor(self) -> None:
         cursor, point = self._cursor, self._at_cursor
@@ -273,8 +307,8 @@ class RunSession:
         near = self._kept[bisect_right(self._kept, seq, key=lambda point: point.seq) - 1]
         here = self._at_cursor
         if here is not None and near.seq < here.seq <= seq:
-            near = here
-        state, reader = near.state.share(), LogReader(self._directory.events, near.offset, near.line)
+            near = _kept(here.seq, here.state, here.offset, here.line)
+        state, reader = near.state().share(), LogReader(self._directory.events, near.offset, near.line)
         offset, line = near.offset, near.line
         while state.seq < seq:
             before = reader.offset
@@ -302,11 +336,11 @@ class RunSession:
         except RunError as error:
             self._note(error)
 
-    def _note(self, error: SteerError | OSError) -> None:
+    def _note(self, error: SteerError | OSError | str) -> None:
         """Report a problem to the user, once."""
         text = str(error)
-        if text not in self._known_problems:
-            self._known_problems.add(text)
+        if text not in self._problems:
+            self._problems.append(text)
             self._messages.append(UserMessage(text, "error"))
 
     def _send(self, command: str) -> None:
@@ -320,6 +354,10 @@ class RunSession:
         else:
             self._messages.append(UserMessage(command_result(command, str(reply.status.get("state", "")))))
         self.look_now()
+
+
+def _kept(seq: int, state: RunState, offset: int, line: int) -> KeptState:
+    return KeptState(seq, offset, line, lambda: state)
 
 
 def command_result(command: str, state: str) -> str:

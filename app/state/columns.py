@@ -6,30 +6,48 @@ over by their place in the log instead of appending them again. One writer appen
 
 from __future__ import annotations
 
+import threading
 from array import array
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, Self, TypeVar, overload
 
 T = TypeVar("T")
 
 
-class _Keys:
-    """Which row has which key. Shared by copies: for each, only rows below its own length count."""
+class Keys:
+    """Which row has which key. Shared by copies: for each, only rows below its own length count.
 
-    __slots__ = ("_rows",)
+    `later` gives the rows when they are asked for first: of a long table, they take a while."""
 
-    def __init__(self, rows: dict[Hashable, int] | None = None) -> None:
-        self._rows: dict[Hashable, int] = {} if rows is None else rows
+    __slots__ = ("_later", "_lock", "_rows")
+
+    def __init__(self, later: Callable[[], dict[Hashable, int]] | None = None) -> None:
+        self._rows: dict[Hashable, int] = {}
+        self._later = later
+        self._lock = threading.Lock()
 
     def find(self, key: Hashable, length: int) -> int | None:
-        row = self._rows.get(key)
+        """The row of `key` among the first `length` rows."""
+        row = self.rows().get(key)
         return None if row is None or row >= length else row
 
     def set(self, key: Hashable, row: int) -> None:
-        self._rows[key] = row
+        """Row `row` has this key."""
+        self.rows()[key] = row
 
-    def part(self, length: int) -> _Keys:
-        return _Keys({key: row for key, row in self._rows.items() if row < length})
+    def rows(self) -> dict[Hashable, int]:
+        """All keys with their rows."""
+        if self._later is not None:
+            with self._lock:
+                if self._later is not None:
+                    self._rows, self._later = self._later(), None
+        return self._rows
+
+    def part(self, length: int) -> Keys:
+        """The keys of the first `length` rows."""
+        other = Keys()
+        other._rows = {key: row for key, row in self.rows().items() if row < length}
+        return other
 
 
 class Grow(Generic[T]):
@@ -39,7 +57,7 @@ class Grow(Generic[T]):
 
     def __init__(self) -> None:
         self._items: list[T] = []
-        self._keys = _Keys()
+        self._keys = Keys()
         self._n = 0
 
     def append(self, item: T, key: Hashable = None) -> None:
@@ -60,9 +78,19 @@ class Grow(Generic[T]):
 
     def share(self) -> Grow[T]:
         """The items as of now, in the same memory."""
-        other: Grow[T] = Grow()
-        other._items, other._keys, other._n = self._items, self._keys, self._n
-        return other
+        return Grow.of(self._items, self._keys, self._n)
+
+    @classmethod
+    def of(cls, items: list[T], keys: Keys, length: int) -> Grow[T]:
+        """The first `length` of `items`, in the same memory."""
+        grow: Grow[T] = cls()
+        grow._items, grow._keys, grow._n = items, keys, length
+        return grow
+
+    @property
+    def memory(self) -> tuple[list[T], Keys]:
+        """What copies share; it may hold more items than this one."""
+        return self._items, self._keys
 
     def __len__(self) -> int:
         return self._n
@@ -111,17 +139,17 @@ class Names:
 class Texts:
     """Texts by name. Shared by all copies: a text never changes, so more never hurt."""
 
-    __slots__ = ("_texts",)
+    __slots__ = ("by_name",)
 
     def __init__(self) -> None:
-        self._texts: dict[str, str] = {}
+        self.by_name: dict[str, str] = {}
 
     def __setitem__(self, name: str, text: str) -> None:
-        self._texts[name] = text
+        self.by_name[name] = text
 
     def get(self, name: str) -> str:
         """The text of this name; nothing where there is none."""
-        return self._texts.get(name, "")
+        return self.by_name.get(name, "")
 
 
 class Columns:
@@ -131,10 +159,15 @@ class Columns:
     TYPES: Mapping[str, str] = {}
 
     def __init__(self) -> None:
-        self._arrays = [array(code) for code in self.TYPES.values()]
-        self._by_name = dict(zip(self.TYPES, self._arrays, strict=True))
-        self._keys = _Keys()
-        self._n = 0
+        self._adopt([array(code) for code in self.TYPES.values()], Keys(), 0)
+
+    def _adopt(self, arrays: list[array], keys: Keys, length: int) -> None:
+        self._arrays, self._keys, self._n = arrays, keys, length
+        self._by_name = dict(zip(self.TYPES, arrays, strict=True))
+
+    def row_keys(self) -> Iterable[Hashable]:
+        """The key of each row, from its columns alone; may go on behind the last row."""
+        raise NotImplementedError
 
     def find_key(self, key: Hashable) -> int | None:
         """The row that was added with this key."""
@@ -153,7 +186,7 @@ class Columns:
             if offsets[self._n] == row[-1]:
                 self._n += 1
                 return
-            self._part()
+            self._adopt([values[: self._n] for values in self._arrays], self._keys.part(self._n), self._n)
         self._keys.set(key, self._n)
         for values, value in zip(self._arrays, row, strict=True):
             values.append(value)  # type: ignore[arg-type]
@@ -165,15 +198,31 @@ class Columns:
         other.__dict__.update(self.__dict__)
         return other
 
+    @property
+    def memory(self) -> Sequence[array]:
+        """The columns that copies share; they may hold more rows than this one."""
+        return self._arrays
+
+    @property
+    def keys(self) -> Keys:
+        """The rows by key, of all copies."""
+        return self._keys
+
+    def first(self, length: int) -> Self:
+        """The first `length` rows, in the same memory."""
+        other = self.share()
+        other._n = length
+        return other
+
+    def filled(self, arrays: list[array]) -> Self:
+        """Another table with the same names, of these columns in the order of `TYPES`."""
+        other, rows = self.share(), len(arrays[-1])
+        other._adopt(arrays, Keys(lambda: dict(zip(other.row_keys(), range(rows), strict=False))), rows)
+        return other
+
     def shares(self, other: Columns) -> bool:
         """Whether both stand on the same memory: then the rows that both have are equal."""
         return self._arrays[-1] is other._arrays[-1]
-
-    def _part(self) -> None:
-        """Continue in a copy of the memory."""
-        self._arrays = [values[: self._n] for values in self._arrays]
-        self._keys = self._keys.part(self._n)
-        self._by_name = dict(zip(self.TYPES, self._arrays, strict=True))
 
     def __len__(self) -> int:
         return self._n

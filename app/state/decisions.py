@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import nan
 from zlib import crc32
 
@@ -77,6 +77,9 @@ class Decisions(Columns):
             length,
             offset,
         )
+
+    def row_keys(self) -> Iterable[int]:
+        return map(_key, *map(self.column, ("method", "example", "m", "phase")))
 
     def chain(self, method: int, example: int) -> list[int]:
         """The rows of an example's segments under a method, in their order, the tail last."""
@@ -159,6 +162,9 @@ class Outcomes(Columns):
         so it is right for all of them."""
         if (row := self.find_key((method, example))) is not None:
             self.column("left")[row] = segment
+
+    def row_keys(self) -> Iterable[tuple[int, int]]:
+        return zip(self.column("method"), self.column("example"), strict=False)
 
     def correct(self, method: int, example: int) -> bool | None:
         """Whether the method got the example right; None while it is not known."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -161,14 +162,16 @@ def refuse_later_schema(path: Path) -> None:
 class LogReader:
     """Follows a log, live or finished, from its beginning or a known place.
 
-    `offset`: end of the last line read; `line`: its number; `unknown`: how many events of which unknown types
-    were skipped. Nothing is buffered between polls, so a tail that a resuming worker cuts off is never seen.
+    `offset`: end of the last line read; `line`: its number; `check`: CRC-32 of the bytes up to there; `unknown`: how
+    many events of which unknown types were skipped. Nothing is buffered between polls, so a tail that a resuming
+    worker cuts off is never seen.
     """
 
-    def __init__(self, path: Path, offset: int = 0, line: int = 0) -> None:
+    def __init__(self, path: Path, offset: int = 0, line: int = 0, check: int = 0) -> None:
         self.path = path
         self.offset = offset
         self.line = line
+        self.check = check
         self.unknown: Counter[str] = Counter()
 
     def poll(self, max_events: int = 10_000) -> list[LogEntry]:
@@ -176,8 +179,14 @@ class LogReader:
 
         Raises DataError with file and line at a line that is no event; the next poll goes on behind it.
         """
+        data, base = self._read(), self.offset
+        try:
+            return self._decode(data, max_events)
+        finally:
+            self.check = zlib.crc32(memoryview(data)[: self.offset - base], self.check)
+
+    def _decode(self, data: bytes, max_events: int) -> list[LogEntry]:
         entries: list[LogEntry] = []
-        data = self._read()
         base, at = self.offset, 0
         while len(entries) < max_events and (end := data.find(b"\n", at)) >= 0:
             try:
