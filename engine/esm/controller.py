@@ -73,7 +73,7 @@ class Controller:
     def __init__(self, model: LanguageModel, config: Config, variant: Variant) -> None:
         self.model = model
         self.variant = variant
-        self.online: OnlineSection = config.online
+        self.online: OnlineSection = variant.online or config.online
         self.decode = config.decode
         self.points = config.control_points
         self.seed = config.run.seed
