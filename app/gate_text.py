@@ -41,13 +41,14 @@ def _figure(value: float | None) -> str:
 
 SENTENCES = {
     "chosen": "{chosen} scored highest ({score}, null {null}), so it was injected at layer {layer} with α {alpha}.",
-    "always": "This method adds one vector everywhere, whatever the state: {chosen}, at layer {layer} with α {alpha}.",
+    "always": "This method adds its one vector, as strongly as it is set: {chosen}, at layer {layer} with α {alpha}.",
     "first_segment": "The first segment has no control point before it, so nothing can be retrieved.",
     "tail": "After the last control point the rest is written in one piece, unsteered.",
     "no_memory": "This method has no memory: nothing was retrieved.",
     "tool_range": "Segment {m} lies outside min_tool_m … max_tool_m, where steering is allowed.",
     "min_entries": "The memory holds too few entries at control point {before} ({size}): fewer than min_entries.",
     "min_sim": "The nearest entry is too far away (similarity {sim}, below min_sim), so memory was not used.",
+    "condition": "The state does not meet this method's condition, so its vector was not added.",
     "no_candidates": "Only right entries are near, and they speak for null, so there was nothing to inject.",
     "null_best": "Null scored highest ({null}): the state looks right as it is, and {best} did not beat it.",
     "tie": "Null and {best} scored the same: a tie goes to null.",

@@ -195,6 +195,41 @@ class ContrastSection(Section):
     scale: Finite = Field(default=1.0, description="What is added at each control point is scale * vector.")
 
 
+class FieldSection(Section):
+    methods: list[Literal["prompted", "seal", "cast", "stir"]] = Field(
+        default=[],
+        description="What others do: a request in the prompt; SEAL's vector away from reflecting thoughts; CAST's mean "
+        "vector under a condition; ESM with the settings that STIR published.",
+    )
+    layer: NonNegativeInt | None = Field(
+        default=None, description="Layer of `seal` and `cast`, 0-based; none: the one that is mined."
+    )
+    scale: Finite = Field(default=1.0, description="`seal` and `cast` add scale * vector.")
+    prompt: str = Field(
+        default="Check each step before you write it.",
+        min_length=1,
+        description="What `prompted` puts behind the question.",
+    )
+    reflection: list[Annotated[str, Field(min_length=1)]] = Field(
+        default=[
+            "verify", "make sure", "hold on", "think again", "'s correct", "'s incorrect", "Let me check",
+            "seems right",
+        ],
+        description="Words that tell a thought that reflects (`seal`).",
+    )  # fmt: skip
+    transition: list[Annotated[str, Field(min_length=1)]] = Field(
+        default=[
+            "think differently", "another way", "another approach", "another method", "another solution",
+            "another strategy", "another technique",
+        ],
+        description="Words that tell a thought that changes course (`seal`).",
+    )  # fmt: skip
+    openings: list[Annotated[str, Field(min_length=1)]] = Field(
+        default=["Wait", "Alternatively"],
+        description="Beginnings that tell a thought of either kind (`seal`).",
+    )
+
+
 class EvalSection(Section):
     methods: list[Literal["greedy", "majority_vote", "esm"]] = Field(
         default=["greedy", "majority_vote", "esm"], min_length=1, description="Methods to evaluate."
@@ -218,6 +253,9 @@ class EvalSection(Section):
     )
     contrast: ContrastSection = Field(
         default=ContrastSection(), description="Vectors from pairs of prompts, as further methods."
+    )
+    field: FieldSection = Field(
+        default=FieldSection(), description="Baselines of the field, as further methods."
     )
     batch_size_greedy: PositiveInt = Field(
         default=64, description="Examples in each call of plain greedy decoding."

@@ -90,7 +90,7 @@ class Decider:
         """As the configuration says."""
         points, decode = config.control_points, config.decode
         return cls(
-            variant, config.online, points.M, points.segment_delimiter, decode.max_new_tokens,
+            variant, variant.online or config.online, points.M, points.segment_delimiter, decode.max_new_tokens,
             decode.temperature, config.run.seed,
         )  # fmt: skip
 

@@ -1,7 +1,8 @@
 """One control point's decision: retrieve, weigh, score, choose (spec ESM 6.3 to 6.9). No model in here.
 
 Gates, in the order they are asked: first_segment, no_memory, tool_range, min_entries, min_sim,
-no_candidates, then by Score tie, null_best, tau_null, or chosen. `always`: one vector is added whatever the state.
+no_candidates, then by Score tie, null_best, tau_null, or chosen. `always`: one vector is added, nothing is weighed.
+`condition`: the state does not meet the condition of `cast`.
 """
 
 from __future__ import annotations

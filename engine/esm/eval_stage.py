@@ -11,6 +11,7 @@ from engine.esm import layout
 from engine.esm.compare import compared
 from engine.esm.eval_work import Answered, Answering, Batch, Line
 from engine.esm.examples import evaluation_examples, training_examples
+from engine.esm.field import PROMPTED, WITHOUT_MEMORY, field_methods
 from engine.esm.lines import read_answered
 from engine.esm.memory import EpisodicMemory
 from engine.esm.plain import PLAIN_METHODS
@@ -44,9 +45,9 @@ class Evaluate:
 
 
 def method_names(config: Config) -> list[str]:
-    """Greedy first, then the vote, esm, the ablations, and vectors from elsewhere."""
+    """Greedy first, then the vote, esm, the ablations, vectors from elsewhere, and the field's baselines."""
     methods = [name for name in (*PLAIN_METHODS, "esm") if name in config.eval.methods]
-    return [*methods, *dict.fromkeys(config.eval.ablations), *static_methods(config)]
+    return [*methods, *dict.fromkeys(config.eval.ablations), *static_methods(config), *field_methods(config)]
 
 
 @dataclass
@@ -73,8 +74,9 @@ class _Job:
         names = method_names(config)
         memory = None
         static = static_methods(config)
-        sources = StaticSources.read(config, context.model_info()) if static else NO_SOURCES
-        if set(names) - {*PLAIN_METHODS, "no_memory", *static}:
+        others = static or field_methods(config)
+        sources = StaticSources.read(config, context.model_info(), run_dir) if others else NO_SOURCES
+        if set(names) - {*PLAIN_METHODS, "no_memory", *static, *WITHOUT_MEMORY}:
             memory = EpisodicMemory.load(
                 layout.memory(run_dir), layout.library(run_dir), context.model_info()
             )
@@ -89,7 +91,7 @@ class _Job:
 
     def batch_size(self, method: str) -> int:
         online, plain = self.config.online.batch_size_examples, self.config.eval.batch_size_greedy
-        return plain if method in PLAIN_METHODS else online
+        return plain if method in (*PLAIN_METHODS, PROMPTED) else online
 
     def recover(self) -> int:
         """Whole batches of an earlier attempt; how many examples they hold."""

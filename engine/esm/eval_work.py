@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from engine.config.config import Config
 from engine.esm.control_point import Answer
 from engine.esm.controller import Controller
+from engine.esm.field import PROMPTED, prompt_behind
 from engine.esm.memory import EpisodicMemory
 from engine.esm.plain import greedy, majority_vote
 from engine.esm.static import NO_SOURCES, StaticSources, method_variant
@@ -72,8 +73,12 @@ class _Answerer:
 
     def answer(self, batch: Batch) -> Answered:
         started = self.clock()
-        prompts = [encoded_prompt(self.config, self.task, self.model, example) for example in batch.examples]
-        if batch.method == "greedy":
+        examples = batch.examples
+        if batch.method == PROMPTED:
+            section = self.config.eval.field
+            examples = [replace(e, question=prompt_behind(section, e.question)) for e in examples]
+        prompts = [encoded_prompt(self.config, self.task, self.model, example) for example in examples]
+        if batch.method in ("greedy", PROMPTED):
             answers = greedy(self.model, self.config, batch.examples, prompts, self.checkpoint)
         elif batch.method == "majority_vote":
             answers = majority_vote(

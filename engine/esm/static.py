@@ -9,6 +9,7 @@ from pathlib import Path
 from engine.config.config import Config
 from engine.errors import DataError
 from engine.esm.decide import Hit, Retrieval
+from engine.esm.field import NO_FIELD, FieldSources, field_methods
 from engine.esm.memory import Entry, EpisodicMemory
 from engine.esm.prompt_pairs import PromptPair, differences, mean_difference, principal_difference, read_pairs
 from engine.esm.variants import Variant, make_variant
@@ -28,13 +29,15 @@ def static_methods(config: Config) -> list[str]:
 
 @dataclass(frozen=True)
 class StaticSources:
-    """What the static methods are made from: the imported vector with its layer, and the pairs."""
+    """What the static methods are made from: the imported vector with its layer, and the pairs. `field`: what the
+    baselines of the field are made from."""
 
     imported: tuple[int, Vector] | None = None
     pairs: tuple[PromptPair, ...] = ()
+    field: FieldSources = NO_FIELD
 
     @classmethod
-    def read(cls, config: Config, info: ModelInfo) -> StaticSources:
+    def read(cls, config: Config, info: ModelInfo, run_dir: Path) -> StaticSources:
         """Raises DataError for files that cannot be read, or do not fit the model."""
         vector, contrast = config.eval.vector, config.eval.contrast
         imported = None
@@ -44,7 +47,7 @@ class StaticSources:
         pairs = read_pairs(Path(contrast.path).expanduser()) if contrast.path else []
         if pairs:
             contrast_layer(config, info)
-        return cls(imported, tuple(pairs))
+        return cls(imported, tuple(pairs), FieldSources.read(config, run_dir, info))
 
     def variant(self, name: str, model: LanguageModel, config: Config) -> Variant:
         """The method called `name`; the pairs are read with the model."""
@@ -63,7 +66,9 @@ NO_SOURCES = StaticSources()
 def method_variant(
     name: str, model: LanguageModel, config: Config, memory: EpisodicMemory, sources: StaticSources
 ) -> Variant:
-    """A static method, esm, or one of its ablations."""
+    """A static method, a baseline of the field, esm, or one of its ablations."""
+    if name in field_methods(config):
+        return sources.field.variant(name, model, config, memory)
     if name in static_methods(config):
         return sources.variant(name, model, config)
     return make_variant(name, memory, config.online, config.run.seed)

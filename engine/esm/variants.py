@@ -21,13 +21,14 @@ Retrieve = Callable[[int, NDArray[np.float32]], Retrieval]
 @dataclass(frozen=True)
 class Variant:
     """A method of the online controller. Without `retrieve` it never steers; `layers` are the query's. `strength`: the
-    first candidate is always injected, this strongly, whatever its Score."""
+    first candidate is always injected, this strongly, whatever its Score. `online`: settings in place of the run's."""
 
     name: str
     retrieve: Retrieve | None
     layers: tuple[int, ...] = ()
     probing: bool = True
     strength: float | None = None
+    online: OnlineSection | None = None
 
 
 def make_variant(name: str, memory: EpisodicMemory, online: OnlineSection, seed: int) -> Variant:

@@ -20,6 +20,7 @@ from engine.esm.control_point import Answer
 from engine.esm.controller import Controller
 from engine.esm.eval_work import Line, encoded_prompt
 from engine.esm.examples import evaluation_examples
+from engine.esm.field import PROMPTED
 from engine.esm.forced import Forced
 from engine.esm.memory import Entry, EpisodicMemory
 from engine.esm.plain import PLAIN_METHODS
@@ -110,7 +111,7 @@ class WhatIf:
         return line
 
     def _of_method(self, method: str) -> dict[str, Line]:
-        if method in PLAIN_METHODS:
+        if method in (*PLAIN_METHODS, PROMPTED):
             raise DataError(
                 what=f"{method} takes no decisions",
                 mend="try another choice in an answer of esm or of one of its ablations; null is what greedy does",
@@ -122,7 +123,7 @@ class WhatIf:
 
     def _variant(self, method: str) -> Variant:
         if method not in self._variants:
-            sources = StaticSources.read(self.config, self.model.info)
+            sources = StaticSources.read(self.config, self.model.info, self._run_dir)
             self._variants[method] = method_variant(method, self.model, self.config, self.memory, sources)
         return self._variants[method]
 

@@ -77,7 +77,7 @@ def test_an_exported_vector_steers_as_before_it_was_exported(
 ) -> None:
     section = VectorSection(path=str(_written(tmp_path, form, vector)), layer=LAYER, scale=1.5)
     config = _config(vector=section)
-    sources = StaticSources.read(config, model.info)
+    sources = StaticSources.read(config, model.info, tmp_path)
     assert sources.imported is not None and sources.imported[0] == LAYER
     np.testing.assert_array_equal(sources.imported[1], vector)
     assert static_methods(config) == ["imported_vector"]

@@ -47,4 +47,4 @@ def test_no_rule_of_the_controller_is_forgotten() -> None:
     rules = (
         "first_segment no_memory tool_range min_entries min_sim no_candidates tie null_best tau_null chosen"
     )
-    assert set(SENTENCES) == {*rules.split(), "always", "tail"}
+    assert set(SENTENCES) == {*rules.split(), "always", "condition", "tail"}

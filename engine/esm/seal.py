@@ -1,0 +1,74 @@
+"""SEAL's vector (Chen et al. 2025, arXiv 2504.07986): away from thoughts that reflect on what was written or change
+course, towards those that go on.
+
+A thought is what stands between two delimiters. Its state is that of the delimiter before it, and its kind is told by
+words: `reflection` or `transition` somewhere in it, or at its beginning (`openings`); everything else executes. The
+vector is the mean state of executing thoughts minus that of the others, and is added as it is before every segment.
+
+Ours differs in this: the texts are the run's own mined answers, right and wrong ones, not a thousand reasoning traces;
+nothing is added before the first segment, nor outside the control points of ESM; layer and strength are the run's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.config.esm import FieldSection
+from engine.errors import DataError
+from engine.lm.protocol import LanguageModel, Vector
+
+MOST_TEXTS = 1000
+"""Answers that are read; SEAL takes about as many problems."""
+_AT_ONCE = 32
+
+Answered = tuple[str, str]
+"""The prompt's text, and an answer to it."""
+
+
+def executes(thought: str, section: FieldSection) -> bool:
+    """Whether none of the words says that it reflects or changes course. Capitals count, as in SEAL."""
+    begins = thought.strip()
+    if any(begins.startswith(word) for word in section.openings):
+        return False
+    return not any(word in thought for word in (*section.reflection, *section.transition))
+
+
+def seal_vector(
+    model: LanguageModel,
+    answered: Sequence[Answered],
+    layer: int,
+    delimiter: str,
+    section: FieldSection,
+    system: str | None = None,
+) -> Vector:
+    """(hidden_size,). Raises DataError where one of the two kinds of thoughts does not occur."""
+    kinds: list[bool] = []
+    states: list[NDArray[np.float32]] = []
+    for first in range(0, len(answered), _AT_ONCE):
+        sequences: list[list[int]] = []
+        ends: list[list[int]] = []
+        for prompt, text in answered[first : first + _AT_ONCE]:
+            tokens, own = model.tokenizer.encode_chat(prompt, system), []
+            before, *thoughts = text.split(delimiter)
+            for thought in thoughts:
+                tokens = [*tokens, *model.tokenizer.encode(before + delimiter)]
+                own.append(len(tokens) - 1)
+                kinds.append(executes(thought, section))
+                before = thought
+            sequences.append(tokens)
+            ends.append(own)
+        states += [found[:, 0] for found in model.states(sequences, ends, [layer])]
+    goes_on = np.array(kinds, dtype=bool)
+    if not goes_on.any() or goes_on.all():
+        raise DataError(
+            what=f"of {len(kinds)} thoughts in {len(answered)} mined answers {int((~goes_on).sum())} reflect or change "
+            "course; `seal` needs some that do and some that do not",
+            where="eval.field",
+            mend="name the words by which such thoughts are known in `reflection`, `transition` or `openings`, or "
+            "leave `seal` out of `eval.field.methods`",
+        )
+    all_states = np.concatenate(states).astype(np.float64)
+    return (all_states[goes_on].mean(axis=0) - all_states[~goes_on].mean(axis=0)).astype(np.float32)
