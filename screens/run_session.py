@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from app.runs.session import UserMessage
+from app.runs.time_left import Earlier, TimeLeft, time_left
 from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.events import Event
@@ -31,6 +32,11 @@ class Session(Protocol):
     @property
     def status(self) -> RunStatus | None:
         """The status of its worker; None before the first look."""
+        ...
+
+    @property
+    def earlier(self) -> Earlier:
+        """How long its stages took in earlier runs with the same configuration."""
         ...
 
     @property
@@ -95,6 +101,15 @@ class Session(Protocol):
     def read(self, offset: int, length: int) -> Event:
         """An event of the log, whole."""
         ...
+
+
+def run_time_left(session: Session) -> TimeLeft | None:
+    """How long all stages will take; None unless the run works now and is shown as it is now."""
+    status, state = session.status, session.state
+    works = (state.status if status is None else status.state) == "running"
+    if not works or session.cursor is not None or session.reading is not None:
+        return None
+    return time_left(state.stages.values(), session.earlier)
 
 
 def shown_stages(session: Session) -> list[StageState]:

@@ -23,6 +23,7 @@ class RecordedSession:
         self.frozen = False
         self.status: RunStatus | None = None
         self.sent: list[str] = []
+        self.earlier: dict[str, list[float]] = {}
         self.index = EventIndex()
         self._entries = entries
         self._by_place = {(offset, length): event for event, offset, length in entries}

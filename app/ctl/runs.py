@@ -8,6 +8,7 @@ from typing import Any
 
 from app.ctl.output import DONE, write_form, write_line
 from app.runs.run_list import RunList, RunRow, read_progress
+from app.runs.time_left import read_earlier_times, time_left_sentence
 from app.text import duration
 from engine.run.directory import RunDirectory, inspect
 
@@ -27,7 +28,9 @@ def list_runs(outputs: Path, states: Sequence[str] | None, as_json: bool) -> int
 
 def show_run(directory: RunDirectory, as_json: bool) -> int:
     """One run with its stages."""
-    row = RunRow(inspect(directory.path), read_progress(directory), 0)
+    status = inspect(directory.path)
+    earlier = read_earlier_times(directory.path) if status.state == "running" else {}
+    row = RunRow(status, read_progress(directory), 0, earlier=earlier)
     record = row.status.record
     if as_json:
         stages = [
@@ -43,6 +46,8 @@ def show_run(directory: RunDirectory, as_json: bool) -> int:
         write_line(f"failure: {row.status.failure}")
     if row.working:
         write_line(f"worker: {row.status.pid} on {row.status.host}, at {_stage(row)}")
+    if row.time_left is not None:
+        write_line(time_left_sentence(row.time_left))
     for name, stage in record.stages.items():
         figures = ", ".join(f"{key} {_figure(value)}" for key, value in stage.summary.items())
         write_line(f"  {stage.status:<9} {name:<13} {duration(stage.seconds):>8}  {figures}".rstrip())
@@ -51,8 +56,8 @@ def show_run(directory: RunDirectory, as_json: bool) -> int:
 
 def run_form(row: RunRow) -> dict[str, Any]:
     """What `list` says of a run. `done` of `total` items of the `stage` it has reached, none once it is finished;
-    `eta` in seconds."""
-    status, progress = row.status, row.progress
+    `eta` of that stage and `eta_all` of all stages in seconds, null where it is not known."""
+    status, progress, left = row.status, row.progress, row.time_left
     record, ended = status.record, row.state == "finished"
     return {
         "path": str(row.path.absolute()),
@@ -65,6 +70,7 @@ def run_form(row: RunRow) -> dict[str, Any]:
         "done": None if ended else progress.done,
         "total": None if ended else progress.total,
         "eta": progress.eta if row.state == "running" else None,
+        "eta_all": None if left is None else left.whole,
         "pid": status.pid,
         "host": status.host or None,
         "failure": status.failure or None,

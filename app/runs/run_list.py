@@ -15,13 +15,14 @@ from pathlib import Path
 import msgspec
 
 from app.runs.labels import NO_LABEL, Label, Labels
+from app.runs.time_left import MOST_RUNS, Earlier, TimeLeft, earlier_times, time_left
 from app.verdict_text import verdicts
 from engine.errors import RunError
 from engine.events import StageFinished, StageProgress, StageStarted
 from engine.events.verdict import Verdict
 from engine.run.directory import RunDirectory, RunRecord, RunStatus, inspect
 from engine.run.event_log import refuse_later_schema
-from engine.run.stage_state import RUNNING, Stages, StageState, fold_stages
+from engine.run.stage_state import FINISHED, RUNNING, Stages, StageState, fold_stages
 
 _TAIL = 1 << 16
 _SIZE_EVERY = 10.0
@@ -33,12 +34,27 @@ LATER = "later version"
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run as the list shows it. `state` is `RunStatus.state`; `progress`: of the last stage in its log."""
+    """A run as the list shows it. `state` is `RunStatus.state`; `progress`: of the last stage in its log; `earlier`:
+    how long the stages of a run that works took in other runs."""
 
     status: RunStatus
     progress: StageState
     size: int
     label: Label = NO_LABEL
+    earlier: Earlier = field(default_factory=dict)
+
+    @property
+    def time_left(self) -> TimeLeft | None:
+        """Until all its stages are done; None unless it works."""
+        return (
+            time_left(map(self._stage, self.record.stages), self.earlier) if self.state == "running" else None
+        )
+
+    def _stage(self, name: str) -> StageState:
+        done = self.record.stages[name].status == "finished"
+        if name == self.progress.name and not done:
+            return self.progress
+        return StageState(name, FINISHED) if done else StageState(name)
 
     @property
     def path(self) -> Path:
@@ -128,7 +144,12 @@ class RunList:
         rows = {path: self._row(path) for folder in self.folders for path in _run_folders(folder)}
         self._known = {path: known for path, known in self._known.items() if path in rows}
         readable = self._labelled([row for row in rows.values() if row is not None])
-        return sorted(readable, key=lambda row: (row.status.record.created, row.path.name), reverse=True)
+        readable.sort(key=lambda row: (row.status.record.created, row.path.name), reverse=True)
+        records = [row.record for row in readable[:MOST_RUNS]]
+        return [
+            replace(row, earlier=earlier_times(row.record, records)) if row.state == "running" else row
+            for row in readable
+        ]
 
     def labels(self, run: Path) -> Labels:
         """The labels of the folder that a run is in."""

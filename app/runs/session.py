@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from app.runs.client import send
+from app.runs.time_left import Earlier, read_earlier_times
 from app.snapshots.keeper import KeptState, Prefix, Snapshot, SnapshotKeeper
 from app.state.event_index import EventIndex
 from app.state.run import RunState
@@ -67,7 +68,8 @@ class RunSession:
 
     `cursor`: number of the event looked at, None at the live end. While `frozen`, or with a cursor, what is shown
     stays as it is and `behind` counts what happened since. `revision` is another number whenever something
-    shown may be another. `status`: of the worker; `index`: marks and stops of the log.
+    shown may be another. `status`: of the worker; `index`: marks and stops of the log; `earlier`: how long the stages
+    took in other runs.
     """
 
     def __init__(self, run_dir: Path, *, keep_every: int = 2_000) -> None:
@@ -75,6 +77,8 @@ class RunSession:
         self.index = EventIndex()
         self.status: RunStatus | None = None
         self._status: RunStatus | None = None
+        self.earlier: Earlier = {}
+        self._earlier: Earlier | None = None
         self.lag = Lag()
         self._directory = RunDirectory(run_dir)
         self._keep_every = keep_every
@@ -151,9 +155,10 @@ class RunSession:
         elif not self._frozen:
             shown = self._latest
         # While a view is frozen, the number of events it is behind still changes.
-        now = (shown, status.state if status is not None else "", self._latest)
+        earlier = self._earlier or {}
+        now = (shown, status.state if status is not None else "", self._latest, earlier)
         changed = now != self._seen
-        self._seen, self._shown, self.status = now, shown, status
+        self._seen, self._shown, self.status, self.earlier = now, shown, status, earlier
         self._revision += changed
         return changed
 
@@ -238,6 +243,8 @@ class RunSession:
                 self._reader.offset, self._status is not None and not self._status.alive
             ):
                 self._snapshots.save(self._snapshot())
+            elif self._earlier is None:
+                self._earlier = read_earlier_times(self.run_dir)
             else:
                 self._wake.wait(_LOOK_EVERY)
                 self._wake.clear()

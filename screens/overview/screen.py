@@ -14,13 +14,14 @@ from textual.getters import query_one
 from textual.widgets import Static
 
 from app.commands import Command, bindings
+from app.runs.time_left import time_left_sentence
 from app.text import counted, duration
 from screens.messages import SystemWanted, UpWanted
 from screens.method_progress import MethodProgress, progress_of
 from screens.overview.card_content import card_content
 from screens.overview.cards import Card, Door
 from screens.run_screen import RunScreen
-from screens.run_session import Session, shown_stages
+from screens.run_session import Session, run_time_left, shown_stages
 
 COMMANDS = (
     Command("c", "efficiency", "Cost", "Where the time, the tokens and the money went."),
@@ -37,6 +38,7 @@ COMMANDS = (
     Command("escape", "up", "Runs", "Back to the list of runs; the engine continues.", display="esc"),
 )
 _HELP = "What each method reached beside its baseline; ↑ ↓ choose a line, enter opens it."
+_READING = "The log of the run is being read."
 _EMPTY = "The engine has not told of its stages yet: it starts and loads what it needs."
 
 
@@ -104,7 +106,7 @@ screen is always that of the method at work, until you go elsewhere yourself. `c
         state = self.session.state
         text = Text(no_wrap=True, overflow="ellipsis")
         if not shown:
-            return text.append(_EMPTY)
+            return text.append(_EMPTY if self.session.reading is None else _READING)
         if state.header is not None:
             text.append(f"{state.header.name}/{state.header.run_id}", "bold")
         if state.model is not None:
@@ -113,6 +115,9 @@ screen is always that of the method at work, until you go elsewhere yourself. `c
         text.append(f"  {done} of {counted(len(shown), 'stages')} done")
         if state.time > state.began:
             text.append(f" in {duration(state.time - state.began)}")
+        left = run_time_left(self.session)
+        if left is not None:
+            text.append(f", {time_left_sentence(left)}")
         return text.append(f"\n{_HELP}", "dim")
 
     def view(self) -> dict[str, Any]:

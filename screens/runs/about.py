@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from app.runs.run_list import RunRow
+from app.runs.time_left import time_left_sentence
 from app.text import duration
 from app.verdict_text import verdict_line, verdicts
 from screens.runs.fields import changes_text
@@ -17,7 +18,7 @@ _WIDTH = 11
 def about_run(row: RunRow) -> Text:
     """A line for each method, then the stages, the changes, and the folder or the error."""
     lines = [_of_method(row, system) for system in _methods(row)]
-    lines += [line for line in (_stages(row), _origin(row), _changed(row)) if line is not None]
+    lines += [line for line in (_stages(row), _left(row), _origin(row), _changed(row)) if line is not None]
     return Text("\n", no_wrap=True, overflow="ellipsis").join([*lines, _last(row)])
 
 
@@ -48,6 +49,11 @@ def _stages(row: RunRow) -> Text | None:
         text.append(f"{sign} {name}", "bold" if running else "")
         text.append(f" {duration(stage.seconds)}   " if stage.seconds else "   ", "dim")
     return text
+
+
+def _left(row: RunRow) -> Text | None:
+    left = row.time_left
+    return None if left is None else Text(f"{'time':<{_WIDTH}}", "bold").append(time_left_sentence(left), "")
 
 
 def _origin(row: RunRow) -> Text | None:

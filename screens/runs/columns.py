@@ -96,8 +96,10 @@ def _progress(row: RunRow) -> Cell:
 
 
 def _eta(row: RunRow) -> Cell:
-    eta = row.progress.eta if row.state == "running" else None
-    return NONE if eta is None else Cell(duration(eta), "strong")
+    left = row.time_left
+    if left is None:
+        return NONE
+    return Cell("?", "dim") if left.whole is None else Cell(duration(left.whole), "strong")
 
 
 def _cost(row: RunRow) -> Cell:
@@ -145,7 +147,16 @@ COLUMNS: list[ListColumn[RunRow]] = [
     ListColumn("cost", "cost", 7, "right", 5, help="in the prices' unit", value=lambda r: r, show=_cost),
     ListColumn("stage", "stage", 14, priority=8, value=lambda r: r, show=_stage),
     ListColumn("progress", "progress", 13, priority=9, value=lambda r: r, show=_progress),
-    ListColumn("eta", "ETA", 7, "right", 7, help="of the current stage", value=lambda r: r, show=_eta),
+    ListColumn(
+        "eta",
+        "left",
+        7,
+        "right",
+        7,
+        help="until all stages are done; ?: not known yet",
+        value=lambda r: r,
+        show=_eta,
+    ),
     ListColumn("started", "started", 12, "right", 6, value=lambda r: r.record.created, show=started),
     ListColumn("size", "size", 7, "right", 10, value=lambda r: r.size, show=size),
     ListColumn("id", "id", 20, priority=0, value=lambda r: r.record.run_id),

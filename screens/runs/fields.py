@@ -78,7 +78,7 @@ ORDERS: dict[str, Callable[[RunRow], str | float | None]] = {
     "cost": lambda r: r.cost,
     "stage": lambda r: r.progress.name,
     "progress": lambda r: r.fraction,
-    "eta": lambda r: r.progress.eta,
+    "eta": lambda r: None if r.time_left is None else r.time_left.whole,
     "started": lambda r: r.record.created,
     "size": lambda r: float(r.size),
     "id": lambda r: r.record.run_id,

@@ -56,7 +56,12 @@ class RunHeader(Widget):
         state = self._session.state
         text = self._methods()
         if state.header is None:
-            return text.append("waiting for the first event of the run", self._style("dim"))
+            waits = (
+                "waiting for the first event of the run"
+                if self._session.reading is None
+                else "reading the log"
+            )
+            return text.append(waits, self._style("dim"))
         text.append(f"{state.header.name}/{state.header.run_id}")
         if state.loading is not None:
             text.append(f"  {loading(state.loading)}", self._style("dim"))

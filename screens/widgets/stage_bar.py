@@ -10,11 +10,12 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from app.runs.time_left import time_left_short
 from app.text import duration
 from app.words import figure_name
 from engine.run import stage_state as stages
 from engine.run.stage_state import StageState
-from screens.run_session import Session, shown_stages
+from screens.run_session import Session, run_time_left, shown_stages
 from screens.widgets.bars import bar
 from screens.widgets.tones import tone
 
@@ -29,6 +30,8 @@ SIGNS = {
 }
 _MOST_LINES = 8
 _SHORTEST_BAR = 6
+_LEAST_CHIPS = 12
+"""Cells beside its name for the sign of the stage at work, and for its neighbours."""
 _QUIET = 5.0  # seconds; the worker's heart beats every second
 _ROOMY = (100, 34)
 _TONES = ("done", "rest", "strong", "dim", "good", "alert", "bad")
@@ -100,12 +103,14 @@ class StageBar(Widget):
     # ------------------------------------------------------------ one line for all
 
     def _compact(self, shown: list[StageState]) -> Text:
-        """`✓ mine ✓ select ▶ eval ━━━━╸─── 45/100 1,203 tok/s ETA 0:42      ● worker 42`"""
+        """`✓ mine ▶ select ━━━━╸─── 45/100 1,203 tok/s ETA 0:42, all stages 12:30      ● worker 42`"""
         width = self.content_size.width
         worker = self._worker()
         current = next((stage for stage in shown if stage.active), None) or _last_started(shown)
         figures = self._figures(current, brief=True)
-        if figures.cell_len > width // 2:
+        if current.active and figures.cell_len > width // 2:
+            figures = self._figures(current, brief=True, pace=False)
+        if figures.cell_len > width - len(current.name) - _LEAST_CHIPS:
             figures = Text(f"{current.done:,}/{current.total:,}")
         text = self._chips(shown, current, width - figures.cell_len - 2)
         room = width - text.cell_len - figures.cell_len - 2
@@ -145,7 +150,7 @@ class StageBar(Widget):
             text.append(_WORDS.get(stage.status, stage.status), self._style("dim"))
         return text
 
-    def _figures(self, stage: StageState, brief: bool) -> Text:
+    def _figures(self, stage: StageState, brief: bool, pace: bool = True) -> Text:
         """Pace and what is left."""
         parts: list[tuple[str, Style | str]] = []
         if brief and stage.total and stage.active:
@@ -153,11 +158,9 @@ class StageBar(Widget):
         if stage.status == stages.PAUSED:
             parts.append(("PAUSED", self._style("alert")))
         elif stage.active:
-            pace = stage.tokens_per_second
-            parts.append((f"{pace:,.0f} tok/s" if pace is not None else "", ""))
-            parts.append(
-                (f"ETA {duration(stage.eta)}" if stage.eta is not None else "", self._style("strong"))
-            )
+            speed = stage.tokens_per_second if pace else None
+            parts.append((f"{speed:,.0f} tok/s" if speed is not None else "", ""))
+            parts.append((self._left(stage), self._style("strong")))
         elif brief and stage.status == stages.STOPPED and stage.total:
             parts.append((f"{stage.done:,}/{stage.total:,} kept", self._style("dim")))
         elif brief and stage.status == stages.FAILED and stage.error is not None:
@@ -171,6 +174,16 @@ class StageBar(Widget):
             if part:
                 text.append("  " if text else "").append(part, style)
         return text
+
+    def _left(self, stage: StageState) -> str:
+        """`ETA 0:42, all stages 12:30`; nothing while the log is read, whose stages may be long over."""
+        if self._session.reading is not None:
+            return ""
+        words = [f"ETA {duration(stage.eta)}"] if stage.eta is not None else []
+        left = run_time_left(self._session)
+        if left is not None and (left.whole is None or left.whole != stage.eta):
+            words.append(time_left_short(left))
+        return ", ".join(words)
 
     # ------------------------------------------------------------ the worker
 

@@ -1,0 +1,118 @@
+"""How long a run will still take, as far as that can be known.
+
+The stage at work goes on at its pace so far. A stage that waits takes as long as it took in earlier runs with the same
+configuration, if there were any; else nobody knows, and that is what is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from app.text import counted, duration
+from engine.errors import RunError
+from engine.run.directory import RunDirectory, RunRecord
+from engine.run.stage_state import FINISHED, SKIPPED, StageState
+
+_MOST_NAMES = 3
+MOST_RUNS = 100
+"""Earlier runs that are looked at, the newest first."""
+
+Earlier = Mapping[str, Sequence[float]]
+"""By stage: its seconds in earlier runs with the same configuration."""
+
+
+@dataclass(frozen=True)
+class TimeLeft:
+    """`seconds` of all unfinished stages but those of `unknown`; `from_earlier`: stages of which earlier runs tell,
+    `runs` of them."""
+
+    seconds: float
+    unknown: tuple[str, ...] = ()
+    from_earlier: tuple[str, ...] = ()
+    runs: int = 0
+
+    @property
+    def whole(self) -> float | None:
+        """Seconds until all stages are done; None where that is not known."""
+        return None if self.unknown else self.seconds
+
+
+def time_left(stages: Iterable[StageState], earlier: Earlier) -> TimeLeft | None:
+    """Of a run whose worker works; None where nothing is left to do."""
+    left = [stage for stage in stages if stage.status not in (FINISHED, SKIPPED)]
+    if not left:
+        return None
+    seconds, unknown, told = 0.0, [], []
+    for stage in left:
+        if stage.eta is not None:
+            seconds += stage.eta
+        elif stage.active and stage.done >= stage.total > 0:
+            pass  # it writes its results
+        elif stage.name in earlier:
+            seconds += median(earlier[stage.name]) * (1 - stage.fraction)
+            told.append(stage.name)
+        else:
+            unknown.append(stage.name)
+    runs = max((len(earlier[name]) for name in told), default=0)
+    return TimeLeft(seconds, tuple(unknown), tuple(told), runs)
+
+
+def time_left_short(left: TimeLeft) -> str:
+    """`all stages 12:30`, or `all stages: not known yet`."""
+    return "all stages: not known yet" if left.whole is None else f"all stages {duration(left.whole)}"
+
+
+def time_left_sentence(left: TimeLeft) -> str:
+    """`about 12:30 left (eval as in 2 earlier runs)`; `at least 0:42 left; no earlier run with this configuration tells
+    the time of select and eval`."""
+    if left.unknown:
+        least = f"at least {duration(left.seconds)} left; " if left.seconds else "time left not known yet: "
+        return f"{least}no earlier run with this configuration tells the time of {_listed(left.unknown)}"
+    told = f" ({_listed(left.from_earlier)} as in {counted(left.runs, 'earlier runs')})"
+    return f"about {duration(left.seconds)} left{told if left.from_earlier else ''}"
+
+
+def _listed(stages: Sequence[str]) -> str:
+    if len(stages) > _MOST_NAMES:
+        return f"{len(stages)} stages"
+    return " and ".join(filter(None, (", ".join(stages[:-1]), stages[-1])))
+
+
+def earlier_times(record: RunRecord, others: Iterable[RunRecord]) -> dict[str, list[float]]:
+    """How long the stages took in `others`, as far as they are runs with the configuration of `record`: name, seed,
+    place and choice of stages may differ."""
+    same = [
+        other for other in others if other.run_id != record.run_id and _setting(other) == _setting(record)
+    ]
+    times: dict[str, list[float]] = {}
+    for other in same:
+        for name, stage in other.stages.items():
+            if name in record.stages and stage.status == "finished":
+                times.setdefault(name, []).append(stage.seconds)
+    return times
+
+
+def read_earlier_times(run: Path) -> dict[str, list[float]]:
+    """The same for the runs in the outputs folder of `run`."""
+    outputs = run.absolute().parent.parent
+    try:
+        record = RunDirectory(run).read()
+        found = sorted(outputs.glob("*/*/run.json"), key=lambda path: path.parent.name, reverse=True)
+    except (RunError, OSError):
+        return {}
+    return earlier_times(record, _records(found[:MOST_RUNS]))
+
+
+def _records(paths: Iterable[Path]) -> Iterable[RunRecord]:
+    for path in paths:
+        try:
+            yield RunDirectory(path.parent).read()
+        except (RunError, OSError):
+            continue
+
+
+def _setting(record: RunRecord) -> dict[str, object]:
+    return {name: section for name, section in record.config.items() if name != "run"}
