@@ -66,13 +66,15 @@ def time_left_short(left: TimeLeft) -> str:
 
 
 def time_left_sentence(left: TimeLeft) -> str:
-    """`about 12:30 left (eval as in 2 earlier runs)`; `at least 0:42 left; no earlier run with this configuration tells
-    the time of select and eval`."""
+    """`about 12:30 left (eval as in 2 earlier runs)`; `at least 0:42 left; select and eval: no earlier run with this
+    configuration`."""
     if left.unknown:
-        least = f"at least {duration(left.seconds)} left; " if left.seconds else "time left not known yet: "
-        return f"{least}no earlier run with this configuration tells the time of {_listed(left.unknown)}"
-    told = f" ({_listed(left.from_earlier)} as in {counted(left.runs, 'earlier runs')})"
-    return f"about {duration(left.seconds)} left{told if left.from_earlier else ''}"
+        least = f"at least {duration(left.seconds)} left" if left.seconds else "time left not known yet"
+        return f"{least}; {_listed(left.unknown)}: no earlier run with this configuration"
+    if not left.from_earlier:
+        return f"about {duration(left.seconds)} left"
+    runs = counted(left.runs, "earlier runs")
+    return f"about {duration(left.seconds)} left ({_listed(left.from_earlier)} as in {runs})"
 
 
 def _listed(stages: Sequence[str]) -> str:
@@ -83,15 +85,14 @@ def _listed(stages: Sequence[str]) -> str:
 
 def earlier_times(record: RunRecord, others: Iterable[RunRecord]) -> dict[str, list[float]]:
     """How long the stages took in `others`, as far as they are runs with the configuration of `record`: name, seed,
-    place and choice of stages may differ."""
-    same = [
-        other for other in others if other.run_id != record.run_id and _setting(other) == _setting(record)
-    ]
+    place and choice of stages may differ, and fields that only one of two versions has."""
+    mine = _setting(record)
     times: dict[str, list[float]] = {}
-    for other in same:
-        for name, stage in other.stages.items():
-            if name in record.stages and stage.status == "finished":
-                times.setdefault(name, []).append(stage.seconds)
+    for other in others:
+        if other.run_id != record.run_id and _agree(mine, _setting(other)):
+            for name, stage in other.stages.items():
+                if name in record.stages and stage.status == "finished":
+                    times.setdefault(name, []).append(stage.seconds)
     return times
 
 
@@ -116,3 +117,9 @@ def _records(paths: Iterable[Path]) -> Iterable[RunRecord]:
 
 def _setting(record: RunRecord) -> dict[str, object]:
     return {name: section for name, section in record.config.items() if name != "run"}
+
+
+def _agree(one: object, other: object) -> bool:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return all(_agree(one[name], other[name]) for name in one.keys() & other.keys())
+    return one == other

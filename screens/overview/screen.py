@@ -117,7 +117,7 @@ screen is always that of the method at work, until you go elsewhere yourself. `c
             text.append(f" in {duration(state.time - state.began)}")
         left = run_time_left(self.session)
         if left is not None:
-            text.append(f", {time_left_sentence(left)}")
+            text.append(f"\n{time_left_sentence(left)}")
         return text.append(f"\n{_HELP}", "dim")
 
     def view(self) -> dict[str, Any]:

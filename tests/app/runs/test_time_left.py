@@ -33,11 +33,14 @@ def test_what_is_not_known_is_said() -> None:
     left = time_left([DONE, AT_WORK, WAITS], {})
     assert left is not None and left.whole is None
     assert time_left_short(left) == "all stages: not known yet"
-    assert time_left_sentence(left) == (
-        "at least 1:00 left; no earlier run with this configuration tells the time of eval"
-    )
+    assert time_left_sentence(left) == ("at least 1:00 left; eval: no earlier run with this configuration")
     left = time_left([DONE, BEGINS, WAITS], {"eval": [5.0]})
     assert left is not None and left.unknown == ("select",) and left.whole is None
+
+
+def test_pace_alone_is_enough_for_the_last_stage() -> None:
+    left = time_left([DONE, AT_WORK], {})
+    assert left is not None and time_left_sentence(left) == "about 1:00 left"
 
 
 def test_a_stage_that_begins_takes_what_it_took() -> None:
@@ -53,7 +56,7 @@ def test_a_stage_that_begins_takes_what_it_took() -> None:
 def _run(
     outputs: Path, seconds: dict[str, float], seed: int = 0, size: int = 10, finished: bool = True
 ) -> RunDirectory:
-    config = {"run": {"seed": seed}, "task": {"size": size}}
+    config = {"run": {"seed": seed}, "task": {"size": size, f"only_in_version_{seed}": 1}}
     run = create_run(
         outputs, f"seed{seed}", seed=seed, stages=list(seconds), config=config, config_text="", versions={}
     )
