@@ -26,12 +26,12 @@ class RunScreens:
         screens = reversed(self._app.screen_stack)
         return next((screen for screen in screens if isinstance(screen, RunScreen)), None)
 
-    def open(self, session: RunSession, method: str = "", filter_text: str = "") -> None:
-        """A run that was just opened: its overview, or the screen of a method at what a filter names."""
+    def open(self, session: RunSession, method: str = "", place: Place | None = None) -> None:
+        """A run that was just opened: its overview, or the screen of a method; at a place, if there is one."""
         screen = self._made(session, method or OverviewScreen.TITLE_WORD, self._last_method(session))
+        if place is not None and isinstance(screen, TabbedScreen):
+            screen.wanted_place = place
         self._app.push_screen(screen)
-        if filter_text:
-            self._app.call_after_refresh(screen.look_for, filter_text)
 
     def show(
         self, session: RunSession, name: str, place: Place | None = None, followed: bool = False

@@ -51,6 +51,7 @@ from screens.messages import (
     SystemWanted,
     UpWanted,
 )
+from screens.place import Place
 from screens.runs.screen import RunsScreen
 
 _OUTPUTS = Path("outputs")
@@ -190,8 +191,8 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
 
     # ------------------------------------------------------------ runs
 
-    def open_run(self, path: Path, method: str = "", filter_text: str = "") -> None:
-        """Watch a run, whether it is running or not, on the screen of `method` or else on its overview."""
+    def open_run(self, path: Path, method: str = "", place: Place | None = None) -> None:
+        """Watch a run, whether it is running or not, on the screen of `method` at a place, or else on its overview."""
         try:
             refuse_later_schema(RunDirectory(path).events)
         except RunError as error:
@@ -199,12 +200,12 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
             return
         self.home.runs.add_folder(path.absolute().parent.parent) if self._is_elsewhere(path) else None
         self.close_run()
-        self._show_run(path, method, filter_text)
+        self._show_run(path, method, place)
 
-    def _show_run(self, path: Path, method: str = "", filter_text: str = "") -> None:
+    def _show_run(self, path: Path, method: str = "", place: Place | None = None) -> None:
         """Open a run's screen above the others."""
         self.session = RunSession(path)
-        self.run_screens.open(self.session, method, filter_text)
+        self.run_screens.open(self.session, method, place)
 
     @on(SystemWanted)
     def _system_wanted(self, message: SystemWanted) -> None:
@@ -344,7 +345,7 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
     @on(RunWanted)
     def _run_wanted(self, message: RunWanted) -> None:
         self._parents.append((self.session, len(self.screen_stack)))
-        self._show_run(message.run_dir, message.system, message.filter)
+        self._show_run(message.run_dir, message.system, message.place)
 
     @on(DetachWanted)
     def _detach_wanted(self) -> None:

@@ -62,8 +62,8 @@ class CompareWanted(Message):
 
 @dataclass
 class RunWanted(Message):
-    """Open a run on the screen of a method, at the decisions of an example where `filter` names them."""
+    """Open a run on the screen of a method, at a place if there is one."""
 
     run_dir: Path
     system: str
-    filter: str = ""
+    place: Place | None = None

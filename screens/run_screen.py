@@ -139,9 +139,6 @@ class RunScreen(ConsoleScreen[None]):
             self._offered = offered
             self.refresh_bindings()
 
-    def look_for(self, filter_text: str) -> None:
-        """Show the decisions that a filter names; only where the screen has decisions."""
-
     # ------------------------------------------------------------ which keys there are
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from textual.widget import Widget
 
@@ -51,26 +51,43 @@ def _cursor(table: VirtualTable, kept: Mapping[str, Any]) -> bool:
     return True
 
 
-def go_to_place(pane: Widget, place: Place) -> bool:
-    """Go to the filter and the row that a place names; False while the row is not there."""
-    if place.filter and (bar := next(iter(pane.query(FilterBar)), None)) is not None:
-        if bar.input.value != place.filter:
-            bar.set(place.filter)
-        if (table := next(iter(pane.query(VirtualTable)), None)) is not None and len(table.source):
-            table.go_to(0)
-            table.follow = False
-        return True
-    if place.row is None:
-        return True
+@runtime_checkable
+class Filtered(Protocol):
+    """A tab whose table can be filtered."""
+
+    @property
+    def filter_text(self) -> str:
+        """The filter that hides rows."""
+        ...
+
+    def filter_by(self, text: str) -> None:
+        """Apply a filter; the cursor goes to the first row."""
+        ...
+
+
+def place_in(tab: str, pane: Widget) -> Place:
+    """Where a tab's content is looking."""
     table = next(iter(pane.query(VirtualTable)), None)
-    item = getattr(table.source, "item", None) if table is not None else None
-    if table is None or item is None:
+    return Place(
+        tab,
+        None if table is None else table.selected_key,
+        pane.filter_text if isinstance(pane, Filtered) else "",
+        pane.has_class("-open"),
+    )
+
+
+def show_place(pane: Widget, place: Place) -> bool:
+    """Filter a tab's table and go to the row that a place names; False while the row is not there."""
+    table = next(iter(pane.query(VirtualTable)), None)
+    if isinstance(pane, Filtered) and place.filter != pane.filter_text:
+        pane.filter_by(place.filter)
+        if table is not None:
+            table.follow = False
+    if table is None or place.key is None:
         return True
-    row = next((row for row in range(len(table.source)) if place.row(item(row))), None)
+    row = table.source.find(place.key)
     if row is None:
         return False
     table.go_to(row)
     table.follow = False
-    if place.open:
-        table.action_select()
     return True

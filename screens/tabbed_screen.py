@@ -19,12 +19,11 @@ from app.text import counted
 from engine.errors import SteerError
 from screens.chart_screen import ChartScreen
 from screens.console_screen import NARROWEST
-from screens.go_to import History, Location
 from screens.messages import UpWanted
-from screens.place import Place
+from screens.place import History, Place
 from screens.run_screen import RunScreen
 from screens.run_session import Session
-from screens.tab_views import go_to_place, pane_view, take_up
+from screens.tab_views import pane_view, place_in, show_place, take_up
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.links import Target
@@ -99,9 +98,9 @@ class TabbedScreen(RunScreen):
         """How many rows the first tabs have; None for one that has no rows."""
         return ()
 
-    def go_to(self, target: Target) -> bool:
-        """Show what an id names; False if it is not there. A subclass knows its kinds."""
-        return False
+    def place_of(self, target: Target) -> Place | None:
+        """Where an id leads; None if it is not there. A subclass knows its kinds."""
+        return None
 
     def compose_body(self) -> ComposeResult:
         yield TabLine(self.TABS)
@@ -142,21 +141,14 @@ class TabbedScreen(RunScreen):
 
     def open_place(self, place: Place) -> None:
         """Show a place, as soon as it is there."""
-        self.wanted_place = place
         self.left_view = None
-        self.show()
+        self.wanted_place = None if self.look_at(place) else place
 
     def _take_up(self) -> None:
         """What was left or is wanted, in the tab that is shown; rows may come later."""
         if (place := self.wanted_place) is not None:
-            at = next((i for i, tab in enumerate(self.TABS) if tab.id == place.tab), None)
             self.wanted_place = None
-            if at is not None:
-                self._chosen = True
-                self._show_tab(at)
-                self.pane.show()
-                if not go_to_place(cast(Widget, self.pane), place):
-                    self.wanted_place = place
+            self.open_place(place)
         elif (left := self.left_view) is not None:
             self._take_up_tabs(left)
 
@@ -222,38 +214,32 @@ class TabbedScreen(RunScreen):
 
     def follow(self, target: Target) -> None:
         """Go to an id; `action_go_back` comes back."""
-        before = self._location()
-        if not self.go_to(target):
+        place = self.place_of(target)
+        if place is None:
             self.notify(f"There is no {target.kind} {target.name} at this moment of the run.", markup=False)
             return
-        self._history.leave(before)
+        self._history.leave(place_in(self.TABS[self.tabs.active].id, cast(Widget, self.pane)))
+        self.open_place(place)
         self.refresh_bindings()
 
     def action_go_back(self) -> None:
         """Back to where an id was followed."""
-        if (location := self._history.back()) is not None:
-            self.look_at(location)
+        if (place := self._history.back()) is not None:
+            self.open_place(place)
         self.refresh_bindings()
 
-    def _location(self) -> Location:
-        table, content = self._table(), cast(Widget, self.pane)
-        key = None if table is None else table.selected_key
-        return Location(self.tabs.active, key, self.filter_of(content), content.has_class("-open"))
-
-    def filter_of(self, pane: Widget) -> str:
-        """The filter that a tab's table has."""
-        return ""
-
-    def look_at(self, location: Location) -> None:
-        """Show a tab with the cursor on a row."""
-        self.action_tab(location.tab)
-        table, content = self._table(), cast(Widget, self.pane)
-        row = None if table is None or location.key is None else table.source.find(location.key)
-        if table is not None and row is not None:
-            table.follow = False
-            table.go_to(row)
-        if content.has_class("-open") != location.opened and table is not None and len(table.source):
+    def look_at(self, place: Place) -> bool:
+        """Show a tab with its filter and the cursor on a row; False while the row is not there."""
+        at = next((i for i, tab in enumerate(self.TABS) if tab.id == place.tab), None)
+        if at is None:
+            return True
+        self.action_tab(at)
+        content, table = cast(Widget, self.pane), self._table()
+        if not show_place(content, place):
+            return False
+        if content.has_class("-open") != place.open and table is not None and len(table.source):
             self.pane.close_one() if content.has_class("-open") else table.action_select()
+        return True
 
     def action_enlarge(self) -> None:
         """Show the tab's charts on the whole screen."""

@@ -53,6 +53,11 @@ class PickRow(NamedTuple):
     oracle: float | None
     place: Place
 
+    def sign(self, method: str) -> int:
+        """1: the method's pick scores more than that of RICES, -1: less, 0: as much, or one of them failed."""
+        own: float | None = getattr(self, method, None)
+        return 0 if own is None or self.rices is None else (own > self.rices) - (own < self.rices)
+
 
 class Oracle(NamedTuple):
     """oracle@64 so far: sum over the queries, and of how many it is fully right."""

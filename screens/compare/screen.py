@@ -22,6 +22,7 @@ from screens.compare.trace_drawing import draw_parting
 from screens.compare.words import about_items, about_methods, changed_words, title
 from screens.console_screen import ConsoleScreen
 from screens.messages import RunWanted
+from screens.place import Place
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.key_line import KeyLine
 from screens.widgets.model_text import one_line
@@ -276,10 +277,11 @@ below, for the arrows to scroll them. Numbers that differ by rounding count as e
         arm = self._arm_under_cursor() if self.level == _METHODS else self.arm
         item = self._item_under_cursor() if self.level != _METHODS else None
         system = arm.a.system if arm else ""
-        filter_text = ""
+        place = None
         if system == "ESM" and arm is not None:
-            filter_text = f"method:{arm.a.name}" + (f' example:"{item.a.id}"' if item else "")
-        self.post_message(RunWanted(self.runs[number], system, filter_text))
+            example = f' example:"{item.a.id}"' if item else ""
+            place = Place("decisions-pane", filter=f"method:{arm.a.name}{example}")
+        self.post_message(RunWanted(self.runs[number], system, place))
 
     def action_read_again(self) -> None:
         """Compare the runs as they are now."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
-from textual.widget import Widget
 
 from app.commands import bindings
 from app.table.decision_fields import DECISION_FIELDS
@@ -17,8 +16,8 @@ from screens.esm.decisions import DecisionsPane
 from screens.esm.library import LibraryPane
 from screens.esm.pairs import PairsPane
 from screens.esm.results import ResultsPane
-from screens.go_to import Location
 from screens.panes.files import FilesPane
+from screens.place import Place
 from screens.tabbed_screen import STYLES, TabbedScreen, tab_commands
 from screens.widgets.links import Target
 from screens.widgets.tab_line import Tab
@@ -84,62 +83,42 @@ rows instead of hiding the others; `n` and `N` then go to the next and previous 
     def busy(self) -> bool:
         return self.decisions.busy
 
-    def look_for(self, filter_text: str) -> None:
-        self.action_tab(0)
-        self.decisions.filter_by(filter_text)
-
     @on(ResultsPane.DecisionsWanted)
     def _decisions_wanted(self, message: ResultsPane.DecisionsWanted) -> None:
         self.follow(Target("filter", message.filter))
 
     # ------------------------------------------------------------ ids
 
-    def go_to(self, target: Target) -> bool:
+    def place_of(self, target: Target) -> Place | None:
         """`decision` is a method, an example and a segment; `example` a method and an example; `filter` decisions."""
         state, name = self.session.state.esm, target.name
         match target.kind:
             case "entry":
-                row = next((i for i, pick in enumerate(state.picks) if pick.entry == name), None)
-                return self._show_row(2, row)
+                return _row("library-pane", (pick.entry == name for pick in state.picks))
             case "pair":
-                row = next((i for i, pair in enumerate(state.pairs) if pair.pair == name), None)
-                return self._show_row(1, row)
+                return _row("pairs-pane", (pair.pair == name for pair in state.pairs))
             case "decision":
-                return self._show_decision(*name.rsplit(" ", 2))
+                return self._decision(*name.rsplit(" ", 2))
             case "example":
                 method, example = name.split(" ", 1)
-                return self._show_filtered(f'method:{method} example:"{example}"')
+                return Place("decisions-pane", filter=f'method:{method} example:"{example}"')
             case _:
-                return self._show_filtered(name)
+                return Place("decisions-pane", filter=name)
 
-    def _show_row(self, tab: int, row: int | None) -> bool:
-        if row is not None:
-            self.look_at(Location(tab, row))
-        return row is not None
-
-    def _show_filtered(self, text: str) -> bool:
-        self.action_tab(0)
-        self.decisions.close()
-        self.decisions.filter_by(text)
-        return True
-
-    def _show_decision(self, method: str, example: str, m: str) -> bool:
+    def _decision(self, method: str, example: str, m: str) -> Place | None:
         state = self.session.state.esm
         of_method, of_example = state.names.find(method), state.names.find(example)
         if of_method is None or of_example is None:
-            return False
+            return None
         chain = state.decisions.chain(of_method, of_example)
         if not 0 < int(m) <= len(chain):
-            return False
+            return None
         row = chain[int(m) - 1]
         shown = self.decisions.source.find(row) is not None
-        self.look_at(Location(0, row, self.decisions.filter_text if shown else "", opened=True))
-        return True
+        return Place("decisions-pane", row, self.decisions.filter_text if shown else "", open=True)
 
-    def filter_of(self, pane: Widget) -> str:
-        return self.decisions.filter_text if pane is self.decisions else ""
 
-    def look_at(self, location: Location) -> None:
-        if location.tab == 0 and location.filter != self.decisions.filter_text:
-            self.decisions.filter_by(location.filter)
-        super().look_at(location)
+def _row(tab: str, wanted: Iterable[bool]) -> Place | None:
+    """The first row of a tab's list that is wanted."""
+    row = next((row for row, hit in enumerate(wanted) if hit), None)
+    return None if row is None else Place(tab, row)

@@ -15,9 +15,9 @@ from screens.evolution.branch import branch_question, total
 from screens.evolution.deltas import DeltasPane
 from screens.evolution.iterations import IterationsPane
 from screens.evolution.reflector import ReflectorPane, ServerPane
-from screens.go_to import Location
 from screens.messages import BranchWanted
 from screens.panes.files import FilesPane
+from screens.place import Place
 from screens.tabbed_screen import STYLES, TabbedScreen, tab_commands
 from screens.widgets.links import Target
 from screens.widgets.tab_line import Tab
@@ -82,20 +82,19 @@ has learnt, *Server* the state and log of the model server.
         evolution = self.session.state.evolution
         return len(evolution.iterations), len(evolution.answers)
 
-    def go_to(self, target: Target) -> bool:
+    def place_of(self, target: Target) -> Place | None:
         """`answers` of an iteration, or the `iteration` itself."""
         numbers = list(self.session.state.evolution.iterations)
         if int(target.name) not in numbers:
-            return False
-        row = self.iterations.source.find(numbers.index(int(target.name)))
-        if row is None:
-            return False
-        self.iterations.table.follow = False
-        self.iterations.table.go_to(row)
-        self.look_at(
-            Location(1 if target.kind == "answers" else 0, None if target.kind == "answers" else row)
+            return None
+        answers = target.kind == "answers"
+        return Place("answers-pane") if answers else Place("iterations-pane", numbers.index(int(target.name)))
+
+    def follow(self, target: Target) -> None:
+        self.iterations.table.follow = (
+            False  # Answers shows those of the iteration under the cursor: it stays
         )
-        return True
+        super().follow(target)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "stop_after":

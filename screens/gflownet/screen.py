@@ -19,8 +19,8 @@ from screens.gflownet.methods import MethodsPane
 from screens.gflownet.questions import QuestionsPane
 from screens.gflownet.sample_again import SampleAgain, SampleAgainScreen
 from screens.gflownet.steps import StepsPane
-from screens.go_to import Location
 from screens.panes.files import FilesPane
+from screens.place import Place
 from screens.tabbed_screen import STYLES, TabbedScreen, tab_commands
 from screens.widgets.links import Target
 from screens.widgets.tab_line import Tab
@@ -87,17 +87,14 @@ paths with its answers from the best-scored triples, at the same token budget.
         state = self.session.state.gflownet
         return None, len(state.steps), len(state.questions), len(state.test), len(state.answers)
 
-    def go_to(self, target: Target) -> bool:
+    def place_of(self, target: Target) -> Place | None:
         """A `question` with its paths, or the `evidence` that the reader answered it from."""
         state = self.session.state.gflownet
         if target.kind == "question":
-            tab, ids = 2, [row.sample_id for row in state.questions]
+            tab, ids = "questions-pane", [row.sample_id for row in state.questions]
         else:
-            tab, ids = 4, list(dict.fromkeys(row.sample_id for row in state.answers))
-        if target.name not in ids:
-            return False
-        self.look_at(Location(tab, ids.index(target.name), opened=True))
-        return True
+            tab, ids = "evidence-answers-pane", list(dict.fromkeys(row.sample_id for row in state.answers))
+        return Place(tab, ids.index(target.name), open=True) if target.name in ids else None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "sample_again":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.state.decisions import NULL
 from app.state.run import RunState
-from app.state.slsm import ResultRow, SLSMState
+from app.state.slsm import SLSMState
 from app.text import counted
 from app.verdict_text import verdicts
 from screens.place import Place
@@ -79,11 +79,10 @@ def _worst_entry(state: RunState) -> tuple[str, int] | None:
 def _evolution(state: RunState) -> list[Pointer]:
     evolution, found = state.evolution, []
     if (best := evolution.best) is not None:
-        number = best.iteration
         score = best.validation
         told = f", composite {score.composite:.3f} on the validation set" if score is not None else ""
-        place = Place("iterations-pane", row=lambda item: item.iteration == number, open=True)
-        found.append(Pointer(f"iteration {number}: the best deltas{told}", place))
+        place = Place("iterations-pane", list(evolution.iterations).index(best.iteration), open=True)
+        found.append(Pointer(f"iteration {best.iteration}: the best deltas{told}", place))
     if len(evolution.iterations) > 1:
         found.append(Pointer("how every cluster was raised and lowered", Place("deltas-pane")))
     if len(evolution.answers):
@@ -93,22 +92,20 @@ def _evolution(state: RunState) -> list[Pointer]:
 
 def _gflownet(state: RunState) -> list[Pointer]:
     found: list[Pointer] = []
-    missed = [row for row in state.gflownet.questions if row.answers and not row.met]
+    missed = [at for at, row in enumerate(state.gflownet.questions) if row.answers and not row.met]
     if missed:
-        first = missed[0].sample_id
-        place = Place("questions-pane", row=lambda row: row.sample_id == first)
-        found.append(Pointer(f"{counted(len(missed), 'questions')} of which no path meets an answer", place))
+        text = f"{counted(len(missed), 'questions')} of which no path meets an answer"
+        found.append(Pointer(text, Place("questions-pane", missed[0])))
     hits = {(row.sample_id, row.method): row.hit for row in state.gflownet.answers}
+    questions = list(dict.fromkeys(sample for sample, _ in hits))
     lost = [
-        s
-        for (s, method), hit in hits.items()
-        if method == "gflownet" and not hit and hits.get((s, "triples"))
+        at
+        for at, sample in enumerate(questions)
+        if hits.get((sample, "gflownet")) is False and hits.get((sample, "triples"))
     ]
     if lost:
-        sample = lost[0]
-        place = Place("evidence-answers-pane", row=lambda pair: pair.sample_id == sample)
         text = f"{counted(len(lost), 'questions')} answered right from triples and wrong from paths"
-        found.append(Pointer(text, place))
+        found.append(Pointer(text, Place("evidence-answers-pane", lost[0])))
     if len(state.gflownet.steps):
         found.append(Pointer("the training, and how far it is from sampling by reward", Place("steps-pane")))
     if state.gflownet.test:
@@ -120,48 +117,27 @@ def _slsm(state: RunState) -> list[Pointer]:
     found: list[Pointer] = []
     stated = verdicts(state.stages, SLSMState.stages_shown)
     mode, baseline = (stated[-1].method, stated[-1].baseline) if stated else ("on_detection", "baseline")
-    noted, plain = _variant(state.slsm, mode), _variant(state.slsm, baseline)
-    for passed, words in ((False, "that a note broke"), (True, "that a note turned right")):
-        rows = [
-            row
-            for key, row in noted.items()
-            if row.injected and row.passed is passed and key in plain and plain[key].passed is (not passed)
-        ]
+    right, wrong = state.slsm.turned(mode, baseline)
+    for rows, words in ((wrong, "that a note broke"), (right, "that a note turned right")):
         if rows:
-            wanted = rows[0].place
-            place = Place("conversations-pane", row=lambda row, wanted=wanted: row.place == wanted)
-            found.append(
-                Pointer(f"{counted(len(rows), 'answers')} {words} ({mode.replace('_', ' ')})", place)
-            )
+            text = f"{counted(len(rows), 'answers')} {words} ({mode.replace('_', ' ')})"
+            found.append(Pointer(text, Place("conversations-pane", rows[0], open=True)))
     if state.slsm.modes:
         found.append(Pointer("every mode with its score and its cost", Place("modes-pane")))
     return found
 
 
-def _variant(state: SLSMState, mode: str) -> dict[tuple[str, int], ResultRow]:
-    """The answers of a mode by conversation and attempt; of two kinds of memory those of the first, as in the
-    verdict."""
-    rows = [row for row in state.results if row.mode == mode]
-    return {(row.conversation_id, row.attempt): row for row in rows if row.memory_mode == rows[0].memory_mode}
-
-
 def _pool(state: RunState) -> list[Pointer]:
     found: list[Pointer] = []
-    worse = [
-        row
-        for row in state.pool.picks
-        if row.selector is not None and row.rices is not None and row.selector < row.rices
-    ]
+    worse = [at for at, row in enumerate(state.pool.picks) if row.sign("selector") < 0]
     if worse:
-        query = worse[0].query_id
-        place = Place("pool-picks-pane", row=lambda row: row.query_id == query)
         text = f"{counted(len(worse), 'queries')} on which similarity picks a better pair than the selector"
-        found.append(Pointer(text, place))
-    warned = [row for row in state.pool.queries if row.warning]
+        found.append(Pointer(text, Place("pool-picks-pane", worse[0])))
+    warned = [(at, row) for at, row in enumerate(state.pool.queries) if row.warning]
     if warned:
-        first = warned[0].query_id
-        place = Place("pool-queries-pane", row=lambda row: row.query_id == first)
-        found.append(Pointer(f"{counted(len(warned), 'queries')} with a warning, first {first}", place))
+        at, first = warned[0]
+        text = f"{counted(len(warned), 'queries')} with a warning, first {first.query_id}"
+        found.append(Pointer(text, Place("pool-queries-pane", at)))
     if state.pool.steps:
         found.append(Pointer("the selector's training, beside its baselines", Place("pool-selector-pane")))
     return found

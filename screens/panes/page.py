@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from rich.console import RenderableType
 from rich.style import Style
 from textual.app import ComposeResult
@@ -15,6 +17,9 @@ from screens.widgets.detail_pane import DetailPane
 
 class PagePane(Vertical):
     """One scrolling page over the state; a subclass draws it."""
+
+    LINKS: ClassVar[bool] = False
+    """Whether the page has ids to follow."""
 
     page = query_one(DetailPane)
 
@@ -32,7 +37,7 @@ class PagePane(Vertical):
     def show(self) -> None:
         """Draw the session's state."""
         state = self.session.state
-        self.page.show(lambda palette, width: self.draw(state, palette), top=False)
+        self.page.show(lambda palette, width: self.draw(state, palette), top=False, links=self.LINKS)
 
     def close_one(self) -> bool:
         """Nothing opens here."""

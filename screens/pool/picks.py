@@ -34,9 +34,7 @@ method picked for it, and the model's answer."""
 
 def _against(row: PickRow) -> str:
     """▲ the selector's pick scores more than that of RICES, ▼ less."""
-    if row.selector is None or row.rices is None or row.selector == row.rices:
-        return " "
-    return "▲" if row.selector > row.rices else "▼"
+    return {1: "▲", 0: " ", -1: "▼"}[row.sign("selector")]
 
 
 def _sign(sign: str) -> Cell:

@@ -10,11 +10,13 @@ from textual.binding import BindingType
 
 from app.commands import bindings
 from screens.panes.files import FilesPane
+from screens.place import Place
 from screens.pool.picks import PoolPicksPane
 from screens.pool.queries import PoolQueriesPane
 from screens.pool.selector import PoolSelectorPane
 from screens.pool.totals import PoolTotalsPane
 from screens.tabbed_screen import STYLES, TabbedScreen, tab_commands
+from screens.widgets.links import Target
 from screens.widgets.tab_line import Tab
 
 TABS = [
@@ -49,7 +51,7 @@ fills a place that would else hold a repetition. From 90 columns on, candidates 
 them; shades across a picture are evened out.
 *Totals* counts all queries together, also while the stage runs. *Selector* charts its training and compares it on
 held-out queries with similarity (RICES), random pairs and the best known pair; *Picks* shows the pair that each of them
-chose there, and the answer.
+chose there, and the answer. Underlined counts lead to the first of what they count.
 """
 
     def panes(self) -> ComposeResult:
@@ -58,6 +60,19 @@ chose there, and the answer.
         yield PoolSelectorPane(self.session, id="pool-selector-pane")
         yield PoolPicksPane(self.session, id="pool-picks-pane")
         yield FilesPane(self.session, id="pool-files-pane")
+
+    def place_of(self, target: Target) -> Place | None:
+        """The first query on which a method picks `better` or `worse` than RICES, or the first with a `warning`."""
+        pool = self.session.state.pool
+        if target.kind == "warning":
+            rows = (at for at, row in enumerate(pool.queries) if row.warning)
+            tab = "pool-queries-pane"
+        else:
+            sign = 1 if target.kind == "better" else -1
+            rows = (at for at, row in enumerate(pool.picks) if row.sign(target.name) == sign)
+            tab = "pool-picks-pane"
+        first = next(rows, None)
+        return None if first is None else Place(tab, first, open=True)
 
     def counts(self) -> Sequence[int | None]:
         state = self.session.state.pool

@@ -18,6 +18,7 @@ from screens.run_session import Session
 from screens.widgets.bars import bar
 from screens.widgets.chart import Chart
 from screens.widgets.figures import fixed, interval, probability, signed
+from screens.widgets.links import Target, link
 from screens.widgets.rows import Cell, ListColumn, ListSource
 from screens.widgets.series import Series, with_mean
 
@@ -69,6 +70,8 @@ COLUMNS: Sequence[ListColumn[SelectorCompared]] = (
 
 class PoolSelectorPane(ListPane):
     """Charts, methods, and the course of training."""
+
+    LINKS = True
 
     def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(session, ListSource(COLUMNS, "methods"), _EMPTY, id=id)
@@ -134,8 +137,21 @@ def draw_method(state: PoolState, item: SelectorCompared, palette: Palette, widt
         text.append(f" {interval(item.difference_low, item.difference_high)}")
         if item.p is not None:
             text.append(f"  p {probability(item.p)}")
+    text.append_text(_turned(state, item, palette))
     files = Text("selector/comparison.csv, training.jsonl, picks.jsonl, selector.pt", palette["dim"])
     return Group(text, Text(), _course(state, palette, width), Text(), files)
+
+
+def _turned(state: PoolState, item: SelectorCompared, palette: Palette) -> Text:
+    """On how many queries it picks better or worse than RICES; the counts lead to the first of them."""
+    signs = [row.sign(item.method) for row in state.picks]
+    text = Text()
+    for sign, word, style in ((1, "better", palette["good"]), (-1, "worse", palette["bad"])):
+        if count := signs.count(sign):
+            target = Target(word, item.method)
+            text.append(", " if text else "\non ").append_text(link(counted(count, "queries"), target, style))
+            text.append(f" {word}")
+    return text.append(" than RICES") if text else text
 
 
 def _course(state: PoolState, palette: Palette, width: int) -> RenderableType:

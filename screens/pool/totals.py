@@ -15,6 +15,7 @@ from engine.wilson import wilson
 from screens.panes.page import PagePane
 from screens.widgets.bars import bar
 from screens.widgets.figures import fixed
+from screens.widgets.links import Target, link
 from screens.widgets.model_text import clean
 
 Palette = dict[str, Style]
@@ -31,6 +32,8 @@ pool/heldout.json    the pools of the held-out queries"""
 
 class PoolTotalsPane(PagePane):
     """One page; running figures until the stage is through."""
+
+    LINKS = True
 
     def draw(self, state: RunState, palette: Palette) -> RenderableType:
         return draw_totals(state.pool, palette)
@@ -104,9 +107,9 @@ def _mined(running: Running, totals: PoolTotals | None, palette: Palette) -> Ren
     table = _counts("mined trajectories", counts, palette)
     if not warnings:
         return table
-    return Group(
-        table, Text(f"! {counted(warnings, 'queries')} with a warning: marked ! in Queries", palette["warn"])
-    )
+    line = Text("! ", palette["warn"])
+    line.append_text(link(counted(warnings, "queries"), Target("warning", "first"), palette["warn"]))
+    return Group(table, line.append(" with a warning: marked ! in Queries"))
 
 
 def _asked(running: Running, totals: PoolTotals | None, palette: Palette) -> Table:

@@ -17,6 +17,7 @@ from screens.panes.list_pane import ListPane
 from screens.run_session import Session
 from screens.slsm.conversation_drawing import draw_answer, draw_memory
 from screens.widgets.figures import outcome
+from screens.widgets.links import Target, link
 from screens.widgets.model_text import one_line
 from screens.widgets.rows import Cell, ListColumn, ListSource
 
@@ -57,6 +58,7 @@ class ConversationsPane(ListPane):
     """Results, and the conversation under the cursor with its memory. `turn` is the turn whose state is shown; None:
     the last one."""
 
+    LINKS = True
     turn: int | None = None
 
     def __init__(self, session: Session, *, id: str | None = None) -> None:
@@ -100,6 +102,24 @@ class ConversationsPane(ListPane):
         if item.axis:
             title.append(f"\n{item.axis}", palette["dim"])
         return Group(
-            title, Text(), draw_memory(opened.turns, updates, selected, palette, width), Text(),
-            draw_answer(answered, palette),
+            title, self._beside(item, palette), Text(),
+            draw_memory(opened.turns, updates, selected, palette, width), Text(), draw_answer(answered, palette),
         )  # fmt: skip
+
+    def _beside(self, item: ResultRow, palette: dict[str, Style]) -> Text:
+        """The other answers to the same conversation, each with its verdict; they can be gone to."""
+        text = Text("the same under", palette["dim"])
+        for row in self.session.state.slsm.results:
+            same = (row.conversation_id, row.attempt) == (item.conversation_id, item.attempt)
+            if not same or row == item:
+                continue
+            cell = _passed(row.passed)
+            text.append("  ").append(cell.text, palette[cell.tone or "dim"]).append(" ")
+            memory = "" if row.memory_mode == "none" else f" {row.memory_mode}"
+            text.append_text(link(f"{row.mode}{memory}", answer_target(row), palette["accent"]))
+        return text
+
+
+def answer_target(row: ResultRow) -> Target:
+    """The link to an answer."""
+    return Target("answer", f"{row.mode} {row.memory_mode} {row.attempt} {row.conversation_id}")

@@ -16,6 +16,7 @@ from screens.panes.page import PagePane
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.figures import NONE, fixed, interval
+from screens.widgets.links import Target, link
 from screens.widgets.series import Series
 
 _EMPTY = """The modes are compared when all conversations have been answered.
@@ -25,6 +26,8 @@ Until then the tab Conversations shows each answer as it comes."""
 
 class ModesPane(PagePane):
     """The course of the scores above a page of tables; `slsm/modes.csv` has the same figures."""
+
+    LINKS = True
 
     def compose(self) -> ComposeResult:
         yield Chart("answers that pass so far, share", "answers judged", id="modes-chart")
@@ -124,11 +127,18 @@ def _notes(rows: list[ModeScored], palette: dict[str, Style]) -> Table:
     for row in rows:
         table.add_row(
             row.mode, Text(row.memory_mode, palette["dim"]), f"{row.injections}/{row.n}", f"{row.injected_tokens:.1f}",
-            Text(str(row.fixed), palette["good"] if row.fixed else palette["dim"]),
+            _turned(row, "fixed", row.fixed, palette["good"], palette),
             Text(str(row.wasted), palette["dim"]),
-            Text(str(row.broke), palette["bad"] if row.broke else palette["dim"]),
+            _turned(row, "broke", row.broke, palette["bad"], palette),
         )  # fmt: skip
     return table
+
+
+def _turned(row: ModeScored, what: str, count: int, style: Style, palette: dict[str, Style]) -> Text:
+    """A count that leads to the first of the conversations."""
+    if not count:
+        return Text("0", palette["dim"])
+    return link(str(count), Target(what, f"{row.mode} {row.memory_mode}"), style)
 
 
 def _cost(rows: list[ModeScored], palette: dict[str, Style]) -> Table:

@@ -11,10 +11,12 @@ from textual.getters import query_one
 
 from app.commands import Command, bindings
 from screens.panes.files import FilesPane
+from screens.place import Place
 from screens.slsm.chat import ChatPane
-from screens.slsm.conversations import ConversationsPane
+from screens.slsm.conversations import ConversationsPane, answer_target
 from screens.slsm.modes import ModesPane
 from screens.tabbed_screen import STYLES, TabbedScreen, tab_commands
+from screens.widgets.links import Target
 from screens.widgets.tab_line import Tab
 
 TABS = [
@@ -50,10 +52,11 @@ and only if it contradicts the memory is the model asked again with one. *baseli
 
 *Conversations* has a row for every answer, with the conversation and its memory after the turn that ▶ marks: `(` and
 `)` go to other turns. + is new, ~ changed, − resolved in that turn; the words that an item rests on are underlined.
+The second line leads to the answers of the other modes to the same conversation.
 Then follow the plan and its reason, the exact note or why there was none, the answers and any conflict between them
 and the memory, the verdict and the cost.
 *Modes* compares scores and costs: of the notes that were given, *fixed* ones made a failing answer pass, *broke*
-ones made a passing one fail, *wasted* ones changed nothing.
+ones made a passing one fail, *wasted* ones changed nothing; the counts lead to the first such conversation.
 *Talk* is your own conversation with this run's model; `F2` and `F3` choose mode and memory, `F4` starts anew.
 """
 
@@ -69,6 +72,17 @@ ones made a passing one fail, *wasted* ones changed nothing.
     def counts(self) -> Sequence[int | None]:
         state = self.session.state.slsm
         return len(state.results), len(state.modes)
+
+    def place_of(self, target: Target) -> Place | None:
+        """An `answer` by mode, memory, attempt, conversation; or the first that mode and memory `fixed` or `broke`."""
+        state = self.session.state.slsm
+        if target.kind == "answer":
+            rows = [at for at, row in enumerate(state.results) if answer_target(row) == target]
+        else:
+            mode, memory = target.name.split(" ")
+            right, wrong = state.turned(mode, "baseline", memory)
+            rows = right if target.kind == "fixed" else wrong
+        return Place("conversations-pane", rows[0], open=True) if rows else None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "turn":

@@ -18,6 +18,7 @@ from app.state.run import RunState
 from engine import events as ev
 from screens.pool.drawing import draw_pool
 from screens.pool.screen import PoolScreen
+from screens.pool.selector import PoolSelectorPane
 from tests.recorded_session import RecordedSession
 from tests.synthetic_pool import ONE, improved, picture, pool_events
 from tests.synthetic_run import write_log
@@ -187,6 +188,19 @@ async def test_picks_of_every_method(session: RecordedSession, size: tuple[int, 
         text = await scrolled(pilot, "enter")
         for shown in ("rows 4, 5", "probability 0.169", "rices", "oracle", "✗ 0.00  4", "places 12, 13"):
             assert shown in text, shown
+
+
+async def test_from_a_count_to_the_first_pick_it_counts_and_back(session: RecordedSession) -> None:
+    async with PoolApp(session).run_test(size=SMALL) as pilot:
+        await press(pilot, "3", "G", "enter")
+        screen = pilot.app.screen
+        assert isinstance(screen, PoolScreen)
+        [better, worse] = [found.target for found in screen.query_one(PoolSelectorPane).detail.links()]
+        assert (better.kind, worse.kind) == ("better", "worse")
+        text = await press(pilot, "tab", "tab", "enter")
+        assert screen.tabs.active == 3 and "heldout-0001" in text
+        await press(pilot, "backspace")
+        assert screen.tabs.active == 2 and screen.pane.has_class("-open")  # type: ignore[attr-defined]
 
 
 async def test_every_tab_explains_its_emptiness(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from engine.errors import SteerError
 from engine.events import ConversationAnswered, StateItem, StateUpdated
 from screens.slsm import chat
 from screens.slsm.screen import SLSMScreen
+from screens.widgets.links import Target
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import write_log
 from tests.synthetic_slsm import slsm_events
@@ -68,6 +69,30 @@ async def test_the_memory_goes_from_turn_to_turn(session: RecordedSession) -> No
         text = await press(pilot, *["left_parenthesis"] * 9)
         assert "after turn 1 " in text and "+ C1" in text
         assert "after turn 2 " in await press(pilot, "right_parenthesis")
+
+
+async def test_to_another_modes_answer_and_back(session: RecordedSession) -> None:
+    """The line under the title leads to the other answers to the same conversation, all with keys."""
+    async with SLSMApp(session).run_test(size=SMALL) as pilot:
+        text = await press(pilot, "1", "g", "down", "enter")
+        assert "editing-1  baseline" in text
+        text = await press(pilot, "tab", "tab", "enter")
+        assert "editing-1  never, flat" in text
+        text = await press(pilot, "backspace")
+        assert "editing-1  baseline" in text
+
+
+async def test_from_a_count_in_modes_to_what_it_counts(session: RecordedSession) -> None:
+    async with SLSMApp(session).run_test(size=WIDE) as pilot:
+        await press(pilot, "2")
+        screen = pilot.app.screen
+        assert isinstance(screen, SLSMScreen)
+        screen.follow(Target("fixed", "on_detection structured"))
+        text = await press(pilot)
+        row = session.state.slsm.results[session.state.slsm.turned("on_detection", "baseline")[0][0]]
+        assert f"{row.conversation_id}  on_detection, structured" in text and screen.tabs.active == 0
+        await press(pilot, "backspace")
+        assert screen.tabs.active == 1
 
 
 @each_size
