@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from app.choose_run import choose_run
-from app.ctl.decisions import decisions
+from app.ctl.decisions import FORMATS, Query, decisions, group
 from app.ctl.events import events
 from app.ctl.orders import NoWorker, order
 from app.ctl.output import BAD_INPUT, DONE, INTERRUPTED, NO_WORKER, write_error
 from app.ctl.runs import list_runs, show_run
 from app.ctl.wait import STATES, wait
-from engine.errors import SteerError
+from engine.errors import RunError, SteerError
 from engine.run.directory import RunDirectory
 
 _EPILOG = """\
@@ -33,6 +33,8 @@ def run_ctl(arguments: Sequence[str]) -> int:
     try:
         if options.command == "list":
             return list_runs(outputs, options.state, options.json)
+        if options.command == "decisions":
+            return decisions(_runs(options, outputs), _query(options))
         directory = choose_run(options.run, outputs)
         return _COMMANDS[options.command](directory, options)
     except SteerError as error:
@@ -52,8 +54,24 @@ _COMMANDS: dict[str, Command] = {
     "stop": lambda run, options: order(run, "stop_after" if options.after else "stop", options.json),
     "events": lambda run, options: events(run, options.type, options.since, options.follow, options.json),
     "wait": lambda run, options: wait(run, options.until, options.timeout, options.json),
-    "decisions": lambda run, options: decisions(run, options.filter, options.whole, options.json),
 }
+
+
+def _runs(options: argparse.Namespace, outputs: Path) -> list[RunDirectory]:
+    """The runs that are named, each once."""
+    found = [run for name in options.run for run in _named(name, options.group, outputs)]
+    return list({run.path.resolve(): run for run in found}.values())
+
+
+def _named(name: str, as_group: bool, outputs: Path) -> list[RunDirectory]:
+    return group(name, outputs) if as_group else [choose_run(name, outputs)]
+
+
+def _query(options: argparse.Namespace) -> Query:
+    form = options.format or ("jsonl" if options.json else "csv")
+    if options.json and form != "jsonl":
+        raise RunError(what="--json means jsonl", where=f"--format {form}", mend="leave one of them out")
+    return Query(options.filter, options.whole, form, options.output)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -90,11 +108,17 @@ def make_parser() -> argparse.ArgumentParser:
     waiting = add("wait", "wait until no worker works on the run")
     waiting.add_argument("--until", choices=STATES, help="wait for this state instead")
     waiting.add_argument("--timeout", type=float, metavar="S", help="seconds to wait at most")
-    decided = add("decisions", "ESM's decisions, as CSV or as JSON lines")
+    decided = add("decisions", "ESM's decisions, as CSV, JSON lines or Parquet", with_run=False)
+    decided.add_argument("run", nargs="+", metavar="RUN", help="runs: their folders, ids or names")
+    decided.add_argument(
+        "--group", action="store_true", help="RUN is the name or the tag of a group: all runs that have it"
+    )
+    decided.add_argument("--format", choices=FORMATS, help="default: csv, with --json: jsonl")
+    decided.add_argument("--output", default="", metavar="FILE", help="default: standard output")
     decided.add_argument(
         "--filter", default="", metavar="TEXT", help='as in the console: "correct and alpha>0.5"'
     )
     decided.add_argument(
-        "--whole", action="store_true", help="with --json: whole events, with candidates and texts"
+        "--whole", action="store_true", help="as JSON lines: whole events, with candidates and texts"
     )
     return parser

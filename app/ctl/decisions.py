@@ -1,60 +1,135 @@
-"""`ctl decisions`: ESM's decisions that a filter names, in the filter language of the console."""
+"""`ctl decisions`: ESM's decisions that a filter names, in the filter language of the console, of one or more runs."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
-from typing import Any
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
 
 import msgspec
 
 from app.ctl.events import poll_all
-from app.ctl.output import DONE, write_form, write_line
+from app.ctl.output import DONE, form_line
 from app.runs.client import LogTail
+from app.runs.labels import Labels
 from app.state.run import RunState
 from app.table.decision_fields import DECISION_FIELDS
 from app.table.decision_rows import DecisionRows
-from app.table.filter import predicate
+from app.table.filter import Expression, predicate
 from app.table.filter_parser import FilterError, parse
-from engine.errors import RunError
+from app.text import without_controls
+from engine.errors import RunError, disk_errors
 from engine.events import DecisionTaken, ExampleEvaluated
-from engine.run.directory import RunDirectory
-from engine.run.event_log import read_event
+from engine.run.directory import RunDirectory, discover
+from engine.run.event_log import read_event, refuse_later_schema
 
 _NAMES = tuple(DECISION_FIELDS)
+COLUMNS = {**{name: field.kind for name, field in DECISION_FIELDS.items()}, "run": "text"}
+"""Kinds of the fields by name; `run` is the run's name and id."""
+FORMATS = ("csv", "jsonl", "parquet")
 
 
-def decisions(directory: RunDirectory, filter_text: str, whole: bool, as_json: bool) -> int:
-    """Write the decisions: a line of CSV each with the fields that filters know, or a JSON object; `whole`: the event
-    as it is in the log instead. Raises RunError for a filter that is wrong."""
-    if whole and not as_json:
+class Query(NamedTuple):
+    """What is asked for. `whole`: events as they are in the log; `output`: a file, "" for standard output."""
+
+    filter: str = ""
+    whole: bool = False
+    form: str = "csv"
+    output: str = ""
+
+
+def decisions(runs: Sequence[RunDirectory], query: Query) -> int:
+    """Write the decisions of the runs, one after the other. Raises RunError for a filter or options that are wrong."""
+    if query.whole and query.form != "jsonl":
         raise RunError(what="whole decisions are no rows of a table", where="--whole", mend="add --json")
+    expression = _parsed(query.filter)
+    for run in runs:
+        refuse_later_schema(run.events)
+    if query.form == "parquet":
+        from engine.table_file import write_parquet
+
+        if not query.output:
+            raise RunError(what="Parquet is no text", where="--format parquet", mend="add --output FILE")
+        write_parquet(Path(query.output), COLUMNS, _rows(runs, expression))
+        return DONE
+    if not query.output:
+        _write(runs, expression, query, sys.stdout)
+        return DONE
+    with disk_errors(Path(query.output)), open(query.output, "w", encoding="utf-8", newline="") as file:
+        _write(runs, expression, query, file)
+    return DONE
+
+
+def group(name: str, outputs: Path) -> list[RunDirectory]:
+    """All runs of an experiment's name or of a tag, the newest first. Raises RunError if there is none."""
+    labels = Labels(outputs)
+    labels.read()
+    found = [
+        run.directory
+        for run in discover(outputs)
+        if name in (run.record.name, *labels.of(run.directory.path).tags)
+    ]
+    if not found:
+        raise RunError(
+            what=f"no run has the name or the tag {name}",
+            where=str(outputs),
+            mend="`steer-tui ctl list` lists them",
+        )
+    return found
+
+
+def _parsed(filter_text: str) -> Expression | None:
     try:
-        expression = parse(filter_text, DECISION_FIELDS)
+        return parse(filter_text, DECISION_FIELDS)
     except FilterError as error:
         raise RunError(
             what=str(error),
             where=f"--filter {filter_text}",
             mend="press ? on the ESM screen: it lists the fields",
         ) from error
-    state = _folded(directory)
+
+
+def _write(runs: Sequence[RunDirectory], expression: Expression | None, query: Query, file: TextIO) -> None:
+    if query.whole:
+        for run in runs:
+            for event in _events(run, expression):
+                file.write(form_line("decision", msgspec.to_builtins(event)))
+        return
+    if query.form == "csv":
+        file.write(_csv(COLUMNS))
+    for values in _rows(runs, expression):
+        if query.form == "csv":
+            file.write(_csv(["" if value is None else value for value in values]))
+        else:
+            file.write(form_line("decision", dict(zip(COLUMNS, values, strict=True))))
+        file.flush()
+
+
+def _events(run: RunDirectory, expression: Expression | None) -> Iterator[Any]:
+    rows, found = _found(run, expression)
+    for row in found:
+        yield read_event(run.events, *rows.state.decisions.place(row))
+
+
+def _rows(runs: Iterable[RunDirectory], expression: Expression | None) -> Iterator[list[Any]]:
+    """The fields' values of each decision; None for a figure that it does not have."""
+    for run in runs:
+        rows, found = _found(run, expression)
+        getters = [rows.getter(name) for name in _NAMES]
+        name = f"{run.path.absolute().parent.name}/{run.path.name}"
+        for row in found:
+            values = [get(row) for get in getters]
+            yield [*(None if value != value else value for value in values), name]
+
+
+def _found(run: RunDirectory, expression: Expression | None) -> tuple[DecisionRows, Iterator[int]]:
+    state = _folded(run)
     rows = DecisionRows(state.esm)
     test = predicate(expression, rows) if expression is not None else lambda row: True
-    found = (row for row in range(len(state.esm.decisions)) if test(row))
-    if whole:
-        for row in found:
-            event = read_event(directory.events, *state.esm.decisions.place(row))
-            write_form("decision", msgspec.to_builtins(event))
-        return DONE
-    if not as_json:
-        write_line(_csv(_NAMES))
-    for values in _values(rows, found):
-        if as_json:
-            write_form("decision", dict(zip(_NAMES, values, strict=True)))
-        else:
-            write_line(_csv(["" if value is None else value for value in values]))
-    return DONE
+    return rows, (row for row in range(len(state.esm.decisions)) if test(row))
 
 
 def _folded(directory: RunDirectory) -> RunState:
@@ -66,15 +141,7 @@ def _folded(directory: RunDirectory) -> RunState:
     return state
 
 
-def _values(rows: DecisionRows, found: Iterator[int]) -> Iterator[list[Any]]:
-    """The fields' values on each row; None for a figure that a decision does not have."""
-    getters = [rows.getter(name) for name in _NAMES]
-    for row in found:
-        values = [get(row) for get in getters]
-        yield [None if value != value else value for value in values]
-
-
-def _csv(values: Any) -> str:
+def _csv(values: Iterable[Any]) -> str:
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(values)
-    return line.getvalue()
+    return " ".join(without_controls(line.getvalue()).splitlines()) + "\n"

@@ -30,7 +30,8 @@ _STYLE = (
 *{box-sizing:border-box}
 body{margin:0 auto;padding:1.2rem;max-width:60rem;font:16px/1.5 system-ui,sans-serif;color:var(--text);
 background:var(--ground);overflow-wrap:anywhere}
-h1{font-size:1.6rem;line-height:1.25}h2{margin-top:2.4rem;border-bottom:1px solid var(--line);font-size:1.3rem}
+a{color:inherit}h1{font-size:1.6rem;line-height:1.25}
+h2{margin-top:2.4rem;border-bottom:1px solid var(--line);font-size:1.3rem}
 h3{margin-top:1.8rem;font-size:1.1rem}h4{margin:1.2rem 0 .3rem;font-size:1rem}
 .dim,figcaption,caption{color:var(--dim);font-size:.9rem}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-size:.88rem;margin:.6rem 0}

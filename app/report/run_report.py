@@ -63,8 +63,7 @@ def _run(source: RunSource, level: int) -> list[Block]:
 
 
 def _about(source: RunSource) -> Block:
-    record, state = source.status.record, source.state
-    model, branch = state.model, record.branched_from
+    record, state, branch = source.status.record, source.state, source.status.record.branched_from
     worked = sum(stage.seconds for stage in record.stages.values())
     return facts(
         [
@@ -73,8 +72,6 @@ def _about(source: RunSource) -> Block:
             ("begun", clock(record.created)),
             ("worked", f"{duration(worked)} in {counted(record.attempts, 'attempts')}"),
             ("seed", str(record.seeds.get("run", ""))),
-            ("model", model and f"{model.name}, {model.num_layers} layers, {model.dtype} on {model.device}"),
-            ("model's fingerprint", model and model.fingerprint),
             ("branch of", branch and f"{branch.name}/{branch.run_id}, from iteration {branch.iteration} on"),
             ("tags", ", ".join(source.label.tags)),
             ("log", f"{counted(state.seq + 1, 'events')} in events.jsonl"),
@@ -142,6 +139,9 @@ def _made(source: RunSource, level: int) -> list[Block]:
         for name, stage in record.stages.items()
     ]
     blocks.append(Table(("stage", "what it does", "state", "time", "files"), stages, 2, "Stages"))
+    models = [(m.name, str(m.num_layers), m.dtype, m.device, m.fingerprint[:16]) for m in source.models]
+    if models:
+        blocks.append(Table(("model", "layers", "numbers", "device", "fingerprint"), models, 0, "Models"))
     blocks += server_blocks(source.state)
     if record.changes:
         rows = [(name, _value(name, value)) for name, value in record.changes.items()]

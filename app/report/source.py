@@ -12,7 +12,7 @@ from app.runs.labels import Label, Labels
 from app.runs.notes import Written, read_notes
 from app.state.run import RunState
 from engine.errors import DataError
-from engine.events import Event
+from engine.events import Event, ModelLoaded
 from engine.run.directory import RunDirectory, RunStatus, inspect
 from engine.run.event_log import read_event, refuse_later_schema
 
@@ -38,12 +38,13 @@ class CaseSource:
 
 @dataclass(frozen=True)
 class RunSource:
-    """A run as reports see it. `damaged`: lines of the log that are no events."""
+    """A run as reports see it. `models`: that it loaded, each once; `damaged`: lines of the log that are no events."""
 
     status: RunStatus
     cases: CaseSource
     written: Written
     label: Label
+    models: list[ModelLoaded]
     damaged: int
 
     @property
@@ -62,6 +63,7 @@ def read_run(directory: RunDirectory) -> RunSource:
     status = inspect(directory.path)
     refuse_later_schema(directory.events)
     state, damaged = RunState(), 0
+    models: dict[tuple[str, str], ModelLoaded] = {}
     tail = LogTail(directory)
     while True:
         try:
@@ -73,8 +75,10 @@ def read_run(directory: RunDirectory) -> RunSource:
             break
         for entry in entries:
             state.apply(*entry)
+            if isinstance(entry.event, ModelLoaded):
+                models[entry.event.name, entry.event.fingerprint] = entry.event
     labels = Labels(directory.path.absolute().parent.parent)
     labels.read()
     cases = CaseSource(directory.path, state, lambda *place: read_event(directory.events, *place))
     label = labels.of(directory.path.absolute())
-    return RunSource(status, cases, read_notes(directory.path), label, damaged)
+    return RunSource(status, cases, read_notes(directory.path), label, list(models.values()), damaged)

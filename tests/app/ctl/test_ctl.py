@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import parquet
 
 from app.cli import main
 from app.ctl import orders
+from app.runs.labels import Label, Labels
 from engine.events import DecisionTaken, Notice
 from engine.run.control import ControlServer
 from engine.run.directory import RunDirectory
@@ -159,6 +161,42 @@ def test_decisions(ctl: Ctl, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     code, _, error = ctl("decisions", str(run), "--filter", "alph>1")
     assert code == 2 and "is it `alpha`?" in json.loads(error)["what"]
     assert ctl("show", "no such run")[0] == 2
+
+
+def test_decisions_of_a_group_as_a_file(ctl: Ctl, tmp_path: Path) -> None:
+    events = list(SyntheticRun(examples=3).events())
+    runs = [make_run(tmp_path, "many", events) for _ in range(2)]
+    other = make_run(tmp_path, "other", events)
+    labels = Labels(tmp_path)
+    labels.put(runs[0], Label(tags=("kept",)))
+    labels.put(other, Label(tags=("kept",)))
+    query = ["--filter", "method:esm m:2", "--outputs", str(tmp_path)]
+    wanted = [
+        i for i, e in enumerate(events) if isinstance(e, DecisionTaken) and (e.method, e.m) == ("esm", 2)
+    ]
+
+    def rows_of(*more: str) -> dict[str, list[int]]:
+        code, rows, _ = ctl("decisions", *more, *query)
+        assert code == 0
+        found: dict[str, list[int]] = {}
+        for row in rows:
+            found.setdefault(row["run"].partition("/")[2], []).append(row["seq"])
+        return found
+
+    assert rows_of("many", "--group") == {run.name: wanted for run in runs}
+    assert rows_of("kept", "--group") == {run.name: wanted for run in (runs[0], other)}
+    assert rows_of(str(runs[0]), str(runs[0])) == {runs[0].name: wanted}
+    assert ctl("decisions", "none", "--group", *query)[0] == 2
+
+    path = tmp_path / "d.parquet"
+    command = ["ctl", "decisions", "many", "--group", *query, "--format", "parquet"]
+    assert main(command) == 2  # Parquet is no text
+    assert main([*command, "--output", str(path)]) == 0
+    table = parquet.read_table(path).to_pydict()
+    assert table["seq"] == wanted * 2 and set(table["correct"]) <= {True, False}
+    assert [path.name for path in tmp_path.iterdir() if "unfinished" in path.name] == []
+    assert main(["ctl", "decisions", "many", "--group", *query, "--output", str(tmp_path / "d.csv")]) == 0
+    assert len((tmp_path / "d.csv").read_text().splitlines()) == 1 + 2 * len(wanted)
 
 
 def test_a_detached_run_is_found_by_the_next_command(
