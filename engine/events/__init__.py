@@ -76,6 +76,15 @@ from engine.events.run import (
 )
 from engine.events.scale import ClusterJoined, ReplicaLost, ReplicaProgress, ReplicaStarted
 from engine.events.selector import SelectorCompared, SelectorPick, SelectorPicked, SelectorStep
+from engine.events.serve import (
+    LeverActed,
+    QuestionAsked,
+    RequestAnswered,
+    RequestTaken,
+    ServedLever,
+    ServeLoad,
+    ServeOpened,
+)
 from engine.events.slsm import (
     ConflictFound,
     ConversationAnswered,

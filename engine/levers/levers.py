@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from engine.config.config import Config
@@ -87,6 +88,12 @@ class Levers:
     deltas: DeltasLever | None = None
     notes: NotesLever | None = None
     evidence: EvidenceLever | None = None
+
+    @property
+    def model_name(self) -> str:
+        """What the model is called to others: of a path, its last part."""
+        name = self.model.info.name
+        return Path(name).name if Path(name).is_absolute() else name
 
     @property
     def names(self) -> list[str]:

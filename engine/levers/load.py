@@ -27,7 +27,9 @@ from engine.slsm import layout as slsm_layout
 from engine.slsm.from_config import make_controller
 
 Loaded = TypeVar("Loaded")
-NO_PICTURES = "its demonstrations are chosen for queries with an embedding in the pool's table; a text that is asked has none"
+NO_PICTURES = (
+    "its demonstrations are found by an embedding in the pool's table; a text that is asked has none"
+)
 
 
 def load_levers(

@@ -1,0 +1,71 @@
+"""uvicorn in a thread of its own: it listens until the stage ends."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.applications import Starlette
+
+from engine.errors import RunError
+
+GRACE = 2
+"""Seconds that answers under way get to be sent when the server ends."""
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket on this address. Raises RunError where it cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except (OSError, UnicodeError) as error:
+        listening.close()
+        taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+        raise RunError(
+            what="the port is taken" if taken else f"nothing can listen there: {error}",
+            where=f"{host}:{port}",
+            mend="choose another port (`--port`, serve.port; 0: any free one)"
+            if taken
+            else "choose another address",
+        ) from error
+    return listening
+
+
+def url_of(listening: socket.socket, host: str) -> str:
+    """The base address of the interface."""
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{listening.getsockname()[1]}/v1"
+
+
+@contextmanager
+def serving(app: Starlette, listening: socket.socket) -> Iterator[None]:
+    """Serve while inside; returns when the last connection is closed."""
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        loop="asyncio",
+        http="h11",
+        ws="none",
+        server_header=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=GRACE,
+        limit_concurrency=2048,
+        backlog=1024,
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listening],), name="serve-http", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(GRACE + 10)
+        listening.close()

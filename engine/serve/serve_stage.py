@@ -1,0 +1,78 @@
+"""The stage `serve`: it answers requests with the levers of finished runs until it is stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.config.serve import ServeSection
+from engine.errors import ConfigError, Problem
+from engine.events import ServedLever, ServeOpened
+from engine.levers.levers import Levers
+from engine.levers.load import load_levers
+from engine.lm.kept_texts import KeepingModel
+from engine.lm.protocol import LanguageModel
+from engine.run.stage import StageContext, StageResult
+from engine.serve.desk import Desk
+from engine.serve.http import SteeredServer
+from engine.serve.key import server_key
+from engine.serve.listening import bound, serving, url_of
+
+
+class Serve:
+    """Never ends by itself: a stop ends it, and a resumed run serves again, under the same key."""
+
+    name = "serve"
+
+    def run(self, context: StageContext) -> StageResult:
+        """Serve until `checkpoint` raises."""
+        section = context.config.serve
+        key = server_key(section, context.run_dir)
+        listening = bound(section.host, section.port)
+        with listening:
+            levers = _levers(context, section)
+            usual = _usual(section, levers)
+            desk = Desk(levers, section, context.emit, lambda done, tokens: context.progress(done, 0, tokens))
+            server = SteeredServer(desk, section, key, usual, context.config.run.seed)
+            context.start(0, unit="requests")
+            with serving(server.app, listening):
+                context.emit(
+                    ServeOpened(
+                        url=url_of(listening, section.host),
+                        model=levers.model_name,
+                        key=key.place,
+                        levers=[
+                            ServedLever(lever=f.lever, run=f.run, fits=f.fits, why=f.why) for f in levers.fits
+                        ],
+                        usual=usual,
+                    )
+                )
+                try:
+                    desk.work(context.checkpoint)
+                finally:
+                    desk.close()
+        return StageResult()
+
+
+def _levers(context: StageContext, section: ServeSection) -> Levers:
+    runs = [Path(run).expanduser() for run in section.runs] or [context.run_dir]
+    return load_levers(
+        runs, context.config.model, lambda model: _not_kept(context.load_model(model)), context.servers
+    )
+
+
+def _not_kept(model: LanguageModel) -> LanguageModel:
+    """Texts of requests are not kept for a later attempt: their clients are gone by then."""
+    return model.model if isinstance(model, KeepingModel) else model
+
+
+def _usual(section: ServeSection, levers: Levers) -> list[str]:
+    """Levers of a request that does not choose. Raises ConfigError for one that is not there."""
+    if section.levers is None:
+        return levers.names
+    for lever in section.levers:
+        if lever not in levers.names:
+            why = next((fit.why for fit in levers.fits if fit.lever == lever), "")
+            raise ConfigError(
+                [Problem("serve.levers", f"{lever} ({why})", f"of {', '.join(levers.names) or 'none'}")]
+            )
+    return [*section.levers]

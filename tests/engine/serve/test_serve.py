@@ -1,0 +1,271 @@
+"""The steered server to its clients: answers as evaluated, whoever else asks, leaves or sends nonsense."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openai import OpenAI, RateLimitError
+
+from app.doctor.server import run_server_doctor
+from engine.esm import layout
+from engine.events import (
+    DecisionTaken,
+    Event,
+    QuestionAsked,
+    RequestAnswered,
+    ServeLoad,
+    encode,
+)
+from engine.files import read_jsonl
+from tests.engine.serve.conftest import PLACES, WAITING, Served, chat
+
+QUESTION = "Tom has 14 pens, buys 5, then loses 3. How many?"
+CHAT = "/v1/chat/completions"
+
+
+def lines(esm_run: tuple[Path, list[Event]], method: str) -> list[dict[str, Any]]:
+    return list(read_jsonl(layout.evaluation(esm_run[0], method) / "per_example.jsonl"))
+
+
+def test_the_openai_package_gets_the_evaluated_answers(
+    served: Served, esm_run: tuple[Path, list[Event]]
+) -> None:
+    client = OpenAI(base_url=served.opened.url, api_key=served.key, timeout=120)
+    assert [model.id for model in client.models.list()] == ["embedded"]
+
+    def ask(case: tuple[str, bool]) -> Any:
+        question, esm = case
+        messages: Any = [{"role": "user", "content": question}]
+        extra = {"steer": {"esm": esm}}
+        return client.chat.completions.create(model="embedded", messages=messages, extra_body=extra)
+
+    for method in ("esm", "greedy"):
+        evaluated = lines(esm_run, method)
+        with ThreadPoolExecutor(len(evaluated)) as together:
+            answers = list(together.map(ask, [(line["question"], method == "esm") for line in evaluated]))
+        assert [answer.choices[0].message.content for answer in answers] == [
+            line["text"] for line in evaluated
+        ]
+        assert [answer.usage.completion_tokens for answer in answers] == [
+            line["tokens_used"] for line in evaluated
+        ]
+        for answer, line in zip(answers, evaluated, strict=True):
+            told = [(d["gate"], d["entry"], d["tokens"]) for d in answer.steer["decisions"]]
+            steps = [(s["gate"], s["chosen"], s["committed_tokens"]) for s in line["steps"]]
+            assert told == (steps if method == "esm" else [])
+    asked = {event.example: event.question for event in served.of(QuestionAsked)}
+    decided = {event.example for event in served.of(DecisionTaken)}
+    assert decided == set(asked) and set(asked.values()) >= {
+        line["question"] for line in lines(esm_run, "esm")
+    }
+
+
+def test_a_stream_is_the_answer_in_pieces(served: Served, esm_run: tuple[Path, list[Event]]) -> None:
+    line = max(lines(esm_run, "esm"), key=lambda line: line["steered"])
+    client = OpenAI(base_url=served.opened.url, api_key=served.key, timeout=120)
+    messages: Any = [{"role": "user", "content": line["question"]}]
+    pieces = list(
+        client.chat.completions.create(
+            model="embedded", messages=messages, stream=True, stream_options={"include_usage": True}
+        )
+    )
+    texts = [piece.choices[0].delta.content for piece in pieces if piece.choices]
+    assert "".join(text or "" for text in texts) == line["text"]
+    assert sum(bool(text) for text in texts) >= len(line["steps"]) > 1
+    steers = [piece.model_dump().get("steer") for piece in pieces]
+    decided = [steer["decision"]["entry"] for steer in steers if steer and "decision" in steer]
+    assert decided == [step["chosen"] for step in line["steps"]] and any(decided)
+    assert pieces[-2].choices[0].finish_reason == "stop"
+    assert pieces[-1].usage and pieces[-1].usage.completion_tokens == line["tokens_used"]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here")
+def test_curl(served: Served) -> None:
+    command = [
+        "curl", "-sN", "--max-time", "120", f"{served.opened.url}/chat/completions",
+        "-H", f"Authorization: Bearer {served.key}", "-H", "Content-Type: application/json",
+        "-d", json.dumps(chat(QUESTION, stream=True)),
+    ]  # fmt: skip
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert said.startswith("data: {") and said.endswith("data: [DONE]\n\n")
+
+
+def test_the_doctor_finds_nothing_wrong(
+    served: Served, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("STEER_TEST_KEY", served.key)
+    assert run_server_doctor(served.opened.url, None, "STEER_TEST_KEY") == 0
+    said = capsys.readouterr().out
+    for wanted in (
+        "token limit: max_tokens is obeyed",
+        "system messages: accepted",
+        "the same seed gives the same",
+    ):
+        assert wanted in said
+    assert "can be: reflector, judge, controller, model" in said
+
+
+def test_levers_are_chosen_by_the_request(served: Served) -> None:
+    plain = served.ask(QUESTION, steer={"esm": False})
+    more = served.ask(QUESTION, steer={"esm": False, "deltas": True})
+    none = served.ask(QUESTION, steer={"esm": False, "deltas": 0})
+    text = [answer["choices"][0]["message"]["content"] for answer in (plain, more, none)]
+    assert text[0] == text[2] != text[1]
+    assert plain["steer"] == {"levers": [], "did": [], "decisions": []}
+    assert more["steer"]["did"][0]["lever"] == "deltas" and more["steer"]["did"][0]["acted"]
+    talk = [
+        {"role": "user", "content": "My dog is Rex."},
+        {"role": "assistant", "content": "Good."},
+        {"role": "user", "content": [{"type": "text", "text": "What is my dog?"}]},
+    ]
+    for stream in (False, True):
+        body = {
+            "messages": talk,
+            "steer": {"esm": True, "notes": "on_detection"},
+            "stream": stream,
+            "max_tokens": 40,
+        }
+        reply = served.send(CHAT, body).getresponse().read().decode()
+        assert "answered again with a note" in reply
+    answered = served.of(RequestAnswered)[-1]
+    assert answered.probe_tokens and any("answered again" in did.what for did in answered.did)
+
+
+def test_stop_length_and_seed(served: Served) -> None:
+    whole = served.ask(QUESTION, steer={"esm": False})["choices"][0]
+    text = whole["message"]["content"]
+    stop = text[len(text) // 2 :][:3]
+    cut = served.ask(QUESTION, steer={"esm": False}, stop=["never", stop])["choices"][0]
+    assert cut["message"]["content"] == text[: text.index(stop)] and cut["finish_reason"] == "stop"
+    streamed = (
+        served.send(CHAT, chat(QUESTION, steer={"esm": False}, stop=stop, stream=True)).getresponse().read()
+    )
+    pieces = [json.loads(line[6:]) for line in streamed.decode().splitlines() if line.startswith("data: {")]
+    assert "".join(p["choices"][0]["delta"].get("content", "") for p in pieces) == text[: text.index(stop)]
+    short = served.ask(QUESTION, steer={"esm": False}, max_tokens=5)
+    assert short["usage"]["completion_tokens"] == 5 and short["choices"][0]["finish_reason"] == "length"
+    drawn = [served.ask(QUESTION, temperature=1.0, seed=seed)["choices"][0] for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    free = {served.ask(QUESTION, temperature=1.5)["choices"][0]["message"]["content"] for _ in range(4)}
+    assert len(free) > 1
+
+
+def test_a_plain_text_is_gone_on_with(served: Served) -> None:
+    client = OpenAI(base_url=served.opened.url, api_key=served.key, timeout=120)
+    done = client.completions.create(model="embedded", prompt="Forward: there are", max_tokens=6)
+    assert done.usage and done.usage.completion_tokens <= 6 and done.choices[0].text
+    pieces = client.completions.create(
+        model="embedded", prompt="Forward: there are", max_tokens=6, stream=True
+    )
+    assert "".join(piece.choices[0].text for piece in pieces if piece.choices) == done.choices[0].text
+
+
+WRONG = [
+    (b"{", 400, None),
+    (b"[]", 400, None),
+    (b"\xff\xfe", 400, None),
+    (b"[" * 19_000, 400, None),
+    (b" " * 30_000, 413, None),
+    ({}, 400, "messages"),
+    (chat(""), 200, None),
+    ({"messages": []}, 400, "messages"),
+    ({"messages": [{"role": "assistant", "content": "Hi"}]}, 400, None),
+    ({"messages": [{"role": "robot", "content": "Hi"}]}, 400, "messages.0.role"),
+    (chat("Hi", model="gpt-4"), 404, "model"),
+    (chat("Hi", max_tokens=0), 400, "max_tokens"),
+    (chat("Hi", max_tokens=10**9), 400, "max_tokens"),
+    (chat("Hi", temperature=-1), 400, "temperature"),
+    (chat("Hi", top_p=0.5), 400, "top_p"),
+    (chat("Hi", n=2), 400, "n"),
+    (chat("Hi", tools=[{"type": "function"}]), 400, "tools"),
+    (chat("Hi", wizardry=1), 400, "wizardry"),
+    (chat("Hi", steer={"wizardry": 1}), 400, "steer.wizardry"),
+    (chat("Hi", steer={"k_scale": 1e9}), 400, "steer.k_scale"),
+    (chat("Hi", steer={"evidence": "yes"}), 400, "steer.evidence"),
+    (chat("1 + 1 " * 2000), 400, None),
+    (chat("Hi", top_p=1, n=1, user="me", logprobs=False, temperature=None), 200, None),
+]
+
+
+@pytest.mark.parametrize(("body", "status", "field"), WRONG)
+def test_what_a_request_may_not_be(served: Served, body: object, status: int, field: str | None) -> None:
+    given = body if not isinstance(body, dict) or status != 200 else {**body, "max_tokens": 3}
+    got, _, answer = served.post(CHAT, given)
+    assert got == status, answer
+    if status != 200:
+        assert answer["error"]["message"] and answer["error"]["param"] == field
+    served.wait(served.settled, "all places are free")
+
+
+def test_the_key_and_the_form_of_a_request_are_asked_for(served: Served) -> None:
+    for wrong in ("sk-wrong", served.key[:-1], "é"):
+        status, _, answer = served.post(CHAT, chat("Hi"), key=wrong.encode().decode("latin-1"))
+        assert status == 401 and answer["error"]["code"] == "invalid_api_key"
+    status, _, _ = served.post(CHAT, chat("Hi"), **{"Content-Type": "text/plain"})
+    assert status == 415
+    assert served.post("/v1/embeddings", {})[0] == 404
+    assert (served.folder / "serve" / "key").stat().st_mode & 0o777 == 0o600
+    assert all(served.key.encode() not in encode(event) for event in served.events)
+
+
+def test_full_places_and_vanished_clients(served: Served) -> None:
+    """While the work is paused the queue fills up; then one is turned away, and half of the others leave."""
+    served.wait(served.settled, "all places are free")
+    before = {kind: len(served.ended(kind)) for kind in ("answered", "vanished")}
+    refused = served.of(ServeLoad)[-1].refused
+    served.gate.pause()
+    served.wait(lambda: served.gate.state == "paused", "the work pauses")
+    waiting = [served.send(CHAT, chat(f"{QUESTION} {i}", stream=i % 2 == 0)) for i in range(PLACES + WAITING)]
+    served.wait(lambda: served.desks[0].held == PLACES + WAITING, "all places are taken")
+    client = OpenAI(base_url=served.opened.url, api_key=served.key, max_retries=0, timeout=120)
+    with pytest.raises(RateLimitError) as said:
+        client.chat.completions.create(model="embedded", messages=[{"role": "user", "content": "Hi"}])
+    assert 1 <= int(said.value.response.headers["retry-after"]) <= 60
+    for connection in waiting[::2]:
+        connection.close()
+    for connection in waiting[1::4]:
+        connection.close()
+    served.gate.unpause()
+    for connection in waiting[3::4]:
+        assert json.loads(connection.getresponse().read())["choices"][0]["finish_reason"] == "stop"
+    served.wait(served.settled, "all places are free")
+    assert served.of(ServeLoad)[-1].refused == refused + 1
+    assert len(served.ended("vanished")) - before["vanished"] == len(waiting) * 3 // 4
+    assert len(served.ended("answered")) - before["answered"] == len(waiting) // 4
+    assert served.ask(QUESTION)["choices"][0]["finish_reason"] == "stop"
+
+
+def test_a_client_that_leaves_in_the_middle_frees_its_place(served: Served) -> None:
+    before = len(served.ended("vanished"))
+    started = len(served.of(DecisionTaken))
+    connections = [served.send(CHAT, chat(f"{QUESTION} {i}", stream=True)) for i in range(PLACES)]
+    served.wait(lambda: len(served.of(DecisionTaken)) > started, "something is decided")
+    for connection in connections:
+        connection.close()
+    served.wait(served.settled, "all places are free")
+    assert len(served.ended("vanished")) + len(served.ended("answered")) > before
+
+
+def test_a_stop_ends_it_and_whoever_waits_is_told(
+    full_run: Path, embedded: Any, tmp_path: Path, served: Served
+) -> None:
+    served.wait(served.settled, "all places are free")
+    between = embedded.between
+    other = Served(full_run, tmp_path, embedded)
+    try:
+        other.gate.pause()
+        other.wait(lambda: other.gate.state == "paused", "the work pauses")
+        whole, stream = other.send(CHAT, chat(QUESTION)), other.send(CHAT, chat(QUESTION, stream=True))
+        first = stream.getresponse()
+        assert first.status == 200
+        other.stop()
+        assert whole.getresponse().status == 503
+        assert b'"code": "stopping"' in first.read()
+    finally:
+        embedded.between = between
