@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from engine.config.method import MethodSections, StageEntry
 from engine.config.model import ModelSection
 from engine.config.openai import OpenAISection, Positive
-from engine.config.section import NonNegativeInt, PositiveInt, Section
+from engine.config.section import NonNegativeInt, OwnClass, PositiveInt, Section
 from engine.config.sglang import ServerSection
 
 
@@ -53,9 +53,9 @@ class ClustersSection(Section):
 
 
 class ReflectorSection(Section):
-    kind: Literal["statistical", "openai"] = Field(
+    kind: Literal["statistical", "openai"] | OwnClass = Field(
         default="statistical",
-        description="`statistical`: counts clusters, offline; `openai`: a language model.",
+        description="`statistical`: counts clusters, offline; `openai`: a language model; or `module:Class`.",
     )
     step: Positive = Field(
         default=2.0, description="Largest change of a delta in the first iteration (statistical)."
@@ -68,10 +68,10 @@ class ReflectorSection(Section):
 
 
 class JudgeSection(Section):
-    kind: Literal["auto", "numeric", "task", "openai"] = Field(
+    kind: Literal["auto", "numeric", "task", "openai"] | OwnClass = Field(
         default="auto",
         description="`numeric`: compares figures and yes or no, offline; `task`: the task's own metric; `openai`: a "
-        "language model; `auto`: `task` for a task's questions, else `numeric`.",
+        "language model; `auto`: `task` for a task's questions, else `numeric`; or `module:Class`.",
     )
     tolerance: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.01,
@@ -172,7 +172,7 @@ class EvolutionSection(Section):
     judge: JudgeSection = JudgeSection()
 
     @property
-    def judge_kind(self) -> Literal["numeric", "task", "openai"]:
+    def judge_kind(self) -> str:
         """The judge's kind; `auto` follows the questions."""
         if self.judge.kind == "auto":
             return "task" if self.questions == "task" else "numeric"

@@ -159,8 +159,12 @@ def _passwords(value: Any, place: Location, path: Path, origins: dict[Location, 
 
 
 def _explain(error: ValidationError, path: Path, origins: dict[Location, str]) -> Iterable[Problem]:
+    told: set[Location] = set()
     for detail in error.errors(include_url=False)[:_MOST_PROBLEMS]:
-        place = detail["loc"]
+        place = _field_of(detail["loc"])
+        if detail["type"] != "value_error" and place in told:
+            continue
+        told.add(place)
         where = f"{_origin(place, path, origins)} {_dotted(place)}".rstrip()
         if detail["type"] == "extra_forbidden":
             hidden = isinstance(detail["input"], str) and any(
@@ -174,6 +178,12 @@ def _explain(error: ValidationError, path: Path, origins: dict[Location, str]) -
             schema = schema_at(place)
             allowed = allowed_words(schema) if schema is not None else detail["msg"]
             yield Problem(where, _shown(detail["input"]), allowed)
+
+
+def _field_of(place: Location) -> Location:
+    """Without the name of one of several forms that a value may have, which is told for each of them."""
+    outer = schema_at(place[:-1]) if place and schema_at(place) is None else None
+    return place[:-1] if outer is not None and "anyOf" in outer else place
 
 
 def _origin(place: Location, path: Path, origins: dict[Location, str]) -> str:

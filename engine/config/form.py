@@ -70,8 +70,9 @@ def _field(path: str, schema: Schema) -> FormField:
 
 def _kind(schema: Schema) -> tuple[Kind, tuple[str, ...]]:
     schema = resolved(schema)
-    if "enum" in schema:
-        return "choice", tuple(as_typed(value) for value in schema["enum"])
+    named = [one for one in schema.get("anyOf", [schema]) if "enum" in one]
+    if named:
+        return "choice", tuple(as_typed(value) for value in named[0]["enum"])
     alternatives = [one for one in schema.get("anyOf", [schema]) if resolved(one).get("type") != "null"]
     kind = _KINDS.get(str(resolved(alternatives[0]).get("type")), "text")
     return kind, ("true", "false") if kind == "flag" else ()

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from engine.config.method import MethodSections, StageEntry
 from engine.config.model import ModelSection
 from engine.config.openai import NonNegative, OpenAISection, Positive
-from engine.config.section import NonNegativeInt, PositiveInt, Section
+from engine.config.section import NonNegativeInt, OwnClass, PositiveInt, Section
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -239,10 +239,10 @@ class GFlowNetSection(Section):
 class AnswerSection(Section):
     """The stage `answer`."""
 
-    reader: Literal["paths", "model", "openai"] = Field(
+    reader: Literal["paths", "model", "openai"] | OwnClass = Field(
         default="paths",
         description="`paths`: offline, follows the triples by sentence similarity; `model`: the run's language model; "
-        "`openai`: a model behind a server.",
+        "`openai`: a model behind a server; or `module:Class`.",
     )
     model: ModelSection | None = Field(
         default=None, description="Model that answers, if it is not the run's model."

@@ -51,7 +51,11 @@ class Leaf:
     def choices(self) -> list[str]:
         """The named values of a field, empty for a field without."""
         annotation = self.info.annotation
-        return list(typing.get_args(annotation)) if typing.get_origin(annotation) is Literal else []
+        members = typing.get_args(annotation) if _is_union(annotation) else (annotation,)
+        named = [member for member in members if typing.get_origin(member) is Literal]
+        return (
+            list(typing.get_args(named[0])) if named and list not in map(typing.get_origin, members) else []
+        )
 
     @property
     def kind(self) -> str:
@@ -86,6 +90,10 @@ def _leaves(model: type[BaseModel], path: tuple[str, ...]) -> Iterator[Leaf]:
             yield from _leaves(info.annotation, below)  # type: ignore[arg-type]
         else:
             yield Leaf(below, info)
+
+
+def _is_union(annotation: Any) -> bool:
+    return typing.get_origin(annotation) in (types.UnionType, typing.Union)
 
 
 def _is_section(annotation: Any) -> bool:

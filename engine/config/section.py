@@ -11,6 +11,16 @@ PositiveInt = Annotated[int, Field(ge=1)]
 NonNegativeInt = Annotated[int, Field(ge=0)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
+OwnClass = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$",
+        max_length=200,
+        json_schema_extra={"words": "`module:Class` of your own"},
+    ),
+]
+"""A class that the worker imports, beside the built-in kinds: `engine.own_class`."""
+
 
 class Section(BaseModel):
     """Base of all sections: no unknown fields, no changes after loading, no silent conversions."""

@@ -9,15 +9,15 @@ from pydantic import Field, model_validator
 from engine.config.method import MethodSections, StageEntry
 from engine.config.model import ModelSection
 from engine.config.openai import OpenAISection
-from engine.config.section import NonNegativeInt, PositiveInt, Section
+from engine.config.section import NonNegativeInt, OwnClass, PositiveInt, Section
 
 _HOTTEST = 2.0
 
 
 class SLSMControllerSection(Section):
-    kind: Literal["rules", "openai"] = Field(
+    kind: Literal["rules", "openai"] | OwnClass = Field(
         default="rules",
-        description="`rules`: offline, quotes the conversation; `openai`: a model behind a server.",
+        description="`rules`: offline, quotes the conversation; `openai`: a model behind a server; or `module:Class`.",
     )
     openai: OpenAISection = OpenAISection()
 
@@ -48,9 +48,10 @@ class SLSMModelSection(Section):
 
 
 class SLSMJudgeSection(Section):
-    kind: Literal["exact", "openai", "none"] = Field(
+    kind: Literal["exact", "openai", "none"] | OwnClass = Field(
         default="exact",
-        description="`exact`: offline, for questions that can be checked; `openai`: a model; `none`: no score.",
+        description="`exact`: offline, for questions that can be checked; `openai`: a model; `none`: no score; "
+        "or `module:Class`.",
     )
     attempts: PositiveInt = Field(
         default=3, description="Attempts at a verdict before the answer is left out."

@@ -6,6 +6,7 @@ from engine.events import ServerChanged
 from engine.evolution import layout
 from engine.evolution.judges.judge import Judge
 from engine.evolution.judges.offline import offline_judge
+from engine.evolution.own import OwnReflector
 from engine.evolution.processor import load_logits_processor, sglang_processor_string
 from engine.evolution.reflectors.reflector import Reflector
 from engine.evolution.reflectors.statistical_reflector import StatisticalReflector
@@ -13,6 +14,7 @@ from engine.lm.load import model_path
 from engine.lm.model_server import InProcessServer, ModelServer
 from engine.lm.sglang.server import SGLangServer
 from engine.lm.vocabulary import load_vocabulary
+from engine.own_class import is_own
 from engine.run.stage import StageContext
 
 UNSEEDED = (
@@ -41,6 +43,8 @@ def make_reflector(context: StageContext) -> Reflector:
 
         client = context.client(section.openai, "reflector", "evolution.reflector.openai")
         return OpenAIReflector(client, section.openai.model)
+    if is_own(section.kind):
+        return OwnReflector(section.kind)
     return StatisticalReflector(section.step, section.limit)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from engine.errors import ConfigError, Problem
 from engine.files import write_atomic
+from engine.own_class import is_own
 from engine.run.stage import StageContext
 from engine.slsm import layout
 from engine.slsm.chat_model import ChatModel, LocalChatModel, OpenAIChatModel
@@ -16,6 +17,7 @@ from engine.slsm.dialogue_files import configured_dialogues
 from engine.slsm.judges.judge import AnswerJudge, ExactAnswerJudge
 from engine.slsm.judges.openai_judge import OpenAIAnswerJudge
 from engine.slsm.multichallenge import Dialogues, parse_dialogues
+from engine.slsm.own import OwnAnswerJudge, OwnController
 from engine.slsm.published_answers import read_answers
 from engine.tasks.generated.dialogues.records import multichallenge_jsonl
 
@@ -42,7 +44,7 @@ def make_controller(context: StageContext) -> MemoryController:
     if section.kind == "openai":
         client = context.client(section.openai, "controller", "slsm.controller.openai")
         return OpenAIController(client, section.openai.model)
-    return RuleController()
+    return OwnController(section.kind) if is_own(section.kind) else RuleController()
 
 
 def make_chat_model(context: StageContext, dialogues: Dialogues | None = None) -> ChatModel:
@@ -73,4 +75,6 @@ def make_judge(context: StageContext) -> AnswerJudge | None:
     if section.kind == "openai":
         client = context.client(section.openai, "judge", "slsm.judge.openai")
         return OpenAIAnswerJudge(client, section.openai.model)
+    if is_own(section.kind):
+        return OwnAnswerJudge(section.kind)
     return ExactAnswerJudge() if section.kind == "exact" else None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 from engine.errors import ConfigError, DataError, Problem
+from engine.own_class import imported, told
 from engine.tasks.task import Task
 
 KINDS = {"exact": "exact", "number": "gsm8k", "math": "math500", "choice": "arc-c"}
@@ -32,8 +32,8 @@ class FunctionTask(Task):
         function = comparing_function(self.compare)
         try:
             verdict = function(pred, gold)
-        except Exception as error:
-            raise _failed(self.compare, f"{type(error).__name__}: {error}", pred) from error
+        except (Exception, SystemExit) as error:
+            raise _failed(self.compare, told(error), pred) from error
         if not isinstance(verdict, bool):
             raise _failed(self.compare, f"it returned {verdict!r:.40}, neither True nor False", pred)
         return verdict
@@ -50,18 +50,7 @@ def own_task(compare: str) -> Task:
 @cache
 def comparing_function(name: str) -> Callable[[str, str], object]:
     """`module:function`, imported. Raises ConfigError."""
-    module, _, attribute = name.partition(":")
-    try:
-        function = getattr(importlib.import_module(module), attribute)
-    except Exception as error:
-        # Any error: the module is the user's own, and may do anything while it is imported.
-        raise ConfigError(
-            [
-                Problem(
-                    "task.compare", name, f"a function that can be imported ({type(error).__name__}: {error})"
-                )
-            ]
-        ) from error
+    function = imported(name, "task.compare")
     if not callable(function):
         raise ConfigError([Problem("task.compare", name, "a function of the text and the gold answer")])
     return function

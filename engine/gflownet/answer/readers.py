@@ -8,9 +8,11 @@ from typing import Protocol
 import numpy as np
 
 from engine.events import PathStep
+from engine.gflownet.answer.own_reader import OwnReader
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt, rough_tokens
 from engine.lm.embedding.sentence_embedder import SentenceEmbedder
 from engine.lm.protocol import LanguageModel, Request, Sampling
+from engine.own_class import is_own
 from engine.run.stage import StageContext
 from engine.servers.client import OpenAIClient
 from engine.servers.side_by_side import map_side_by_side
@@ -139,6 +141,8 @@ def make_reader(context: StageContext, embedder: Callable[[], SentenceEmbedder])
     if section.reader == "openai":
         client = context.client(section.openai, "model", "answer.openai")
         return OpenAIReader(client, section.openai.model)
+    if is_own(section.reader):
+        return OwnReader(section.reader)
     if section.reader == "model":
         return ModelReader(context.load_model(section.model or context.config.model), section.max_new_tokens)
     return PathReader(embedder())

@@ -1,0 +1,46 @@
+"""`steer-tui check-class`: tries out a judge, reflector, controller, reader or comparing function of the user's own."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+ROLE_NAMES = (
+    "evolution.judge", "evolution.reflector", "slsm.judge", "slsm.controller", "answer.reader", "task.compare",
+)  # fmt: skip
+
+
+def check_class(arguments: Sequence[str]) -> int:
+    """Run the command; returns the exit code: 0 nothing is wrong, 2 something is."""
+    options = _parser().parse_args(arguments)
+    from engine.testkit.roles import try_class  # numpy and torch: imported only here
+
+    seen = try_class(options.role, options.name, options.seconds)
+    wrong = [one for one in seen if one.problem]
+    lines = [f"{'wrong' if one.problem else 'ok':6}{one.trial}" for one in seen]
+    for place, one in enumerate(seen):
+        if one.problem:
+            lines[place] += f": {one.problem}"
+    said = (
+        f"{len(wrong)} of {len(seen)} trials went wrong"
+        if wrong
+        else f"fit for {options.role}: {len(seen)} trials"
+    )
+    sys.stdout.write("\n".join([*lines, said]) + "\n")
+    return 2 if wrong else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="steer-tui check-class",
+        description="Try out a class of your own as a run would use it: ordinary, empty, odd and huge texts, twice, "
+        "and in threads. It runs in this process.",
+        epilog="The module has to be importable: an installed package, or a folder in PYTHONPATH.",
+    )
+    parser.add_argument("role", choices=ROLE_NAMES, help="what it is used as: the field that names it")
+    parser.add_argument("name", metavar="MODULE:CLASS", help="the class; for task.compare a function")
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, metavar="S", help="in which a call has to return (default 60)"
+    )
+    return parser

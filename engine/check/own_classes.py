@@ -1,0 +1,36 @@
+"""Check the classes of the user's own that a configuration names: they are imported and made, as a run would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from engine.check.finding import Finding, Findings, run_checks
+from engine.config.config import Config
+from engine.own_class import Role, is_own, make_own
+
+
+def check_own_classes(config: Config) -> Iterator[Finding]:
+    """A finding for each class that one of the run's stages takes."""
+    wanted = [(role, kind) for role, kind in _named(config, set(config.run.stages)) if is_own(kind)]
+    return run_checks(*((lambda findings, one=one: _check(findings, *one)) for one in wanted))
+
+
+def _named(config: Config, stages: set[str]) -> Iterator[tuple[Role, str]]:
+    if "evolve" in stages:
+        from engine.evolution.own import JUDGE, REFLECTOR
+
+        yield from ((JUDGE, config.evolution.judge.kind), (REFLECTOR, config.evolution.reflector.kind))
+    if "slsm" in stages:
+        from engine.slsm.own import CONTROLLER, JUDGE
+
+        yield from ((JUDGE, config.slsm.judge.kind), (CONTROLLER, config.slsm.controller.kind))
+    if "answer" in stages and is_own(config.answer.reader):
+        from engine.gflownet.answer.own_reader import READER  # imports torch: only where there is one
+
+        yield READER, config.answer.reader
+
+
+def _check(findings: Findings, role: Role, kind: str) -> None:
+    with findings.at(role.where):
+        make_own(kind, role)
+        findings.here(f"{kind} can be used", role.where)

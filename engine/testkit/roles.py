@@ -1,0 +1,147 @@
+"""What each role is tried on. The roles are called like the fields that name a class, without `kind`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.errors import SteerError
+from engine.events import PathStep
+from engine.evolution.clusters.descriptions import ClusterDescription
+from engine.evolution.history import History
+from engine.evolution.own import OwnJudge, OwnReflector
+from engine.evolution.reflectors.reflector import JudgedAnswer, ReflectorInput
+from engine.gflownet.answer.own_reader import OwnReader
+from engine.gflownet.evaluation.path_prompt import EvidencePrompt
+from engine.own_class import imported
+from engine.slsm.multichallenge import Criterion
+from engine.slsm.own import OwnAnswerJudge, OwnController
+from engine.slsm.state import FlatState, SemanticState
+from engine.slsm.turns import Turn
+from engine.testkit.trial import TEXTS, Seen, Trial, tried
+
+QUESTION, GOLDS = "What is 6 times 7?", ["42", "forty-two"]
+_CLUSTERS = ("0", "1", "2")
+
+
+def _nothing(returned: Any) -> str:
+    """The guard around a class has looked at what it returned."""
+    return ""
+
+
+def _failure(returned: Any) -> str:
+    return returned.failure
+
+
+def _with_texts(
+    what: str, call: Callable[[Any, str], Any], problem_of: Callable[[Any], str] = _nothing
+) -> list[Trial]:
+    """The call with each of TEXTS."""
+    return [
+        Trial(f"{what} {name}", lambda own, text=text: call(own, text), problem_of)
+        for name, text in TEXTS.items()
+    ]
+
+
+def judge_trials() -> list[Trial]:
+    """`evolution.judge`"""
+    return [
+        *_with_texts("judge", lambda own, text: own.judge(QUESTION, GOLDS, text)),
+        *_with_texts("with a gold answer that is", lambda own, text: own.judge(text, [text], "42")),
+        Trial("judge without a gold answer", lambda own: own.judge(QUESTION, [], "42"), _nothing),
+        Trial("cannot_tell", lambda own: own.cannot_tell(QUESTION, GOLDS), _nothing),
+    ]
+
+
+def reflector_trials() -> list[Trial]:
+    """`evolution.reflector`"""
+
+    def given(texts: list[str]) -> ReflectorInput:
+        described = {name: ClusterDescription("words", 10, 0.3, [" the"], [" a"]) for name in _CLUSTERS}
+        answers = [
+            JudgedAnswer(f"q{place}", text, 9, (True, False, None)[place % 3], "compared", [0, 1, 2] * 3)
+            for place, text in enumerate(texts)
+        ]
+        return ReflectorInput(0, dict.fromkeys(_CLUSTERS, 0.0), described, answers, History())
+
+    return [
+        *_with_texts("answers with", lambda own, text: own.reflect(given([text, "42"]), text)),
+        Trial("a single answer", lambda own: own.reflect(given(["42"]), "message"), _nothing),
+    ]
+
+
+def answer_judge_trials() -> list[Trial]:
+    """`slsm.judge`"""
+    asked = Criterion('Does the answer contain the word "blue"?', "YES")
+    return [
+        *_with_texts("judge", lambda own, text: own.judge(asked, text)),
+        *_with_texts(
+            "with a target question that is", lambda own, text: own.judge(Criterion(text, "NO"), "blue")
+        ),
+    ]
+
+
+def controller_trials() -> list[Trial]:
+    """`slsm.controller`"""
+
+    def turns(text: str) -> tuple[Turn, Turn]:
+        return Turn("My dog is called Rex.", "Nice."), Turn(text)
+
+    trials: list[Trial] = []
+    for state in (SemanticState(), FlatState()):
+        kind = "structured" if isinstance(state, SemanticState) else "flat"
+        trials += _with_texts(
+            f"update a {kind} state by", lambda own, text, s=state: own.update(s, turns(text)), _failure
+        )
+        trials += _with_texts(
+            f"detect with a {kind} state,",
+            lambda own, text, s=state: own.detect(s, turns(text), text),
+            _failure,
+        )
+    return trials
+
+
+def reader_trials() -> list[Trial]:
+    """`answer.reader`"""
+
+    def prompt(text: str) -> EvidencePrompt:
+        return EvidencePrompt(text, [PathStep(head="Ada", relation="born in", tail=text, score=0.5)], 9)
+
+    bare = EvidencePrompt(QUESTION, [], 0)
+    return [
+        *_with_texts("read", lambda own, text: own.read([prompt(text), prompt(QUESTION)], lambda: None)),
+        *_with_texts("count_tokens of", lambda own, text: own.count_tokens(text)),
+        Trial("read a question without triples", lambda own: own.read([bare], lambda: None), _nothing),
+    ]
+
+
+def compare_trials() -> list[Trial]:
+    """`task.compare`: a function of the whole text and the right answer."""
+
+    def problem_of(said: Any) -> str:
+        return "" if isinstance(said, bool) else f"it returned {said!r:.80}, neither True nor False"
+
+    return [
+        *_with_texts("compare", lambda own, text: own(text.strip(), "42"), problem_of),
+        *_with_texts("with a right answer that is", lambda own, text: own("42", text), problem_of),
+    ]
+
+
+ROLES: dict[str, tuple[Callable[[str], Any], Callable[[], list[Trial]]]] = {
+    "evolution.judge": (OwnJudge, judge_trials),
+    "evolution.reflector": (OwnReflector, reflector_trials),
+    "slsm.judge": (OwnAnswerJudge, answer_judge_trials),
+    "slsm.controller": (OwnController, controller_trials),
+    "answer.reader": (OwnReader, reader_trials),
+    "task.compare": (lambda name: imported(name, "task.compare"), compare_trials),
+}
+
+
+def try_class(role: str, name: str, seconds: float) -> list[Seen]:
+    """What `module:Class` does as `role`. A class that cannot even be made is one finding."""
+    make, trials = ROLES[role]
+    try:
+        make(name)
+    except SteerError as error:
+        return [Seen("import and make it", str(error))]
+    return [Seen("import and make it"), *tried(lambda: make(name), trials(), seconds)]
