@@ -60,6 +60,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_run_options(parser)
     _add_console_options(parser)
     _add_batch_options(parser)
+    _add_sweep_options(parser)
     _add_compare_options(parser)
     _add_report_options(parser)
     _add_doctor_options(parser)
@@ -114,6 +115,29 @@ def _add_batch_options(parser: argparse.ArgumentParser) -> None:
         "--detach",
         action="store_true",
         help="with --batch: start the worker, print the run's folder and return",
+    )
+
+
+def _add_sweep_options(parser: argparse.ArgumentParser) -> None:
+    sweep = parser.add_argument_group("many settings")
+    sweep.add_argument(
+        "--sweep",
+        nargs="*",
+        metavar="SPEC",
+        help="run many settings without a console: online.L=3,5,8 online.k_scale=0.5..4:4 run.seed=0..2; with "
+        "--resume: go on with a sweep",
+    )
+    sweep.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="with --sweep: runs at a time (default: 1)"
+    )
+    sweep.add_argument(
+        "--most", type=int, metavar="N", help="with --sweep: allow so many runs (default: at most 100)"
+    )
+    sweep.add_argument(
+        "--choose-on",
+        metavar="SPLIT",
+        help="with --sweep: the split that ESM's settings are compared on (default: dev or validation, where the data "
+        "set has one); the chosen setting then runs once on the configuration's own split",
     )
 
 
@@ -190,6 +214,10 @@ def _fps(text: str) -> float:
 def _misuse(options: argparse.Namespace) -> str:
     if options.batch and options.run:
         return f"--batch takes no RUN; to resume it: --batch --resume {options.run}"
+    if options.sweep is not None:
+        return _sweep_misuse(options)
+    if options.jobs != 1 or options.most is not None or options.choose_on is not None:
+        return "--jobs, --most and --choose-on need --sweep"
     if not options.batch and (options.stages or options.resume or options.prepare or options.detach):
         return "--stages, --resume, --prepare and --detach need --batch"
     if options.prepare and options.detach:
@@ -217,6 +245,26 @@ def _misuse(options: argparse.Namespace) -> str:
     return ""
 
 
+def _sweep_misuse(options: argparse.Namespace) -> str:
+    others = (
+        options.batch,
+        options.run,
+        options.check is not None,
+        options.compare,
+        options.report,
+        options.doctor,
+    )
+    if any(others) or options.prepare or options.detach or options.json:
+        return (
+            "--sweep takes --config, --set, --stages, --outputs, --jobs, --most, --choose-on or --resume only"
+        )
+    if options.resume and (options.sweep or options.config or options.set or options.stages):
+        return "a resumed sweep keeps its settings: --sweep --resume SWEEP"
+    if not options.resume and not options.sweep:
+        return "--sweep needs what is swept, such as online.L=3,5,8, or --resume SWEEP"
+    return "" if options.jobs >= 1 else "--jobs: 1 or more"
+
+
 def _run(options: argparse.Namespace) -> int:
     if options.version:
         return _version()
@@ -231,6 +279,10 @@ def _run(options: argparse.Namespace) -> int:
 
         outputs = Path(options.outputs or "outputs")
         return write_report(options.report, outputs, options.form or "html", options.output)
+    if options.sweep is not None:
+        from app.sweep.run_sweep import sweep_command
+
+        return sweep_command(options, options.config or default_config())
     if options.doctor and options.server:
         from app.doctor.server import run_server_doctor
 

@@ -24,6 +24,13 @@ def _run(run_dir: Path) -> int:
     return run_worker(run_dir)
 
 
+def _sweep(run_dir: Path) -> int:
+    """Start the runs of a sweep, some at a time."""
+    from engine.sweep.queue import run_queue
+
+    return run_queue(run_dir)
+
+
 def _join(run_dir: Path) -> int:
     """Take part in a training of several processes; torchrun starts this."""
     from engine.services.join import join
@@ -60,6 +67,7 @@ def _what_if(run_dir: Path) -> int:
 
 COMMANDS: Mapping[str, Callable[[Path], int]] = {
     "run": _run,
+    "sweep": _sweep,
     "join": _join,
     "chat": _chat,
     "sample-again": _sample_again,

@@ -27,13 +27,15 @@ _LATEST = 1e11
 
 
 class StageRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A stage of a run. `status`: pending, running, finished, stopped, failed; `seconds` over all attempts."""
+    """A stage of a run. `status`: pending, running, finished, stopped, failed; `seconds` over all attempts.
+    `shared_from`: id of the run of the same sweep that did it."""
 
     status: str = "pending"
     seconds: float = 0.0
     summary: dict[str, float | int | str] = {}
     files: list[str] = []
     verdict: Verdict | None = None
+    shared_from: str = ""
 
 
 class BranchPoint(msgspec.Struct, kw_only=True):
@@ -45,12 +47,23 @@ class BranchPoint(msgspec.Struct, kw_only=True):
     iteration: int
 
 
+class SweepPoint(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The place of a run in a sweep: the sweep's folder beside the run's, its number there, and the values that it
+    tries by field. `report`: it is the chosen setting's run on the split that is reported."""
+
+    folder: str
+    number: int
+    setting: dict[str, Any]
+    report: bool = False
+
+
 class RunRecord(msgspec.Struct, kw_only=True):
     """`run.json`. `status`: prepared, running, paused, finished, stopped, failed. `config` is the resolved one.
 
     `seeds` holds the run's seed; every draw's seed follows from it (`engine.seeds`). `failure` says what went
     wrong in one line, if the last attempt failed. `changes` are the fields that were set over the configuration
-    file when the run was prepared, dotted; `branched_from` is there in a branch of another run.
+    file when the run was prepared, dotted; `branched_from` is there in a branch of another run, `sweep` in a
+    run of a sweep.
     """
 
     record_version: int = RECORD_VERSION
@@ -67,6 +80,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     failure: str = ""
     changes: dict[str, Any] = {}
     branched_from: BranchPoint | None = None
+    sweep: SweepPoint | None = None
 
 
 @dataclass(frozen=True)
@@ -183,25 +197,45 @@ def create_run(
     branched_from: BranchPoint | None = None,
 ) -> RunDirectory:
     """Make the folder of a new run: record and configuration. Raises DiskError where it cannot be written."""
-    now = time.time()
-    run_id = new_run_id(now)
-    directory = RunDirectory(outputs / name / run_id)
-    write_atomic(directory.config, config_text)
-    directory.write(
-        RunRecord(
-            name=name,
-            run_id=run_id,
-            created=now,
-            updated=now,
-            seeds={"run": seed},
-            stages={stage: StageRecord() for stage in stages},
-            versions=dict(versions),
-            config=dict(config),
-            changes=dict(changes or {}),
-            branched_from=branched_from,
-        )
+    record = new_record(
+        name,
+        new_run_id(time.time()),
+        seed=seed,
+        stages=stages,
+        config=config,
+        versions=versions,
+        changes=changes,
     )
+    record.branched_from = branched_from
+    directory = RunDirectory(outputs / name / record.run_id)
+    write_atomic(directory.config, config_text)
+    directory.write(record)
     return directory
+
+
+def new_record(
+    name: str,
+    run_id: str,
+    *,
+    seed: int,
+    stages: Sequence[str],
+    config: Mapping[str, Any],
+    versions: Mapping[str, str],
+    changes: Mapping[str, Any] | None = None,
+) -> RunRecord:
+    """The record of a run that has not begun."""
+    now = time.time()
+    return RunRecord(
+        name=name,
+        run_id=run_id,
+        created=now,
+        updated=now,
+        seeds={"run": seed},
+        stages={stage: StageRecord() for stage in stages},
+        versions=dict(versions),
+        config=dict(config),
+        changes=dict(changes or {}),
+    )
 
 
 def new_run_id(now: float) -> str:

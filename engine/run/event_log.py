@@ -83,6 +83,11 @@ class EventLog:
             self.sync()
         return stamped
 
+    @property
+    def size(self) -> int:
+        """Bytes written."""
+        return self._size
+
     def sync(self) -> None:
         """Put on the disk what is in the file. A failure is raised here and by every later `emit`."""
         if not self._dirty:

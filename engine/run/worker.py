@@ -44,6 +44,7 @@ from engine.run.gate import Gate, StopRequested
 from engine.run.lock import RunLock
 from engine.run.registry import resolve_stage
 from engine.run.stage import Stage, StageContext
+from engine.run.stage_inputs import InputsRecorder
 from engine.run.stage_state import Stages, fold_stages
 from engine.run.stop_signals import stop_signals
 from engine.scale.spread import spreading
@@ -144,9 +145,10 @@ class Worker:
         record = self._stage_record(name)
         record.status = "running"
         self._write_record()
+        inputs = InputsRecorder(self._directory.path, name) if self._record.sweep is not None else None
         context = StageContext(
-            name, config, self._directory.path, self._emit, self._gate.checkpoint, models, self._gate.boundary,
-            spread, self._servers, self._gate.clock,
+            name, inputs.view(config) if inputs else config, self._directory.path, self._emit,
+            self._gate.checkpoint, models, self._gate.boundary, spread, self._servers, self._gate.clock, config,
         )  # fmt: skip
         self._emit(Preparing(doing=f"loading data and models for {name}"))
         started = self._gate.clock()
@@ -166,6 +168,8 @@ class Worker:
                 seconds=round(seconds, 3), summary=result.summary, files=result.files, verdict=result.verdict
             )
         )
+        if inputs is not None and self._log is not None:
+            inputs.finish(self._log.size)
         record.status, record.summary, record.files = "finished", result.summary, result.files
         record.verdict = result.verdict
         self._write_record()

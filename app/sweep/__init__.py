@@ -1,0 +1,1 @@
+"""`steer-tui --sweep`: a sweep without a console."""

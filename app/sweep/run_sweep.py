@@ -1,0 +1,161 @@
+"""`steer-tui --sweep`: the same process as in the console works on the sweep; what its runs do is printed as lines."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from app.batch.run_batch import Interrupts
+from app.runs.run_list import read_progress
+from app.runs.sweeps import start_queue, stop_queue
+from app.sweep.summary import summary_lines
+from app.sweep_text import counts_words, progress_words, setting_words, sweep_resume_command
+from engine.errors import SteerError
+from engine.run.directory import RunStatus
+from engine.sweep.results import SweepReader, SweepResults
+from engine.sweep.sweep import Point, SweepFolder, find_sweep
+
+FINISHED, FAILED, INTERRUPTED = 0, 1, 130
+_LOOK_EVERY = 0.5
+_TELL_EVERY = 10.0
+
+
+def sweep_command(options: argparse.Namespace, config: Path) -> int:
+    """What the command line says: a new sweep, or one that goes on. Returns the exit code. Raises SteerErrors."""
+    from app.text_console import make_console
+    from engine.sweep.grammar import MOST_RUNS, read_axes
+    from engine.sweep.prepare import prepare_sweep
+
+    if options.resume:
+        folder = find_sweep(options.resume, Path(options.outputs or "outputs"))
+    else:
+        axes = read_axes(options.sweep, MOST_RUNS if options.most is None else options.most)
+        overrides = list(options.set)
+        overrides += [f"run.stages={json.dumps(options.stages)}"] if options.stages else []
+        overrides += [f"run.outputs={json.dumps(options.outputs)}"] if options.outputs else []
+        folder = prepare_sweep(
+            config, options.sweep, axes, overrides, jobs=options.jobs, choose_on=options.choose_on
+        )
+    return run_sweep(folder, make_console(), make_console(stderr=True))
+
+
+def run_sweep(folder: SweepFolder, console: Console, errors: Console) -> int:
+    """Work on a prepared or unfinished sweep until it ends; returns the exit code."""
+    interrupts = Interrupts()
+    with interrupts.handled():
+        process = start_queue(folder.path)
+        teller = _Teller(folder, console)
+        console.print(Text(f"sweep: {folder.path}"), soft_wrap=True)
+        try:
+            code = _follow(folder, process, teller, interrupts)
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+            errors.print(Text("left; the runs at work stop after their current item"), soft_wrap=True)
+        except BaseException:  # a closed pipe, a bug: leave nothing behind
+            stop_queue(folder.path)
+            raise
+    results = SweepReader(folder).read()
+    for line in summary_lines(results, console.width):
+        console.print(line, soft_wrap=isinstance(line, Text))
+    if code != FINISHED:
+        _explain(folder, results, errors)
+        line = f"kept in {folder.path}; to resume: {sweep_resume_command(folder.path)}"
+        errors.print(Text(line), soft_wrap=True)
+    return code
+
+
+def _follow(
+    folder: SweepFolder, process: subprocess.Popen[bytes], teller: _Teller, interrupts: Interrupts
+) -> int:
+    asked = False
+    while True:
+        code = process.poll()
+        teller.tell()
+        if code is not None:
+            return code if code in (FINISHED, INTERRUPTED) else FAILED
+        if interrupts.count and not asked:
+            asked = stop_queue(folder.path)
+            teller.line("asking the runs to stop; what is finished is kept (Ctrl+C again leaves at once)")
+            if not asked:
+                process.terminate()  # no lock yet: nothing has started
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_LOOK_EVERY)
+
+
+class _Teller:
+    """Prints what has changed in the runs since it last looked."""
+
+    def __init__(self, folder: SweepFolder, console: Console) -> None:
+        self._folder, self._console = folder, console
+        self._reader = SweepReader(folder)
+        self._told: dict[str, str] = {}
+        self._at = 0.0
+
+    def tell(self) -> None:
+        """Look again."""
+        try:
+            results = self._reader.read()
+        except SteerError as error:
+            self.line(str(error))
+            return
+        points = [*results.record.points, *([results.record.report] if results.record.report else [])]
+        for point in points:
+            status = results.runs.get(point.run_id)
+            if status is not None and (words := _run_words(status)) != self._told.get(point.run_id):
+                self._told[point.run_id] = words
+                self.line(f"{_number(point, results)} {setting_words(point.setting)}: {words}")
+        if time.monotonic() - self._at > _TELL_EVERY:
+            self._at = time.monotonic()
+            self._tell_progress(results)
+
+    def _tell_progress(self, results: SweepResults) -> None:
+        for point in results.record.points:
+            status = results.runs.get(point.run_id)
+            if status is not None and status.alive:
+                stage = read_progress(status.directory)
+                if stage.name and stage.total:
+                    self.line(
+                        f"{_number(point, results)} {stage.name}: {stage.done:,} of {stage.total:,} {stage.unit}; "
+                        f"{progress_words(results)}"
+                    )
+
+    def line(self, text: str) -> None:
+        """Print with the time of day."""
+        self._console.print(Text(f"{time.strftime('%H:%M:%S')} {text}"), soft_wrap=True)
+
+
+def _number(point: Point, results: SweepResults) -> str:
+    return "report" if point == results.record.report else f"{point.number}/{len(results.record.points)}"
+
+
+def _run_words(status: RunStatus) -> str:
+    """Its state, its finished stages, and which of them were taken over."""
+    done = [name for name, stage in status.record.stages.items() if stage.status == "finished"]
+    shared = [name for name in done if status.record.stages[name].shared_from]
+    words = [status.state]
+    if shared:
+        words.append(f"taken over {', '.join(shared)}")
+    if own := [name for name in done if name not in shared]:
+        words.append(f"done {', '.join(own)}")
+    return "; ".join(words)
+
+
+def _explain(folder: SweepFolder, results: SweepResults, errors: Console) -> None:
+    """Why runs failed, each reason once; else the queue's own last words."""
+    reasons: dict[str, int] = {}
+    for status in results.runs.values():
+        if status.state == "failed" and status.failure:
+            reasons[status.failure] = reasons.get(status.failure, 0) + 1
+    for reason, count in reasons.items():
+        errors.print(Text(f"failed runs: {count}; {reason}", style="red"), soft_wrap=True)
+    if not reasons and not counts_words(results):
+        with suppress(OSError):
+            lines = folder.log.read_text(errors="replace").strip().splitlines()
+            errors.print(Text(lines[-1] if lines else "", style="red"), soft_wrap=True)

@@ -1,0 +1,163 @@
+"""A sweep in words and figures, for the console and for batch."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from app.text import counted
+from app.words import method_name
+from engine.events.verdict import SHARE
+from engine.sweep.results import SettingResult, SweepResults
+
+NONE = "·"
+
+
+def sweep_resume_command(folder: Path) -> str:
+    """The command that resumes a sweep."""
+    return f"steer-tui --sweep --resume {shlex.quote(str(folder))}"
+
+
+def value_words(value: Any) -> str:
+    """A field's value, short."""
+    return (
+        f"{value:g}" if isinstance(value, float) else value if isinstance(value, str) else json.dumps(value)
+    )
+
+
+def setting_words(setting: Mapping[str, Any], fields: list[str] | None = None) -> str:
+    """`online.L=3 online.k_scale=0.5`; the file's own setting where nothing is swept."""
+    shown = {name: value for name, value in setting.items() if fields is None or name in fields}
+    return " ".join(f"{name}={value_words(value)}" for name, value in shown.items()) or "as configured"
+
+
+def figure_words(one: SettingResult, value: float | None, sign: str = "") -> str:
+    """A value of the setting's metric: three decimals of a share, one of tokens."""
+    if value is None:
+        return NONE
+    digits = 3 if one.verdict is None or one.verdict.unit == SHARE else 1
+    return f"{value:{sign}.{digits}f}".replace("-", "−")
+
+
+def gain_words(one: SettingResult) -> str:
+    """`+0.120`"""
+    return figure_words(one, one.gain.difference if one.gain else None, "+")
+
+
+def interval_words(one: SettingResult) -> str:
+    """`[+0.01, +0.23]`"""
+    if one.gain is None:
+        return NONE
+    return f"[{figure_words(one, one.gain.low, '+')}, {figure_words(one, one.gain.high, '+')}]"
+
+
+def kl_words(one: SettingResult) -> str:
+    """Nats a token."""
+    return NONE if one.kl is None else f"{one.kl:.4f}"
+
+
+def state_words(one: SettingResult) -> str:
+    """`✓`, `2 of 3`, `failed`, or what its runs are at."""
+    bad = [state for state in one.states if state in ("failed", "interrupted", "stopped", "hung")]
+    done = sum(state == "finished" for state in one.states)
+    if done == len(one.states):
+        return "✓" if one.whole else "✓ no figure"
+    if bad:
+        return bad[0]
+    at_work = any(state in ("running", "paused") for state in one.states)
+    return f"{'▶ ' if at_work else ''}{done} of {len(one.states)}" if done or at_work else "waits"
+
+
+def counts_words(results: SweepResults) -> str:
+    """How often each stage was done, and how often taken over."""
+    parts = [
+        f"{name} {own}×" + (f" (taken over {shared}×)" if shared else "")
+        for name, (own, shared) in results.counts.items()
+    ]
+    return f"Stages done: {', '.join(parts)}." if parts else ""
+
+
+def progress_words(results: SweepResults) -> str:
+    """`7 of 12 runs finished`"""
+    return f"{results.done} of {counted(results.total, 'runs')} finished"
+
+
+def remarks(results: SweepResults) -> list[str]:
+    """What the figures say and what they cannot, a sentence each."""
+    return [
+        line for line in (*_best(results), *_resolved(results), _report(results), _no_figure(results)) if line
+    ]
+
+
+def _best(results: SweepResults) -> list[str]:
+    best = results.best
+    if best is None or best.verdict is None:
+        return []
+    baseline = method_name(best.verdict.baseline)
+    words = (
+        f"Best setting: {setting_words(best.setting, results.fields)}, {figure_words(best, best.value)} on "
+        f"{counted(best.n, best.verdict.items)}; {baseline} {figure_words(best, best.baseline_value)}, "
+        f"difference {gain_words(best)} {interval_words(best)}."
+    )
+    left = sum(not one.whole for one in results.settings)
+    return [words + (f" Settings without a result yet: {left}." if left else "")]
+
+
+def _resolved(results: SweepResults) -> list[str]:
+    found = results.resolution
+    if found is None or len(results.compared) < 2 or results.best is None:
+        return []
+    others, one = len(results.compared) - 1, results.best
+    n = counted(found.n, one.verdict.items if one.verdict else "items")
+    lines: list[str] = []
+    if found.smallest is None:
+        lines.append(f"All {others + 1} settings answer these {n} the same: nothing tells them apart.")
+    elif found.tied:
+        which = "any" if len(found.tied) == others else f"{len(found.tied)}"
+        lines.append(
+            f"{n} are too few to tell the best setting from {which} of the {others} others: to show, two settings "
+            f"have to be about {figure_words(one, found.smallest)} apart (95%, all pairs of settings at once)."
+        )
+    else:
+        lines.append(f"The best setting is better than each of the {others} others (95%, all pairs at once).")
+    if found.optimism > 0:
+        lines.append(
+            f"It was picked from {others + 1} by this very figure, which is therefore about "
+            f"{figure_words(one, found.optimism)} too good."
+        )
+    return lines
+
+
+def _report(results: SweepResults) -> str:
+    best, report, record = results.best, results.report, results.record
+    if report is not None and report.whole and report.verdict is not None:
+        return (
+            f"Report: {setting_words(report.setting, results.fields)} was chosen on split {record.choose_on!r} and "
+            f"then run once on the configuration's own split: {figure_words(report, report.value)} on "
+            f"{counted(report.n, report.verdict.items)}, {method_name(report.verdict.baseline)} "
+            f"{figure_words(report, report.baseline_value)}, difference {gain_words(report)} {interval_words(report)}."
+        )
+    if record.choose_on:
+        return (
+            f"Settings are compared on split {record.choose_on!r}; the chosen one then runs once on the "
+            "configuration's own split."
+        )
+    if best is not None and len(results.settings) > 1:
+        return (
+            "Settings are compared on the same items that the result is reported on, so the best figure is too good: "
+            "for ESM, name another split with --choose-on."
+        )
+    return ""
+
+
+def _no_figure(results: SweepResults) -> str:
+    lacking = [one for one in results.settings if all(s == "finished" for s in one.states) and not one.whole]
+    if not lacking:
+        return ""
+    return (
+        f"{counted(len(lacking), 'settings')} ended without a figure: the last stage has to compare a method with its "
+        "baseline (ESM: stage eval with greedy and esm)."
+    )

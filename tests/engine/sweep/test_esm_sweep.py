@@ -1,0 +1,44 @@
+"""ESM: what its stages read is what is shared by, and a shared run is the run that was made alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.runs.client import prepare_run
+from engine.run.stage_inputs import read_inputs
+from engine.run.worker import run_worker
+from engine.sweep.grammar import read_axes
+from engine.sweep.prepare import point_changes, prepare_sweep
+from engine.sweep.results import stage_counts
+from engine.sweep.runs import RunMaker
+from tests.engine.sweep.conftest import made
+from tests.kill_and_resume import DEMO, artefacts
+
+TINY = (
+    "run.stages=[mine, select, memory, eval]", "run.name=tiny", "task.train_size=8", "task.eval_size=4",
+    "offline_mine.K=4", "eval.methods=[greedy, esm]", "eval.ablations=[]", "online.record_null=false",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+def test_mining_is_shared_by_what_it_reads(tmp_path: Path) -> None:
+    # Mining tries its vectors out with online.k_scale: so it is another with another one. online.L it never reads.
+    specs, common = ("online.k_scale=1,4", "online.L=1,3"), (*TINY, f"run.outputs={tmp_path}")
+    folder = prepare_sweep(DEMO, specs, read_axes(specs), common)
+    maker = RunMaker(folder, folder.read())
+    for point in maker.points[:3]:
+        assert run_worker(made(maker, point).path) == 0
+    runs = maker.made(maker.points)
+    assert stage_counts(run.read() for run in runs) == {
+        "mine": (2, 1), "select": (2, 1), "memory": (2, 1), "eval": (3, 0),
+    }  # fmt: skip
+    mined, answered = read_inputs(runs[0].path, "mine"), read_inputs(runs[0].path, "eval")
+    assert mined is not None and answered is not None
+    assert "online.k_scale" in mined.fields and "online.L" in answered.fields
+    assert not {"online.L", "task.eval_split", "eval.methods", "offline_select.B"} & mined.fields.keys()
+    assert maker.record.choose_on == "dev" and answered.fields["task.eval_split"] == '"dev"'
+    alone = prepare_run(DEMO, [*common, *point_changes(maker.record, maker.points[1])])
+    assert run_worker(alone.path) == 0
+    assert artefacts(runs[1]) == artefacts(alone)

@@ -1,0 +1,155 @@
+"""A stage is taken over from another run exactly if it would have done the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.runs.client import LogTail, prepare_run
+from app.state.run import RunState
+from engine.events import Header, Notice, StageFinished
+from engine.run.directory import RunDirectory
+from engine.run.stage_inputs import read_fields, read_inputs
+from engine.run.worker import run_worker
+from engine.sweep import runs as sweep_runs
+from engine.sweep.prepare import point_changes
+from engine.sweep.results import stage_counts
+from engine.sweep.runs import RunMaker
+from engine.sweep.sweep import SweepFolder
+from tests.engine.sweep.conftest import made, results, work_on
+from tests.stages.sweep_stages import Gather
+
+Sweep = Callable[..., SweepFolder]
+GATHER, WEIGH = "tests.stages.sweep_stages:Gather", "tests.stages.sweep_stages:Weigh"
+
+
+class Killed(BaseException):
+    """What no `except Exception` sees."""
+
+
+def counts(maker: RunMaker) -> dict[str, tuple[int, int]]:
+    return stage_counts(run.read() for run in maker.made(maker.points))
+
+
+def test_shared_results_are_those_of_separate_runs(sweep: Sweep, config: Path) -> None:
+    folder = sweep("online.L=3,5", "online.k_scale=0.5..2:3", "run.seed=0,1")
+    maker = work_on(folder)
+    assert counts(maker) == {GATHER: (4, 8), WEIGH: (12, 0)}  # once for each L and seed
+    for point in maker.points:
+        alone = prepare_run(config, point_changes(folder.read(), point))
+        assert run_worker(alone.path) == 0
+        assert results(folder.run(point)) == results(alone)
+        assert folder.run(point).config.read_text() == alone.config.read_text()
+
+
+@pytest.mark.parametrize(("reads_it", "done"), [("true", (2, 0)), ("false", (1, 1))])
+def test_a_field_counts_only_where_it_is_read(sweep: Sweep, reads_it: str, done: tuple[int, int]) -> None:
+    maker = work_on(sweep("online.beta=0.25,0.75", overrides=(f"online.record_null={reads_it}",)))
+    assert counts(maker)[GATHER] == done
+
+
+def test_nothing_is_shared_behind_a_stage_that_is_not(sweep: Sweep) -> None:
+    # The stage that weighs reads no field that differs; but what it reads of the stage before is other.
+    assert counts(work_on(sweep("online.L=3,5")))[WEIGH] == (2, 0)
+
+
+def test_what_a_killed_attempt_has_read_counts(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = sweep("online.beta=0.25,0.75", overrides=("online.record_null=true",))
+    maker = RunMaker(folder, folder.read())
+    first, second = maker.points
+    run = made(maker, first)
+
+    def kill_at_the_second(stage: Gather, context: object) -> object:
+        def progress(done: int, total: int) -> None:
+            raise Killed
+
+        context.progress = progress  # type: ignore[attr-defined]
+        return work(stage, context)  # type: ignore[arg-type]
+
+    work = Gather.run
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(Gather, "run", kill_at_the_second)
+        run_worker(run.path)
+    assert run_worker(run.path) == 0  # this attempt found records, and did not read the field again
+    inputs = read_inputs(run.path, GATHER)
+    assert inputs is not None and inputs.fields["online.beta"] == "0.25"
+    assert maker.donor(second, [run]) is None
+
+
+def test_a_torn_line_of_what_was_read_is_no_field(sweep: Sweep) -> None:
+    maker = work_on(sweep("online.L=3"))
+    run = maker.folder.run(maker.points[0])
+    with (run.path / f"inputs/{GATHER}.jsonl").open("ab") as file:
+        file.write(b'{"field": "onl')
+    assert "online.L" in read_fields(run.path, GATHER)
+
+
+@pytest.mark.parametrize("change", ["content", "gone", "versions", "unfinished"])
+def test_a_run_that_was_changed_gives_nothing(sweep: Sweep, change: str) -> None:
+    folder = sweep("online.k_scale=0.5,2")
+    maker = RunMaker(folder, folder.read())
+    first, second = maker.points
+    run = made(maker, first)
+    assert run_worker(run.path) == 0
+    assert maker.donor(second, [run]) is not None
+    items = run.path / "gather/items.jsonl"
+    if change == "content":
+        items.write_text(items.read_text() + "\n")
+    elif change == "gone":
+        items.unlink()
+    else:
+        record = run.read()
+        if change == "versions":
+            record.versions["python"] = "2.7"
+        else:
+            record.stages[GATHER].status = "running"
+        run.write(record)
+    assert maker.donor(second, [run]) is None
+
+
+def test_a_run_that_took_stages_over_is_like_any_other(sweep: Sweep) -> None:
+    folder = sweep("online.k_scale=0.5,2")
+    maker = work_on(folder)
+    first, second = (folder.run(point) for point in maker.points)
+    entries = LogTail(second).poll(1_000_000, budget_ms=10_000)
+    events = [entry.event for entry in entries]
+    assert [event.seq for event in events] == list(range(len(events)))
+    assert isinstance(events[0], Header) and events[0].run_id == second.path.name
+    assert any(isinstance(event, Notice) and first.path.name in event.text for event in events)
+    assert [e.stage for e in events if isinstance(e, StageFinished)] == [GATHER, WEIGH]
+    state = RunState()
+    for entry in entries:
+        state.apply(*entry)
+    assert {name: stage.status for name, stage in state.stages.items()} == {
+        GATHER: "finished",
+        WEIGH: "finished",
+    }
+    assert second.read().stages[GATHER].shared_from == first.path.name
+    # It can itself be taken over from, with the first one gone.
+    third = maker.points[0]
+    donor = maker.donor(third, [second])
+    assert donor is not None and [inputs.stage for inputs in donor.inputs] == [GATHER]
+    RunDirectory(first.path).path.rename(first.path.with_name("away"))
+    assert run_worker(maker.make(third, donor).path) == 0
+    assert results(first) == results(RunDirectory(first.path.with_name("away")))
+
+
+def test_a_run_is_made_whole_or_not_at_all(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = sweep("online.k_scale=0.5,2")
+    maker = RunMaker(folder, folder.read())
+    first, second = maker.points
+    assert run_worker(made(maker, first).path) == 0
+
+    def kill(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(sweep_runs, "take_over", kill)
+        patch.setattr("shutil.rmtree", lambda *_, **__: None)  # killed: nothing is tidied up
+        made(maker, second)
+    assert not folder.run(second).path.exists() and list(folder.path.glob("unfinished-*"))
+    maker = RunMaker(folder, folder.read())
+    assert not list(folder.path.glob("unfinished-*"))
+    assert run_worker(made(maker, second).path) == 0
