@@ -46,11 +46,12 @@ async def draw(run: Path, name: str) -> None:
             await pilot.pause(0.05)
         await pilot.pause(1.5)
         for key in KEYS[name]:
-            await _press(pilot, key)
+            await press(pilot, key)
         (PICTURES / f"{name}.svg").write_text(picture_of(app), encoding="utf-8")
 
 
-async def _press(pilot: Pilot[None], key: str) -> None:
+async def press(pilot: Pilot[None], key: str) -> None:
+    """A key as KEYS names it."""
     if key in _WAITS:
         ends = time.monotonic() + _WAITS[key]
         while time.monotonic() < ends:

@@ -1,0 +1,147 @@
+"""Draws every screen of a finished run of all five methods at a size, to be looked at one by one.
+
+    python -m tests.bench.draw_screens RUN FOLDER [COLUMNSxLINES] [WALK ...]
+
+Without a size at 80x24 and 140x40, without names all walks. Sampling again and trying another decision write into the
+run: give a copy of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from app.export import picture_of
+from app.shell import SteerApp
+from tests.bench.draw_pictures import press
+
+SIZES = ((80, 24), (140, 40))
+Walk = tuple[tuple[str, str], ...]
+"""Steps from the overview: keys, separated by blanks, and then the picture's name."""
+
+WALKS: dict[str, Walk] = {
+    "run": (
+        ("wait", "overview"),
+        ("down down down down down down down down down down down down wait", "overview-below"),
+        ("c wait", "efficiency"),
+        ("pagedown wait", "efficiency-below"),
+        ("escape question_mark wait", "overview-help"),
+        ("escape ctrl+p wait", "palette"),
+    ),
+    "runs": (
+        ("escape wait", "runs"),
+        ("question_mark wait", "runs-help"),
+        ("escape slash s t a t e colon wait", "runs-filter"),
+        ("escape t wait", "runs-title"),
+        ("escape T wait", "runs-tags"),
+        ("escape o wait", "runs-by-name"),
+        ("m down m c wait wait wait", "compare"),
+        ("enter wait", "compare-items"),
+        ("enter wait", "compare-trace"),
+        ("question_mark wait", "compare-help"),
+    ),
+    "start": (
+        ("escape wait n wait wait", "new-run"),
+        ("tab tab wait o n l i n e . L = 3 wait wait", "new-run-changed"),
+        ("ctrl+o wait wait", "start-form"),
+        ("down down down down down down down down down down wait", "start-form-below"),
+        ("question_mark wait", "start-form-help"),
+    ),
+    "esm": (
+        ("1 wait", "esm-decisions"),
+        ("1 wait slash m e t h o d : e s m space f i x e d wait", "esm-filter"),
+        ("enter wait g wait", "esm-fixed"),
+        ("enter wait", "esm-decision"),
+        ("pagedown wait", "esm-decision-below"),
+        ("w wait", "esm-what-if"),
+        ("f2 long", "esm-what-if-answered"),
+        ("escape escape escape 2 wait", "esm-pairs"),
+        ("enter wait", "esm-pair"),
+        ("escape 3 wait", "esm-library"),
+        ("enter wait", "esm-entry"),
+        ("escape 4 wait", "esm-results"),
+        ("z wait", "esm-chart"),
+        ("escape enter wait", "esm-result"),
+        ("5 wait", "esm-files"),
+        ("question_mark wait", "esm-help"),
+    ),
+    "evolution": (
+        ("2 wait", "evolution-iterations"),
+        ("enter wait", "evolution-iteration"),
+        ("pagedown wait", "evolution-iteration-below"),
+        ("escape b wait", "evolution-branch"),
+        ("escape z wait", "evolution-chart"),
+        ("escape 2 wait", "evolution-answers"),
+        ("enter wait", "evolution-answer"),
+        ("escape 3 wait", "evolution-deltas"),
+        ("4 wait", "evolution-reflector"),
+        ("5 wait", "evolution-server"),
+        ("6 wait", "evolution-files"),
+    ),
+    "gflownet": (
+        ("3 wait 1 wait", "gflownet-data"),
+        ("2 wait", "gflownet-training"),
+        ("z wait", "gflownet-chart"),
+        ("escape 3 wait", "gflownet-paths"),
+        ("enter wait", "gflownet-path"),
+        ("r wait", "gflownet-sample-again"),
+        ("enter long", "gflownet-sampled-again"),
+        ("escape escape 4 wait", "gflownet-figures"),
+        ("enter wait", "gflownet-figures-below"),
+        ("escape 5 wait", "gflownet-answers"),
+        ("enter wait", "gflownet-answer"),
+    ),
+    "slsm": (
+        ("4 wait 1 wait", "slsm-conversations"),
+        ("enter wait", "slsm-conversation"),
+        ("escape 2 wait", "slsm-modes"),
+        ("pagedown wait", "slsm-modes-below"),
+        ("3 wait", "slsm-talk"),
+        ("h e l l o enter long", "slsm-talk-answered"),
+    ),
+    "pool": (
+        ("5 wait 1 wait", "pool-queries"),
+        ("enter wait", "pool-query"),
+        ("pagedown wait", "pool-query-below"),
+        ("escape 2 wait", "pool-totals"),
+        ("3 wait", "pool-selector"),
+        ("enter wait", "pool-method"),
+        ("escape 4 wait", "pool-picks"),
+        ("enter wait", "pool-pick"),
+    ),
+}
+
+
+async def walk(run: Path, folder: Path, size: tuple[int, int], name: str) -> None:
+    """All pictures of a walk, in one console."""
+    app = SteerApp(run_dir=run, outputs=run.parent.parent)
+    async with app.run_test(size=size) as pilot:
+        while app.session is None or not app.session.caught_up:
+            await pilot.pause(0.05)
+        for keys, picture in WALKS[name]:
+            await _go(pilot, keys)
+            path = folder / f"{picture}-{size[0]}x{size[1]}.svg"
+            path.write_text(picture_of(app), encoding="utf-8")
+        await app.action_quit()
+
+
+async def _go(pilot: Pilot[None], keys: str) -> None:
+    for key in keys.split():
+        await press(pilot, {".": "full_stop", "=": "equals_sign"}.get(key, key))
+
+
+def main(run: Path, folder: Path, options: list[str]) -> None:
+    sizes = [(int(w), int(h)) for w, h in re.findall(r"(\d+)x(\d+)", " ".join(options))] or SIZES
+    folder.mkdir(parents=True, exist_ok=True)
+    for size in sizes:
+        for name in [option for option in options if option in WALKS] or WALKS:
+            asyncio.run(walk(run.absolute(), folder, size, name))
+            print(name, *size, flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
