@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -64,11 +65,11 @@ def as_folder(model: str, below: Path) -> str:
 
     folder, file = str(Path(model).parent), Path(model).name
     source = {"pretrained_model_name_or_path": folder, "gguf_file": file}
-    model = transformers.AutoModelForCausalLM.from_pretrained(**source, dtype=torch.bfloat16)
-    model.hf_quantizer = None  # the weights are unpacked by now
-    if hasattr(model.config, "quantization_config"):
-        del model.config.quantization_config
-    model.save_pretrained(below)
+    network: Any = transformers.AutoModelForCausalLM.from_pretrained(**source, dtype=torch.bfloat16)
+    network.hf_quantizer = None  # the weights are unpacked by now
+    if hasattr(network.config, "quantization_config"):
+        del network.config.quantization_config
+    network.save_pretrained(below)
     transformers.AutoTokenizer.from_pretrained(**source).save_pretrained(below)
     return str(below)
 

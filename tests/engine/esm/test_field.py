@@ -131,7 +131,7 @@ def test_stir_is_esm_with_the_first_entries_and_its_own_scale(model: Transformer
     assert variant.retrieve is not None and variant.online is not None and variant.online.k_scale == 0.75
     found = variant.retrieve(2, np.ones((1, width), dtype=np.float32))
     assert {hit.entry.tool_name for hit in found.hits} == {f"e{number}" for number in range(256)}
-    assert Controller(model, config, variant).online.k_scale == 0.75 and config.online.k_scale == 9.0
+    assert Controller(model, config, variant).decider.online.k_scale == 0.75 and config.online.k_scale == 9.0
 
 
 def _run(folder: Path, methods: str, *overrides: str) -> list[dict[str, object]]:
