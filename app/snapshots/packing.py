@@ -201,8 +201,7 @@ class Unpacker:
 
     def _names(self, now: Names, number: int) -> Names:
         if number not in self._memories:
-            for text in self._read(number, list[str]):
-                now.number(text)
+            now.fill(self._read(number, list[str]))
             self._memories[number] = now
         return now
 

@@ -131,6 +131,11 @@ class Names:
             self._numbers[text] = number
         return number
 
+    def fill(self, texts: list[str]) -> None:
+        """Be the names of these texts, in the order of their numbers."""
+        self.texts[:] = texts
+        self._numbers = {text: number for number, text in enumerate(texts)}
+
     def find(self, text: str) -> int | None:
         """The number of `text` if it has one."""
         return self._numbers.get(text)

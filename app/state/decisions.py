@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
 from math import nan
+from struct import Struct, iter_unpack
 from zlib import crc32
 
 from app.state.columns import Columns, Names
@@ -12,6 +14,10 @@ from engine.events import DecisionTaken, ExampleEvaluated
 
 NULL = -1
 """`chosen` of the null action, `layer` where nothing was injected."""
+
+
+_KEY = Struct("4i")
+"""Method, example, segment and phase as the key of a decision: 16 bytes are quick to make for a million rows."""
 
 
 class Decisions(Columns):
@@ -52,7 +58,7 @@ class Decisions(Columns):
         number = self.names.number
         method, example, phase = number(event.method), number(event.example), number(event.phase)
         self.add(
-            _key(method, example, event.m, phase),
+            _KEY.pack(method, example, event.m, phase),
             method,
             example,
             event.m,
@@ -78,15 +84,19 @@ class Decisions(Columns):
             offset,
         )
 
-    def row_keys(self) -> Iterable[int]:
-        return map(_key, *map(self.column, ("method", "example", "m", "phase")))
+    def row_keys(self) -> Iterable[bytes]:
+        fields = [self.column(name)[: len(self)] for name in ("method", "example", "m", "phase")]
+        packed = array("i", bytes(_KEY.size * len(self)))
+        for place, values in enumerate(fields):
+            packed[place :: len(fields)] = values
+        return (key for (key,) in iter_unpack(f"{_KEY.size}s", packed))
 
     def chain(self, method: int, example: int) -> list[int]:
         """The rows of an example's segments under a method, in their order, the tail last."""
         phases = [number for name in ("segment", "tail") if (number := self.names.find(name)) is not None]
         rows: list[int] = []
         while True:
-            keys = (_key(method, example, len(rows) + 1, phase) for phase in phases)
+            keys = (_KEY.pack(method, example, len(rows) + 1, phase) for phase in phases)
             row = next((row for key in keys if (row := self.find_key(key)) is not None), None)
             if row is None:
                 return rows
@@ -111,10 +121,6 @@ class Decisions(Columns):
     def place(self, row: int) -> Place:
         """Where the whole event is to be read."""
         return Place(self.column("offset")[row], self.column("length")[row])
-
-
-def _key(method: int, example: int, m: int, phase: int) -> int:
-    return ((example << 32 | m) << 32 | method) << 32 | phase
 
 
 class Outcomes(Columns):
