@@ -10,12 +10,12 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.gate_text import gate_sentence
 from app.text import counted
 from engine.events import DecisionTaken, ExampleEvaluated
 from screens.esm.answer_texts import draw_texts
 from screens.esm.candidates import draw_candidates
 from screens.esm.chain import Chain, draw_chain
-from app.gate_text import gate_sentence
 from screens.widgets.cells import fit_name
 from screens.widgets.figures import outcome
 from screens.widgets.links import Target, link
