@@ -121,7 +121,9 @@ EVERYWHERE: tuple[Command, ...] = (
 )
 
 RUNS = (
-    Command("n", "new_run", "New run", "Start a run from a configuration."),
+    Command("n", "new_run", "New run", "Start a run, or a sweep over many settings, from a configuration."),
+    Command("space", "fold", "Unfold", "Show the runs of this sweep, or hide them again.", display="space"),
+    Command("w", "open_sweep", "Sweep", "Show the sweep that this run belongs to."),
     Command(
         "r", "resume_run", "Resume", "Start a worker again on a run that stopped, was interrupted or failed."
     ),
@@ -155,6 +157,15 @@ RUNS = (
         display="D",
     ),
     Command("u", "undo", "Undo", "Bring back the run that was moved to the trash last."),
+)
+
+SWEEP = (
+    Command("f", "next_fields", "Fields", "Show the next two fields in the map."),
+    Command("v", "next_figure", "Figure", "Show the next figure in the map: result, difference, KL, tokens."),
+    Command("c", "compare_best", "Compare", "Compare this setting's run with the best setting's."),
+    Command("r", "resume_sweep", "Resume", "Go on with the sweep."),
+    Command("S", "stop_sweep", "Stop", "Stop the sweep: its runs stop after their current item."),
+    Command("escape", "back", "Back", "Close the sweep; it goes on.", display="esc"),
 )
 
 RESUME = Command(

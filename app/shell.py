@@ -48,6 +48,7 @@ from screens.messages import (
     NextMethodWanted,
     ResumeWanted,
     RunWanted,
+    SweepWanted,
     SystemWanted,
     UpWanted,
 )
@@ -342,6 +343,12 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
         two = len(message.runs) == 2
         self.push_screen(CompareScreen(*message.runs) if two else PairsScreen(message.runs))
 
+    @on(SweepWanted)
+    def _sweep_wanted(self, message: SweepWanted) -> None:
+        from screens.sweep.screen import SweepScreen
+
+        self.push_screen(SweepScreen(message.folder))
+
     @on(RunWanted)
     def _run_wanted(self, message: RunWanted) -> None:
         self._parents.append((self.session, len(self.screen_stack)))
@@ -361,9 +368,23 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
 
         self.push_screen(NewRunScreen(config, self._outputs), self._begin)
 
-    def _begin(self, directory: RunDirectory | None) -> None:
-        if directory is not None and self.start_worker(directory):
-            self.open_run(directory.path)
+    def _begin(self, begun: RunDirectory | Path | None) -> None:
+        if isinstance(begun, Path):
+            self._begin_sweep(begun)
+        elif begun is not None and self.start_worker(begun):
+            self.open_run(begun.path)
+
+    def _begin_sweep(self, folder: Path) -> None:
+        """Start the process that works on a sweep, and show the sweep."""
+        from app.runs.sweeps import start_queue
+
+        try:
+            start_queue(folder)
+        except (SteerError, OSError) as error:
+            self.show_error("The sweep was not started", error)
+            return
+        self.home.runs.add_folder(folder.parent.parent) if self._is_elsewhere(folder) else None
+        self._sweep_wanted(SweepWanted(folder))
 
     # ------------------------------------------------------------ leaving
 

@@ -61,6 +61,13 @@ class CompareWanted(Message):
 
 
 @dataclass
+class SweepWanted(Message):
+    """Show the sweep in a folder."""
+
+    folder: Path
+
+
+@dataclass
 class RunWanted(Message):
     """Open a run on the screen of a method, at a place if there is one."""
 

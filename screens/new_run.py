@@ -23,6 +23,8 @@ from app.runs.configs import find_configs, leading_comment
 from app.runs.menu import changed_in_menu
 from app.runs.start_check import StartCheck, check_start
 from app.runs.start_form import StartForm, joined_changes, split_changes
+from app.runs.sweeps import prepare_planned
+from app.text import counted
 from engine.errors import ConfigError
 from engine.run.directory import RunDirectory
 from screens.error_panel import Fault, fault_table
@@ -35,8 +37,8 @@ _MOST = 6
 """Problems that are listed while typing."""
 
 
-class NewRunScreen(ModalScreen[RunDirectory | None]):
-    """The result is the folder of a prepared run, or None."""
+class NewRunScreen(ModalScreen[RunDirectory | Path | None]):
+    """The result is a prepared run, the folder of a prepared sweep, or None."""
 
     CSS_PATH = "new_run.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings(NEW_RUN)
@@ -46,6 +48,9 @@ class NewRunScreen(ModalScreen[RunDirectory | None]):
 `↑` `↓` choose a configuration of `configs/`; `tab` goes to the field with its path, where the path of another file can
 be typed. *Changes* sets fields over the file, separated by spaces: `online.L=4 task.eval_size=50`. The file itself is
 never changed.
+
+A field with several values makes a sweep, a run for each combination: `online.L=3,5,8`, `online.k_scale=0.5..4:4` (four
+values from 0.5 to 4), `run.seed=0..2`.
 
 While you type, the new run is checked: what differs from the file, values that are wrong, packages and files that are
 not here. `enter` starts it; where something is wrong, nothing is started and no folder is made. `^o` shows all fields
@@ -210,11 +215,14 @@ with their help, `^k` opens Kconfig's menu; both add to *Changes*.
                 self.app.call_from_thread(self._object, (path, changes), check)
                 return
             outputs = None if self._outputs is None else str(self._outputs)
-            directory = prepare_run(path, split_changes(changes), outputs=outputs)
+            if check.sweep is not None:
+                result = prepare_planned(path, check.sweep, outputs)
+            else:
+                result = prepare_run(path, split_changes(changes), outputs=outputs)
         except Exception as error:
             self.app.call_from_thread(self._refuse, error)
         else:
-            self.app.call_from_thread(self.dismiss, directory)
+            self.app.call_from_thread(self.dismiss, result)
 
     def _object(self, typed: tuple[Path, str], check: StartCheck) -> None:
         """Do not start: say what must be corrected, or what is lacking; the latter may be started all the same."""
@@ -251,6 +259,9 @@ def check_text(check: StartCheck) -> Text:
         lines += [Text(f"✗ {problem}".replace("✗ --set ", "✗ ")) for problem in check.error.problems[:_MOST]]
     lines += [Text(f"✗ {finding.where}: {finding.what}. {finding.mend}") for finding in check.wrong]
     lines += [Text(f"! {finding.what} ({finding.where}): {finding.mend}") for finding in check.lacking]
+    if check.sweep is not None:
+        runs, settings = counted(check.sweep.runs, "runs"), counted(check.sweep.settings, "settings")
+        lines.append(Text(f"A sweep: {runs}, {settings}, one after the other. Its first run:", "bold"))
     lines += [
         Text("≠ ").append(f"{name} ", "bold").append(f"{before} → {now}")
         for name, before, now in check.differences

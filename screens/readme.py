@@ -26,6 +26,7 @@ from screens.replicas import ReplicasPanel
 from screens.runs.screen import RunsScreen
 from screens.slsm.screen import SLSMScreen
 from screens.start_form import StartFormScreen
+from screens.sweep.screen import SweepScreen
 from screens.tabbed_screen import COMMANDS, TabbedScreen
 from screens.widgets.timeline import Timeline
 from screens.widgets.virtual_table import VirtualTable
@@ -65,6 +66,7 @@ _SECTIONS: Sequence[tuple[type[DOMNode], str, Sequence[tuple[str, str]]]] = (
     (PoolScreen, "", [("pool", "The pool of a query and its trajectories")]),
     (CompareScreen, "", [("compare", "Two runs compared"), ("compare-trace", "An item that parts")]),
     (PairsScreen, "", []),
+    (SweepScreen, "", []),
     (ReplicasPanel, "", []),
     (Timeline, "# The time line\n\n", []),
     (LeaveScreen, "", []),

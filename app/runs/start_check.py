@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.runs.sweeps import SweepPlan, plan_sweep
 from engine.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class StartCheck:
     """`differences`: field, value in the file, value now. `error`: what is wrong with the configuration; else
-    `findings`: what is wrong or not here on this machine."""
+    `findings`: what is wrong or not here on this machine. `sweep`: what is typed makes several runs; `differences` are
+    then those of the first."""
 
     differences: tuple[tuple[str, str, str], ...] = ()
     error: ConfigError | None = None
     findings: tuple[Finding, ...] = ()
+    sweep: SweepPlan | None = None
 
     @property
     def wrong(self) -> list[Finding]:
@@ -46,7 +49,8 @@ def check_start(path: Path, overrides: Sequence[str]) -> StartCheck:
     from engine.config.form import as_typed, value_at
 
     try:
-        config = load_config(path, overrides)
+        sweep = plan_sweep(path, overrides)
+        config = load_config(path, sweep.first if sweep else overrides)
     except ConfigError as error:
         return StartCheck(error=error)
     now = config.model_dump(mode="json")
@@ -59,4 +63,4 @@ def check_start(path: Path, overrides: Sequence[str]) -> StartCheck:
         for name, value in changed_fields(before, now).items()
     )
     findings = tuple(finding for finding in check_config(config) if finding.kind != "here")
-    return StartCheck(differences, findings=findings)
+    return StartCheck(differences, findings=findings, sweep=sweep)

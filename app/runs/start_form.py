@@ -107,10 +107,13 @@ class StartForm:
 
     def problem(self, changes: Iterable[str] | None = None, about: str = "") -> str:
         """What is wrong with the changes, in a line; empty if nothing is. `about`: tell of this field first."""
+        from app.runs.sweeps import plan_sweep
         from engine.config.file import load_config
 
+        typed = list(self.changes if changes is None else changes)
         try:
-            load_config(self.path, list(self.changes if changes is None else changes))
+            if plan_sweep(self.path, typed) is None:
+                load_config(self.path, typed)
         except ConfigError as error:
             own = [problem for problem in error.problems if about and about in problem.where]
             return str((own or error.problems)[0])

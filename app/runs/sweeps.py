@@ -1,19 +1,71 @@
-"""Sweeps from outside: start the process that works on one, ask it to stop."""
+"""Sweeps from outside: what is typed as one, the process that works on one, and how it is asked to stop."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import subprocess
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import RunError, disk_errors
 from engine.processes.own_process import engine_command, engine_environment
 from engine.run.lock import read_lock
 
-STATE = "sweep.json"
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """A sweep that is typed: what is swept, the other changes, and how many settings and runs it makes."""
+
+    specs: list[str]
+    others: list[str]
+    settings: int
+    runs: int
+
+    @property
+    def first(self) -> list[str]:
+        """The changes of its first run."""
+        from engine.config.form import as_typed
+        from engine.sweep.grammar import read_axes, settings_of
+
+        setting = settings_of(read_axes(self.specs))[0]
+        return [*self.others, *(f"{name}={as_typed(value)}" for name, value in setting.items())]
+
+
+def plan_sweep(path: Path, changes: Sequence[str]) -> SweepPlan | None:
+    """What sweep the changes mean, once each of its values is right; None if no field has several values. Raises
+    ConfigError."""
+    from engine.config.file import load_config
+    from engine.config.form import as_typed
+    from engine.sweep.grammar import read_axes, settings_of, swept
+    from engine.sweep.sweep import SEED
+
+    specs = swept(changes)
+    if not specs:
+        return None
+    axes = read_axes(specs)
+    settings = settings_of(axes)
+    plan = SweepPlan(
+        specs, [change for change in changes if change not in specs],
+        len({str({**setting, SEED: 0}) for setting in settings}), len(settings),
+    )  # fmt: skip
+    for axis in axes:
+        for value in axis.values:
+            load_config(path, [*plan.first, f"{axis.field}={as_typed(value)}"])
+    return plan
+
+
+def prepare_planned(path: Path, plan: SweepPlan, outputs: str | None) -> Path:
+    """Make the folder of a sweep. Raises ConfigError, DiskError."""
+    from engine.sweep.grammar import read_axes
+    from engine.sweep.prepare import prepare_sweep
+
+    where = [] if outputs is None else [f"run.outputs={json.dumps(outputs)}"]
+    return prepare_sweep(path, plan.specs, read_axes(plan.specs), [*plan.others, *where]).path
 
 
 def start_queue(folder: Path) -> subprocess.Popen[bytes]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from engine.config import yaml_text
-from engine.config.schema import schema_at
+from engine.config.schema import Schema, resolved, schema_at
 from engine.errors import ConfigError, Problem
 from engine.sweep.sweep import SEED, Axis
 
@@ -22,10 +22,22 @@ _FORM = "field=a,b,c, field=0..2 (whole numbers), field=0.5..4:4 (4 points) or f
 _DIGITS = 6
 
 
-def is_sweep(changes: Iterable[str]) -> bool:
-    """Whether one of these changes has several values: commas outside of brackets, or a range."""
-    texts = [change.partition("=")[2] for change in changes]
-    return any(len(_pieces(text)) > 1 or _RANGE.fullmatch(text.strip()) for text in texts)
+def swept(changes: Iterable[str]) -> list[str]:
+    """Those of the changes that have several values: commas outside of brackets, or a range, for a field that does not
+    take any text as it is."""
+    return [change for change in changes if _is_swept(*change.partition("=")[::2])]
+
+
+def _is_swept(name: str, text: str) -> bool:
+    if len(_pieces(text)) < 2 and not _RANGE.fullmatch(text.strip()):
+        return False
+    schema = schema_at(tuple(name.strip().split(".")))
+    return schema is not None and not _takes_any_text(schema)
+
+
+def _takes_any_text(schema: Schema) -> bool:
+    alternatives = [resolved(one) for one in resolved(schema).get("anyOf", [schema])]
+    return any(one.get("type") == "string" and "enum" not in one for one in alternatives)
 
 
 def read_axes(specs: Sequence[str], most: int = MOST_RUNS) -> list[Axis]:

@@ -17,10 +17,11 @@ from textual.widgets import Static
 from app.commands import RUNS, bindings
 from app.runs.run_list import RunList, RunRow
 from app.text import counted
-from screens.messages import CompareWanted
+from screens.messages import CompareWanted, SweepWanted
 from screens.runs.about import about_run
 from screens.runs.keeping import Keeping
 from screens.runs.run_filter import RUN_FIELDS
+from screens.runs.source import sweep_of
 from screens.widgets.filter_bar import FilterBar
 from screens.widgets.key_line import KeyLine
 from screens.widgets.virtual_table import VirtualTable
@@ -79,6 +80,9 @@ goes from the baseline to the method; 66 items turned right, none wrong. ⑂ is 
 `enter` opens a run: a running one is followed live, a finished one is replayed. `n` starts a new run. `p` pauses the
 engine, `p` again continues; `S` stops it, and finished work is kept; `r` resumes a run that stopped, was interrupted
 or failed. Runs continue after the console is closed.
+
+The runs of a sweep stand under its heading ▸: `enter` shows the sweep, `space` lists its runs, `w` on one of them shows
+the sweep again.
 
 `/` lists the runs that match: plain words are looked for in name, title, tags, state and configuration; `gain>0`,
 `state:failed`, `tag~draft`, `config~gsm8k` and `change~online.L` look into a field. The fields are name, title,
@@ -286,6 +290,10 @@ outputs folder, `u` brings it back. Nothing is ever deleted here.
                 return row is not None and not row.working
             case "mark" | "title" | "tags" | "archive":
                 return row is not None
+            case "fold":
+                return self.source.sweep(self.table.cursor) is not None
+            case "open_sweep":
+                return row is not None and row.record.sweep is not None
             case "undo":
                 return bool(self.trashed)
             case "list_archived":
@@ -301,6 +309,19 @@ outputs folder, `u` brings it back. Nothing is ever deleted here.
     def _open(self) -> None:
         if self.selected is not None:
             self.post_message(self.OpenWanted(self.selected.path))
+        elif (sweep := self.source.sweep(self.table.cursor)) is not None:
+            self.post_message(SweepWanted(sweep))
+
+    def action_fold(self) -> None:
+        """List the runs of a sweep, or hide them again."""
+        if (sweep := self.source.sweep(self.table.cursor)) is not None:
+            self.source.toggle_fold(sweep)
+            self.arranged()
+
+    def action_open_sweep(self) -> None:
+        """Show the sweep of the run."""
+        if self.selected is not None and (sweep := sweep_of(self.selected)) is not None:
+            self.post_message(SweepWanted(sweep))
 
     def action_new_run(self) -> None:
         """Open the dialog that starts a run."""

@@ -22,10 +22,13 @@ GROUPINGS: tuple[Grouping, ...] = ("", "name", "tag")
 
 @dataclass(frozen=True)
 class Group:
-    """The heading over the runs of one name or tag."""
+    """The heading over the runs of one name, tag or sweep. `sweep`: that one's folder; `folded`: its runs are not
+    listed."""
 
     name: str
     runs: tuple[RunRow, ...]
+    sweep: Path | None = None
+    folded: bool = False
 
     @property
     def best(self) -> RunRow | None:
@@ -49,6 +52,8 @@ class RunSource(RowSource):
         self.expression: Expression | None = None
         self.archived = False
         self.grouping: Grouping = ""
+        self.unfolded: set[Path] = set()
+        """Sweeps whose runs are listed."""
         self._sort: tuple[str | None, bool] = (None, False)
         self._shown: list[RunRow | Group] = []
 
@@ -67,7 +72,28 @@ class RunSource(RowSource):
         order = ORDERS.get(column or "")
         if order is not None:
             found.sort(key=lambda row: sort_key(order(row)), reverse=reverse)
-        self._shown = list(found) if not self.grouping else self._grouped(found)
+        if self.grouping:
+            self._shown = self._grouped(found)
+        else:
+            self._shown = list(found) if order is not None else self._with_sweeps(found)
+
+    def _with_sweeps(self, found: Sequence[RunRow]) -> list[RunRow | Group]:
+        """The runs of a sweep under its heading, where the newest of them stood. While a filter is on, all that match
+        are listed."""
+        of_sweep: dict[Path, list[RunRow]] = {}
+        for row in found:
+            if (folder := sweep_of(row)) is not None:
+                of_sweep.setdefault(folder, []).append(row)
+        shown: list[RunRow | Group] = []
+        for row in found:
+            folder = sweep_of(row)
+            runs = of_sweep.pop(folder, []) if folder is not None else [row]
+            if folder is not None and runs:
+                folded = folder not in self.unfolded and self.expression is None
+                shown.append(Group(_sweep_name(runs[0]), tuple(runs), folder, folded))
+                runs = [] if folded else sorted(runs, key=lambda run: run.record.run_id)
+            shown += runs
+        return shown
 
     def _grouped(self, found: list[RunRow]) -> list[RunRow | Group]:
         groups: dict[str, list[RunRow]] = {}
@@ -94,6 +120,16 @@ class RunSource(RowSource):
         item = self._shown[row] if 0 <= row < len(self._shown) else None
         return item if isinstance(item, RunRow) else None
 
+    def sweep(self, row: int) -> Path | None:
+        """The folder of the sweep whose heading stands on a row."""
+        item = self._shown[row] if 0 <= row < len(self._shown) else None
+        return item.sweep if isinstance(item, Group) else None
+
+    def toggle_fold(self, sweep: Path) -> None:
+        """List the runs of a sweep, or hide them again."""
+        self.unfolded ^= {sweep}
+        self.arrange()
+
     def toggle_mark(self, path: Path) -> None:
         """Mark a run, or take its mark away."""
         if path in self.marked:
@@ -117,13 +153,18 @@ class RunSource(RowSource):
         verdict = None if best is None else headline(best)
         match column:
             case "name":
-                return Cell(group.name, "strong")
+                sign = "" if group.sweep is None else "▸ " if group.folded else "▾ "
+                return Cell(f"{sign}{group.name}", "strong")
             case "state":
-                return Cell(f"— {counted(len(group.runs), 'runs')}", "dim")
+                working = sum(run.working for run in group.runs)
+                count = counted(len(group.runs), "runs")
+                return Cell(f"▶ {count}", "good") if working else Cell(f"— {count}", "dim")
             case "result" if verdict is not None:
                 return Cell(short_value(verdict), "strong")
             case "difference" if verdict is not None:
                 return difference_cell(verdict)
+            case "changes" if group.sweep is not None:
+                return Cell("enter shows the sweep", "dim")
             case "id" if best is not None:
                 return Cell("best result of these", "dim")
             case _:
@@ -137,7 +178,7 @@ class RunSource(RowSource):
 
     def key(self, row: int) -> Hashable:
         item = self._shown[row]
-        return item.path if isinstance(item, RunRow) else f"group {item.name}"
+        return item.path if isinstance(item, RunRow) else f"group {item.sweep or item.name}"
 
     def find(self, key: Hashable) -> int | None:
         return next((row for row in range(len(self)) if self.key(row) == key), None)
@@ -153,3 +194,15 @@ class RunSource(RowSource):
 
 def _cell(shown: str | Cell) -> Cell:
     return shown if isinstance(shown, Cell) else Cell(shown)
+
+
+def sweep_of(row: RunRow) -> Path | None:
+    """The folder of the sweep that a run belongs to."""
+    point = row.record.sweep
+    return None if point is None else row.path.parent / point.folder
+
+
+def _sweep_name(row: RunRow) -> str:
+    point = row.record.sweep
+    fields = " ".join(point.setting) if point is not None else ""
+    return f"sweep of {fields}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import ConfigError
-from engine.sweep.grammar import is_sweep, read_axes, settings_of
+from engine.sweep.grammar import read_axes, settings_of, swept
 
 
 @pytest.mark.parametrize(
@@ -62,14 +62,19 @@ def test_every_combination_and_seeds_change_fastest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "sweeps"),
+    ("change", "several"),
     [
         ("online.L=3", False),
         ("online.L=3,5", True),
         ("run.seed=0..2", True),
-        ("a.b=[1, 2]", False),
+        ("task.dataset=gsm8k,arc-c", True),
+        ("offline_mine.candidate_layers=[1, 2]", False),
+        ("offline_mine.candidate_layers=[1],[2]", True),
+        ("prompt.system=Be brief, and kind", False),  # a text may have commas
+        ("model.path=a..b", False),
+        ("online.nothing=1,2", False),
         ("x", False),
     ],
 )
-def test_whether_a_change_has_several_values(change: str, sweeps: bool) -> None:
-    assert is_sweep([change]) is sweeps
+def test_whether_a_change_has_several_values(change: str, several: bool) -> None:
+    assert swept([change, "online.beta=1"]) == [change] * several

@@ -1,0 +1,1 @@
+"""A sweep: its settings, what they reached, and a map of any two fields."""

@@ -1,0 +1,241 @@
+"""A sweep: the table of its settings, a map of two fields, and what the figures say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.color import Color
+from textual.containers import VerticalScroll
+from textual.getters import query_one
+from textual.widgets import Static
+
+from app.commands import SWEEP, bindings
+from app.runs.sweeps import start_queue, stop_queue
+from app.sweep_text import counts_words, progress_words, remarks
+from engine.errors import SteerError
+from engine.sweep.results import SweepReader, SweepResults
+from engine.sweep.sweep import SweepFolder
+from screens.console_screen import ConsoleScreen
+from screens.error_panel import ErrorPanel, Fault
+from screens.messages import CompareWanted, RunWanted
+from screens.sweep.heat_map import Slice, draw_map, figures_of
+from screens.sweep.sources import COLUMNS, SettingRow
+from screens.widgets.key_line import KeyLine
+from screens.widgets.model_text import one_line
+from screens.widgets.rows import ListSource
+from screens.widgets.virtual_table import VirtualTable
+
+REFRESH_SECONDS = 1.0
+
+
+class SettingsTable(VirtualTable):
+    """Settings have no newest row to follow."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return False if action in ("follow", "match") else super().check_action(action, parameters)
+
+
+class SweepScreen(ConsoleScreen[None]):
+    """The sweep in a folder, read again every second."""
+
+    CSS_PATH = "screen.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = bindings(SWEEP)
+    HELP = """\
+# A sweep
+
+Each row is a setting: the values that it tries, what it reached over all its seeds, and how far that is from its
+baseline on the same items, with the paired 95% interval. ★ is the best setting; ≈ marks settings that cannot be told
+from it. The map shows two fields: one across, one down, the other fields as in the row under the cursor; each cell has
+its figure as a number and as a colour. `f` takes the next two fields, `v` the next figure.
+
+The lines below say what the figures cannot: how far two settings have to be apart to show with so many items, and by
+how much the best of many looks too good. ESM's settings are compared on a development split where the data set has one;
+the chosen setting then runs once on the configuration's own split, and that run is the result to report. The last line
+counts how often each stage was done: stages of equal inputs are done once.
+
+`enter` opens the setting's run, `c` compares it with the best setting's. `S` stops the sweep: its runs stop after their
+current item. `r` resumes it; so does `steer-tui --sweep --resume` with its folder.
+"""
+
+    table = query_one(SettingsTable)
+    title_line = query_one("#sweep-title", Static)
+    map = query_one("#sweep-map", Static)
+    about = query_one("#sweep-about Static", Static)
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.reader = SweepReader(SweepFolder(folder))
+        self.results: SweepResults | None = None
+        self.source: ListSource[SettingRow] = ListSource(COLUMNS, "settings")
+        self._pair = self._figure = 0
+        self._reading = False
+
+    def compose_content(self) -> ComposeResult:
+        yield Static(id="sweep-title", markup=False)
+        yield SettingsTable(self.source, "reading the sweep …", id="sweep-table", follow=False)
+        yield Static(id="sweep-map", markup=False)
+        with VerticalScroll(id="sweep-about"):
+            yield Static(markup=False)
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.table.focus()
+        self.set_interval(REFRESH_SECONDS, self.look)
+        self.look()
+
+    # ------------------------------------------------------------ reading
+
+    def look(self) -> None:
+        """Read the sweep again while this screen is shown."""
+        if self.app.screen is self and not self._reading:
+            self._reading = True
+            self._read()
+
+    @work(thread=True, group="sweep", exit_on_error=False)
+    def _read(self) -> None:
+        try:
+            results = self.reader.read()
+        except (SteerError, OSError) as error:
+            self.app.call_from_thread(self._failed, str(error))
+        else:
+            self.app.call_from_thread(self.show_results, results)
+        finally:
+            self._reading = False
+
+    def _failed(self, text: str) -> None:
+        self.table.empty = one_line(text)
+        self.table.refresh()
+
+    def show_results(self, results: SweepResults) -> None:
+        """Draw these."""
+        self.results = results
+        found = results.resolution
+        tied = {results.compared[number] for number in found.tied} if found else set()
+        best = results.best
+        self.source.show(
+            [
+                SettingRow(one, "★" if one is best else "≈" if number in tied else "", results.fields)
+                for number, one in enumerate(results.settings)
+            ]
+        )
+        self.table.refresh_rows()
+        title = Text(" sweep ", "bold reverse", no_wrap=True, overflow="ellipsis")
+        title.append(f"  {results.state}  ", "bold").append(progress_words(results))
+        title.append(f"   {' '.join(results.record.specs)}", "dim")
+        self.title_line.update(title)
+        lines = [*remarks(results), counts_words(results)]
+        self.about.update(Text("\n").join(Text(line) for line in lines if line))
+        self._draw_map()
+        self.refresh_bindings()
+
+    # ------------------------------------------------------------ the map
+
+    @property
+    def pairs(self) -> list[tuple[str, str | None]]:
+        """Which fields stand across and down, in the order of `f`."""
+        fields = self.results.fields if self.results else []
+        if len(fields) < 2:
+            return [(field, None) for field in fields]
+        return [(b, a) for i, a in enumerate(fields) for b in fields[i + 1 :]]
+
+    @on(VirtualTable.Highlighted)
+    @on(VirtualTable.Changed)
+    def _draw_map(self) -> None:
+        results, row = self.results, self.selected
+        pairs = self.pairs
+        self.map.display = bool(pairs)
+        if results is None or row is None or not pairs:
+            return
+        figures = figures_of(results)
+        across, down = pairs[self._pair % len(pairs)]
+        part = Slice(across, down, row.one.setting, figures[self._figure % len(figures)])
+        colours = self.app.theme_variables
+        low, high, plain = (Color.parse(colours[name]) for name in ("error", "success", "surface"))
+        self.map.update(draw_map(results, part, max(20, self.size.width - 4), low, high, plain))
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self.call_after_refresh(self._draw_map)
+
+    # ------------------------------------------------------------ commands
+
+    @property
+    def selected(self) -> SettingRow | None:
+        """The setting under the cursor."""
+        return self.source.item(self.table.cursor) if len(self.source) else None
+
+    def _run_of(self, row: SettingRow | None) -> Path | None:
+        """The setting's first run that has begun."""
+        if row is None or self.results is None:
+            return None
+        begun = [point for point in row.one.points if point.run_id in self.results.runs]
+        return self.reader.folder.run(begun[0]).path if begun else None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether the key does something now."""
+        results = self.results
+        match action:
+            case "next_fields":
+                return len(self.pairs) > 1
+            case "next_figure":
+                return results is not None and len(figures_of(results)) > 1
+            case "stop_sweep":
+                return results is not None and results.alive
+            case "resume_sweep":
+                return results is not None and not results.alive and results.state != "finished"
+            case "compare_best":
+                row = self.selected
+                return (
+                    results is not None and row is not None and row.one.whole and row.one is not results.best
+                )
+            case _:
+                return True
+
+    @on(VirtualTable.Selected)
+    def _open(self) -> None:
+        path = self._run_of(self.selected)
+        if path is None:
+            self.notify("This setting has not begun.")
+        else:
+            self.post_message(RunWanted(path, ""))
+
+    def action_compare_best(self) -> None:
+        """Compare this setting's run with the best one's."""
+        rows = [self.source.item(at) for at in range(len(self.source))]
+        best = self._run_of(next((row for row in rows if row.sign == "★"), None))
+        own = self._run_of(self.selected)
+        if best is not None and own is not None and own != best:
+            self.post_message(CompareWanted([best, own]))
+
+    def action_next_fields(self) -> None:
+        """Other fields in the map."""
+        self._pair += 1
+        self._draw_map()
+
+    def action_next_figure(self) -> None:
+        """Another figure in the map."""
+        self._figure += 1
+        self._draw_map()
+
+    def action_stop_sweep(self) -> None:
+        """Stop the sweep and its runs."""
+        if stop_queue(self.reader.folder.path):
+            self.notify("The sweep stops: its runs end after their current item. r resumes it.")
+
+    def action_resume_sweep(self) -> None:
+        """Go on with the sweep."""
+        try:
+            start_queue(self.reader.folder.path)
+        except (SteerError, OSError) as error:
+            self.app.push_screen(ErrorPanel(Fault.of_error("The sweep was not resumed", error)))
+        else:
+            self.notify("The sweep goes on.")
+
+    def action_back(self) -> None:
+        """Close; the sweep goes on."""
+        self.dismiss()
