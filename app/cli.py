@@ -73,7 +73,8 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         "run",
         nargs="?",
         metavar="RUN",
-        help="a run to watch or replay: its folder, id or name; several of a name are listed",
+        help="a run to watch or replay: its folder, id or name; several of a name are listed; RUN@EVENT opens the item "
+        "of an event, by its number in the log",
     )
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help=f"configuration (default: {DEFAULT_CONFIG})"
@@ -342,7 +343,13 @@ def _console(options: argparse.Namespace) -> int:
             mend="set TERM to what your terminal is, or run without a console: steer-tui --batch",
         )
     outputs = Path(options.outputs) if options.outputs else None
-    found = find_runs(options.run, outputs or Path("outputs")) if options.run else []
+    run, event = _at_event(options.run or "")
+    found = find_runs(run, outputs or Path("outputs")) if run else []
+    if event is not None:
+        from screens.event_places import event_place
+
+        found = found[:1]
+        event_place(found[0].path, event)
     from app.shell import run_console
     from engine.run.event_log import refuse_later_schema
 
@@ -351,7 +358,17 @@ def _console(options: argparse.Namespace) -> int:
     if len(found) > 1:  # which of them is meant is for the user to say
         place = found[0].path.parent.parent
         return run_console(outputs=place, choose_from=[run.path for run in found], fps=options.fps)
-    return run_console(options.config, found[0].path if found else None, outputs, fps=options.fps)
+    return run_console(
+        options.config, found[0].path if found else None, outputs, fps=options.fps, event=event
+    )
+
+
+def _at_event(text: str) -> tuple[str, int | None]:
+    """`outputs/demo/x@4711`: the run, and the number of an event in its log."""
+    run, at, number = text.rpartition("@")
+    if at and run and number.isascii() and number.isdigit() and not Path(text).exists():
+        return run, int(number[:18])
+    return text, None
 
 
 def default_config() -> Path:

@@ -65,6 +65,10 @@ RANKS = {
     "list_archived": 3,
     "tags": 3,
     "trash": 3,
+    "note": 3,
+    "notes": 3,
+    "mark_item": 3,
+    "export_item": 3,
     "replay": 3,
     "seek_live": 3,
 }
@@ -145,6 +149,8 @@ RUNS = (
         "Compare the marked runs; if one is marked, that one and the run under the cursor.",
     ),
     Command("t", "title", "Title", "Give this run a title; its folder keeps its name."),
+    Command("semicolon", "note", "Note", "Write a note on this run, beside its log.", display=";"),
+    Command("M", "notes", "Notes", "List the marks and notes of all listed runs."),
     Command("T", "tags", "Tags", "Give this run tags."),
     Command("o", "group", "Group", "Put runs of one name together, then runs of one tag, then none."),
     Command("a", "archive", "Archive", "Put this run aside, or list it again; nothing else changes."),
@@ -190,6 +196,15 @@ RUN = (
     Command(
         "R", "show_replicas", "Replicas", "Show the replicas, their speed and the address of Ray's dashboard."
     ),
+)
+
+NOTING = (
+    Command("m", "mark_item", "Mark", "Mark the row under the cursor, or take its mark away."),
+    Command(
+        "semicolon", "note", "Note", "Write a note on the row, or on the run, beside its log.", display=";"
+    ),
+    Command("M", "notes", "Notes", "List the marks and notes of this run."),
+    Command("Y", "export_item", "Export", "Write the row under the cursor as Markdown and as one HTML file."),
 )
 
 _ALT_DIGITS = (
@@ -262,6 +277,13 @@ CHART = (
     ),
     Command("tab", "next_chart", "Next chart", "Show the next chart of the tab.", priority=True),
     Command("escape,z", "close", "Close", "Back to the tab.", display="esc"),
+)
+
+NOTES_LIST = (
+    Command(
+        "D,delete", "take_back", "Take back", "Take the note or the mark under the cursor back.", display="D"
+    ),
+    Command("escape", "close", "Close", "Back to where you came from.", display="esc"),
 )
 
 PANEL = (Command("y", "copy", "Copy", "Copy the text, or the address of Ray's dashboard."),)

@@ -41,10 +41,12 @@ from engine.errors import RunError, SteerError
 from engine.run.directory import RunDirectory
 from engine.run.event_log import refuse_later_schema
 from screens.console_screen import FRAMES
+from screens.event_places import event_place
 from screens.messages import (
     BranchWanted,
     CompareWanted,
     DetachWanted,
+    EventWanted,
     NextMethodWanted,
     ResumeWanted,
     RunWanted,
@@ -52,6 +54,7 @@ from screens.messages import (
     SystemWanted,
     UpWanted,
 )
+from screens.overview.screen import OverviewScreen
 from screens.place import Place
 from screens.runs.screen import RunsScreen
 
@@ -66,14 +69,16 @@ def run_console(
     outputs: Path | None = None,
     choose_from: Sequence[Path] = (),
     fps: float = FRAMES,
+    event: int | None = None,
 ) -> int:
     """Open the console: on a run, on the dialog that starts one, or on the list of runs (of `choose_from` alone, if
-    some are given). The exit code."""
+    some are given). `event`: open the run at the item of the event with this number. The exit code."""
     for name in ("COLUMNS", "LINES"):  # exported by some shells and tools: then no resize would be seen
         os.environ.pop(name, None)
     sys.setswitchinterval(0.001)  # keys do not wait for the thread that folds the log
     app = SteerApp(config_path, run_dir, outputs, choose_from)
     app.fps = fps
+    app.event = event
     app.run()
     for line in app.leaving.farewell:
         with suppress(OSError):  # the terminal may have closed
@@ -113,6 +118,8 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
         # Plain strings in tables and texts come from files, servers and models: brackets in them are brackets.
         self.console._markup = False
         self.fps = FRAMES
+        self.event: int | None = None
+        """Number of the event in whose item the run is opened first."""
         self.engine_workers = Workers()
         self.session: RunSession | None = None
         self._parents: list[tuple[RunSession | None, int]] = []
@@ -165,7 +172,7 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
         self.set_interval(0.5, self._reap)
         self.theme_changed_signal.subscribe(self, lambda theme: write_setting("theme", theme.name))
         if self._run_dir is not None:
-            self.open_run(self._run_dir)
+            self.open_event(self._run_dir, self.event)
         elif self._config_path is not None:
             self.call_after_refresh(self._ask_for_run, self._config_path)
         elif self._choose_from:
@@ -202,6 +209,24 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
         self.home.runs.add_folder(path.absolute().parent.parent) if self._is_elsewhere(path) else None
         self.close_run()
         self._show_run(path, method, place)
+
+    def open_event(self, path: Path, seq: int | None) -> None:
+        """Watch a run at the item of an event, by its number in the log."""
+        method, place = "", None
+        if seq is not None:
+            try:
+                method, place = event_place(path, seq)
+            except (SteerError, OSError) as error:
+                self.show_error("The item was not opened", error)
+                return
+        if self.session is not None and self.session.run_dir.absolute() == path.absolute():
+            self.run_screens.show(self.session, method or OverviewScreen.TITLE_WORD, place)
+        else:
+            self.open_run(path, method, place)
+
+    @on(EventWanted)
+    def _event_wanted(self, message: EventWanted) -> None:
+        self.open_event(message.run_dir, message.seq)
 
     def _show_run(self, path: Path, method: str = "", place: Place | None = None) -> None:
         """Open a run's screen above the others."""

@@ -74,3 +74,11 @@ class RunWanted(Message):
     run_dir: Path
     system: str
     place: Place | None = None
+
+
+@dataclass
+class EventWanted(Message):
+    """Open a run at the item of an event, by its number in the log; None: its overview."""
+
+    run_dir: Path
+    seq: int | None

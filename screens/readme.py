@@ -9,7 +9,7 @@ from typing import Any
 from textual.binding import Binding
 from textual.dom import DOMNode
 
-from app.commands import EVERYWHERE, RUN, TIMELINE
+from app.commands import EVERYWHERE, NOTING, RUN, TIMELINE
 from screens.compare.pairs import PairsScreen
 from screens.compare.screen import CompareScreen
 from screens.esm.decisions import DecisionsPane
@@ -19,6 +19,7 @@ from screens.evolution.screen import EvolutionScreen
 from screens.gflownet.screen import GFlowNetScreen
 from screens.leaving import LeaveScreen
 from screens.new_run import NewRunScreen
+from screens.notes.screen import NotesScreen
 from screens.overview.efficiency import EfficiencyPanel
 from screens.overview.screen import OverviewScreen
 from screens.pool.screen import PoolScreen
@@ -43,6 +44,11 @@ more; below 60 columns they say so, and the run continues. `NO_COLOR` is obeyed:
 failed: it starts a worker again. `space` freezes only the view: the header shows FROZEN and how many events it is
 behind. A run opens with its overview; the header names its methods with their state and number: `alt` and the number,
 or a click, goes there, `v` goes to the next, `o` back to the overview. `F` follows the work from method to method.
+
+On a method's screen `m` marks the row under the cursor (◆) and `;` writes a note on it (◇); `M` lists all marks and
+notes. They are kept beside the log. `Y` writes the row as Markdown and as an HTML file that opens offline. Both name
+the command that opens the console there: `steer-tui RUN@EVENT`; EVENT is the number of the row's event in the log.
+`y` copies the row with it.
 """
 _SECTIONS: Sequence[tuple[type[DOMNode], str, Sequence[tuple[str, str]]]] = (
     (RunsScreen, "", [("runs", "The list of runs")]),
@@ -67,6 +73,7 @@ _SECTIONS: Sequence[tuple[type[DOMNode], str, Sequence[tuple[str, str]]]] = (
     (CompareScreen, "", [("compare", "Two runs compared"), ("compare-trace", "An item that parts")]),
     (PairsScreen, "", []),
     (SweepScreen, "", []),
+    (NotesScreen, "", []),
     (ReplicasPanel, "", []),
     (Timeline, "# The time line\n\n", []),
     (LeaveScreen, "", []),
@@ -80,7 +87,7 @@ def readme() -> str:
         _INTRODUCTION,
         "## Everywhere\n\n" + _table(command.binding() for command in EVERYWHERE),
         "## Tables\n\n" + _help(VirtualTable) + "\n" + _table(_own_bindings(VirtualTable)),
-        "## Every screen of a run\n\n" + _table(command.binding() for command in (*RUN, *COMMANDS)),
+        "## Every screen of a run\n\n" + _table(command.binding() for command in (*RUN, *NOTING, *COMMANDS)),
         *(_section(*section) for section in _SECTIONS),
         "<!-- Made by `python -m screens.readme` from the help texts; do not edit. -->\n",
     ]

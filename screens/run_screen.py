@@ -9,10 +9,11 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from app.commands import METHOD_KEYS, RUN, TIMELINE, bindings
-from screens.console_screen import FRAMES, ConsoleScreen
+from screens.console_screen import FRAMES
 from screens.error_panel import ErrorPanel, Fault
 from screens.messages import DetachWanted, NextMethodWanted, ResumeWanted, SystemWanted
 from screens.method_progress import active_method
+from screens.noting import NotingScreen
 from screens.replicas import ReplicasPanel
 from screens.run_session import Session, shown_stages
 from screens.systems import systems_of
@@ -27,7 +28,7 @@ _ATTENTION = 1.0
 """Seconds after another moment was asked for in which everything is drawn at once."""
 
 
-class RunScreen(ConsoleScreen[None]):
+class RunScreen(NotingScreen):
     """Base of the screens of one run. A subclass says `TITLE_WORD`, gives its widgets in `compose_body` (between
     the stages and the time line) and draws `self.session.state` in `show`.
 
@@ -46,8 +47,7 @@ class RunScreen(ConsoleScreen[None]):
     """Whether the screen goes where the work is."""
 
     def __init__(self, session: Session, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self.session = session
+        super().__init__(session, id=id)
         self._drawn: object = None
         self._drawn_at = self._asked_at = 0.0
         self._moment: object = None
@@ -99,6 +99,7 @@ class RunScreen(ConsoleScreen[None]):
         session.update()
         self._notify_user()
         self._go_with_the_work()
+        self.look_at_notes()
         now = (session.revision, session.frozen, session.behind, session.cursor)
         if now != self._drawn or self.busy:
             self._drawn, self._drawn_at = now, time.monotonic()
@@ -169,6 +170,8 @@ class RunScreen(ConsoleScreen[None]):
                 return len(systems_of(self.session.state.stages)) > 1
             case "overview":
                 return self.TITLE_WORD != "Overview"
+            case "mark_item" | "export_item":
+                return self.noted_offset() is not None
             case "follow_work" | "leave_work":
                 return self.following == (action == "leave_work") and engine in ("running", "paused")
             case _:

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from textual.widget import Widget
 
-from screens.place import Place
+from screens.place import OfEvent, Place
 from screens.widgets.filter_bar import FilterBar
 from screens.widgets.virtual_table import VirtualTable
 
@@ -85,7 +85,8 @@ def show_place(pane: Widget, place: Place) -> bool:
             table.follow = False
     if table is None or place.key is None:
         return True
-    row = table.source.find(place.key)
+    key, source = place.key, table.source
+    row = source.row_at(key.offset) if isinstance(key, OfEvent) else source.find(key)
     if row is None:
         return False
     table.go_to(row)

@@ -15,8 +15,10 @@ from textual.widgets import ContentSwitcher
 
 from app.commands import ENLARGE, GO_BACK, Command, bindings
 from app.export import export_path, picture_of, write_csv, write_picture
+from app.runs.notes import Entry
 from app.text import counted
 from engine.errors import SteerError
+from engine.events import Event
 from screens.chart_screen import ChartScreen
 from screens.console_screen import NARROWEST
 from screens.messages import UpWanted
@@ -34,7 +36,7 @@ STYLES = Path(__file__).with_name("tabbed_screen.tcss")
 """Of every screen with tabs; a subclass adds its own in `CSS_PATH`."""
 
 COMMANDS = (
-    Command("y", "copy", "Copy", "Copy the row under the cursor, with the place of its event in the log."),
+    Command("y", "copy", "Copy", "Copy the row under the cursor with RUN@EVENT, which opens it."),
     Command(
         "e",
         "export",
@@ -205,6 +207,36 @@ class TabbedScreen(RunScreen):
             case _:
                 return super().check_action(action, parameters)
 
+    # ------------------------------------------------------------ marks and notes
+
+    def noted_offset(self) -> int | None:
+        table = self._table() if self.is_mounted else None
+        if table is None or not len(table.source):
+            return None
+        return table.source.offset(min(table.cursor, len(table.source) - 1))
+
+    def show_marks(self) -> None:
+        for table in self.query(VirtualTable):
+            table.signs = self.marks.signs
+            table.refresh()
+
+    def action_export_item(self) -> None:
+        """Write the item under the cursor as Markdown and as HTML."""
+        if (event := self.noted_event()) is not None:
+            self.marks.notes.read()
+            self._write_item(event, self.marks.notes.written.of(event.seq))
+
+    @work(thread=True, exclusive=True, group="export", exit_on_error=False)
+    def _write_item(self, event: Event, notes: list[Entry]) -> None:
+        from screens.item_export import write_item  # only those who export need it
+
+        try:
+            files = write_item(self.session, event, notes)
+        except (OSError, SteerError) as error:
+            self.notify(f"The item was not written: {error}", severity="error", markup=False)
+            return
+        self.notify("\n".join(map(str, files)), title="HTML and Markdown written", markup=False)
+
     # ------------------------------------------------------------ ids: going there and coming back
 
     @on(DetailPane.Followed)
@@ -265,7 +297,7 @@ class TabbedScreen(RunScreen):
             self.show()
 
     def action_copy(self) -> None:
-        """Copy the row under the cursor, with the place of its event in the log."""
+        """Copy the row under the cursor with RUN@EVENT, which opens it."""
         table = self._table()
         if table is None or not len(table.source):
             self.notify("This tab has no row to copy.")
@@ -273,8 +305,8 @@ class TabbedScreen(RunScreen):
         labels = [column.label for column in table.source.columns]
         cells = [cell.text for cell in table.source.cells(table.cursor)]
         text = "  ".join(f"{label}={cell}" for label, cell in zip(labels, cells, strict=True) if cell.strip())
-        if (offset := table.source.offset(table.cursor)) is not None:
-            text += f"  {self.session.run_dir / 'events.jsonl'}@{offset}"
+        if (event := self.noted_event()) is not None:
+            text += f"  {self.session.run_dir}@{event.seq}"
         self.app.copy_to_clipboard(text)
         self.notify(f"Copied: {text[:60]}…" if len(text) > 60 else f"Copied: {text}", markup=False)
 

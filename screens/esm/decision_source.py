@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -117,6 +118,12 @@ class DecisionSource(RowSource):
 
     def offset(self, row: int) -> int | None:
         return self.state.decisions.place(self.view.decision(row)).offset
+
+    def row_at(self, offset: int) -> int | None:
+        decisions = self.state.decisions
+        number = bisect_left(decisions.column("offset"), offset, 0, len(decisions))
+        found = number < len(decisions) and decisions.place(number).offset == offset
+        return self.view.find(number) if found else None
 
     def key(self, row: int) -> Hashable:
         return self.view.decision(row)

@@ -17,7 +17,7 @@ from screens.evolution.iterations import IterationsPane
 from screens.evolution.reflector import ReflectorPane, ServerPane
 from screens.messages import BranchWanted
 from screens.panes.files import FilesPane
-from screens.place import Place
+from screens.place import OfEvent, Place
 from screens.tabbed_screen import STYLES, TabbedScreen, tab_commands
 from screens.widgets.links import Target
 from screens.widgets.tab_line import Tab
@@ -95,6 +95,17 @@ has learnt, *Server* the state and log of the model server.
             False  # Answers shows those of the iteration under the cursor: it stays
         )
         super().follow(target)
+
+    def look_at(self, place: Place) -> bool:
+        """The answers shown are those of one iteration: choose the one that the answer wanted belongs to."""
+        key, evolution = place.key, self.session.state.evolution
+        if place.tab == "answers-pane" and isinstance(key, OfEvent):
+            answer = next((row for row in evolution.answers if row.place.offset == key.offset), None)
+            numbers = list(evolution.iterations)
+            if answer is None or answer.iteration not in numbers:
+                return False
+            self.look_at(Place("iterations-pane", numbers.index(answer.iteration)))
+        return super().look_at(place)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "stop_after":

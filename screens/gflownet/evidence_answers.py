@@ -39,10 +39,14 @@ class AnswerPair(NamedTuple):
     triples: EvidenceRow | None
 
     @property
+    def places(self) -> list[Place]:
+        """Where its answers stand in the log, the first one first."""
+        return sorted(row.place for row in (self.paths, self.triples) if row is not None)
+
+    @property
     def place(self) -> Place | None:
-        """Where the newer one stands in the log."""
-        rows = [row for row in (self.paths, self.triples) if row is not None]
-        return rows[-1].place if rows else None
+        """Where the first one stands."""
+        return next(iter(self.places), None)
 
 
 def _hit_key(row: EvidenceRow | None) -> bool | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from app.runs.labels import Label, tags_of
+from app.runs.notes import Notes
 from app.runs.run_list import RunList, RunRow
 from app.runs.trash import Trashed, move_to_trash, restore
 from app.text import counted
@@ -13,6 +14,9 @@ from engine.errors import SteerError
 from screens.ask import AskScreen
 from screens.console_screen import ConsoleScreen
 from screens.error_panel import ErrorPanel, Fault
+from screens.messages import EventWanted
+from screens.notes.screen import NotesScreen
+from screens.noting import note_help
 from screens.runs.source import GROUPINGS, RunSource
 from screens.widgets.virtual_table import VirtualTable
 
@@ -49,6 +53,30 @@ class Keeping(ConsoleScreen[None]):
             self.source.toggle_mark(self.selected.path)
             self.query_one(VirtualTable).action_move(1)
             self.arranged()
+
+    def action_note(self) -> None:
+        """Ask for a note on the run."""
+        row = self.selected
+        if row is None:
+            return
+
+        def keep(text: str | None) -> None:
+            if text:
+                try:
+                    Notes(row.path).add(None, "the run", text)
+                except (OSError, SteerError) as error:
+                    self.app.push_screen(ErrorPanel(Fault.of_error("The note was not kept", error)))
+
+        self.app.push_screen(AskScreen(f"A note on {row.title}", note_help), keep)
+
+    def action_notes(self) -> None:
+        """List the notes of the listed runs."""
+
+        def go(found: EventWanted | None) -> None:
+            if found is not None:
+                self.app.post_message(found)
+
+        self.app.push_screen(NotesScreen([row.path for row in self.source.runs]), go)
 
     def action_group(self) -> None:
         """Other groups."""

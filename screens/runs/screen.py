@@ -88,8 +88,9 @@ the sweep again.
 `state:failed`, `tag~draft`, `config~gsm8k` and `change~online.L` look into a field. The fields are name, title,
 tag, state, method, change, config, id, result, gain, seconds and cost. The arrows ← → mark a column, `s` orders by it.
 `t` gives a title, `T` tags, `o` groups by name or tag. `m` marks, `c` compares the marked runs, or the one that is
-marked with the run under the cursor. `a` archives: the run is listed only after `A`. `D` moves a run to `.trash` in the
-outputs folder, `u` brings it back. Nothing is ever deleted here.
+marked with the run under the cursor. `;` writes a note on a run, `M` lists the marks and notes of all listed runs. `a`
+archives: the run is listed only after `A`. `D` moves a run to `.trash` in the outputs folder, `u` brings it back.
+Nothing is ever deleted here.
 """
 
     table = query_one(RunsTable)
@@ -288,7 +289,7 @@ outputs folder, `u` brings it back. Nothing is ever deleted here.
                 return row is not None and bool(row.status.failure)
             case "trash":
                 return row is not None and not row.working
-            case "mark" | "title" | "tags" | "archive":
+            case "mark" | "note" | "title" | "tags" | "archive":
                 return row is not None
             case "fold":
                 return self.source.sweep(self.table.cursor) is not None

@@ -53,6 +53,10 @@ class RowSource:
         """Where the row's event begins in the log, in bytes."""
         return None
 
+    def row_at(self, offset: int) -> int | None:
+        """The row whose event begins at this byte of the log."""
+        return next((row for row in range(len(self)) if self.offset(row) == offset), None)
+
     def is_match(self, row: int) -> bool:
         """Whether the row is among what is looked for."""
         return False
@@ -113,6 +117,14 @@ class ListSource(RowSource, Generic[T]):
     def offset(self, row: int) -> int | None:
         place = getattr(self.item(row), "place", None)
         return None if place is None else place.offset
+
+    def row_at(self, offset: int) -> int | None:
+        def is_there(row: int) -> bool:  # a row may be drawn from several events
+            item = self.item(row)
+            places = getattr(item, "places", None) or [getattr(item, "place", None)]
+            return any(place is not None and place.offset == offset for place in places)
+
+        return next((row for row in range(len(self)) if is_there(row)), None)
 
     def key(self, row: int) -> Hashable:
         return row if self._order is None else self._order[row]

@@ -7,7 +7,7 @@ following, and moving back to the last row starts it again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -130,6 +130,8 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         super().__init__(id=id)
         self.source = source
         self.empty = empty
+        self.signs: Mapping[int, str] = {}
+        """What stands before rows that are marked, by the place of their event in the log."""
         self.sort_column: str | None = None
         self.sort_reverse = False
         self._marked: str | None = None
@@ -323,10 +325,13 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
             return self._blank(y, width)
         cells = self.source.cells(row)
         words = tuple(self.source.words)
-        key = (cells, row == self.cursor, self.source.is_match(row), words, self.has_focus)
+        sign = "•" if self.source.is_match(row) else " "
+        if self.signs and (offset := self.source.offset(row)) is not None:
+            sign = self.signs.get(offset, sign)
+        key = (cells, row == self.cursor, sign, words, self.has_focus)
         strip = self._strips.get(key)
         if strip is None:
-            strip = self._strips[key] = self._draw(cells, row == self.cursor, key[2], words, width)
+            strip = self._strips[key] = self._draw(cells, row == self.cursor, sign, words, width)
         return strip
 
     def _blank(self, y: int, width: int) -> Strip:
@@ -354,12 +359,12 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         return Strip(segments, width)
 
     def _draw(
-        self, cells: tuple[Cell, ...], at_cursor: bool, is_match: bool, words: tuple[str, ...], width: int
+        self, cells: tuple[Cell, ...], at_cursor: bool, sign: str, words: tuple[str, ...], width: int
     ) -> Strip:
         base = self.rich_style
         if at_cursor:
             base += self.get_component_rich_style("virtual-table--cursor", partial=True)
-        mark = ("›" if at_cursor else " ") + ("•" if is_match else " ")
+        mark = ("›" if at_cursor else " ") + sign
         segments, x = [Segment(mark, base)], GUTTER
         for placed in self._placed:
             text, meant = cells[placed.index]

@@ -12,6 +12,7 @@ from textual.widgets import Input
 
 from app.text import counted
 from engine.events import DecisionTaken, Event, MethodEvaluated, StageStarted, Unknown, decode
+from engine.run.find_event import find_event
 from engine.wilson import wilson
 from screens.esm.screen import EsmScreen
 from screens.esm.what_if import WhatIfScreen
@@ -389,13 +390,15 @@ async def test_export_holds_the_filtered_table(session: RecordedSession, tmp_pat
 
 
 async def test_copy(session: RecordedSession, tmp_path: Path) -> None:
-    """`y` copies the row, with the place of its event in the log."""
+    """`y` copies the row with the number of its event in the log, which opens it."""
     app = EsmApp(session)
     async with app.run_test(size=SMALL) as pilot:
         await press(pilot, "g", "y")
         assert "example=test-0000" in app.copied
-        offset = int(app.copied.rpartition("@")[2])
-        assert (tmp_path / "events.jsonl").read_bytes()[offset:].startswith(b'{"type":"DecisionTaken"')
+        run, _, seq = app.copied.rpartition("@")
+        assert run.endswith(f"  {session.run_dir}")
+        entry = find_event(tmp_path / "events.jsonl", int(seq))
+        assert entry is not None and isinstance(entry.event, DecisionTaken)
 
 
 async def test_sort_by_a_header_key(session: RecordedSession) -> None:

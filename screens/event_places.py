@@ -1,0 +1,45 @@
+"""Where the console shows an event: the method's screen, and the place in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine import events as ev
+from engine.errors import RunError
+from engine.run.find_event import find_event
+from screens.place import OfEvent, Place
+
+_TABS: dict[type[ev.Event], tuple[str, str]] = {
+    ev.DecisionTaken: ("ESM", "decisions-pane"),
+    ev.PairMined: ("ESM", "pairs-pane"),
+    ev.EntryPicked: ("ESM", "library-pane"),
+    ev.IterationBegan: ("Evolution", "iterations-pane"),
+    ev.AnswerJudged: ("Evolution", "answers-pane"),
+    ev.SamplerStep: ("GFlowNet", "steps-pane"),
+    ev.QuestionSampled: ("GFlowNet", "questions-pane"),
+    ev.EvidenceAnswered: ("GFlowNet", "evidence-answers-pane"),
+    ev.ConversationAnswered: ("SLSM", "conversations-pane"),
+    ev.PoolQueryDone: ("Pool", "pool-queries-pane"),
+    ev.SelectorPicked: ("Pool", "pool-picks-pane"),
+}
+
+
+def event_place(run_dir: Path, seq: int) -> tuple[str, Place]:
+    """(method, place in its screen) of the event with this number. Raises RunError if it is not in the log or is no
+    item, OSError."""
+    where = f"{run_dir}@{seq}"
+    entry = find_event(run_dir / "events.jsonl", seq)
+    if entry is None:
+        raise RunError(
+            what="the log has no event of this number",
+            where=where,
+            mend="events count from 0; y copies a row's number",
+        )
+    event = entry.event
+    if isinstance(event, ev.ExampleEvaluated):
+        example = event.example.replace("\\", "\\\\").replace('"', '\\"')
+        return "ESM", Place("decisions-pane", filter=f'method:{event.method} example:"{example}"')
+    if (found := _TABS.get(type(event))) is None:
+        what = f"event {seq} is {type(event).__name__}, which no table has a row for"
+        raise RunError(what=what, where=where, mend="name the event of a decision, an answer, a question, …")
+    return found[0], Place(found[1], OfEvent(entry.offset), open=True)

@@ -1,0 +1,28 @@
+"""An item of a run as files that can be sent: Markdown, and one HTML file that opens offline."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.export import export_path
+from app.report.case import case_document
+from app.report.item_words import item_words
+from app.report.source import CaseSource
+from app.report.writer import safe, write_document
+from app.runs.notes import Entry
+from engine.events import Event
+from screens.run_session import Session
+
+_LONGEST_NAME = 60
+
+
+def write_item(session: Session, event: Event, notes: Sequence[Entry]) -> list[Path]:
+    """Write the item of an event with its notes into `exports/` of the run; the files. Raises OSError, DiskError."""
+    source = CaseSource(session.run_dir, session.state, session.read)
+    document = safe(case_document(event, source, notes), [session.run_dir])
+    name = re.sub(r"[^A-Za-z0-9]+", "-", item_words(event)).strip("-")[:_LONGEST_NAME] or "item"
+    html = export_path(session.run_dir, name, ".html")
+    markdown = html.with_suffix(".md")
+    return [*write_document(document, "html", html), *write_document(document, "md", markdown)]

@@ -1,0 +1,49 @@
+"""Which rows of a run are marked or have a note, by the place of their event in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from app.runs.notes import Notes
+from engine.run.find_event import find_event
+
+MARKED, NOTED = "◆", "◇"
+"""Signs of a marked row, and of one that has only a note."""
+_AT_ONCE = 50
+"""Events that are looked for in one turn."""
+
+
+class ItemMarks:
+    """`signs`: by the byte at which the row's event begins. `read` takes in what this and other consoles write."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self.notes = Notes(run_dir)
+        self.signs: Mapping[int, str] = {}
+        self._log = run_dir / "events.jsonl"
+        self._offsets: dict[int, int] = {}
+
+    def read(self) -> bool:
+        """Whether the signs have changed."""
+        self.notes.read()
+        written = self.notes.written
+        wanted = {note.seq: NOTED for note in written.notes} | dict.fromkeys(written.marks, MARKED)
+        missing = [seq for seq in wanted if seq is not None and seq not in self._offsets]
+        for seq in missing[:_AT_ONCE]:
+            self._offsets[seq] = self._offset(seq)
+        signs = {
+            self._offsets[seq]: sign
+            for seq, sign in wanted.items()
+            if seq is not None and seq in self._offsets
+        }
+        changed = signs != self.signs
+        self.signs = signs
+        return changed
+
+    def _offset(self, seq: int) -> int:
+        """-1 where the log has no such event."""
+        try:
+            entry = find_event(self._log, seq)
+        except OSError:
+            return -1
+        return -1 if entry is None else entry.offset

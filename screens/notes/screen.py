@@ -1,0 +1,162 @@
+"""The list of marks and notes, of one run or of many; from here one goes to what they are on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.getters import query_one
+from textual.widgets import Static
+
+from app.commands import NOTES_LIST, bindings
+from app.report.times import clock
+from app.runs.notes import Entry, Notes, read_notes
+from app.text import counted
+from engine.errors import SteerError
+from screens.console_screen import ConsoleScreen
+from screens.item_marks import MARKED
+from screens.messages import EventWanted
+from screens.widgets.key_line import KeyLine
+from screens.widgets.model_text import clean
+from screens.widgets.rows import Cell, ListColumn, ListSource
+from screens.widgets.virtual_table import VirtualTable
+
+_EMPTY = """Nothing is marked and nothing is written yet.
+
+On the screen of a method, m marks the row under the cursor and ; writes a note on it. In the list
+of runs and on the overview of a run, ; writes a note on the run."""
+
+
+class NoteRow(NamedTuple):
+    """A note, or a mark without a note."""
+
+    run: Path
+    entry: Entry
+    marked: bool
+
+    @property
+    def on(self) -> str:
+        """What it is on, in words."""
+        return self.entry.item or ("the run" if self.entry.seq is None else f"event {self.entry.seq}")
+
+
+_RUN = ListColumn[NoteRow]("run", "run", 20, priority=3, flex=True, name=True,
+                           value=lambda row: f"{row.run.parent.name}/{row.run.name}")  # fmt: skip
+_COLUMNS: Sequence[ListColumn[NoteRow]] = (
+    ListColumn("marked", MARKED, 1, help="marked", value=lambda row: row.marked,
+               show=lambda marked: Cell(MARKED if marked else " ", "accent")),
+    ListColumn("time", "time", 20, priority=2, value=lambda row: row.entry.time, show=clock),
+    ListColumn("author", "by", 8, priority=1, flex=True, value=lambda row: row.entry.author),
+    ListColumn("item", "on", 24, flex=True, name=True, value=lambda row: row.on),
+    ListColumn("note", "note", 30, flex=True, value=lambda row: row.entry.text),
+)  # fmt: skip
+
+
+class NotesTable(VirtualTable):
+    """It has no newest row to follow: new notes come on top."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return False if action in ("follow", "match") else super().check_action(action, parameters)
+
+
+class NotesScreen(ConsoleScreen[EventWanted | None]):
+    """The notes of these runs; the result is where to go."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(NOTES_LIST)
+    HELP = """\
+# Marks and notes
+
+What was marked (◆) or written down on a run and on its items. `enter` goes to the item. `D` takes the note back, or the
+mark of a row without a note. They are kept in `notes.jsonl` in the run's folder, beside the log and never in it, with
+the time and the name of the user who wrote them; others who work with this folder see them, too. Reports
+(`steer-tui --report RUN`) show all marked items with their notes.
+"""
+    DEFAULT_CSS = """
+    NotesScreen {
+        & #notes-title { height: 1; padding: 0 1; text-style: bold; background: $panel; }
+        & VirtualTable { height: 1fr; }
+        & #note-text { height: auto; min-height: 3; max-height: 40%; padding: 0 1; border-top: solid $panel; }
+    }
+    """
+
+    table = query_one(VirtualTable)
+
+    def __init__(self, runs: Sequence[Path]) -> None:
+        super().__init__()
+        self._runs = runs
+        self._source: ListSource[NoteRow] = ListSource(
+            (*_COLUMNS, _RUN) if len(runs) > 1 else _COLUMNS, "notes"
+        )
+
+    def compose_content(self) -> ComposeResult:
+        yield Static(id="notes-title", markup=False)
+        yield NotesTable(self._source, _EMPTY, follow=False)
+        yield Static(id="note-text", markup=False)
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.table.focus()
+        self._read()
+
+    def _read(self) -> None:
+        rows, skipped = _rows(self._runs)
+        self._source.show(rows)
+        self.table.refresh_rows()
+        title = f"{counted(len(rows), 'marks and notes')} on {counted(len(self._runs), 'runs')}"
+        if skipped:
+            title += f", {counted(skipped, 'lines')} that are none"
+        self.query_one("#notes-title", Static).update(title)
+        self._show_text()
+
+    @property
+    def selected(self) -> NoteRow | None:
+        """The note under the cursor."""
+        return self._source.item(min(self.table.cursor, len(self._source) - 1)) if len(self._source) else None
+
+    @on(VirtualTable.Highlighted)
+    def _show_text(self) -> None:
+        row = self.selected
+        text = Text()
+        if row is not None:
+            text.append(f"{clean(row.on)}  ", "bold")
+            text.append(f"{clean(row.entry.author)}, {clock(row.entry.time)}\n", "dim")
+            text.append(clean(row.entry.text) or "marked")
+        self.query_one("#note-text", Static).update(text)
+
+    @on(VirtualTable.Selected)
+    def _go(self) -> None:
+        if (row := self.selected) is not None:
+            self.dismiss(EventWanted(row.run, row.entry.seq))
+
+    def action_take_back(self) -> None:
+        """Take back the note, or the mark where there is no note."""
+        if (row := self.selected) is None:
+            return
+        notes = Notes(row.run)
+        try:
+            notes.remove(row.entry) if row.entry.text else notes.toggle_mark(row.entry.seq, row.entry.item)
+        except (OSError, SteerError) as error:
+            self.notify(str(error), severity="error", markup=False)
+        self._read()
+
+    def action_close(self) -> None:
+        """Back."""
+        self.dismiss(None)
+
+
+def _rows(runs: Sequence[Path]) -> tuple[list[NoteRow], int]:
+    """The newest first; how many lines are no notes."""
+    rows: list[NoteRow] = []
+    skipped = 0
+    for run in runs:
+        written = read_notes(run)
+        skipped += written.skipped
+        noted = {note.seq for note in written.notes}
+        rows += [NoteRow(run, note, note.seq in written.marks) for note in written.notes]
+        rows += [NoteRow(run, mark, True) for seq, mark in written.marks.items() if seq not in noted]
+    return sorted(rows, key=lambda row: row.entry.time, reverse=True), skipped

@@ -1,0 +1,177 @@
+"""RUN@EVENT, marks, notes and their list, and the export of an item, by keys in the console."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from app.cli import _at_event, main
+from app.runs.notes import Notes, read_notes
+from app.shell import SteerApp
+from engine.errors import RunError
+from engine.events import (
+    AnswerJudged,
+    ConversationAnswered,
+    DecisionTaken,
+    EntryPicked,
+    Event,
+    EvidenceAnswered,
+    IterationBegan,
+    PairMined,
+    PoolQueryDone,
+    QuestionSampled,
+    SamplerStep,
+    SelectorPicked,
+    StageStarted,
+)
+from engine.run.find_event import find_event
+from screens.ask import AskScreen
+from screens.esm.screen import EsmScreen
+from screens.event_places import event_place
+from screens.item_marks import MARKED, NOTED
+from screens.notes.screen import NotesScreen
+from screens.overview.screen import OverviewScreen
+from screens.tabbed_screen import TabbedScreen
+from screens.widgets.virtual_table import VirtualTable
+from tests.synthetic_evolution import evolution_events
+from tests.synthetic_gflownet import gflownet_events
+from tests.synthetic_pool import pool_events
+from tests.synthetic_run import SyntheticRun
+from tests.synthetic_slsm import slsm_events
+from tests.two_runs import make_run
+
+ITEMS = (
+    *(DecisionTaken, PairMined, EntryPicked, IterationBegan, AnswerJudged, SamplerStep, QuestionSampled),
+    *(EvidenceAnswered, ConversationAnswered, PoolQueryDone, SelectorPicked),
+)
+
+
+def all_events() -> list[Event]:
+    """All methods in one log."""
+    parts = [
+        list(SyntheticRun(8, 6, 8).events()), list(evolution_events(3)), list(gflownet_events(60)), list(slsm_events()),
+        list(pool_events()),
+    ]  # fmt: skip
+    return [parts[0][0], *chain.from_iterable(events[1:] for events in parts)]
+
+
+async def until(condition: Callable[[], object], what: str) -> None:
+    for _ in range(6_000):
+        if condition():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"waited in vain: {what}")
+
+
+@asynccontextmanager
+async def opened(run: Path, seq: int | None = None) -> AsyncIterator[tuple[SteerApp, Pilot[None]]]:
+    app = SteerApp(run_dir=run, outputs=run.parent.parent)
+    app.event = seq
+    async with app.run_test(size=(120, 40)) as pilot:
+        yield app, pilot
+    if app.session is not None:
+        app.session.close()
+
+
+def shown_offset(app: SteerApp) -> int | None:
+    """Where the event of the row under the cursor of the opened item begins."""
+    screen = app.screen
+    opened = isinstance(screen, TabbedScreen) and screen.wanted_place is None and screen.query(".-open")
+    return screen.noted_offset() if opened and isinstance(screen, TabbedScreen) else None
+
+
+async def test_every_kind_of_item_is_opened_by_the_number_of_its_event(tmp_path: Path) -> None:
+    events = all_events()
+    run = make_run(tmp_path, "all", events)
+    first = {type(event): seq for seq, event in reversed(list(enumerate(events)))}
+    async with opened(run, first[DecisionTaken]) as (app, _):
+        for kind in ITEMS:
+            seq = first[kind]
+            entry = find_event(run / "events.jsonl", seq)
+            assert entry is not None
+            app.open_event(run, seq)
+            await until(lambda at=entry.offset: shown_offset(app) == at, f"{kind.__name__} is open")
+
+
+async def test_marks_notes_list_and_export(tmp_path: Path) -> None:
+    events = list(SyntheticRun(6, 4, 4).events())
+    run = make_run(tmp_path, "r", events)
+    seq = next(i for i, e in enumerate(events) if isinstance(e, DecisionTaken) and e.chosen)
+    async with opened(run, seq) as (app, pilot):
+        await until(lambda: shown_offset(app) is not None, "the decision is open")
+        await pilot.press("m", "semicolon")
+        await until(lambda: isinstance(app.screen, AskScreen), "the question for a note")
+        app.screen.query_one(Input).value = "why [this] entry?"
+        await pilot.press("enter")
+        await until(lambda: read_notes(run).notes, "the note is kept")
+        written = read_notes(run)
+        assert list(written.marks) == [seq] and written.notes[0].seq == seq
+        assert "decision of" in written.notes[0].item
+
+        await pilot.press("Y")
+        await until(lambda: len(list(run.glob("exports/*.md"))) == 1, "the files are written")
+        (page,) = run.glob("exports/*.html")
+        assert "why [this] entry?" in page.read_text() and f"{run}@{seq}" in page.read_text()
+
+        await pilot.press("escape")
+        Notes(run).add(seq + 1, "", "from another console")  # a row that has only a note
+        table = app.screen.query_one("#decisions", VirtualTable)
+        await until(lambda: sorted(table.signs.values()) == [MARKED, NOTED], "both signs")
+        lines = ["".join(part.text for part in table.render_line(y)) for y in range(1, table.size.height)]
+        assert sum(line[1] == MARKED for line in lines) == 1
+
+        await pilot.press("o")
+        await until(lambda: isinstance(app.screen, OverviewScreen), "the overview")
+        await pilot.press("M")
+        await until(lambda: isinstance(app.screen, NotesScreen), "the list of notes")
+        await pilot.press(
+            "D", "enter"
+        )  # the newest, from another console, is taken back; the other one is opened
+        await until(lambda: isinstance(app.screen, EsmScreen) and shown_offset(app) is not None, "back there")
+        assert [note.text for note in read_notes(run).notes] == ["why [this] entry?"]
+        await pilot.press("m")
+        await until(lambda: not read_notes(run).marks, "the mark is taken away")
+
+
+async def test_a_note_on_a_run_in_the_list_of_runs(tmp_path: Path) -> None:
+    run = make_run(tmp_path, "r", list(SyntheticRun(2, 1, 1).events()))
+    app = SteerApp(outputs=tmp_path)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.home.selected is not None, "the run is listed")
+        await pilot.press("semicolon")
+        await until(lambda: isinstance(app.screen, AskScreen), "the question")
+        app.screen.query_one(Input).value = "slow disk"
+        await pilot.press("enter", "M")
+        await until(lambda: isinstance(app.screen, NotesScreen), "the list")
+        assert [(n.seq, n.text) for n in read_notes(run).notes] == [(None, "slow disk")]
+        await pilot.press("enter")
+        await until(lambda: isinstance(app.screen, OverviewScreen), "the run is open")
+    if app.session is not None:
+        app.session.close()
+
+
+def test_run_at_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = all_events()
+    run = make_run(tmp_path, "r", events)
+    assert _at_event(f"{run}@12") == (str(run), 12)
+    (tmp_path / "a@1").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for text in ("a@1", "demo", "x@y", "@5", ""):
+        assert _at_event(text) == (text, None)
+    with pytest.raises(RunError, match="no event of this number"):
+        event_place(run, len(events))
+    with pytest.raises(RunError, match="StageStarted, which no table"):
+        event_place(run, next(i for i, e in enumerate(events) if isinstance(e, StageStarted)))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert main([f"{run}@{len(events)}"]) == 2
+    assert "no event of this number" in capsys.readouterr().err
