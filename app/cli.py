@@ -30,6 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from app.export_vectors import export_vectors
 
             return export_vectors(given[1:])
+        if given[:1] == ["export-deltas"]:
+            from app.export_deltas import export_deltas
+
+            return export_deltas(given[1:])
         if given[:1] == ["check-class"]:
             from app.check_class import check_class
 
@@ -53,8 +57,9 @@ def make_parser() -> argparse.ArgumentParser:
         prog="steer-tui",
         description="Watch, pause, resume and replay runs that steer language models.",
         epilog="Without --batch the console opens: on RUN if it is given, else on the list of runs. "
-        "For scripts: `steer-tui ctl --help`; ESM's vectors as files for llama.cpp, repeng and others: "
-        "`steer-tui export-vectors --help`; a judge or reader of your own tried out: `steer-tui check-class --help`.",
+        "Further commands, each with --help: `steer-tui ctl` for scripts; `export-vectors`: ESM's vectors as files for "
+        "llama.cpp, repeng and others; `export-deltas`: the evolution's deltas for servers; `check-class`: tries out a "
+        "judge or reader of your own.",
     )
     parser.add_argument("--version", action="store_true", help="print the version")
     _add_run_options(parser)

@@ -14,6 +14,7 @@ from engine.config.esm import DecodeSection, EvalSection, FieldSection, OnlineSe
 from engine.config.file import load_config
 from engine.errors import DataError
 from engine.esm import cast
+from engine.esm.control_point import Decider
 from engine.esm.controller import Controller
 from engine.esm.eval_stage import Evaluate
 from engine.esm.field import FieldSources, cast_variant
@@ -131,7 +132,7 @@ def test_stir_is_esm_with_the_first_entries_and_its_own_scale(model: Transformer
     assert variant.retrieve is not None and variant.online is not None and variant.online.k_scale == 0.75
     found = variant.retrieve(2, np.ones((1, width), dtype=np.float32))
     assert {hit.entry.tool_name for hit in found.hits} == {f"e{number}" for number in range(256)}
-    assert Controller(model, config, variant).decider.online.k_scale == 0.75 and config.online.k_scale == 9.0
+    assert Decider.of(config, variant).online.k_scale == 0.75 and config.online.k_scale == 9.0
 
 
 def _run(folder: Path, methods: str, *overrides: str) -> list[dict[str, object]]:
