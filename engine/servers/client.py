@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from engine.errors import ConfigError, Problem, SteerError
 from engine.servers.address import address_secrets, is_address, is_local, shown_address
 from engine.servers.background import LOOK_EVERY, finish
-from engine.servers.completion import Reply, Unusable, read_completion, usable_json
+from engine.servers.completion import Reply, Unusable, read_completion, usable_json, without_fence
 from engine.servers.key import NO_KEY, fits_header
 from engine.servers.known_servers import KnownServers
 from engine.servers.proxy import proxy_host, proxy_of
@@ -39,6 +39,8 @@ _CHARACTERS_A_TOKEN, _CHARACTERS_BESIDE = 40, 4000
 """What a reply of so many tokens may at most have: a larger one is no answer to what was asked."""
 _FIRST_WAIT = 1.0
 _LONGEST_QUOTE = 200
+_TALKATIVE = ("openai", "httpx", "httpx2", "httpcore", "httpcore2")
+"""Loggers that write whole addresses and what servers put into headers; OPENAI_LOG turns the first one on."""
 _PASSING = {408: "the server waited too long for the request", 409: "the server is busy with another request",
             429: "the server is overloaded or a limit is reached"}  # fmt: skip
 
@@ -134,7 +136,7 @@ class OpenAIClient:
 
         from engine.servers.transport import BoundedTransport
 
-        for name in ("httpx", "httpx2"):  # they log whole addresses
+        for name in _TALKATIVE:
             logging.getLogger(name).setLevel(logging.WARNING)
         self._config, self._where, self._stage, self._role = config, where, stage, role
         self._sleep = sleep or self._sleep_looking
@@ -316,9 +318,12 @@ class OpenAIClient:
                 reply.prompt_tokens,
                 reply.completion_tokens,
             )
+        text = self.scrub(reply.text, _SHORTEST_KEY)
+        inner = without_fence(text)
+        struck = self._secrets.strike_json(inner, _SHORTEST_KEY)
         reply = replace(
             reply,
-            text=self.scrub(reply.text, _SHORTEST_KEY),
+            text=text if struck == inner else struck,
             refusal=self.scrub(reply.refusal, _SHORTEST_KEY),
         )
         if asked.schema is not None and not form.schema_in_prompt and not _is_json(reply):

@@ -11,10 +11,12 @@ from engine.servers.spent import Spent
 _LONGEST_TEXT = 4000
 """Characters of a text in a structured reply: a reason, a summary, an item. Logs, files and screens keep it whole."""
 
+_ENDS = ("stop", "length", "content_filter", "tool_calls", "function_call")
+
 
 @dataclass(frozen=True)
 class Reply:
-    """`finish_reason`: stop, length, content_filter, ...; `refusal`: the model's own words, if it refused. Tokens as
+    """`finish_reason`: one of `_ENDS`, or that it is none of them; `refusal`: the model's own words. Tokens as
     the server counted them, None where it did not."""
 
     text: str
@@ -61,7 +63,9 @@ def read_completion(body: str) -> Reply:
         raise none
     # JSON may hold halves of letters, which no file can.
     text, refusal = (words.encode(errors="replace").decode() for words in (text, refusal))
-    return Reply(_without_thought(text), str(choice.get("finish_reason")), refusal, prompt, completion)
+    ended = choice.get("finish_reason")
+    reason = ended if ended in _ENDS else "no known reason"
+    return Reply(_without_thought(text), reason, refusal, prompt, completion)
 
 
 def _tokens(usage: Any) -> tuple[int | None, int | None]:
@@ -85,7 +89,7 @@ def usable_json(reply: Reply) -> str:
         raise Unusable("the reply was cut off at the token limit")
     if reply.finish_reason == "content_filter":
         raise Unusable("the reply was held back by the server's content filter")
-    text = _without_fence(reply.text)
+    text = without_fence(reply.text)
     if not text.strip():
         raise Unusable("the reply is empty")
     return text
@@ -113,7 +117,7 @@ def _without_thought(text: str) -> str:
     return text[end + len("</think>") :].lstrip()
 
 
-def _without_fence(text: str) -> str:
+def without_fence(text: str) -> str:
     """What stands in a fence ("```json"), also behind words like "Sure!"; the text itself if it has none, or begins as
     JSON does."""
     if text.lstrip()[:1] in ("{", "["):

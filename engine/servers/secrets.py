@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Callable, Iterable
 from html.entities import html5
+from typing import Any
 from urllib.parse import quote
 
 STRUCK = "***"
 _LEAST_ENCODED = 8
 """Shorter secrets are looked for as they are: their encodings would be found in other words."""
-_BETWEEN = r"(?:[\s\0\u00ad\u200b-\u200d\u2060\ufeff]|\\{1,8}[nrt]|=\r?\n|%0[ad]|[\"'] ?\+ ?[\"']|<wbr>|<br ?/?>){0,4}"
+_BETWEEN = (
+    r"(?:[\s\0\u00ad\u200b-\u200d\u2060\ufeff]|=?\\{1,8}[nrt]"
+    r"|\\{1,8}(?i:u(?:00ad|200[b-d]|2060|feff|00[01][0-9a-f])|x[01a][0-9a-f])"
+    r"|=\r?\n|%0[ad]|[\"'] ?\+ ?[\"']|<wbr>|<br ?/?>){0,4}"
+)
 """What may stand between two letters of a text that is split over lines, or by what nobody sees."""
 _BETWEEN_CODED = r"(?:\s|\\{1,8}[nr]){0,4}"
 _BETWEEN_NUMBERS = r"[\s,;]{1,3}"
@@ -31,6 +37,25 @@ class Secrets:
             if length >= shortest:
                 text = pattern.sub(STRUCK, text)
         return text
+
+    def strike_json(self, text: str, shortest: int = 1) -> str:
+        """The same; where `text` is JSON, in each text that its reader will find in it as well."""
+        text = self.strike(text, shortest)
+        try:
+            found = json.loads(text)
+            struck = self._within(found, shortest)
+        except (ValueError, RecursionError):
+            return text
+        return text if struck == found else json.dumps(struck, ensure_ascii=False)
+
+    def _within(self, value: Any, shortest: int) -> Any:
+        if isinstance(value, str):
+            return self.strike(value, shortest)
+        if isinstance(value, list):
+            return [self._within(item, shortest) for item in value]
+        if isinstance(value, dict):
+            return {self.strike(name, shortest): self._within(item, shortest) for name, item in value.items()}
+        return value
 
 
 def _pattern(secret: str) -> re.Pattern[str]:

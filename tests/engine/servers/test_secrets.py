@@ -45,6 +45,8 @@ WAYS: dict[str, Callable[[str], str]] = {
     "over escaped lines": lambda key: json.dumps(f"{key[:5]}\n{key[5:]}"),
     "letter by letter": " ".join,
     "with spaces that nobody sees": "\u200b".join,
+    "with spaces that nobody sees, escaped": lambda key: json.dumps("\u200b".join(key)),
+    "soft line ends, escaped": lambda key: json.dumps(f"{key[:7]}=\n{key[7:]}"),
     "added up": lambda key: f"{key[:9]}' + '{key[9:]}",
     "base64 over lines": lambda key: "\n".join(
         re.findall(".{1,10}", base64.b64encode(f"key {key}".encode()).decode())
