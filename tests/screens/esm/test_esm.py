@@ -14,7 +14,7 @@ from app.text import counted
 from engine.events import DecisionTaken, Event, MethodEvaluated, StageStarted, Unknown, decode
 from engine.wilson import wilson
 from screens.esm.screen import EsmScreen
-from screens.esm.what_if import WhatIfScreen
+from screens.esm.what_if import DecisionWhatIf
 from screens.widgets.detail_pane import DetailPane
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import SyntheticRun, write_log
@@ -118,7 +118,7 @@ async def test_w_asks_what_if_of_a_decision(session: RecordedSession) -> None:
         await press(pilot, "g", "enter")
         await pilot.press("w")
         await pilot.pause()
-        assert isinstance(pilot.app.screen, WhatIfScreen)
+        assert isinstance(pilot.app.screen, DecisionWhatIf)
         assert pilot.app.screen.choices
         screen = await press(pilot, "escape")
         assert screen.decisions.has_class("-open")
