@@ -1,1 +1,1 @@
-"""Processes beside the worker: a conversation, sampling again, a rank of a training on several machines."""
+"""Processes that answer the console: conversations, answers under another choice, a rank of a training."""
