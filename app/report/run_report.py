@@ -83,7 +83,11 @@ def _about(source: RunSource) -> Block:
 def _findings(source: RunSource, level: int) -> list[Block]:
     found = [verdict_sentence(verdict) for verdict in verdicts(source.status.record.stages)]
     if not found:
-        return [Paragraph("No stage that evaluates a method is finished.")]
+        return [
+            Paragraph(
+                "The log holds no verdict: no stage that evaluates a method is finished, or an earlier version made the run."
+            )
+        ]
     about = "Differences are paired, over the same items, with bootstrap 95% intervals in brackets."
     return [Heading("What was found", level), Bullets(found), Paragraph(about, "dim")]
 
