@@ -36,6 +36,9 @@ _MOST_CASES = 60
 _SECRET_FIELD = re.compile(r"(api_?key|password|secret|token)$", re.IGNORECASE)
 
 
+NO_VERDICT = "The log holds no verdict: no stage that evaluates a method is finished, or an earlier version made the run."
+
+
 def report(sources: Sequence[RunSource]) -> Document:
     """The report; with several runs, they are compared with the first. Raises SteerErrors."""
     if len(sources) == 1:
@@ -83,11 +86,7 @@ def _about(source: RunSource) -> Block:
 def _findings(source: RunSource, level: int) -> list[Block]:
     found = [verdict_sentence(verdict) for verdict in verdicts(source.status.record.stages)]
     if not found:
-        return [
-            Paragraph(
-                "The log holds no verdict: no stage that evaluates a method is finished, or an earlier version made the run."
-            )
-        ]
+        return [Paragraph(NO_VERDICT)]
     about = "Differences are paired, over the same items, with bootstrap 95% intervals in brackets."
     return [Heading("What was found", level), Bullets(found), Paragraph(about, "dim")]
 
