@@ -36,7 +36,8 @@ class RunScreens:
     def show(
         self, session: RunSession, name: str, place: Place | None = None, followed: bool = False
     ) -> None:
-        """A method's screen, or the overview; not while a panel lies above."""
+        """A method's screen, or the overview (no name); not while a panel lies above."""
+        name = name or OverviewScreen.TITLE_WORD
         before = self.shown
         if before is None or before is not self._app.screen:
             return

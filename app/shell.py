@@ -9,8 +9,11 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from threading import Thread
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.segment import Segment
 from textual import on
@@ -26,10 +29,8 @@ from app.commands import EVERYWHERE, bindings
 from app.leaving import FINISHED, Leaving
 from app.loop_lag import LoopLag
 from app.plain_attributes import plain_attributes
-from app.run_screens import RunScreens
 from app.runs.client import prepare_branch, prepare_resume
 from app.runs.run_list import RunList
-from app.runs.session import RunSession
 from app.runs.workers import Ended, Workers
 from app.settings import read_setting, write_setting
 from app.terminal_output import CalmApp
@@ -54,9 +55,12 @@ from screens.messages import (
     SystemWanted,
     UpWanted,
 )
-from screens.overview.screen import OverviewScreen
 from screens.place import Place
 from screens.runs.screen import RunsScreen
+
+if TYPE_CHECKING:
+    from app.run_screens import RunScreens
+    from app.runs.session import RunSession
 
 _OUTPUTS = Path("outputs")
 _LOG_PATIENCE = 5.0
@@ -125,7 +129,6 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
         self._parents: list[tuple[RunSession | None, int]] = []
         """Runs below a branch that was started from them, with the number of screens that belong to them."""
         self.lag = LoopLag()
-        self.run_screens = RunScreens(self)
         self.leaving = Leaving(self, self.engine_workers, self._watched)
         self._config_path = config_path
         self._run_dir = run_dir
@@ -134,6 +137,13 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
         self._ended: list[tuple[Ended, float]] = []
         self._lag_timer: Timer | None = None
         self._use_own_themes()
+
+    @cached_property
+    def run_screens(self) -> RunScreens:
+        """The screens of the open run. They are imported behind the first paint, or when the first run is opened."""
+        from app.run_screens import RunScreens
+
+        return RunScreens(self)
 
     def _use_own_themes(self) -> None:
         for name in [name for name in self.available_themes if hidden(name)]:
@@ -170,6 +180,7 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
         self._listen_to_signals()
         self.set_interval(self.lag.every, self.lag.tick)
         self.set_interval(0.5, self._reap)
+        self.set_timer(0.5, Thread(target=import_module, args=("app.run_screens",), daemon=True).start)
         self.theme_changed_signal.subscribe(self, lambda theme: write_setting("theme", theme.name))
         if self._run_dir is not None:
             self.open_event(self._run_dir, self.event)
@@ -220,7 +231,7 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
                 self.show_error("The item was not opened", error)
                 return
         if self.session is not None and self.session.run_dir.absolute() == path.absolute():
-            self.run_screens.show(self.session, method or OverviewScreen.TITLE_WORD, place)
+            self.run_screens.show(self.session, method, place)
         else:
             self.open_run(path, method, place)
 
@@ -230,6 +241,8 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
 
     def _show_run(self, path: Path, method: str = "", place: Place | None = None) -> None:
         """Open a run's screen above the others."""
+        from app.runs.session import RunSession
+
         self.session = RunSession(path)
         self.run_screens.open(self.session, method, place)
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from app.runs.session import UserMessage
 from app.runs.time_left import Earlier, TimeLeft, time_left
 from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.events import Event
 from engine.run.directory import RunStatus
 from engine.run.stage_state import STOPPED, StageState
+
+if TYPE_CHECKING:
+    from app.runs.session import UserMessage  # with all that reads logs; not before the first paint
 
 
 class Session(Protocol):

@@ -15,7 +15,6 @@ from screens.ask import AskScreen
 from screens.console_screen import ConsoleScreen
 from screens.error_panel import ErrorPanel, Fault
 from screens.messages import EventWanted
-from screens.notes.screen import NotesScreen
 from screens.noting import note_help
 from screens.runs.source import GROUPINGS, RunSource
 from screens.widgets.virtual_table import VirtualTable
@@ -71,6 +70,7 @@ class Keeping(ConsoleScreen[None]):
 
     def action_notes(self) -> None:
         """List the notes of the listed runs."""
+        from screens.notes.screen import NotesScreen
 
         def go(found: EventWanted | None) -> None:
             if found is not None:

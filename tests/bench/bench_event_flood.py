@@ -62,7 +62,7 @@ async def type_and_measure(directory: RunDirectory, rate: int, seconds: float) -
     keys: list[float] = []
     ages: list[float] = []
     async with app.run_test(size=(160, 50)) as pilot:
-        app.open_run(directory.path)
+        app.open_run(directory.path, "ESM")
         await pilot.pause(0.5)
         screen, session = app.screen, app.session
         assert isinstance(screen, EsmScreen) and session is not None
