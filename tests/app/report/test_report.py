@@ -329,3 +329,25 @@ def test_a_log_that_is_not_there_has_no_cases(tmp_path: Path) -> None:
     source = read_run(RunDirectory(run))
     assert isinstance(source.cases, CaseSource)
     assert "no event 17" in text_of(report([source]), "html")
+
+
+def test_answers_stand_beside_those_of_the_unchanged_model(tmp_path: Path) -> None:
+    judged = AnswerJudged(
+        iteration=0, split="baseline", example="q", question="?", gold="4", answer="well, 4", tokens=3
+    )
+    spoken = ConversationAnswered(
+        conversation_id="c", axis="a", mode="baseline", memory_mode="none", attempt=0, answer="pear", injected=False,
+        reason="none",
+    )  # fmt: skip
+    events: list[Event] = [
+        judged,
+        msgspec.structs.replace(judged, iteration=1, split="minibatch", answer="4", tokens=1),
+        spoken,
+        msgspec.structs.replace(spoken, mode="always", memory_mode="flat", answer="plum"),
+    ]
+    run = make_run(tmp_path, "r", events)
+    source = read_run(RunDirectory(run)).cases
+    pages = [text_of(case_document(event, source), "html") for event in events]
+    assert "<del>well, </del>4" in pages[1] and "the unchanged model (3 tokens)" in pages[1]
+    assert "<del>pear</del><ins>plum</ins>" in pages[3]
+    assert not any("<del>" in page for page in (pages[0], pages[2]))
