@@ -54,7 +54,7 @@ figure{margin:1rem 0}svg{max-width:100%;height:auto;display:block}
     + styles(dark=False)
 )
 _DARK = """\
-@media(prefers-color-scheme:dark) and (not print){:root{--text:#dde3e9;--dim:#9aa5b1;--ground:#14181d;--soft:#1f252c;
+@media screen and (prefers-color-scheme:dark){:root{--text:#dde3e9;--dim:#9aa5b1;--ground:#14181d;--soft:#1f252c;
 --line:#39424c;--good:#8fdca6;--bad:#f3a394;--goodground:#173522;--badground:#43201a}%s}
 """
 
