@@ -9,6 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.getters import query_one
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
@@ -57,7 +58,7 @@ class AskScreen(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = self._title
+            box.border_title = Content(self._title)  # ids hold brackets
             yield Input(self._value, placeholder=self._placeholder)
             yield Static(markup=False)
         yield KeyLine()

@@ -111,7 +111,7 @@ def make_parser() -> argparse.ArgumentParser:
     decided = add("decisions", "ESM's decisions, as CSV, JSON lines or Parquet", with_run=False)
     decided.add_argument("run", nargs="+", metavar="RUN", help="runs: their folders, ids or names")
     decided.add_argument(
-        "--group", action="store_true", help="RUN is the name or the tag of a group: all runs that have it"
+        "--group", action="store_true", help="RUN is a group: all runs of this name, tag or sweep"
     )
     decided.add_argument("--format", choices=FORMATS, help="default: csv, with --json: jsonl")
     decided.add_argument("--output", default="", metavar="FILE", help="default: standard output")

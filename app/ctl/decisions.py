@@ -14,7 +14,7 @@ import msgspec
 from app.ctl.events import poll_all
 from app.ctl.output import DONE, form_line
 from app.runs.client import LogTail
-from app.runs.labels import Labels
+from app.runs.labels import Label, Labels
 from app.state.run import RunState
 from app.table.decision_fields import DECISION_FIELDS
 from app.table.decision_rows import DecisionRows
@@ -23,7 +23,7 @@ from app.table.filter_parser import FilterError, parse
 from app.text import without_controls
 from engine.errors import RunError, disk_errors
 from engine.events import DecisionTaken, ExampleEvaluated
-from engine.run.directory import RunDirectory, discover
+from engine.run.directory import RunDirectory, RunRecord, discover
 from engine.run.event_log import read_event, refuse_later_schema
 
 _NAMES = tuple(DECISION_FIELDS)
@@ -64,21 +64,26 @@ def decisions(runs: Sequence[RunDirectory], query: Query) -> int:
 
 
 def group(name: str, outputs: Path) -> list[RunDirectory]:
-    """All runs of an experiment's name or of a tag, the newest first. Raises RunError if there is none."""
+    """All runs of an experiment's name, a tag or a sweep's folder, the newest first. Raises RunError if there is
+    none."""
     labels = Labels(outputs)
     labels.read()
     found = [
         run.directory
         for run in discover(outputs)
-        if name in (run.record.name, *labels.of(run.directory.path).tags)
+        if name in _groups(run.record, labels.of(run.directory.path))
     ]
     if not found:
         raise RunError(
-            what=f"no run has the name or the tag {name}",
+            what=f"there is no group {name}: no run has this name or tag, none is of this sweep",
             where=str(outputs),
             mend="`steer-tui ctl list` lists them",
         )
     return found
+
+
+def _groups(record: RunRecord, label: Label) -> tuple[str, ...]:
+    return (record.name, *label.tags, *([record.sweep.folder] if record.sweep is not None else []))
 
 
 def _parsed(filter_text: str) -> Expression | None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.comparison_text import finding, run_words
-from app.report.document import Block, Bullets, Command, Heading, Paragraph, Table, cut
+from app.report.document import Block, Bullets, Command, Heading, Paragraph, Picture, Table, cut
+from app.report.plots import Interval, interval_plot
 from app.result_tables.layout import figure, interval, probability
 from engine.comparison.comparison import ArmPair, Comparison, compare_runs
 
@@ -42,9 +43,21 @@ def _compared(comparison: Comparison) -> list[Block]:
     for system in dict.fromkeys(arm.a.system for arm in comparison.arms):
         rows = [_row(arm) for arm in comparison.arms if arm.a.system == system]
         blocks.append(Table(("method", "finding", *_FIGURES), rows, len(_FIGURES), system))
+    if (drawing := interval_plot(_differences(comparison), zero=True)) is not None:
+        blocks.append(
+            Picture(drawing, "Mean score of B minus that of A, with paired bootstrap 95% intervals")
+        )
     if comparison.remarks:
         blocks.append(Bullets(comparison.remarks))
     return blocks
+
+
+def _differences(comparison: Comparison) -> list[Interval]:
+    return [
+        Interval(f"{arm.a.system}: {arm.a.name}", f.difference, f.low, f.high)
+        for arm in comparison.arms
+        if (f := arm.figures).difference is not None
+    ]
 
 
 def _row(arm: ArmPair) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ td.f,th.f{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap;
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.6rem 0}dt{color:var(--dim)}dd{margin:0}
 pre{white-space:pre-wrap;background:var(--soft);padding:.6rem .8rem;border-radius:4px;font-size:.85rem;
 line-height:1.45;margin:.5rem 0}
-ins{background:var(--goodground);color:var(--good);text-decoration:none}
+ins{background:var(--goodground);color:var(--good);text-decoration:underline}
 del{background:var(--badground);color:var(--bad)}
 blockquote{margin:.6rem 0;padding:.1rem .9rem;border-left:4px solid var(--line)}
 figure{margin:1rem 0}svg{max-width:100%;height:auto;display:block}
@@ -54,7 +54,7 @@ figure{margin:1rem 0}svg{max-width:100%;height:auto;display:block}
     + styles(dark=False)
 )
 _DARK = """\
-@media(prefers-color-scheme:dark) and (not print){:root{--text:#dde3e9;--dim:#9aa5b1;--ground:#14181d;--soft:#1f252c;
+@media screen and (prefers-color-scheme:dark){:root{--text:#dde3e9;--dim:#9aa5b1;--ground:#14181d;--soft:#1f252c;
 --line:#39424c;--good:#8fdca6;--bad:#f3a394;--goodground:#173522;--badground:#43201a}%s}
 """
 

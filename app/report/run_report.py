@@ -43,8 +43,7 @@ def report(sources: Sequence[RunSource]) -> Document:
     """The report; with several runs, they are compared with the first. Raises SteerErrors."""
     if len(sources) == 1:
         return Document(_title(sources[0]), _run(sources[0], 2))
-    blocks: list[Block] = [Bullets([_title(source) for source in sources])]
-    blocks += compared_blocks([source.path for source in sources])
+    blocks = compared_blocks([source.path for source in sources])
     for source in sources:
         blocks += [Heading(_title(source)), *_run(source, 3)]
     return Document(f"Report on {counted(len(sources), 'runs')}", blocks)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from app.report.differences import changes
 from app.report.document import Block, Heading, Paragraph, Table, facts, writing
 from app.report.figures import fixed, outcome, signed
 from app.report.source import CaseSource
 from engine.events import AnswerJudged, IterationBegan, ReflectorReplied
 
+_UNCHANGED = ("baseline", "test_plain")
 _HEADER = ("answers", "n", "right", "correctness", "mean tokens", "composite", "± standard error")
 
 
@@ -39,12 +41,24 @@ def answer(event: AnswerJudged, source: CaseSource) -> list[Block]:
         Heading("Question", 4),
         writing(event.question),
         facts([("right answer", event.gold), ("verdict", verdict), ("tokens", str(event.tokens))]),
-        Heading("Answer", 4),
-        writing(event.answer),
+        *_answer(event, source),
     ]
     if event.reasoning:
         blocks += [Heading("The judge's reasoning", 4), writing(event.reasoning)]
     return blocks
+
+
+def _answer(event: AnswerJudged, source: CaseSource) -> list[Block]:
+    """The answer; under deltas, beside the one that the unchanged model gave to the same question."""
+    rows = source.state.evolution.answers
+    plain = next((r for r in rows if r.example == event.example and r.split in _UNCHANGED), None)
+    other = source.at(plain.place, AnswerJudged) if plain is not None else None
+    if other is None or other.split == event.split:
+        return [Heading("Answer", 4), writing(event.answer)]
+    title = (
+        f"Answer: − the unchanged model ({other.tokens} tokens), + under the deltas ({event.tokens} tokens)"
+    )
+    return [Heading(title, 4), changes(event.answer, other.answer)]
 
 
 def _reply(reply: ReflectorReplied, before: dict[str, float], source: CaseSource) -> list[Block]:

@@ -39,6 +39,12 @@ def conversation(event: ConversationAnswered, source: CaseSource) -> list[Block]
     if event.first_answer:
         title = "The answer: − the first, without a note, + the second"
         return [*blocks, Heading(title, 4), changes(event.answer, event.first_answer)]
+    plain = next(
+        (r for r in slsm.results if r.conversation_id == event.conversation_id and r.mode == "baseline"), None
+    )
+    if plain is not None and event.mode != "baseline":
+        title = f"The answer: − without memory ({outcome(plain.passed)}), + under {event.mode}"
+        return [*blocks, Heading(title, 4), changes(event.answer, plain.answer)]
     return [*blocks, Heading("The answer", 4), writing(event.answer or "(empty)")]
 
 

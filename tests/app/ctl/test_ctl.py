@@ -19,7 +19,7 @@ from app.ctl import orders
 from app.runs.labels import Label, Labels
 from engine.events import DecisionTaken, Notice
 from engine.run.control import ControlServer
-from engine.run.directory import RunDirectory
+from engine.run.directory import RunDirectory, SweepPoint
 from engine.run.gate import Gate
 from engine.run.lock import RunLock
 from tests.synthetic_run import SyntheticRun
@@ -185,6 +185,10 @@ def test_decisions_of_a_group_as_a_file(ctl: Ctl, tmp_path: Path) -> None:
 
     assert rows_of("many", "--group") == {run.name: wanted for run in runs}
     assert rows_of("kept", "--group") == {run.name: wanted for run in (runs[0], other)}
+    record = RunDirectory(runs[1]).read()
+    record.sweep = SweepPoint(folder="sweep-1", number=0, setting={})
+    RunDirectory(runs[1]).write(record)
+    assert rows_of("sweep-1", "--group") == {runs[1].name: wanted}
     assert rows_of(str(runs[0]), str(runs[0])) == {runs[0].name: wanted}
     assert ctl("decisions", "none", "--group", *query)[0] == 2
 

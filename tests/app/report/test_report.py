@@ -28,6 +28,7 @@ from engine.events import (
     EvidenceAnswered,
     ExampleEvaluated,
     IterationBegan,
+    MethodEvaluated,
     PairMined,
     PoolQueryDone,
     QuestionSampled,
@@ -206,6 +207,7 @@ def test_hostile_ids_notes_and_texts(tmp_path: Path) -> None:
         msgspec.structs.replace(asked, gold=plain, pred=plain),
         decided(plain, 1, gate=plain, chosen=plain, layer=1, null_segment="a " + plain, segment=plain),
         evaluated("esm", plain, True, text=f"other {plain}"),
+        MethodEvaluated(method=plain, n=1, accuracy=1.0, mean_tokens=1.0, difference=0.5, low=0.1, high=0.9),
     ]
     run = make_run(tmp_path, "hostile", events)
     record = RunDirectory(run).read()
@@ -310,15 +312,19 @@ def test_a_decision_shows_the_question_candidates_and_differences(tmp_path: Path
         assert told in page
 
 
-def test_events_are_found_by_number(all_methods: Path, tmp_path: Path) -> None:
+def test_events_are_found_by_number(
+    all_methods: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "events.jsonl"
     lines = (all_methods / "events.jsonl").read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:40], b"no event\n", *lines[40:], b'{"seq": 99']))
-    assert path.stat().st_size > 150_000
-    for seq in [0, 1, 39, 40, 41, len(lines) // 2, len(lines) - 1]:
-        entry = find_event(path, seq)
-        assert entry is not None and entry.event.seq == seq
-        assert path.read_bytes()[entry.offset : entry.offset + entry.length] == lines[seq].rstrip(b"\n")
+    data, wanted = path.read_bytes(), range(0, len(lines), 7)
+    for near in (1 << 16, 100):
+        monkeypatch.setattr("engine.run.find_event._NEAR", near)
+        for seq in [*wanted, 39, 40, 41, len(lines) - 1]:
+            entry = find_event(path, seq)
+            assert entry is not None and entry.event.seq == seq
+            assert data[entry.offset : entry.offset + entry.length] == lines[seq].rstrip(b"\n")
     assert find_event(path, len(lines)) is None
 
 
@@ -329,3 +335,25 @@ def test_a_log_that_is_not_there_has_no_cases(tmp_path: Path) -> None:
     source = read_run(RunDirectory(run))
     assert isinstance(source.cases, CaseSource)
     assert "no event 17" in text_of(report([source]), "html")
+
+
+def test_answers_stand_beside_those_of_the_unchanged_model(tmp_path: Path) -> None:
+    judged = AnswerJudged(
+        iteration=0, split="baseline", example="q", question="?", gold="4", answer="well, 4", tokens=3
+    )
+    spoken = ConversationAnswered(
+        conversation_id="c", axis="a", mode="baseline", memory_mode="none", attempt=0, answer="pear", injected=False,
+        reason="none",
+    )  # fmt: skip
+    events: list[Event] = [
+        judged,
+        msgspec.structs.replace(judged, iteration=1, split="minibatch", answer="4", tokens=1),
+        spoken,
+        msgspec.structs.replace(spoken, mode="always", memory_mode="flat", answer="plum"),
+    ]
+    run = make_run(tmp_path, "r", events)
+    source = read_run(RunDirectory(run)).cases
+    pages = [text_of(case_document(event, source), "html") for event in events]
+    assert "<del>well, </del>4" in pages[1] and "the unchanged model (3 tokens)" in pages[1]
+    assert "<del>pear</del><ins>plum</ins>" in pages[3]
+    assert not any("<del>" in page for page in (pages[0], pages[2]))

@@ -45,7 +45,7 @@ from tests.synthetic_gflownet import gflownet_events
 from tests.synthetic_pool import pool_events
 from tests.synthetic_run import SyntheticRun
 from tests.synthetic_slsm import slsm_events
-from tests.two_runs import make_run
+from tests.two_runs import decided, make_run
 
 ITEMS = (
     *(DecisionTaken, PairMined, EntryPicked, IterationBegan, AnswerJudged, SamplerStep, QuestionSampled),
@@ -155,6 +155,25 @@ async def test_a_note_on_a_run_in_the_list_of_runs(tmp_path: Path) -> None:
         await until(lambda: isinstance(app.screen, OverviewScreen), "the run is open")
     if app.session is not None:
         app.session.close()
+
+
+async def test_ids_and_notes_of_others_are_only_text(tmp_path: Path) -> None:
+    hostile = "q[/foo] [bold\x1b[2J\u202e"
+    run = make_run(tmp_path, "r", [decided(hostile, 1)])
+    notes = Notes(run)
+    notes.add(0, hostile, hostile)
+    notes.toggle_mark(0, hostile)
+    async with opened(run, 0) as (app, pilot):
+        await until(lambda: shown_offset(app) is not None, "the decision is open")
+        await pilot.press("semicolon")
+        await until(lambda: isinstance(app.screen, AskScreen), "the question for a note")
+        await pilot.press("escape", "M")
+        await until(lambda: isinstance(app.screen, NotesScreen), "the list")
+        await pilot.pause()
+        picture = app.export_screenshot()
+        assert "[/foo]" in picture.replace("&#x27;", "'") and "\x1b" not in picture
+        await pilot.press("enter")
+        await until(lambda: isinstance(app.screen, EsmScreen), "back there")
 
 
 def test_run_at_event(
