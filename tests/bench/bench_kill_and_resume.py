@@ -38,13 +38,17 @@ TABLE = Path(__file__).resolve().parent / "results" / "kill_and_resume.csv"
 FIELDS = ("commit", "method", "run", "kills", "files", "differing")
 MOST_KILLS = 3
 SYSTEMS: dict[str, Sequence[str]] = {
-    "esm": (*SMALL, "task.train_size=4", "task.eval_size=4", "offline_mine.K=4", "offline_mine.max_new_tokens=100",
-            "offline_mine.batch_size_examples=2", "online.batch_size_examples=2", "eval.batch_size_greedy=2"),
-    "evolution": (*SMALL_EVOLUTION, "evolution.iterations=2", "evolution.minibatch_size=4",
-                  "evolution.validation_size=4", "evolution.test_size=4", "evolution.batch_size=2"),
+    "esm": (*SMALL, "task.train_size=2", "task.eval_size=2", "offline_mine.K=4", "offline_mine.K_pos=2",
+            "offline_mine.K_neg=2", "offline_mine.max_new_tokens=80", "offline_mine.batch_size_examples=1",
+            "control_points.M=3", "online.batch_size_examples=1", "online.L=2", "online.probe_tokens=4",
+            "decode.max_new_tokens=60", "eval.batch_size_greedy=1", "eval.ablations=[no_probing]"),
+    "evolution": (*SMALL_EVOLUTION, "evolution.iterations=2", "evolution.minibatch_size=2", "evolution.pool_size=20",
+                  "evolution.validation_size=2", "evolution.test_size=2", "evolution.batch_size=1"),
     "gflownet": SMALL_GFLOWNET,
     "pool": SMALL_POOL,
-    "selector": SMALL_SELECTOR,
+    "selector": (*SMALL_SELECTOR, "pool.train_queries=10", "pool.heldout_queries=4", "pool.max_eval_pairs=10",
+                 "selector.supervised_steps=12", "selector.policy_steps=12", "selector.oracle_pairs=20",
+                 "selector.eval_every=6", "selector.checkpoint_every=5"),
     "slsm": (*SMALL_SLSM, "slsm.data.conversations=6"),
 }  # fmt: skip
 

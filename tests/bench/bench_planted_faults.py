@@ -34,10 +34,13 @@ class Fault:
 TESTS: dict[str, tuple[str, ...]] = {
     "evolution": ("test_oracle.py", "test_score.py", "test_deltas.py"),
     "gflownet": ("test_oracle.py", "evaluation/test_metrics.py", "sampler"),
-    "slsm": ("test_policy.py", "test_outcome.py", "test_answering.py", "controllers", "test_slsm_stage.py"),
+    "slsm": (
+        "test_policy.py", "test_outcome.py", "test_oracle.py", "test_answering.py", "controllers", "test_slsm_stage.py",
+    ),
     "pool": (
         "test_oracle.py", "test_trajectory_quality_controller.py", "test_top_k.py", "test_improve.py",
-        "test_candidate_pool_injector.py",
+        "test_candidate_pool_injector.py", "selector/test_selector_oracle.py", "selector/test_heldout.py",
+        "selector/test_selector.py", "selector/test_training.py",
     ),
     "esm": ("test_decide.py", "test_dpp.py", "test_effects.py", "test_oracle.py"),
 }  # fmt: skip
@@ -99,6 +102,18 @@ FAULTS: tuple[Fault, ...] = (
             ("controllers/diff.py", "own[place] = item", "own.append(item)"),
             ("controllers/diff.py", "return bool(wanted) and wanted in said", "return True"),
             ("controllers/diff.py", "if item.id in touched:", "if False:"),
+            ("note.py", 'f"{message}\\n\\n{note}" if note', 'f"{note}\\n\\n{message}" if note'),
+            ("note.py", 'f"[{status}] {text}"', "text"),
+            ("note.py", "    text = memory_text.strip()", "    text = memory_text.strip()[:20]"),
+            ("turns.py", '"assistant", "content": turn.assistant', '"user", "content": turn.assistant'),
+            ("answering.py", "variant) if record.conflicts else", "variant) if True else"),
+            ("answering.py", 'return "flat" if memory == "flat" else "structured"', 'return "structured"'),
+            ("outcome.py", 'first_answer="" if second is None else first.text', "first_answer=first.text"),
+            ("judges/scoring.py", "float(bool(judged[key].passed)) -", "float(bool(judged[key].passed)) +"),
+            ("judges/scoring.py", "fixed = sum(bool(judged[key].passed) >", "fixed = sum(bool(judged[key].passed) >="),
+            ("judges/scoring.py", "in judged.values() if outcome.axis == axis", "in judged.values()"),
+            ("judges/judge.py", "words[-len(words_of(word)) :]", "words[: len(words_of(word))]"),
+            ("judges/judge.py", "reply == criterion.pass_criteria,", 'reply == "YES",'),
         )
     ),
     *(
@@ -121,6 +136,20 @@ FAULTS: tuple[Fault, ...] = (
             ("improve.py", "scores.items() if inside.issuperset(pair)", "scores.items() if inside.intersection(pair)"),
             ("top_k.py", "np.argsort(-similarity", "np.argsort(similarity"),
             ("top_k.py", "scores[:, unusable] = -np.inf", "pass"),
+            ("selector/training.py", "group.mask & (group.score > 0)", "group.mask"),
+            ("selector/training.py", "group.score.clamp(min=1e-6).log()", "group.score.clamp(min=1e-6)"),
+            ("selector/training.py", "max(1, int(useful.any(-1).sum()))", "len(useful)"),
+            ("selector/training.py", "(group.score - baseline)", "(group.score + baseline)"),
+            ("selector/training.py", "(~self.mask, _IMPOSSIBLE).log_softmax(-1)", "(~self.mask, _IMPOSSIBLE)"),
+            ("selector/training.py", " & (labels[..., 0] != labels[..., 1])", ""),
+            ("selector/training.py", "same.tril(-1)", "same.triu(1)"),
+            ("selector/training.py", 'keys[query, first, last] = float("-inf")', "pass"),
+            ("selector/training.py", "section.learning_rate if supervised", "section.learning_rate if True"),
+            ("selector/rl_beam_dataset.py", "if not trajectory.failed", "if True"),
+            ("selector/rl_beam_dataset.py", "[trajectory.pointer for", "[trajectory.pointer[::-1] for"),
+            ("selector/heldout.py", 'np.argsort(-similarity, kind="stable")', 'np.argsort(similarity, kind="stable")'),
+            ("selector/heldout.py", "(-(pair.score or 0.0), pair.pair)", "(pair.score or 0.0, pair.pair)"),
+            ("selector/selector.py", 'second.masked_fill(same, float("-inf"))', "second"),
         )
     ),
     *(
