@@ -24,28 +24,40 @@ def export_vectors(arguments: Sequence[str]) -> int:
     from engine.esm.export import export  # numpy and torch: imported only here
 
     run = choose_run(options.run, Path(options.outputs))
-    if options.each and options.out.is_file():
+    if (options.each or options.memory) and options.out.is_file():
         raise RunError(
             what="--each writes a folder, and this is a file", where=str(options.out), mend="name a folder"
         )
-    exported = export(
-        run,
-        options.format,
-        options.out,
-        options.entries,
-        options.layers,
-        options.scale,
-        options.each,
-        options.hookpoint,
-    )
+    if options.contrast:
+        from engine.esm.export_contrast import export_contrast
+
+        arm = "contrast_mean" if options.contrast == "mean" else "contrast_pca"
+        exported = export_contrast(run, options.format, options.out, arm, options.scale, options.hookpoint)
+    else:
+        exported = export(
+            run,
+            options.format,
+            options.out,
+            options.entries,
+            options.layers,
+            options.scale,
+            options.each or options.memory,
+            options.hookpoint,
+            options.memory,
+        )
     lines = [
-        f"{exported.entries} entries, layers {', '.join(map(str, exported.layers))} (counted from 0): "
+        f"{exported.entries} {'pairs' if options.contrast else 'entries'}, "
+        f"layers {', '.join(map(str, exported.layers))} (counted from 0): "
         + ", ".join(map(str, exported.files[:3]))
         + (f" and {len(exported.files) - 3} more" if len(exported.files) > 3 else ""),
         f"use:      {FORMATS[options.format].use}",
-        f"strength: ESM adds about {exported.strength:.3g} times such a vector where an entry matches well"
+        (
+            f"strength: the run adds {exported.strength:.3g} times this vector"
+            if options.contrast
+            else f"strength: ESM adds about {exported.strength:.3g} times such a vector where an entry matches well"
+        )
         + ("" if options.scale == 1 else f"; this file holds {options.scale:g} times"),
-        LOST,
+        *([] if options.contrast else [LOST]),
     ]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
@@ -70,6 +82,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     which.add_argument(
         "--each", action="store_true", help="a file for each entry, and index.jsonl beside them"
+    )
+    which.add_argument(
+        "--memory",
+        action="store_true",
+        help="as --each, with keys and with the entries that hold no vector: `offline_memory.imports` reads its "
+        "index.jsonl as the same memory",
+    )
+    which.add_argument(
+        "--contrast",
+        choices=("mean", "pca"),
+        help="the vector of the run's pairs of prompts (eval.contrast) instead of the library",
     )
     parser.add_argument(
         "--entries",

@@ -130,6 +130,10 @@ class OfflineSelectSection(Section):
 
 class OfflineMemorySection(Section):
     normalize_keys: bool = Field(default=True, description="Store keys with unit length.")
+    imports: str | None = Field(
+        default=None,
+        description="JSON lines that name vectors of other tools: they become entries, beside the library's or alone.",
+    )
 
 
 class OnlineSection(Section):

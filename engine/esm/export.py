@@ -13,7 +13,7 @@ import numpy as np
 from engine.errors import DataError
 from engine.esm import layout
 from engine.esm.layout import required
-from engine.esm.vectors import load_vector
+from engine.esm.vectors import load_vector, vector_bytes
 from engine.files import inside, read_jsonl, write_atomic, write_jsonl
 from engine.lm.protocol import Vector
 from engine.run.directory import RunDirectory
@@ -24,13 +24,15 @@ from engine.vectors.names import FORMATS
 
 @dataclass(frozen=True)
 class LibraryVector:
-    """An entry of kind wrong; entries of kind right hold no vector, and are not among these."""
+    """An entry of kind wrong; entries of kind right hold no vector, and are not among these. `m`: its control point."""
 
     lib_id: str
     name: str
     layer: int
     quality: float
     vector: Vector
+    m: int = 0
+    key_path: str = ""
 
 
 def library_vectors(
@@ -48,6 +50,8 @@ def library_vectors(
             record["layer"],
             record["quality"],
             load_vector(inside(folder, record["vector_path"])),
+            record.get("control_point_m", 0),
+            record.get("key_path", ""),
         )
         for record in wanted
         if not layers or record["layer"] in layers
@@ -118,9 +122,10 @@ def export(
     scale: float = 1.0,
     each: bool = False,
     hookpoint: str = "layers.{N}",
+    memory: bool = False,
 ) -> Exported:
-    """Write the mean of the run's entries to the file `out`, or each entry to a file in the folder `out`. Raises
-    DataError, DiskError."""
+    """Write the mean of the run's entries to the file `out`, or each entry to a file in the folder `out`; with `memory`
+    also their keys and, unless `ids` are named, the entries of kind right. Raises DataError, DiskError."""
     if not np.isfinite(scale) or "{N}" not in hookpoint:
         raise DataError(
             what=f"scale {scale} or hookpoint {hookpoint!r} cannot be used",
@@ -138,10 +143,40 @@ def export(
     for path, own in groups.items():
         write_atomic(path, vector_file(form, as_layer_vectors(own), model, scale, hookpoint))
     if each:
-        write_jsonl(out / "index.jsonl", [_line(path, own[0]) for path, own in groups.items()])
+        lines = [_line(path, own[0]) for path, own in groups.items()]
+        if memory:
+            for line, entry in zip(lines, entries, strict=True):
+                line |= {"m": entry.m, "key": _copied_key(run.path, entry.key_path, out, entry.lib_id)}
+            lines += _right_entries(run.path, out, layers) if not ids else []
+        write_jsonl(out / "index.jsonl", lines)
     return Exported(list(groups), len(entries), sorted({entry.layer for entry in entries}), strength)
 
 
 def _line(path: Path, entry: LibraryVector) -> dict[str, Any]:
     about = {"lib_id": entry.lib_id, "tool_name": entry.name, "layer": entry.layer, "quality": entry.quality}
     return {"file": path.name, **about}
+
+
+def _copied_key(run_dir: Path, key_path: str, out: Path, lib_id: str) -> str:
+    """The key of an entry beside its vector; the name of its file."""
+    name = f"{lib_id}_key.pt"
+    write_atomic(out / name, vector_bytes(load_vector(inside(layout.library(run_dir), key_path))))
+    return name
+
+
+def _right_entries(run_dir: Path, out: Path, layers: Sequence[int]) -> list[dict[str, Any]]:
+    """Lines of the entries that speak for leaving a segment alone."""
+    records = read_jsonl(required(layout.library(run_dir) / "library.jsonl", "select"))
+    return [
+        {
+            "kind": "right",
+            "lib_id": record["lib_id"],
+            "tool_name": record["tool_name"],
+            "layer": record["layer"],
+            "quality": record["quality"],
+            "m": record["control_point_m"],
+            "key": _copied_key(run_dir, record["key_path"], out, record["lib_id"]),
+        }
+        for record in records
+        if not record["vector_path"] and (not layers or record["layer"] in layers)
+    ]

@@ -55,17 +55,20 @@ def differences(
 ) -> NDArray[np.float64]:
     """State of the positive minus that of the negative, each at its last token: (pairs, hidden_size)."""
     sequences = [
-        _tokens(model, pair, text, system) for pair in pairs for text in (pair.positive, pair.negative)
+        state_tokens(model, pair.prompt, text, system)
+        for pair in pairs
+        for text in (pair.positive, pair.negative)
     ]
     states = model.states(sequences, [[len(sequence) - 1] for sequence in sequences], [layer])
     last = np.stack([state[0, 0] for state in states]).astype(np.float64)
     return last[::2] - last[1::2]
 
 
-def _tokens(model: LanguageModel, pair: PromptPair, text: str, system: str | None) -> list[int]:
-    if pair.prompt is None:
+def state_tokens(model: LanguageModel, prompt: str | None, text: str, system: str | None = None) -> list[int]:
+    """Of a plain text, or of the beginning of an answer to `prompt`."""
+    if prompt is None:
         return model.tokenizer.encode(text)
-    return [*model.tokenizer.encode_chat(pair.prompt, system), *model.tokenizer.encode(text)]
+    return [*model.tokenizer.encode_chat(prompt, system), *model.tokenizer.encode(text)]
 
 
 def mean_difference(found: NDArray[np.float64]) -> Vector:

@@ -3,6 +3,7 @@ every control point at which ESM may steer."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,9 +56,9 @@ class StaticSources:
             assert self.imported is not None
             layer, vector = self.imported
             return static_variant(name, layer, vector, config.eval.vector.scale)
-        layer = contrast_layer(config, model.info)
-        found = differences(model, self.pairs, layer, config.prompt.system)
-        return static_variant(name, layer, _FROM_PAIRS[name](found), config.eval.contrast.scale)
+        return static_variant(
+            name, *contrast_vector(name, model, config, self.pairs), config.eval.contrast.scale
+        )
 
 
 NO_SOURCES = StaticSources()
@@ -79,6 +80,14 @@ def static_variant(name: str, layer: int, vector: Vector, strength: float) -> Va
     hit = Hit(Entry(name, layer, 0, 1.0, vector, source="all"), 1.0, 1.0)
     offered = Retrieval(None, 1, [hit])
     return Variant(name, lambda m, states: offered, (layer,), probing=False, strength=strength)
+
+
+def contrast_vector(
+    name: str, model: LanguageModel, config: Config, pairs: Sequence[PromptPair]
+) -> tuple[int, Vector]:
+    """The vector of `contrast_mean` or `contrast_pca`, with its layer."""
+    layer = contrast_layer(config, model.info)
+    return layer, _FROM_PAIRS[name](differences(model, pairs, layer, config.prompt.system))
 
 
 def contrast_layer(config: Config, info: ModelInfo) -> int:

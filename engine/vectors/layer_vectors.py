@@ -48,22 +48,28 @@ def as_vector(values: object, where: str) -> Vector:
 
 
 def the_vector(
-    found: LayerVectors, path: Path, layer: int | None, hidden_size: int, num_layers: int
+    found: LayerVectors,
+    path: Path,
+    layer: int | None,
+    hidden_size: int,
+    num_layers: int,
+    field: str = "eval.vector.layer",
 ) -> tuple[int, Vector]:
     """The vector for `layer`, or the only one there is, with its layer. Raises DataError where the file has no such
-    layer, or several and none is chosen, or the model has other layers or another hidden size."""
+    layer, or several and none is chosen, or the model has other layers or another hidden size.
+    `field`: what says the layer."""
     where = str(path)
     if layer is None and found.unplaced is not None:
         raise DataError(
             what="the file does not say for which layer its vector is",
             where=where,
-            mend="say it with eval.vector.layer, counted from 0",
+            mend=f"say it with {field}, counted from 0",
         )
     if layer is None and len(found.layers) != 1:
         raise DataError(
             what=f"the file has vectors for layers {_listed(found)}; ESM adds one at a time",
             where=where,
-            mend="choose one with eval.vector.layer",
+            mend=f"choose one with {field}",
         )
     layer = found.layers[0] if layer is None else layer
     vector = found.vectors.get(layer, found.unplaced)
@@ -71,7 +77,7 @@ def the_vector(
         raise DataError(
             what=f"the file has no vector for layer {layer}, only for {_listed(found)}",
             where=where,
-            mend="choose one of these with eval.vector.layer, counted from 0",
+            mend=f"choose one of these with {field}, counted from 0",
         )
     if not 0 <= layer < num_layers:
         raise DataError(

@@ -1,0 +1,47 @@
+"""The vectors of `eval.contrast` as files: made again from the run's pairs, with the run's model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from engine.config.config import Config
+from engine.errors import DataError
+from engine.esm.export import Exported
+from engine.esm.prompt_pairs import read_pairs
+from engine.esm.static import contrast_vector
+from engine.files import write_atomic
+from engine.lm.load import load_model
+from engine.run.directory import RunDirectory
+from engine.vectors.formats import vector_file
+from engine.vectors.layer_vectors import LayerVectors
+
+Arm = Literal["contrast_mean", "contrast_pca"]
+
+
+def export_contrast(
+    run: RunDirectory, form: str, out: Path, arm: Arm, scale: float = 1.0, hookpoint: str = "layers.{N}"
+) -> Exported:
+    """Write the vector to `out`. Raises DataError for a run without pairs, ModelError, DiskError."""
+    config = Config.model_validate(run.read().config)
+    path = config.eval.contrast.path
+    if path is None:
+        raise DataError(
+            what="this run has no pairs of prompts",
+            where="eval.contrast.path",
+            mend="name a run that has some",
+        )
+    if not np.isfinite(scale) or "{N}" not in hookpoint:
+        raise DataError(
+            what=f"scale {scale} or hookpoint {hookpoint!r} cannot be used",
+            where="export",
+            mend="give a finite --scale, and a --hookpoint with {N}",
+        )
+    pairs = read_pairs(Path(path).expanduser())
+    layer, vector = contrast_vector(arm, load_model(config.model), config, pairs)
+    notes = {"method": arm, "pairs": str(len(pairs))}
+    model = str(config.model.path or config.model.backend)
+    write_atomic(out, vector_file(form, LayerVectors({layer: vector}, notes=notes), model, scale, hookpoint))
+    return Exported([out], len(pairs), [layer], config.eval.contrast.scale)
