@@ -25,6 +25,7 @@ from screens.overview.screen import OverviewScreen
 from screens.pool.screen import PoolScreen
 from screens.replicas import ReplicasPanel
 from screens.runs.screen import RunsScreen
+from screens.serve.screen import ServeScreen
 from screens.slsm.screen import SLSMScreen
 from screens.start_form import StartFormScreen
 from screens.sweep.screen import SweepScreen
@@ -70,6 +71,7 @@ _SECTIONS: Sequence[tuple[type[DOMNode], str, Sequence[tuple[str, str]]]] = (
     (GFlowNetScreen, "", [("gflownet", "The sampled paths of a question")]),
     (SLSMScreen, "", [("slsm", "A conversation beside its memory")]),
     (PoolScreen, "", [("pool", "The pool of a query and its trajectories")]),
+    (ServeScreen, "", []),
     (CompareScreen, "", [("compare", "Two runs compared"), ("compare-trace", "An item that parts")]),
     (PairsScreen, "", []),
     (SweepScreen, "", []),
