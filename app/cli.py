@@ -38,6 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from app.check_class import check_class
 
             return check_class(given[1:])
+        if given[:1] == ["serve"]:
+            from app.serve import run_serve
+
+            return run_serve(given[1:])
         parser = make_parser()
         options = parser.parse_args(given)
         misuse = _misuse(options)
@@ -57,8 +61,9 @@ def make_parser() -> argparse.ArgumentParser:
         prog="steer-tui",
         description="Watch, pause, resume and replay runs that steer language models.",
         epilog="Without --batch the console opens: on RUN if it is given, else on the list of runs. "
-        "Further commands, each with --help: `steer-tui ctl` for scripts; `export-vectors`: ESM's vectors as files for "
-        "llama.cpp, repeng and others; `export-deltas`: the evolution's deltas for servers; `check-class`: tries out a "
+        "Further commands, each with --help: `steer-tui serve`: a server with a run's levers; `ctl` for scripts; "
+        "`export-vectors`: ESM's vectors as files for llama.cpp, repeng and others; `export-deltas`: the evolution's "
+        "deltas for servers; `check-class`: tries out a "
         "judge or reader of your own.",
     )
     parser.add_argument("--version", action="store_true", help="print the version")

@@ -36,6 +36,16 @@ def counted(count: int, nouns: str) -> str:
     return f"{count:,} {nouns}"
 
 
+def how_many(done: int, total: int, unit: str) -> str:
+    """`50 of 100 items`; `50 items so far` where nobody knows how many there will be."""
+    return f"{done:,} of {counted(total, unit)}" if total else f"{counted(done, unit)} so far"
+
+
+def how_far(done: int, total: int) -> str:
+    """`50/100`; `50` where nobody knows how many there will be."""
+    return f"{done:,}/{total:,}" if total else f"{done:,}"
+
+
 def model_pace(working: ModelWorking) -> str:
     """`41 of 256 texts, 35 tokens/s`: how far a call to a model is."""
     done = f"{working.done:,} of {counted(working.sequences, 'texts')}"

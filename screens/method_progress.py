@@ -38,7 +38,9 @@ class MethodProgress:
     @property
     def short(self) -> str:
         """`✓`, `▶ 40%`"""
-        return f"{self.sign} {self.fraction:.0%}" if self.state in ("active", "paused") else self.sign
+        endless = self.now is not None and not self.now.total  # a server works until it is stopped
+        known = self.state in ("active", "paused") and not endless
+        return f"{self.sign} {self.fraction:.0%}" if known else self.sign
 
     @property
     def seconds(self) -> float:
@@ -50,7 +52,10 @@ def progress_of(shown: Sequence[StageState]) -> list[MethodProgress]:
     """The methods of a run, in the order of its first stage of each."""
     by_name = {stage.name: stage for stage in shown}
     methods = systems_of(by_name)
-    return [_progress(m.name, [by_name[name] for name in m.stages if name in by_name]) for m in methods]
+    own = {m: [by_name[name] for name in m.stages if name in by_name] for m in methods}
+    return [
+        _progress(m.name, own[m] or [by_name[name] for name in m.also if name in by_name]) for m in methods
+    ]
 
 
 def _progress(name: str, own: Sequence[StageState]) -> MethodProgress:

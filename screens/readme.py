@@ -28,6 +28,7 @@ from screens.pool.screen import PoolScreen
 from screens.pool.what_if import DemonstrationsWhatIf
 from screens.replicas import ReplicasPanel
 from screens.runs.screen import RunsScreen
+from screens.serve.screen import ServeScreen
 from screens.slsm.screen import SLSMScreen
 from screens.slsm.what_if import NoteWhatIf
 from screens.start_form import StartFormScreen
@@ -78,6 +79,7 @@ _SECTIONS: Sequence[tuple[type[DOMNode], str, Sequence[tuple[str, str]]]] = (
     (NoteWhatIf, "", []),
     (PoolScreen, "", [("pool", "The pool of a query and its trajectories")]),
     (DemonstrationsWhatIf, "", []),
+    (ServeScreen, "", []),
     (CompareScreen, "", [("compare", "Two runs compared"), ("compare-trace", "An item that parts")]),
     (PairsScreen, "", []),
     (SweepScreen, "", []),

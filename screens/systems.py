@@ -15,11 +15,13 @@ from screens.run_session import Session
 
 @dataclass(frozen=True)
 class System:
-    """A method: its name, its stages, and its screen, `module:Class` (imported when it is opened)."""
+    """A method: its name, its stages, and its screen, `module:Class` (imported when it is opened). `also`: stages of
+    others in which it is at work, too."""
 
     name: str
     stages: tuple[str, ...]
     screen: str
+    also: tuple[str, ...] = ()
 
     def load(self) -> Callable[[Session], Screen[None]]:
         """The screen's class."""
@@ -31,13 +33,20 @@ class System:
 def systems() -> tuple[System, ...]:
     """Every method that has a screen, as its state declares it."""
     kinds = method_states().values()
-    return tuple(System(kind.title, kind.stages_shown, kind.screen) for kind in kinds if kind.screen)
+    return tuple(
+        System(kind.title, kind.stages_shown, kind.screen, kind.also_shows) for kind in kinds if kind.screen
+    )
 
 
 def systems_of(stages: Iterable[str]) -> list[System]:
     """The systems of a run with these stages, in the order of its first stage of each; the first of all for a run
     of none (training, stages of another package): its frame shows stages, notices and files."""
-    known = dict.fromkeys(system for stage in stages if (system := system_of(stage)) is not None)
+    known = dict.fromkeys(
+        system
+        for stage in stages
+        for system in sorted(systems(), key=lambda system: stage in system.also)
+        if stage in system.stages or stage in system.also
+    )
     return list(known) or [systems()[0]]
 
 

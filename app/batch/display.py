@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
-from app.text import counted, duration, loading, model_pace
+from app.text import counted, duration, how_many, loading, model_pace
 from app.verdict_text import verdict_sentence
 from engine.events import (
     Event,
@@ -21,6 +21,7 @@ from engine.events import (
     ModelWorking,
     Notice,
     Preparing,
+    ServeOpened,
     StageFinished,
     StagePaused,
     StageProgress,
@@ -50,7 +51,7 @@ class Display(Protocol):
 
 def pace(stage: StageState) -> str:
     """`50 of 100 items, 120 tokens/s, 0:25 left`; during a long call to a model how far that is."""
-    words = [f"{stage.done:,} of {counted(stage.total, stage.unit)}"]
+    words = [how_many(stage.done, stage.total, stage.unit)]
     if stage.working is not None:
         words.append(f"the model writes {model_pace(stage.working)}")
     elif stage.tokens_per_second is not None:
@@ -85,6 +86,8 @@ def sentence(event: Event) -> str | None:
             return f"model {event.name} on {event.device} ({event.backend}{size}, {event.dtype}{why})"
         case MethodEvaluated() if event.final:
             return f"{event.method}: accuracy {event.accuracy:.3f} on {counted(event.n, 'examples')}"
+        case ServeOpened():
+            return f"takes requests at {event.url}; {event.key}"
         case Notice():
             return event.text if event.level == "info" else f"{event.level}: {event.text}"
         case _:
@@ -171,9 +174,9 @@ class BarDisplay:
 
     def _bar(self, stage: StageState) -> None:
         if stage.name not in self._bars:
-            self._bars[stage.name] = self._progress.add_task(stage.name, total=stage.total, pace="")
+            self._bars[stage.name] = self._progress.add_task(stage.name, total=stage.total or None, pace="")
         bar = self._bars[stage.name]
-        self._progress.update(bar, completed=stage.done, total=stage.total, pace=pace(stage))
+        self._progress.update(bar, completed=stage.done, total=stage.total or None, pace=pace(stage))
 
     def _load_bar(self, event: ModelLoading) -> None:
         if self._load is None:

@@ -9,7 +9,7 @@ from typing import Any
 from app.ctl.output import DONE, write_form, write_line
 from app.runs.run_list import RunList, RunRow, read_progress
 from app.runs.time_left import read_earlier_times, time_left_sentence
-from app.text import duration
+from app.text import duration, how_far
 from engine.run.directory import RunDirectory, inspect
 
 
@@ -81,7 +81,7 @@ def _stage(row: RunRow) -> str:
     progress = row.progress
     if row.state == "finished":
         return "all stages"
-    return f"{progress.name} {progress.done:,}/{progress.total:,}" if progress.name else "not started"
+    return f"{progress.name} {how_far(progress.done, progress.total)}" if progress.name else "not started"
 
 
 def _figure(value: float | int | str) -> str:

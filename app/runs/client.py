@@ -73,6 +73,23 @@ def prepare_branch(parent: RunDirectory, iteration: int, iterations: int | None 
     )
 
 
+def prepare_serving(sources: Sequence[RunDirectory], changes: Sequence[str]) -> RunDirectory:
+    """A run beside the first of `sources` that serves with the levers of all, on the first one's model."""
+    first = sources[0]
+    record = first.read()
+    if list(record.stages) == ["serve"]:
+        raise RunError(
+            what="this run is a server itself",
+            where=str(first.path),
+            mend="resume it, or name the run that it serves",
+        )
+    runs = [str(source.path.absolute()) for source in sources]
+    name = json.dumps(f"{record.name}-serve")
+    overrides = [f"run.name={name}", "run.stages=[serve]", f"serve.runs={json.dumps(runs)}"]
+    outputs = str(first.path.absolute().parent.parent)
+    return _prepare(first.config, [*overrides, *changes], outputs)
+
+
 def _prepare(
     config_path: Path,
     overrides: Sequence[str],

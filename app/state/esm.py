@@ -74,6 +74,7 @@ class ESMState(MethodState):
 
     title = "ESM"
     stages_shown = ("mine", "select", "memory", "eval")
+    also_shows = ("serve",)
     screen = "screens.esm.screen:EsmScreen"
 
     def __init__(self) -> None:
@@ -182,6 +183,11 @@ def _decision(state: ESMState, event: ev.DecisionTaken, place: Place) -> None:
     if event.method == METHOD and event.chosen is not None and len(state.decisions) > known:
         use = state.ledger.get(event.chosen, EntryUse())
         state.ledger[event.chosen] = use.injected(event.delta_logprob)
+
+
+@ESMState.on(ev.QuestionAsked)
+def _asked(state: ESMState, event: ev.QuestionAsked, place: Place) -> None:
+    state.questions[event.example] = event.question
 
 
 @ESMState.on(ev.ExampleEvaluated)

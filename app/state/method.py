@@ -24,12 +24,14 @@ class MethodState:
     """Everything the screens of a method know. Read it; only its folds change it.
 
     A subclass declares its fields in `__init__`; `@TheState.on(SomeEvent)` before a function makes that its fold.
-    `title`: the method's name on the screen; `stages`: whose work it shows; `screen`: `module:Class` of its screen,
-    imported when it is opened. A state without a screen (the run's, the replicas') leaves them empty.
+    `title`: the method's name on the screen; `stages_shown`: whose work it shows; `also_shows`: stages of others in
+    which it is at work, too; `screen`: `module:Class` of its screen, imported when it is opened. A state without a
+    screen (the run's, the replicas') leaves them empty.
     """
 
     title: ClassVar[str] = ""
     stages_shown: ClassVar[tuple[str, ...]] = ()
+    also_shows: ClassVar[tuple[str, ...]] = ()
     screen: ClassVar[str] = ""
     folds: ClassVar[dict[type, Fold]] = {}
 

@@ -21,6 +21,7 @@ from app.state.gflownet import GFlowNetState
 from app.state.method import Fold, MethodState, Place
 from app.state.pool import PoolState
 from app.state.scale import ScaleState
+from app.state.serve import ServeState
 from app.state.slsm import SLSMState
 from engine import events as ev
 from engine.outside import outside
@@ -52,6 +53,7 @@ class RunState(MethodState):
         self.gflownet = GFlowNetState()
         self.slsm = SLSMState()
         self.pool = PoolState()
+        self.serve = ServeState()
         self.scale = ScaleState()
         self.efficiency = EfficiencyState()
         self.others = {name: kind() for name, kind in outside("states").items()}

@@ -37,7 +37,7 @@ class EsmScreen(TabbedScreen):
     CSS_PATH = [STYLES, "screen.tcss"]
     TITLE_WORD = "ESM"
     TABS = TABS
-    STAGE_TABS = {"mine": 1, "select": 2, "eval": 0}
+    STAGE_TABS = {"mine": 1, "select": 2, "eval": 0, "serve": 0}
     BINDINGS: ClassVar[list[BindingType]] = bindings(tab_commands(TABS))
     HELP = """\
 # Episodic steering memory

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.running_verdict import running_verdict
 from app.state.run import RunState
-from app.text import counted, duration
+from app.text import duration, how_many
 from app.verdict_text import verdict_sentence, verdicts
 from app.words import METHOD_LINES, STAGE_WORDS
 from engine.run.stage_state import StageState
@@ -58,12 +58,12 @@ def _state(progress: MethodProgress) -> str:
     if progress.state == "failed":
         return f"{name}: failed" + (f": {stage.error.what}" if stage.error is not None else "")
     if progress.state == "stopped":
-        return f"{name}: stopped, {stage.done:,} of {counted(stage.total, stage.unit)} are kept"
+        return f"{name}: stopped, {how_many(stage.done, stage.total, stage.unit)} are kept"
     return f"{name}, {_how_far(stage)}"
 
 
 def _how_far(stage: StageState) -> str:
-    parts = [f"{stage.done:,} of {counted(stage.total, stage.unit)}"]
+    parts = [how_many(stage.done, stage.total, stage.unit)]
     if stage.eta is not None:
         parts.append(f"{duration(stage.eta)} left")
     return ", ".join(parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from app.runs.run_list import RunRow
-from app.text import duration
+from app.text import duration, how_far
 from app.verdict_text import verdicts
 from engine.events.verdict import SHARE, Verdict
 from screens.runs.fields import changes_text, headline, short_value
@@ -87,7 +87,7 @@ def _stage(row: RunRow) -> Cell:
     progress = row.progress
     if not progress.name:
         return NONE
-    return Cell(f"{progress.name} {progress.done:,}/{progress.total:,}", "" if row.working else "dim")
+    return Cell(f"{progress.name} {how_far(progress.done, progress.total)}", "" if row.working else "dim")
 
 
 def _progress(row: RunRow) -> Cell:

@@ -11,7 +11,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from app.runs.time_left import time_left_short
-from app.text import duration
+from app.text import duration, how_far
 from app.words import figure_name
 from engine.run import stage_state as stages
 from engine.run.stage_state import StageState
@@ -111,7 +111,7 @@ class StageBar(Widget):
         if current.active and figures.cell_len > width // 2:
             figures = self._figures(current, brief=True, pace=False)
         if figures.cell_len > width - len(current.name) - _LEAST_CHIPS:
-            figures = Text(f"{current.done:,}/{current.total:,}")
+            figures = Text(how_far(current.done, current.total))
         text = self._chips(shown, current, width - figures.cell_len - 2)
         room = width - text.cell_len - figures.cell_len - 2
         if self._worker_is_well and room - worker.cell_len < _SHORTEST_BAR:
@@ -136,7 +136,7 @@ class StageBar(Widget):
         tone = self._tone(stage)
         text = Text(f"{SIGNS.get(stage.status, '?')} {stage.name:<{name_width}}  ", tone, no_wrap=True)
         text.append_text(self._bar(stage, max(10, min(40, self.content_size.width // 5)))).append("  ")
-        count = f"{stage.done:,}/{stage.total:,} {stage.unit}" if stage.total else ""
+        count = f"{how_far(stage.done, stage.total)} {stage.unit}" if stage.total or stage.done else ""
         if stage.status == stages.FINISHED and stage.total:
             count = f"{max(stage.done, stage.total):,} {stage.unit}"
         text.append(f"{count:<18} ", self._style("dim") if not stage.active else "")
@@ -153,8 +153,8 @@ class StageBar(Widget):
     def _figures(self, stage: StageState, brief: bool, pace: bool = True) -> Text:
         """Pace and what is left."""
         parts: list[tuple[str, Style | str]] = []
-        if brief and stage.total and stage.active:
-            parts.append((f"{stage.done:,}/{stage.total:,}", ""))
+        if brief and (stage.total or stage.done) and stage.active:
+            parts.append((how_far(stage.done, stage.total), ""))
         if stage.status == stages.PAUSED:
             parts.append(("PAUSED", self._style("alert")))
         elif stage.active:

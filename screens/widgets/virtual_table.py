@@ -138,6 +138,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         self._cursor_key: Hashable = None
         self._shown = 0
         self._placed: list[Placed] = []
+        self._placed_in = -1
         self._strips: LRUCache[Hashable, Strip] = LRUCache(4096)
         self.set_reactive(VirtualTable.follow, follow)
 
@@ -304,10 +305,17 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
     # ------------------------------------------------------------ drawing
 
     def on_resize(self) -> None:
-        self._placed = place(self.source.columns, self.scrollable_content_region.width)
         self._strips.clear()
+        self._place()
         self.virtual_size = Size(self.size.width, self._shown + 1)
         self._reveal()
+
+    def _place(self) -> None:
+        """Place the columns for the width there is: a table that was hidden may be shown before it is told its size."""
+        width = self.scrollable_content_region.width
+        if width != self._placed_in:
+            self._placed, self._placed_in = place(self.source.columns, width), width
+            self._strips.clear()
 
     def watch_virtual_size(self, virtual_size: Size) -> None:
         self._scroll_update(virtual_size)
@@ -318,6 +326,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width
+        self._place()
         if y == 0:
             return self._header(width)
         row = round(self.scroll_y) + y - 1

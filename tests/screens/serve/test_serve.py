@@ -1,0 +1,131 @@
+"""The server's screen over a recorded run: address, load, requests, and ESM's decisions with the question beside."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from textual.app import App
+from textual.pilot import Pilot
+
+from app.state.run import RunState
+from app.state.serve import ServeState
+from engine import events as ev
+from screens.method_progress import progress_of
+from screens.serve.screen import ServeScreen
+from screens.systems import systems_of
+from tests.recorded_session import RecordedSession
+from tests.synthetic_run import write_log
+
+BEGIN = 1_760_000_000.0
+
+
+def serve_events() -> Iterator[ev.Event]:
+    """Two requests are answered, one is left by its client, one is under way."""
+    for seq, event in enumerate(_events()):
+        yield msgspec.structs.replace(
+            event, seq=seq, time=BEGIN + 0.2 * seq, stage="serve" if seq > 1 else ""
+        )
+
+
+def _events() -> Iterator[ev.Event]:
+    yield ev.Header(
+        schema_version=1,
+        name="demo-serve",
+        run_id="2025-10-09T08-53-20",
+        seed=0,
+        stages=["serve"],
+        versions={},
+    )
+    yield ev.WorkerStarted(pid=4711, attempt=1, stages=["serve"])
+    yield ev.StageStarted(total=0, unit="requests")
+    yield ev.ServeOpened(
+        url="http://127.0.0.1:8899/v1",
+        model="embedded",
+        key="/outputs/demo-serve/1/serve/key",
+        levers=[
+            ev.ServedLever(lever="esm", run="/outputs/demo/1", fits=True, why="a memory of 800 entries"),
+            ev.ServedLever(lever="notes", run="/outputs/demo/1", fits=True, why="notes of the rules"),
+            ev.ServedLever(lever="deltas", run="/outputs/demo/1", fits=False, why="for another vocabulary"),
+        ],
+        usual=["esm"],
+    )
+    for number, outcome in enumerate(("answered", "vanished", "answered"), 1):
+        name = f"5f-{number}"
+        yield ev.QuestionAsked(example=name, question=f"How many pens has Tom on day {number}?")
+        yield ev.RequestTaken(
+            request=name, kind="chat", levers=["esm"], question=f"How many pens has Tom on day {number}?",
+            prompt_tokens=28, waited=0.3,
+        )  # fmt: skip
+        yield ev.DecisionTaken(
+            method="esm", example=name, m=1, gate="chosen", chosen="wrong-0007", layer=2, alpha=0.8
+        )
+        yield ev.RequestAnswered(
+            request=name, outcome=outcome, finish="stop", tokens=20, probe_tokens=32, first=0.25, seconds=1.5,
+            segments=1, steered=1, text="Forward: 14 + 5 = 19",
+            did=[ev.LeverActed(lever="esm", acted=True, what="steered 1 of 1 segments", tokens=32)],
+        )  # fmt: skip
+        yield ev.StageProgress(done=number, total=0, tokens=52 * number, elapsed=2.0 * number)
+    yield ev.RequestTaken(request="5f-4", kind="chat", levers=[], question="Who are you?", prompt_tokens=9)
+    yield ev.ServeLoad(
+        in_flight=1, waiting=2, answered=2, vanished=1, refused=5, tokens=156, tokens_per_second=1234.0
+    )
+
+
+class ServeApp(App[None]):
+    """Just the screen."""
+
+    def __init__(self, session: RecordedSession) -> None:
+        super().__init__()
+        self.session = session
+
+    def on_mount(self) -> None:
+        self.push_screen(ServeScreen(self.session))
+
+
+async def shows(pilot: Pilot[None], wanted: Sequence[str], *keys: str) -> None:
+    """Press, and wait until the screen shows all of it, in one view or in several."""
+    await pilot.press(*keys)
+    missing, deadline = set(wanted), time.monotonic() + 120
+    while missing:
+        await pilot.pause()
+        screen = pilot.app.screen
+        assert isinstance(screen, ServeScreen)
+        screen.poll()
+        text = "\n".join(strip.text for strip in screen._compositor.render_strips())
+        missing = {word for word in missing if word not in text}
+        assert time.monotonic() < deadline, f"{missing} not in\n{text}"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+async def test_what_the_server_does_can_be_seen(tmp_path: Path, size: tuple[int, int]) -> None:
+    session = RecordedSession(write_log(tmp_path / "events.jsonl", serve_events()), tmp_path)
+    async with ServeApp(session).run_test(size=size) as pilot:
+        await shows(
+            pilot,
+            ["http://127.0.0.1:8899/v1", "serve/key", "model embedded", "1,234", "0.25", "Who are you?"],
+        )
+        await shows(
+            pilot, ["always", "if asked for", "for another vocabulary", "Authorization: Bearer"], "end"
+        )
+        await shows(pilot, ["vanished", "1/1", "on day 3", "3 requests"], "2")
+        await shows(
+            pilot, ["Forward: 14 + 5 = 19", "steered 1 of 1 segments", "32 tokens", "waited 0.3 s"], "enter"
+        )
+
+
+def test_the_state_knows_who_is_being_answered_and_esm_the_questions() -> None:
+    state = RunState()
+    for event in serve_events():
+        state.apply(event)
+    assert list(state.serve.flying) == ["5f-4"] and len(state.serve.ended) == 3
+    assert state.esm.question("5f-2") == "How many pens has Tom on day 2?" and len(state.esm.decisions) == 3
+    assert [system.name for system in systems_of(state.stages)] == ["Server", "ESM"]
+    server, esm = progress_of(list(state.stages.values()))
+    assert server.short == "▶" == esm.short
+    again = state.share()
+    again.apply(ev.ServeOpened(url="", model="", key="", levers=[]))
+    assert isinstance(again.serve, ServeState) and not again.serve.flying and state.serve.flying
