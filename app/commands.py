@@ -49,7 +49,7 @@ RANKS = {
     "start": 1,
     "resume": 1,
     "stop": 1,
-    "detach": 1,
+    "differ": 1,
     "new_run": 1,
     "show_error": 1,
     "overview": 1,

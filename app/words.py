@@ -71,6 +71,24 @@ STAGE_WORDS = {
 FIGURES = {
     "T_max": "most tokens of an answer",
     "logpf_logr_spearman": "rank correlation of log P_F and log R",
+    "rollout_reward": "reward of a path",
+    "success": "a path meets an answer",
+    "success_mean": "paths that meet an answer",
+    "reach_frac": "share of the answers a path meets",
+    "answer_recall_union": "answers met by any path",
+    "gold_recall_union": "answers in the data met by any path",
+    "answer_hit_any": "a path meets an answer of the graph",
+    "path_hit_any": "a path goes along a shortest one",
+    "gt_path_precision": "taught path, precision",
+    "gt_path_recall": "taught path, recall",
+    "gt_path_f1": "taught path, F1",
+    "gt_path_full_hit": "taught path, all of it",
+    "length_mean": "edges of a path",
+    "modes_found": "answers found",
+    "modes_recall": "share of the answers found",
+    "unique_paths": "different paths",
+    "unique_success_paths": "different paths that meet an answer",
+    "path_f1_union": "edges of all paths together, F1",
     "total_variation": "total variation from R",
     "baselines_ahead": "baselines that did better",
     "selector_minus_rices": "selector minus RICES",
@@ -81,5 +99,9 @@ FIGURES = {
 
 
 def figure_name(name: str) -> str:
-    """A figure of a stage's summary in words: `accuracy_esm` as `accuracy esm`."""
-    return FIGURES.get(name, name.replace("_", " "))
+    """A figure of a stage in words: `accuracy_esm` as `accuracy esm`, `success_all@10` as `a path meets an answer @10,
+    of all questions`."""
+    base, at, k = name.partition("@")
+    of_all = base.endswith("_all")
+    words = FIGURES.get(base.removesuffix("_all") if of_all else base, base.replace("_", " "))
+    return words + (f" {at}{k}" if at else "") + (", of all questions" if of_all else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -256,7 +257,8 @@ def check_text(check: StartCheck) -> Text:
     """What differs from the file, what is wrong, what is not here."""
     lines: list[Text] = []
     if check.error is not None:
-        lines += [Text(f"✗ {problem}".replace("✗ --set ", "✗ ")) for problem in check.error.problems[:_MOST]]
+        problems = map(str, check.error.problems[:_MOST])
+        lines += [Text(re.sub(r"^✗ --set (?:(\S+) (?=\1\b))?", "✗ ", f"✗ {problem}")) for problem in problems]
     lines += [Text(f"✗ {finding.where}: {finding.what}. {finding.mend}") for finding in check.wrong]
     lines += [Text(f"! {finding.what} ({finding.where}): {finding.mend}") for finding in check.lacking]
     if check.sweep is not None:

@@ -33,13 +33,13 @@ class RunsApp(App[None]):
     def get_default_screen(self) -> RunsScreen:
         return self.runs
 
-    def on_runs_screen_open_wanted(self, message: Message) -> None:
+    def on_run_commands_open_wanted(self, message: Message) -> None:
         self.asked.append(message)
 
-    on_runs_screen_resume_wanted = on_runs_screen_open_wanted
-    on_runs_screen_command_wanted = on_runs_screen_open_wanted
-    on_runs_screen_new_run_wanted = on_runs_screen_open_wanted
-    on_runs_screen_error_wanted = on_runs_screen_open_wanted
+    on_run_commands_resume_wanted = on_run_commands_open_wanted
+    on_run_commands_command_wanted = on_run_commands_open_wanted
+    on_run_commands_new_run_wanted = on_run_commands_open_wanted
+    on_run_commands_error_wanted = on_run_commands_open_wanted
 
     @property
     def words(self) -> list[str]:

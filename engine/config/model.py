@@ -75,6 +75,6 @@ class ModelSection(Section):
     def _needs_path(self) -> ModelSection:
         if self.backend != "embedded" and not self.path:
             raise ValueError(
-                f"backend `{self.backend}` needs `model.path`: a model folder, a GGUF file or a hub name"
+                f"`model.path` for backend `{self.backend}`: a model folder, a GGUF file or a hub name"
             )
         return self

@@ -65,11 +65,12 @@ def _title(decided: Decided, palette: Palette, width: int) -> Text:
         return text.append("· not evaluated yet", palette["dim"])
     text.append(_outcome(own), palette["good" if own.correct else "bad"])
     if greedy is not None and d.method != "greedy":
-        text.append(f"  greedy {_outcome(greedy)}")
+        beside, turned = f"  greedy {_outcome(greedy)}", ""
         if greedy.correct != own.correct:
-            sign, word = ("▲", " fixed") if own.correct else ("▼", " broken")
-            fits = text.cell_len + 3 + len(word) <= width
-            text.append(f"  {sign}{word if fits else ''}", palette["good" if own.correct else "bad"])
+            turned = "  ▲ fixed" if own.correct else "  ▼ broken"
+        if text.cell_len + len(beside) + len(turned) <= width:  # the line `answers` says it, too
+            text.append(beside)
+        text.append(turned, palette["good" if own.correct else "bad"])
     return text
 
 

@@ -56,7 +56,7 @@ class DecisionsPane(Container):
         Binding(
             "d",
             "differ(1)",
-            "≠",
+            "Next ≠",
             tooltip="Next example that differs from greedy, where it left greedy's way.",
         ),
         Binding(

@@ -19,6 +19,7 @@ from engine.events import MemoryBuilt
 from screens.esm.pairs import pair_whole
 from screens.panes.list_pane import ListPane
 from screens.run_session import Session
+from screens.widgets.cells import fit_name
 from screens.widgets.figures import fixed, signed
 from screens.widgets.links import Target, link
 from screens.widgets.model_text import one_line
@@ -154,6 +155,9 @@ COLUMNS: Sequence[ListColumn[Entry]] = (
     ),
 )
 
+_WORST, _NAME = 3, 14
+"""How many of the entries that hurt are named below the table, and in how many columns."""
+
 _NO_PICKS = """No entry has been picked yet.
 
 The select stage picks from the mined pairs those that add most quality and variety.
@@ -176,11 +180,15 @@ class LibraryPane(ListPane):
         return item, self.session.state.esm.memory
 
     def remark(self) -> str:
-        nets = [use.net or 0 for use in self.session.state.esm.ledger.values()]
+        nets = {name: use.net or 0 for name, use in self.session.state.esm.ledger.items()}
         if not nets:
             return ""
-        helped, hurt = sum(net > 0 for net in nets), sum(net < 0 for net in nets)
-        return f"{len(nets):,} were injected: {helped:,} help, {hurt:,} hurt"
+        hurt = sorted((net, name) for name, net in nets.items() if net < 0)
+        text = (
+            f"{len(nets):,} were injected: {sum(net > 0 for net in nets.values()):,} help, {len(hurt):,} hurt"
+        )
+        worst = ", ".join(f"{fit_name(name, _NAME)} −{-net}" for net, name in hurt[:_WORST])
+        return f"{text}: {worst}" if hurt else text
 
     def draw(self, item: Entry, palette: dict[str, Style], width: int) -> RenderableType:
         state = self.session.state.esm

@@ -100,10 +100,10 @@ def _draw_pair(event: PairMined, question: str, palette: dict[str, Style], width
         f"  {event.positives} right against {counted(event.negatives, 'wrong rollouts')}, Q {fixed(event.quality)}",
     )
     if event.steered_correct is not None:
-        title.append("\ntried out, greedy  ", palette["dim"])
+        title.append("\ntried out   ", palette["dim"])
         title.append(
-            f"from the wrong text {_outcome(event.wrong_correct)}, with the vector {_outcome(event.steered_correct)}; "
-            f"from the right text {_outcome(event.right_correct)}"
+            f"from the wrong text on, greedy ends {_outcome(event.wrong_correct)}, with the vector "
+            f"{_outcome(event.steered_correct)}; from the right text on, greedy ends {_outcome(event.right_correct)}"
         )
     right = model_text(event.positive_text, Style.null(), palette["dim"])
     wrong = model_text(event.negative_text, Style.null(), palette["dim"])

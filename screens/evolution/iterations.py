@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
@@ -244,17 +245,18 @@ def _iteration(
     return parts
 
 
-def _figures(name: str, score: AnswersScored, palette: dict[str, Style]) -> Text:
-    text = Text.assemble(
-        (f"{name}  ", palette["dim"]), f"composite {fixed(score.composite)} ± {fixed(score.error)}"
-    )
+def _figures(name: str, score: AnswersScored, palette: dict[str, Style]) -> RenderableType:
+    text = Text(f"composite {fixed(score.composite)} ± {fixed(score.error)}")
     text.append(f"   {score.correct} of {score.judged} right ({fixed(score.correctness)})")
     text.append(f"   {fixed(score.mean_tokens, 1)} tokens (shortness {fixed(score.shortness)})")
     if score.cannot_tell:
         text.append(f"   on {score.cannot_tell} the judge cannot tell", palette["dim"])
     if failures := score.answers - score.judged - score.cannot_tell:
         text.append(f"   on {failures} the judge failed", palette["warn"])
-    return text
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(min_width=10)
+    grid.add_row(Text(name, palette["dim"]), text)
+    return grid
 
 
 def _reply(state: EvolutionState, item: IterationState, palette: dict[str, Style]) -> list[RenderableType]:
@@ -330,28 +332,42 @@ def _compared(rows: Sequence[MethodCompared], palette: dict[str, Style]) -> Rend
     ):
         table.add_column(name, justify="right", no_wrap=True, min_width=least)
     for row in rows:
-        name = f"{row.method} {row.cap}" if row.cap is not None else row.method
         table.add_row(
-            Text(name, palette["strong"] if row.method == "best" else ""),
+            Text(_name(row), palette["strong"] if row.method == "best" else ""),
             fixed(row.correctness), fixed(row.mean_tokens, 1), fixed(row.composite), signed(row.difference),
             interval(row.low, row.high), probability(row.p),
         )  # fmt: skip
     return table
 
 
+_SHORT = {
+    "no_processor": "none",
+    "length_cap": "cap",
+    "chosen_cap": "chosen cap",
+    "brief_prompt": "short request",
+    "best": "evolved",
+}
+
+
+def _name(row: MethodCompared) -> str:
+    """A processor in a word or two, with its cap."""
+    name = _SHORT.get(row.method, row.method.replace("_", " "))
+    return name if row.cap is None else f"{name} {row.cap}"
+
+
 def _differences(rows: Sequence[MethodCompared], palette: dict[str, Style]) -> list[RenderableType]:
     """Tokens that each method saves, how far its composite is from the best deltas', and the request it made."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
     table.add_column("differences", no_wrap=True, min_width=13)
-    for name, least in (("tokens − none", 13), ("95%", 14), ("comp. − best", 12), ("95%", 16)):
+    for name, least in (("tokens − none", 13), ("95%", 14), ("comp. − evolved", 12), ("95%", 16)):
         table.add_column(name, justify="right", no_wrap=True, min_width=least)
     for row in rows:
         table.add_row(
-            row.method,
+            _name(row),
             signed(row.tokens_difference, 1), interval(row.tokens_low, row.tokens_high, 1),
             signed(row.ahead), interval(row.ahead_low, row.ahead_high),
         )  # fmt: skip
-    words = [f"{row.method}: {clean(row.prompt)}" for row in rows if row.prompt]
+    words = [f"{_name(row)}: {clean(row.prompt)}" for row in rows if row.prompt]
     return [table, *(Text(text, palette["dim"]) for text in words)]
 
 
@@ -359,4 +375,7 @@ def _drawn(state: EvolutionState, palette: dict[str, Style]) -> list[RenderableT
     """What the comparison says, in words."""
     if state.drawn is None:
         return []
-    return [Text(clean(state.drawn.text), palette["warn" if state.drawn.ahead else "good"])]
+    said = re.sub(r"(?<![\w-])-(?=\d)", "−", clean(state.drawn.text))
+    for name in ("no_processor", "length_cap", "chosen_cap", "brief_prompt"):
+        said = said.replace(name, _SHORT[name])
+    return [Text(said, palette["warn" if state.drawn.ahead else "good"])]

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from app.state.run import RunState
 from app.text import counted
+from app.words import figure_name
 from engine.events import SamplerEvaluated
 from screens.panes.list_pane import ListPane
 from screens.run_session import Session
@@ -106,10 +107,11 @@ def draw_method(item: SamplerEvaluated, palette: dict[str, Style]) -> Renderable
     )
     notes = [f"{SETTINGS[name]} {value:g}, chosen on validation" for name, value in item.settings.items()]
     if item.missed:
-        notes.append(f"_all: over these and {item.missed:,} more, whose answers no path reaches")
+        notes.append(f"of all questions: these and {item.missed:,} more, whose answers no path reaches")
     if item.listed:
         notes.append(
-            f"total_variation over the {counted(item.listed, 'questions')} whose paths can all be listed"
+            f"{figure_name('total_variation')}: over the {counted(item.listed, 'questions')} whose paths can all be "
+            "listed"
         )
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
     table.add_column("figure", no_wrap=True)
@@ -118,5 +120,6 @@ def draw_method(item: SamplerEvaluated, palette: dict[str, Style]) -> Renderable
     for name, value in item.metrics.items():
         bounds = item.intervals.get(name)
         shown = "" if bounds is None else f"[{fixed(bounds[0])}, {fixed(bounds[1])}]"
-        table.add_row(name, fixed(value), Text(shown, palette["dim"]))
+        table.add_row(figure_name(name), fixed(value), Text(shown, palette["dim"]))
+    notes.append("@10: among the first 10 paths of a question")
     return Group(title, head, *(Text(note, palette["dim"]) for note in notes), Text(), table)

@@ -50,12 +50,24 @@ def draw_efficiency(state: RunState, shown: list[StageState], width: int) -> Ren
     spent = {stage.name: _seconds(stage) for stage in shown}
     if not any(spent.values()):
         return Text("No stage has worked yet.")
-    parts: list[RenderableType] = [_stages(state, shown, spent, width), *_over_time(state, width)]
+    parts: list[RenderableType] = [_in_all(state, sum(spent.values())), Text()]
+    parts += [_stages(state, shown, spent, width), *_over_time(state, width)]
     return Group(*parts, *_esm_tokens(state), *_servers(state))
 
 
 def _seconds(stage: StageState) -> float:
     return stage.seconds or stage.elapsed
+
+
+def _in_all(state: RunState, seconds: float) -> Text:
+    """What the run cost, in a line."""
+    tokens, cost = state.efficiency.counted(), total_cost(state.usage.values())
+    if not state.usage:
+        paid = "no server was asked, nothing was paid"
+    else:
+        paid = "servers were asked, no price is configured" if cost is None else f"servers cost {cost:,.4f}"
+    written = f", {tokens:,} tokens" if tokens else ""
+    return Text(f"{duration(seconds)} of work{written}; {paid}", "bold")
 
 
 def _stages(state: RunState, shown: list[StageState], spent: dict[str, float], width: int) -> Table:
@@ -129,11 +141,10 @@ def _esm_tokens(state: RunState) -> list[RenderableType]:
 def _servers(state: RunState) -> list[RenderableType]:
     """Calls, tokens and cost by stage and role."""
     if not state.usage:
-        return [Text("\nNo server was asked: nothing was paid.", "dim")]
+        return []
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for at, name in enumerate(HEADINGS):
         table.add_column(name, justify="left" if at < 3 else "right", no_wrap=at != 2, overflow="fold")
     for usage in state.usage.values():
         table.add_row(*usage_cells(usage))
-    cost = total_cost(state.usage.values())
-    return [Text(), table, Text("no price is configured" if cost is None else f"{cost:,.4f} in all", "bold")]
+    return [Text(), table]

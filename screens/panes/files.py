@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 from rich.style import Style
@@ -18,6 +19,7 @@ from app.usage_text import HEADINGS, total_cost, usage_cells
 from app.words import figure_name
 from engine.run.stage_state import FAILED, FINISHED, RUNNING, StageState
 from screens.run_session import Session
+from screens.systems import systems
 from screens.widgets.detail_pane import DetailPane
 
 _SIGNS = {
@@ -45,19 +47,23 @@ class FilesPane(Vertical):
 
     def show(self) -> None:
         """Draw the session's state."""
-        self.page.show(lambda palette, width: _page(self._session, palette), top=False)
+        name = getattr(self.screen, "TITLE_WORD", "")
+        own = next((system.stages for system in systems() if system.name == name), ())
+        self.page.show(lambda palette, width: _page(self._session, own, palette), top=False)
 
     def close_one(self) -> bool:
         """Nothing opens here."""
         return False
 
 
-def _page(session: Session, palette: dict[str, Style]) -> RenderableType:
+def _page(session: Session, stages: Sequence[str], palette: dict[str, Style]) -> RenderableType:
+    """`stages`: whose figures and files come first."""
     state = session.state
     parts: list[RenderableType] = [Text.assemble(("folder  ", palette["dim"]), str(session.run_dir)), Text()]
     if not state.stages:
         parts.append(Text("Figures and files appear here when a stage is finished.", palette["dim"]))
-    for stage in state.stages.values():
+    own = [name for name in stages if name in state.stages]
+    for stage in (state.stages[name] for name in dict.fromkeys((*own, *state.stages))):
         parts += [_stage(stage, palette), Text()]
     parts += _usage(state, palette)
     parts += _notices(state, palette)
@@ -88,11 +94,17 @@ def _stage(stage: StageState, palette: dict[str, Style]) -> RenderableType:
         grid.add_row(
             "",
             Text(figure_name(name), palette["dim"]),
-            f"{value:.4g}" if isinstance(value, float) else str(value),
+            _figure(value),
         )
     files = Text("".join(f"   {name}\n" for name in stage.files))
     files.rstrip()
     return Group(*[part for part in (title, grid if stage.summary else None, files) if part])
+
+
+def _figure(value: object) -> str:
+    if isinstance(value, float):
+        return (f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}").replace("-", "−")
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _usage(state: RunState, palette: dict[str, Style]) -> list[RenderableType]:

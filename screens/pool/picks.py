@@ -109,7 +109,8 @@ def draw_picks(event: SelectorPicked, pictures: Pictures, palette: Palette) -> R
         if number:
             grid.add_row()
         grid.add_row(name, _pair(pick, pictures), _outcome(pick, palette))
-    return Group(with_picture(text, event.picture, pictures), Text(), grid)
+    legend = Text("rows: of the embedding table; places: in the query's pool", palette["dim"])
+    return Group(with_picture(text, event.picture, pictures), Text(), grid, Text(), legend)
 
 
 def _pair(pick: SelectorPick, pictures: Pictures) -> Text:

@@ -51,7 +51,7 @@ def _legend(event: PoolQueryDone) -> str:
 def _heading(verdict: str, trajectories: Sequence[PoolTrajectory], palette: Palette) -> Text:
     text = Text.assemble((f"{_WORDS.get(verdict, verdict)} {len(trajectories)}", palette["strong"]))
     if verdict != "given":
-        text.append(f"   {trajectories[0].origin}", palette["dim"])
+        text.append(f"   {trajectories[0].origin.replace('_', ' ')}", palette["dim"])
     return text
 
 

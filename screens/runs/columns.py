@@ -25,7 +25,6 @@ SIGNS: dict[str, tuple[str, Tone]] = {
     "prepared": ("○ prepared", "dim"),
 }
 NONE = Cell("·", "dim")
-_BARS = "▁▂▃▄▅▆▇█"
 
 
 def _state(row: RunRow) -> Cell:
@@ -59,22 +58,14 @@ def difference_cell(verdict: Verdict) -> Cell:
 
 
 def _methods(row: RunRow) -> Cell:
-    """Each method with two bars, its baseline and itself, once it has a result: `ESM ▅█ Evolution`."""
+    """Each method, with a sign once it has a result: `ESM ▲ Evolution`."""
     words = []
     for system in systems_of(row.record.stages):
         if not any(system_of(stage) is system for stage in row.record.stages):
             continue
         found = verdicts(row.record.stages, system.stages)
-        words.append(f"{system.name} {_two_bars(found[-1])}" if found else system.name)
+        words.append(f"{system.name} {difference_cell(found[-1]).text[0]}" if found else system.name)
     return Cell(" ".join(words)) if words else NONE
-
-
-def _two_bars(verdict: Verdict) -> str:
-    most = 1.0 if verdict.unit == SHARE else max(verdict.value, verdict.baseline_value, 1e-9)
-    return "".join(
-        _BARS[max(0, min(len(_BARS) - 1, round(value / most * (len(_BARS) - 1))))]
-        for value in (verdict.baseline_value, verdict.value)
-    )
 
 
 def _changes(row: RunRow) -> Cell:
@@ -140,7 +131,16 @@ COLUMNS: list[ListColumn[RunRow]] = [
         value=lambda r: r,
         show=_difference,
     ),
-    ListColumn("methods", "methods", 24, priority=3, flex=True, value=lambda r: r, show=_methods),
+    ListColumn(
+        "methods",
+        "methods",
+        24,
+        priority=3,
+        flex=True,
+        help="▲ better than its baseline, ▼ worse, ≈ no difference shown",
+        value=lambda r: r,
+        show=_methods,
+    ),
     ListColumn("changes", "changed fields", 16, priority=4, flex=True, value=lambda r: r, show=_changes),
     ListColumn("tags", "tags", 9, priority=6, value=lambda r: r, show=lambda r: " ".join(r.label.tags)),
     ListColumn("seconds", "time", 7, "right", 2, value=lambda r: r, show=lambda r: duration(r.seconds)),

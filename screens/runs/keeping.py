@@ -30,6 +30,11 @@ class Keeping(ConsoleScreen[None]):
         self.trashed: list[Trashed] = []
 
     @property
+    def marked(self) -> list[Path]:
+        """The marked runs, in the order in which they were marked."""
+        return self.source.marked
+
+    @property
     def selected(self) -> RunRow | None:
         """The run under the cursor."""
         raise NotImplementedError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,17 +10,14 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
-from textual.message import Message
 from textual.widgets import Static
 
 from app.commands import RUNS, bindings
 from app.runs.run_list import RunList, RunRow
 from app.text import counted
-from screens.messages import CompareWanted, SweepWanted
 from screens.runs.about import about_run
-from screens.runs.keeping import Keeping
+from screens.runs.commands import RunCommands
 from screens.runs.run_filter import RUN_FIELDS
-from screens.runs.source import sweep_of
 from screens.widgets.filter_bar import FilterBar
 from screens.widgets.key_line import KeyLine
 from screens.widgets.virtual_table import VirtualTable
@@ -46,7 +42,7 @@ class RunsTable(VirtualTable):
         return False if action in ("follow", "match") else super().check_action(action, parameters)
 
 
-class RunsScreen(Keeping):
+class RunsScreen(RunCommands):
     """All runs below the outputs folder, read again every second."""
 
     # Textual does not read CSS_PATH of an app's default screen.
@@ -73,9 +69,9 @@ class RunsScreen(Keeping):
 
 All runs in the folder `outputs/`, newest first. *result* is the figure of the run's first method, *change* how far that
 is from its baseline on the same items: ▲ better, ▼ worse, ≈ no difference is shown (the interval includes zero).
-*methods* has two bars for each method: the baseline, then the method. *changed fields* are those that were set over the
-configuration file. Below the list every method of the run under the cursor has a line: `ESM 0.635 → 0.965 ▲66 ▼0`
-goes from the baseline to the method; 66 items turned right, none wrong. ⑂ is a branch of another run.
+*methods* has the same sign behind each method. *changed fields* are those that were set over the configuration file.
+Below the list every method of the run under the cursor has a line: `ESM 0.635 → 0.965 ▲66 ▼0` goes from the baseline to
+the method; 66 items turned right, none wrong. ⑂ is a branch of another run.
 
 `enter` opens a run: a running one is followed live, a finished one is replayed. `n` starts a new run. `p` pauses the
 engine, `p` again continues; `S` stops it, and finished work is kept; `r` resumes a run that stopped, was interrupted
@@ -97,35 +93,6 @@ Nothing is ever deleted here.
     title_line = query_one("#runs-title", Static)
     about = query_one("#runs-about", Static)
 
-    @dataclass
-    class OpenWanted(Message):
-        """Watch a run."""
-
-        path: Path
-
-    @dataclass
-    class ResumeWanted(Message):
-        """Start a worker again on a run."""
-
-        path: Path
-
-    @dataclass
-    class CommandWanted(Message):
-        """Send a command to a worker."""
-
-        path: Path
-        command: str
-
-    @dataclass
-    class NewRunWanted(Message):
-        """Open the dialog that starts a run."""
-
-    @dataclass
-    class ErrorWanted(Message):
-        """Show why a run failed."""
-
-        row: RunRow
-
     bar = query_one(FilterBar)
 
     def __init__(self, runs: RunList) -> None:
@@ -136,11 +103,6 @@ Nothing is ever deleted here.
         self._wanted: Path | None = None
         self._filter_text = ""
         self._told_labels: list[str] = []
-
-    @property
-    def marked(self) -> list[Path]:
-        """The marked runs, in the order in which they were marked."""
-        return self.source.marked
 
     def compose_content(self) -> ComposeResult:
         yield Static(id="runs-title", markup=False)
@@ -270,100 +232,6 @@ Nothing is ever deleted here.
     @on(FilterBar.Closed)
     def _filter_closed(self) -> None:
         self.table.focus()
-
-    # ------------------------------------------------------------ commands
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether the key does something with the run under the cursor."""
-        row = self.selected
-        match action:
-            case "resume_run":
-                return row is not None and row.resumable
-            case "pause_run":
-                return row is not None and row.state in ("running", "hung")
-            case "continue_run":
-                return row is not None and row.state == "paused"
-            case "stop_run":
-                return row is not None and row.working
-            case "show_error":
-                return row is not None and bool(row.status.failure)
-            case "trash":
-                return row is not None and not row.working
-            case "mark" | "note" | "title" | "tags" | "archive":
-                return row is not None
-            case "fold":
-                return self.source.sweep(self.table.cursor) is not None
-            case "open_sweep":
-                return row is not None and row.record.sweep is not None
-            case "undo":
-                return bool(self.trashed)
-            case "list_archived":
-                return self.source.archived or bool(self.source.hidden)
-            case "compare":
-                return len(self.source.rows) > 1
-            case "filter" | "group":
-                return bool(self.source.rows)
-            case _:
-                return True
-
-    @on(VirtualTable.Selected)
-    def _open(self) -> None:
-        if self.selected is not None:
-            self.post_message(self.OpenWanted(self.selected.path))
-        elif (sweep := self.source.sweep(self.table.cursor)) is not None:
-            self.post_message(SweepWanted(sweep))
-
-    def action_fold(self) -> None:
-        """List the runs of a sweep, or hide them again."""
-        if (sweep := self.source.sweep(self.table.cursor)) is not None:
-            self.source.toggle_fold(sweep)
-            self.arranged()
-
-    def action_open_sweep(self) -> None:
-        """Show the sweep of the run."""
-        if self.selected is not None and (sweep := sweep_of(self.selected)) is not None:
-            self.post_message(SweepWanted(sweep))
-
-    def action_new_run(self) -> None:
-        """Open the dialog that starts a run."""
-        self.post_message(self.NewRunWanted())
-
-    def action_resume_run(self) -> None:
-        """Ask for a worker."""
-        if self.selected is not None:
-            self.post_message(self.ResumeWanted(self.selected.path))
-
-    def action_pause_run(self) -> None:
-        """Pause the engine."""
-        self._command("pause")
-
-    def action_continue_run(self) -> None:
-        """End the pause."""
-        self._command("continue")
-
-    def action_stop_run(self) -> None:
-        """Stop the engine."""
-        self._command("stop")
-
-    def action_show_error(self) -> None:
-        """Show why it failed."""
-        if self.selected is not None:
-            self.post_message(self.ErrorWanted(self.selected))
-
-    def action_compare(self) -> None:
-        """Ask for the comparison of the marked runs."""
-        there = {row.path for row in self.source.rows}
-        runs = [path for path in self.marked if path in there]
-        if len(runs) == 1 and self.selected is not None and self.selected.path not in runs:
-            runs.append(self.selected.path)
-        if len(runs) < 2:
-            self.notify("Mark a run with m, go to another one, and press c.")
-        else:
-            self.post_message(CompareWanted(runs))
-
-    def _command(self, command: str) -> None:
-        if self.selected is not None:
-            self.post_message(self.CommandWanted(self.selected.path, command))
 
 
 def _update(widget: Static, text: Text) -> None:

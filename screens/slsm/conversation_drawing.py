@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
@@ -103,13 +104,14 @@ def _memory(state: StateUpdated | None, palette: Palette) -> RenderableType:
     return Group(*parts)
 
 
-def _plan(state: StateUpdated, palette: Palette) -> Text:
+def _plan(state: StateUpdated, palette: Palette) -> RenderableType:
     tone = {"verify": "warn", "clarify": "bad"}.get(state.plan_mode, "good")
     text = Text.assemble((f"after turn {state.turn + 1}   ", palette["strong"]), ("plan ", palette["dim"]),
                          (state.plan_mode, palette[tone]))  # fmt: skip
-    for reason in state.reasons:
-        text.append(f"\n  because {clean(reason)}", palette["dim"])
-    return text
+    why = [
+        Padding(Text(f"because {clean(reason)}", palette["dim"]), (0, 0, 0, 2)) for reason in state.reasons
+    ]
+    return Group(text, *why)
 
 
 def _structured(state: StateUpdated, palette: Palette) -> Text:

@@ -33,6 +33,11 @@ def _passed(passed: bool | None) -> Cell:
     return Cell(outcome(passed), "dim" if passed is None else "good" if passed else "bad")
 
 
+def _words(axis: str) -> str:
+    """`SELF_COHERENCE` as a reader would write it."""
+    return axis.replace("_", " ").lower()
+
+
 def _injected(row: ResultRow) -> Cell:
     if not row.injected:
         return Cell("·", "dim")
@@ -48,7 +53,7 @@ COLUMNS: Sequence[ListColumn[ResultRow]] = (
                value=lambda r: r, show=_injected),
     ListColumn("note_tokens", "tokens", 6, "right", 4, help="of the note", value=lambda r: r.note_tokens),
     ListColumn("answer", "answer", 22, flex=True, priority=2, value=lambda r: r.answer, show=one_line),
-    ListColumn("axis", "axis", 18, priority=3, value=lambda r: r.axis),
+    ListColumn("axis", "axis", 18, priority=3, value=lambda r: r.axis, show=lambda axis: _words(axis)),
     ListColumn("turns", "turns", 5, "right", 5, value=lambda r: r.turns),
     ListColumn("failures", "failed", 6, "right", 6, help="calls of the controller that failed",
                value=lambda r: r.failures),
@@ -102,7 +107,7 @@ class ConversationsPane(ListPane):
         if updates:
             title.append("  ( ) other turns", palette["dim"])
         if item.axis:
-            title.append(f"\n{item.axis}", palette["dim"])
+            title.append(f"\n{_words(item.axis)}", palette["dim"])
         return Group(
             title, self._beside(item, palette), Text(),
             draw_memory(opened.turns, updates, selected, palette, width), Text(), draw_answer(answered, palette),
@@ -110,15 +115,19 @@ class ConversationsPane(ListPane):
 
     def _beside(self, item: ResultRow, palette: dict[str, Style]) -> Text:
         """The other answers to the same conversation, each with its verdict; they can be gone to."""
-        text = Text("the same under", palette["dim"])
+        text, mode = Text("the same under", palette["dim"]), ""
         for row in self.session.state.slsm.results:
             same = (row.conversation_id, row.attempt) == (item.conversation_id, item.attempt)
             if not same or row == item:
                 continue
-            cell = _passed(row.passed)
-            text.append("  ").append(cell.text, palette[cell.tone or "dim"]).append(" ")
-            memory = "" if row.memory_mode == "none" else f" {row.memory_mode}"
-            text.append_text(link(f"{row.mode}{memory}", answer_target(row), palette["accent"]))
+            if row.memory_mode == "none":
+                name = row.mode
+            else:  # its mode is said once for both kinds of memory
+                text.append("" if row.mode == mode else f"   {row.mode}", palette["dim"])
+                name = row.memory_mode
+            mode, (sign, tone) = row.mode, _passed(row.passed)
+            text.append(f"  {sign}\N{NO-BREAK SPACE}", palette[tone or "dim"])
+            text.append_text(link(name, answer_target(row), palette["accent"]))
         return text
 
     def what_if(self, process: WhatIfProcess) -> WhatIfScreen[AnswerTried] | str:

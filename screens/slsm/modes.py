@@ -24,6 +24,10 @@ _EMPTY = """The modes are compared when all conversations have been answered.
 Until then the tab Conversations shows each answer as it comes."""
 
 
+_COST = """calls and tokens are means of a conversation; failed: calls of the controller
+cut: answers that ended at the limit of tokens; none: conversations without an answer"""
+
+
 class ModesPane(PagePane):
     """The course of the scores above a page of tables; `slsm/modes.csv` has the same figures."""
 
@@ -66,7 +70,12 @@ def draw_modes(state: SLSMState, palette: dict[str, Style]) -> RenderableType:
         return Group(*parts, Text(_EMPTY, palette["dim"]))
     rows = list(state.modes.values())
     parts += [_scores(rows, palette), Text(), _axes(rows, palette), Text(), _notes(rows, palette), Text()]
-    parts += [_cost(rows, palette), Text(), Text("slsm/modes.csv, slsm/summary.json", palette["dim"])]
+    parts += [
+        _cost(rows, palette),
+        Text(_COST, palette["dim"]),
+        Text(),
+        Text("slsm/modes.csv, slsm/summary.json", palette["dim"]),
+    ]
     return Group(*parts)
 
 
@@ -142,8 +151,8 @@ def _turned(row: ModeScored, what: str, count: int, style: Style, palette: dict[
 
 
 def _cost(rows: list[ModeScored], palette: dict[str, Style]) -> Table:
-    headings = ("controller", "model", "detector", "tokens", "failed", "cut", "no answer")
-    table = _table(palette, "per conversation", *headings, gap=1)
+    headings = ("controller", "model", "detector", "tokens", "failed", "cut", "none")
+    table = _table(palette, "calls", *headings, gap=1)
     for row in rows:
         tokens = row.controller_tokens + row.model_tokens + row.detector_tokens
         table.add_row(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rich.cells import set_cell_size
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from textual import events
 from textual.binding import Binding, BindingType
@@ -357,15 +357,18 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         segments, x = [Segment(" " * GUTTER, plain)], GUTTER
         for placed in self._placed:
             column = placed.column
-            label = column.label
+            label, arrow = column.label, ""
             if column.key == self.sort_column:
-                label = fit_label(label, placed.width - 1) + ("↓" if self.sort_reverse else "↑")
+                arrow = "↓" if self.sort_reverse else "↑"
+                if cell_len(label) < placed.width:
+                    label, arrow = label + arrow, ""
             style = marked if column.key in (self._marked, self.sort_column) else plain
             segments.append(Segment(" " * (placed.x - x), plain))
             segments += justified(fit_label(label, placed.width), placed.width, column.justify, style, plain)
-            x = placed.x + placed.width
+            segments.append(Segment(arrow, style))  # in the gap, where the column has no room for it
+            x = placed.x + placed.width + len(arrow)
         segments.append(Segment(" " * max(0, width - x), plain))
-        return Strip(segments, width)
+        return Strip(segments).crop(0, width)
 
     def _draw(
         self, cells: tuple[Cell, ...], at_cursor: bool, sign: str, words: tuple[str, ...], width: int

@@ -85,7 +85,7 @@ async def test_a_method_tells_its_settings_and_its_distance_from_r(
         text = await press(pilot, "4", "g", "enter")
         assert "temperature 1, chosen on validation" in text
         text = await press(pilot, "escape", "down", "enter")
-        assert "total_variation over the 98 questions whose paths can all be listed" in text
+        assert "total variation from R: over the 98 questions whose paths can all be listed" in text
 
 
 @each_size

@@ -1,0 +1,145 @@
+"""What the keys do with the run under the cursor: open, resume, pause, stop, compare it. The console does it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual import on
+from textual.message import Message
+
+from app.runs.run_list import RunRow
+from screens.messages import CompareWanted, SweepWanted
+from screens.runs.keeping import Keeping
+from screens.runs.source import sweep_of
+from screens.widgets.virtual_table import VirtualTable
+
+
+class RunCommands(Keeping):
+    """The part of the list of runs that asks for something to be done with a run."""
+
+    @dataclass
+    class OpenWanted(Message):
+        """Watch a run."""
+
+        path: Path
+
+    @dataclass
+    class ResumeWanted(Message):
+        """Start a worker again on a run."""
+
+        path: Path
+
+    @dataclass
+    class CommandWanted(Message):
+        """Send a command to a worker."""
+
+        path: Path
+        command: str
+
+    @dataclass
+    class NewRunWanted(Message):
+        """Open the dialog that starts a run."""
+
+    @dataclass
+    class ErrorWanted(Message):
+        """Show why a run failed."""
+
+        row: RunRow
+
+    @property
+    def _sweep(self) -> Path | None:
+        """The sweep under the cursor, where its row stands for all its runs."""
+        return self.source.sweep(self.query_one(VirtualTable).cursor)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether the key does something with the run under the cursor."""
+        row = self.selected
+        match action:
+            case "resume_run":
+                return row is not None and row.resumable
+            case "pause_run":
+                return row is not None and row.state in ("running", "hung")
+            case "continue_run":
+                return row is not None and row.state == "paused"
+            case "stop_run":
+                return row is not None and row.working
+            case "show_error":
+                return row is not None and bool(row.status.failure)
+            case "trash":
+                return row is not None and not row.working
+            case "mark" | "note" | "title" | "tags" | "archive":
+                return row is not None
+            case "fold":
+                return self._sweep is not None
+            case "open_sweep":
+                return row is not None and row.record.sweep is not None
+            case "undo":
+                return bool(self.trashed)
+            case "list_archived":
+                return self.source.archived or bool(self.source.hidden)
+            case "compare":
+                return len(self.source.rows) > 1
+            case "filter" | "group":
+                return bool(self.source.rows)
+            case _:
+                return True
+
+    @on(VirtualTable.Selected)
+    def _open(self) -> None:
+        if self.selected is not None:
+            self.post_message(self.OpenWanted(self.selected.path))
+        elif (sweep := self._sweep) is not None:
+            self.post_message(SweepWanted(sweep))
+
+    def action_fold(self) -> None:
+        """List the runs of a sweep, or hide them again."""
+        if (sweep := self._sweep) is not None:
+            self.source.toggle_fold(sweep)
+            self.arranged()
+
+    def action_open_sweep(self) -> None:
+        """Show the sweep of the run."""
+        if self.selected is not None and (sweep := sweep_of(self.selected)) is not None:
+            self.post_message(SweepWanted(sweep))
+
+    def action_new_run(self) -> None:
+        """Open the dialog that starts a run."""
+        self.post_message(self.NewRunWanted())
+
+    def action_resume_run(self) -> None:
+        """Ask for a worker."""
+        if self.selected is not None:
+            self.post_message(self.ResumeWanted(self.selected.path))
+
+    def action_pause_run(self) -> None:
+        """Pause the engine."""
+        self._command("pause")
+
+    def action_continue_run(self) -> None:
+        """End the pause."""
+        self._command("continue")
+
+    def action_stop_run(self) -> None:
+        """Stop the engine."""
+        self._command("stop")
+
+    def action_show_error(self) -> None:
+        """Show why it failed."""
+        if self.selected is not None:
+            self.post_message(self.ErrorWanted(self.selected))
+
+    def action_compare(self) -> None:
+        """Ask for the comparison of the marked runs."""
+        there = {row.path for row in self.source.rows}
+        runs = [path for path in self.marked if path in there]
+        if len(runs) == 1 and self.selected is not None and self.selected.path not in runs:
+            runs.append(self.selected.path)
+        if len(runs) < 2:
+            self.notify("Mark a run with m, go to another one, and press c.")
+        else:
+            self.post_message(CompareWanted(runs))
+
+    def _command(self, command: str) -> None:
+        if self.selected is not None:
+            self.post_message(self.CommandWanted(self.selected.path, command))
