@@ -58,6 +58,7 @@ RANKS = {
     "app.leave": 0,
     "app.explain": 0,
     "undo": 1,
+    "what_if": 1,
     "follow": 3,
     "sort": 3,
     "group": 3,
@@ -362,17 +363,18 @@ START_FORM = (
     Command("escape", "close", "Done", "Back to the dialog, with these changes.", display="esc"),
 )
 
-SAMPLE_AGAIN = (
-    Command("enter", "start", "Sample", "Sample with these settings.", display="enter", priority=True),
-    Command("escape", "close", "Cancel", "Close without sampling.", display="esc"),
-)
-
 WHAT_IF = (
     Command("enter", "start", "Try", "Try what the fields say.", display="enter", priority=True),
-    Command("f2", "sweep", "Sweep α", "Try nine strengths, from none to three times α.", display="F2"),
+    Command(
+        "f2",
+        "sweep",
+        "Sweep",
+        "Try nine strengths, from none to three times that of the field.",
+        display="F2",
+    ),
     Command("pagedown", "scroll(1)", "More", "Scroll the answers.", display="pgdn", priority=True),
     Command("pageup", "scroll(-1)", "Less", "Scroll the answers back.", shown=False, priority=True),
-    Command("escape", "close", "Back", "Back to the decision.", display="esc"),
+    Command("escape", "close", "Back", "Back to what was recorded.", display="esc"),
 )
 
 LEAVE = (

@@ -47,17 +47,8 @@ def _chat(run_dir: Path) -> int:
     return 0
 
 
-def _sample_again(run_dir: Path) -> int:
-    """Sample paths from the run's trained sampler, a line of JSON a question."""
-    from engine.services.line_service import serve_console
-    from engine.services.sample_again import serve
-
-    serve_console(serve, run_dir)
-    return 0
-
-
 def _what_if(run_dir: Path) -> int:
-    """Decode an evaluated answer again with another choice, a line of JSON a try."""
+    """Give an answer of the run again under another choice, a line of JSON a try."""
     from engine.services.line_service import serve_console
     from engine.services.what_if import serve
 
@@ -70,7 +61,6 @@ COMMANDS: Mapping[str, Callable[[Path], int]] = {
     "sweep": _sweep,
     "join": _join,
     "chat": _chat,
-    "sample-again": _sample_again,
     "what-if": _what_if,
 }
 

@@ -14,18 +14,22 @@ from screens.compare.pairs import PairsScreen
 from screens.compare.screen import CompareScreen
 from screens.esm.decisions import DecisionsPane
 from screens.esm.screen import EsmScreen
-from screens.esm.what_if import WhatIfScreen
+from screens.esm.what_if import DecisionWhatIf
 from screens.evolution.screen import EvolutionScreen
+from screens.evolution.what_if import DeltasWhatIf
 from screens.gflownet.screen import GFlowNetScreen
+from screens.gflownet.what_if import PathsWhatIf
 from screens.leaving import LeaveScreen
 from screens.new_run import NewRunScreen
 from screens.notes.screen import NotesScreen
 from screens.overview.efficiency import EfficiencyPanel
 from screens.overview.screen import OverviewScreen
 from screens.pool.screen import PoolScreen
+from screens.pool.what_if import DemonstrationsWhatIf
 from screens.replicas import ReplicasPanel
 from screens.runs.screen import RunsScreen
 from screens.slsm.screen import SLSMScreen
+from screens.slsm.what_if import NoteWhatIf
 from screens.start_form import StartFormScreen
 from screens.sweep.screen import SweepScreen
 from screens.tabbed_screen import COMMANDS, TabbedScreen
@@ -65,11 +69,15 @@ _SECTIONS: Sequence[tuple[type[DOMNode], str, Sequence[tuple[str, str]]]] = (
             ("esm-results", "Results"),
         ],
     ),
-    (WhatIfScreen, "", []),
+    (DecisionWhatIf, "", []),
     (EvolutionScreen, "", [("evolution", "Iterations")]),
+    (DeltasWhatIf, "", []),
     (GFlowNetScreen, "", [("gflownet", "The sampled paths of a question")]),
+    (PathsWhatIf, "", []),
     (SLSMScreen, "", [("slsm", "A conversation beside its memory")]),
+    (NoteWhatIf, "", []),
     (PoolScreen, "", [("pool", "The pool of a query and its trajectories")]),
+    (DemonstrationsWhatIf, "", []),
     (CompareScreen, "", [("compare", "Two runs compared"), ("compare-trace", "An item that parts")]),
     (PairsScreen, "", []),
     (SweepScreen, "", []),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -16,6 +16,7 @@ from textual.widgets import ContentSwitcher
 from app.commands import ENLARGE, GO_BACK, Command, bindings
 from app.export import export_path, picture_of, write_csv, write_picture
 from app.runs.notes import Entry
+from app.runs.what_if import WhatIfProcess
 from app.text import counted
 from engine.errors import SteerError
 from engine.events import Event
@@ -26,6 +27,7 @@ from screens.place import History, Place
 from screens.run_screen import RunScreen
 from screens.run_session import Session
 from screens.tab_views import pane_view, place_in, show_place, take_up
+from screens.what_if.screen import WhatIfScreen
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.links import Target
@@ -42,6 +44,12 @@ COMMANDS = (
         "export",
         "CSV",
         "Write the table as it is shown to a CSV file in exports/ of the run.",
+    ),
+    Command(
+        "w",
+        "what_if",
+        "What if",
+        "Try another choice in place of the recorded one: a decision, deltas, a note, demonstrations, paths.",
     ),
     ENLARGE,
     GO_BACK,
@@ -70,6 +78,15 @@ class Pane(Protocol):
         ...
 
 
+@runtime_checkable
+class Asking(Protocol):
+    """A tab whose rows can be tried under another choice."""
+
+    def what_if(self, process: WhatIfProcess) -> WhatIfScreen[Any] | str:
+        """The screen for it, or why there is none for this row."""
+        ...
+
+
 class TabbedScreen(RunScreen):
     """Base of the systems' screens. A subclass gives `TABS`, a pane for each in `panes`, and `STAGE_TABS`: where
     the work of a stage is seen. `counts` are shown beside the tabs' names."""
@@ -91,6 +108,7 @@ class TabbedScreen(RunScreen):
     def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(session, id=id)
         self._history = History()
+        self._what_if: WhatIfProcess | None = None
 
     def panes(self) -> ComposeResult:
         """The tabs' contents, in order, with their ids."""
@@ -204,6 +222,8 @@ class TabbedScreen(RunScreen):
                 return bool(self._charts())
             case "go_back":
                 return len(self._history) > 0
+            case "what_if":
+                return self.is_mounted and isinstance(self.pane, Asking)
             case _:
                 return super().check_action(action, parameters)
 
@@ -272,6 +292,25 @@ class TabbedScreen(RunScreen):
         if content.has_class("-open") != place.open and table is not None and len(table.source):
             self.pane.close_one() if content.has_class("-open") else table.action_select()
         return True
+
+    # ------------------------------------------------------------ what if
+
+    def action_what_if(self) -> None:
+        """Try another choice in the place of the one under the cursor."""
+        if not isinstance(self.pane, Asking):
+            return
+        self._what_if = self._what_if or WhatIfProcess(self.session.run_dir)
+        asked = self.pane.what_if(self._what_if)
+        if isinstance(asked, str):
+            self.notify(asked, markup=False)
+        else:
+            self.app.push_screen(asked)
+
+    async def on_unmount(self) -> None:
+        if self._what_if is not None:
+            await self._what_if.close()
+
+    # ------------------------------------------------------------ charts and files
 
     def action_enlarge(self) -> None:
         """Show the tab's charts on the whole screen."""

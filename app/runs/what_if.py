@@ -1,26 +1,12 @@
-"""The console's side of a what-if: a process of its own that holds the run's model and memory."""
+"""The console's side of a what-if: a process of its own that holds what a run's answers were made with."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 from app.runs.line_process import LineProcess
-from engine.events import WhatIfTried, decode
-
-
-@dataclass(frozen=True)
-class OtherChoice:
-    """What to do at control point `m` of an answer instead: no entries: null; `layer` None: the entries' own;
-    `alphas`: an answer for each; `onward`: at all later control points, too."""
-
-    method: str
-    example: str
-    m: int
-    entries: list[str]
-    layer: int | None
-    alphas: list[float]
-    onward: bool
+from engine.events import Event, decode
 
 
 class WhatIfProcess:
@@ -29,10 +15,11 @@ class WhatIfProcess:
     def __init__(self, run_dir: Path) -> None:
         self._process = LineProcess("what-if", run_dir)
 
-    async def ask(self, wanted: OtherChoice) -> WhatIfTried:
-        """The answers. Raises SteerError with the process's error, or why it ended."""
-        event = decode(await self._process.ask(asdict(wanted)))
-        assert isinstance(event, WhatIfTried)
+    async def ask(self, system: str, wanted: Mapping[str, object]) -> Event:
+        """The answers, as the event that the run keeps. Raises SteerError with the process's error, or why it ended.
+        `wanted`: the fields of the method's `Wanted` in `engine/<system>/what_if.py`."""
+        event = decode(await self._process.ask({"system": system, **wanted}))
+        assert isinstance(event, Event)
         return event
 
     async def close(self) -> None:

@@ -7,13 +7,14 @@ one with the record, and the event says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from engine.config.config import Config
+from engine.config.section import NonNegativeInt, PositiveInt, Section
 from engine.errors import DataError
 from engine.esm import layout
 from engine.esm.control_point import Answer
@@ -31,21 +32,23 @@ from engine.files import read_jsonl
 from engine.lm.protocol import LanguageModel, Steer, Vector
 from engine.tasks.loaders import configured_task
 
+MOST_STRENGTHS = 64
 SAME_STRENGTH = 1e-3
 """Strengths that differ by less, relatively, are the same choice: sums of floats differ by machine."""
 
 
-@dataclass(frozen=True)
-class Other:
-    """The choice to try. `entries`: names in the memory, none for null; `layer` None: their own; `alphas`: one answer
-    each; `onward`: at all later control points, too."""
+class Wanted(Section):
+    """The choice to try at control point `m`. `entries`: names in the memory, none for null; `layer` None: their own;
+    `alphas`: one answer each; `onward`: at all later control points, too."""
 
-    method: str
+    method: str = "esm"
     example: str
-    m: int
-    entries: Sequence[str] = ()
-    layer: int | None = None
-    alphas: Sequence[float] = (1.0,)
+    m: PositiveInt
+    entries: Annotated[list[str], Field(max_length=16)] = []
+    layer: NonNegativeInt | None = None
+    alphas: Annotated[
+        list[Annotated[float, Field(ge=-1000, le=1000)]], Field(min_length=1, max_length=MOST_STRENGTHS)
+    ] = [1.0]
     onward: bool = False
 
 
@@ -62,7 +65,7 @@ class WhatIf:
         self._lines: dict[str, dict[str, Line]] = {}
         self._variants: dict[str, Variant] = {}
 
-    def tried(self, other: Other) -> WhatIfTried:
+    def tried(self, other: Wanted) -> WhatIfTried:
         """The answers: as committed, with null at `other.m`, and with the other choice at each strength. Raises
         DataError for what the run does not have."""
         line = self._recorded(other)
@@ -92,7 +95,7 @@ class WhatIf:
             difference=difference,
         )
 
-    def _recorded(self, other: Other) -> Line:
+    def _recorded(self, other: Wanted) -> Line:
         """The evaluated answer's line; raises DataError if there is none, or none with this control point."""
         line = self._of_method(other.method).get(other.example)
         if line is None or other.example not in self.examples:
@@ -127,7 +130,7 @@ class WhatIf:
             self._variants[method] = method_variant(method, self.model, self.config, self.memory, sources)
         return self._variants[method]
 
-    def _entries(self, other: Other) -> list[tuple[Entry, Vector]]:
+    def _entries(self, other: Wanted) -> list[tuple[Entry, Vector]]:
         found: list[tuple[Entry, Vector]] = []
         for name in other.entries:
             entry = self.entries.get(name)
@@ -142,7 +145,7 @@ class WhatIf:
             found.append((entry, entry.vector))
         return found
 
-    def _layer(self, other: Other) -> int:
+    def _layer(self, other: Wanted) -> int:
         """Where it is injected; one layer for all entries."""
         layers = {entry.layer for entry, _ in self._entries(other)} if other.layer is None else {other.layer}
         if len(layers) > 1:
@@ -158,7 +161,7 @@ class WhatIf:
             )
         return layer
 
-    def _forced(self, other: Other, alpha: float) -> Forced:
+    def _forced(self, other: Wanted, alpha: float) -> Forced:
         """Several entries are added up, each at strength alpha."""
         vectors = [vector for _, vector in self._entries(other)]
         total = np.stack(vectors).sum(axis=0, dtype=np.float32)

@@ -60,6 +60,33 @@ class ModelServer(Protocol):
         ...
 
 
+def answer_questions(
+    model: LanguageModel,
+    questions: Sequence[ModelQuestion],
+    processor: LogitsProcessor | None,
+    checkpoint: Callable[[], None],
+) -> list[ModelAnswer]:
+    """A language model's answer to each question, in order."""
+    requests = [
+        Request(
+            model.tokenizer.encode_chat(question.prompt, question.system),
+            Sampling(question.max_tokens, question.temperature),
+            seed=question.seed,
+        )
+        for question in questions
+    ]
+    completions = model.generate(requests, logits_processor=processor, checkpoint=checkpoint)
+    ends = model.tokenizer.eos_token_ids
+    return [
+        ModelAnswer(
+            completion.text,
+            [token for token in completion.tokens if token not in ends],
+            finished=completion.ended == "eos",
+        )
+        for completion in completions
+    ]
+
+
 class InProcessServer:
     """`ModelServer` over the configured language model in this process."""
 
@@ -88,25 +115,7 @@ class InProcessServer:
         ]
 
     def answer(self, questions: Sequence[ModelQuestion], checkpoint: Callable[[], None]) -> list[ModelAnswer]:
-        model = self._load()
-        requests = [
-            Request(
-                model.tokenizer.encode_chat(question.prompt, question.system),
-                Sampling(question.max_tokens, question.temperature),
-                seed=question.seed,
-            )
-            for question in questions
-        ]
-        completions = model.generate(requests, logits_processor=self._processor, checkpoint=checkpoint)
-        ends = model.tokenizer.eos_token_ids
-        return [
-            ModelAnswer(
-                completion.text,
-                [token for token in completion.tokens if token not in ends],
-                finished=completion.ended == "eos",
-            )
-            for completion in completions
-        ]
+        return answer_questions(self._load(), questions, self._processor, checkpoint)
 
     def log_tail(self) -> list[str]:
         return list(self._log)

@@ -1,1 +1,1 @@
-"""Processes beside the worker: a conversation, sampling again, a rank of a training on several machines."""
+"""Processes beside the worker: a conversation, an answer under another choice, a rank of a training."""

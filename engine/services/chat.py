@@ -13,17 +13,13 @@ from typing import IO, Literal
 import msgspec
 from pydantic import Field, ValidationError
 
-from engine.config.file import load_config
 from engine.config.section import Section
 from engine.errors import disk_errors
 from engine.events import ConversationAnswered, StateUpdated
-from engine.lm.load import load_model
-from engine.run.directory import RunDirectory
 from engine.run.stage import StageContext
-from engine.servers.known_servers import KnownServers
 from engine.servers.spent import Spent
-from engine.servers.usage import UsageBook
 from engine.services.line_service import Reply, error_line, serve_lines
+from engine.services.run_context import run_context
 from engine.slsm import layout
 from engine.slsm.answering import NO_MEMORY
 from engine.slsm.chat_model import ChatAsk
@@ -128,16 +124,7 @@ class Chat:
 
 def open_chat(run_dir: Path) -> Chat:
     """A conversation with what the run's configuration names. Raises SteerError."""
-    context = StageContext(
-        stage="slsm",
-        config=load_config(RunDirectory(run_dir).config),
-        run_dir=run_dir,
-        emit=lambda event: None,
-        checkpoint=lambda: None,
-        load_model=load_model,
-        servers=KnownServers(UsageBook(run_dir)),
-    )
-    return Chat(context)
+    return Chat(run_context(run_dir, "slsm"))
 
 
 def serve(run_dir: Path, requests: IO[str], replies: IO[bytes]) -> None:

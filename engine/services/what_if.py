@@ -1,67 +1,134 @@
-"""Decode evaluated answers again with another choice at one control point.
+"""Answers of a run given again under another choice.
 
-`python -m engine what-if RUN` reads requests from standard input, one JSON object a line
-(`{"method": "esm", "example": "...", "m": 2, "entries": ["wrong-0012"], "alphas": [0.5, 1.0], "onward": false}`; no
-entries: null), and answers each by one line: a `WhatIfTried` event, which it also appends to
-`RUN/esm/what_if.jsonl`, or `{"error": "..."}`. The run's own log and figures are not touched.
+`python -m engine what-if RUN` reads requests from standard input, one JSON object a line, and answers each by one
+line: an event, which it also appends to `RUN/<system>/what_if.jsonl`, or `{"error": "..."}`. The run's own log and
+figures are not touched. `system` says whose answer it is; the other fields are those of `Wanted` in
+`engine/<system>/what_if.py`:
+
+    {"system": "esm", "method": "esm", "example": "...", "m": 2, "entries": ["wrong-0012"], "alphas": [0.5, 1.0]}
+    {"system": "evolution", "iteration": 3, "split": "validation", "example": "...", "of": 1, "scales": [0.5, 1]}
+    {"system": "slsm", "conversation": "...", "mode": "baseline", "source": "structured"}
+    {"system": "pool", "query": "...", "recorded": [18, 2718], "pairs": [[3, 7]]}
+    {"system": "gflownet", "sample_id": "...", "temperature": 2.0}
 """
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Annotated
+from typing import IO, Any
 
 from msgspec.structs import replace
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
-from engine.config.file import load_config
-from engine.config.section import NonNegativeInt, PositiveInt, Section
+from engine.config.section import Section
 from engine.errors import disk_errors
-from engine.esm import layout
-from engine.esm.what_if import Other, WhatIf
-from engine.events import encode
-from engine.lm.load import load_model
+from engine.events import AnswerTried, PathsTried, WhatIfTried, encode
 from engine.run.directory import RunDirectory
 from engine.services.line_service import Reply, error_line, serve_lines
-
-MOST_STRENGTHS = 64
-
-
-class Wanted(Section):
-    """A request."""
-
-    method: str = "esm"
-    example: str
-    m: PositiveInt
-    entries: Annotated[list[str], Field(max_length=16)] = []
-    layer: NonNegativeInt | None = None
-    alphas: Annotated[
-        list[Annotated[float, Field(ge=-1000, le=1000)]], Field(min_length=1, max_length=MOST_STRENGTHS)
-    ] = [1.0]
-    onward: bool = False
+from engine.services.run_context import run_context
+from engine.versions import versions
 
 
-def open_what_if(run_dir: Path) -> Reply:
-    """Load the run's model and memory. Raises SteerError."""
-    config = load_config(RunDirectory(run_dir).config)
-    what_if = WhatIf(run_dir, config, load_model(config.model))
-    file = layout.folder(run_dir) / "what_if.jsonl"
+@dataclass(frozen=True)
+class Tries:
+    """How a method tries: the form of its requests, and from a request to the event. `stage`: whose results it is
+    about."""
 
-    def reply(line: str) -> bytes:
+    wanted: type[Section]
+    tried: Callable[[Any], WhatIfTried | AnswerTried | PathsTried]
+    stage: str
+
+
+def _esm(run_dir: Path) -> Tries:
+    from engine.esm.what_if import Wanted, WhatIf
+
+    context = run_context(run_dir, "eval")
+    return Tries(Wanted, WhatIf(run_dir, context.config, context.model()).tried, "eval")
+
+
+def _evolution(run_dir: Path) -> Tries:
+    from engine.evolution.what_if import Wanted, WhatIf
+
+    return Tries(Wanted, WhatIf(run_context(run_dir, "evolve")).tried, "evolve")
+
+
+def _slsm(run_dir: Path) -> Tries:
+    from engine.slsm.what_if import Wanted, WhatIf
+
+    return Tries(Wanted, WhatIf(run_context(run_dir, "slsm")).tried, "slsm")
+
+
+def _pool(run_dir: Path) -> Tries:
+    from engine.pool.what_if import Wanted, WhatIf
+
+    return Tries(Wanted, WhatIf(run_context(run_dir, "pool")).tried, "pool")
+
+
+def _gflownet(run_dir: Path) -> Tries:
+    from engine.gflownet.what_if import Wanted, WhatIf
+
+    return Tries(Wanted, WhatIf(run_context(run_dir, "gflownet")).tried, "gflownet")
+
+
+SYSTEMS: Mapping[str, Callable[[Path], Tries]] = {
+    "esm": _esm,
+    "evolution": _evolution,
+    "gflownet": _gflownet,
+    "slsm": _slsm,
+    "pool": _pool,
+}
+
+
+class WhatIfs:
+    """The methods of a run that have been asked about, each loaded at its first request."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self._run_dir = run_dir
+        self._opened: dict[str, Tries] = {}
+
+    def reply(self, line: str) -> bytes:
+        """One reply to one line. Raises SteerError for what the run does not have."""
         try:
-            wanted = Wanted.model_validate_json(line)
+            wanted = json.loads(line)
+            system = wanted.pop("system", "esm")
+            opened = SYSTEMS[system]
+        except (ValueError, AttributeError, KeyError, TypeError):
+            return error_line(f"this is no request; `system` is one of {', '.join(SYSTEMS)}")
+        if system not in self._opened:
+            self._opened[system] = opened(self._run_dir)
+        tries = self._opened[system]
+        try:
+            asked = tries.wanted.model_validate_json(json.dumps(wanted))
         except ValidationError as error:
-            return error_line(f"this is no request: {error.errors()[0]['msg']}")
-        tried = what_if.tried(Other(**dict(wanted)))
-        encoded = encode(replace(tried, time=time.time(), stage="eval"))
+            first = error.errors()[0]
+            return error_line(f"this is no request: {'.'.join(map(str, first['loc']))}: {first['msg']}")
+        event = tries.tried(asked)
+        if not event.exact:
+            event = replace(event, difference=event.difference + self._versions())
+        encoded = encode(replace(event, time=time.time(), stage=tries.stage))
+        file = self._run_dir / system / "what_if.jsonl"
         with disk_errors(file), file.open("ab") as kept:
             kept.write(encoded)
         return encoded
 
-    return reply
+    def _versions(self) -> str:
+        """Which programs are others than when the run was made, as the end of a sentence."""
+        directory = RunDirectory(self._run_dir)
+        then = directory.read().versions if directory.record.is_file() else {}
+        now = versions()
+        changed = [name for name in now if then.get(name, now[name]) != now[name]]
+        words = ", ".join(f"{name} was {then[name]}, is {now[name]}" for name in changed)
+        return f"; {words}" if changed else ""
 
 
 def serve(run_dir: Path, requests: IO[str], replies: IO[bytes]) -> None:
     """Answer until the requests end."""
-    serve_lines(lambda: open_what_if(run_dir), requests, replies)
+
+    def begin() -> Reply:
+        return WhatIfs(run_dir).reply
+
+    serve_lines(begin, requests, replies)

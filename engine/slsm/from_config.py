@@ -33,8 +33,9 @@ def make_dialogues(context: StageContext) -> Dialogues:
     most = data.conversations or _GENERATED
     text = multichallenge_jsonl(most, context.config.run.seed)
     path = layout.dialogues(context.run_dir)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path, text)
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, text)
     return parse_dialogues(text, str(path), "generated", most)
 
 

@@ -27,6 +27,7 @@ from screens.esm.chain import chain_of
 from screens.esm.decision_detail import Decided, draw_decision
 from screens.esm.decision_source import DecisionSource
 from screens.run_session import Session
+from screens.what_if.screen import WhatIfScreen
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.figures import fixed, interval, signed
 from screens.widgets.filter_bar import FilterBar
@@ -69,12 +70,6 @@ class DecisionsPane(Container):
             "left", "step(-1)", "Previous", show=False, tooltip="In an opened decision: previous decision."
         ),
         Binding(
-            "w",
-            "what_if",
-            "What if",
-            tooltip="Decode this answer again with another choice at this decision.",
-        ),
-        Binding(
             "right", "step(1)", "Next", key_display="←→", tooltip="In an opened decision: next decision."
         ),
     ]
@@ -90,7 +85,6 @@ class DecisionsPane(Container):
         self.source = DecisionSource(session.state.esm)
         self._detailed: object = None
         self._decided: Decided | None = None
-        self._what_if: WhatIfProcess | None = None
         self._filter_text = ""
         self._waiting: Timer | None = None
 
@@ -195,23 +189,15 @@ class DecisionsPane(Container):
 
     # ------------------------------------------------------------ what if
 
-    def action_what_if(self) -> None:
-        """Try another choice in the place of this one."""
-        from screens.esm.what_if import WhatIfScreen  # only those who ask need it
+    def what_if(self, process: WhatIfProcess) -> WhatIfScreen | str:
+        """The screen for another choice in the place of this one, or why there is none."""
+        from screens.esm.what_if import DecisionWhatIf  # only those who ask need it
 
         decided = self._decided
         reason = "No decision is shown." if decided is None else _fixed(decided)
         if decided is None or decided.own is None or reason:
-            self.notify(reason, markup=False)
-            return
-        self._what_if = self._what_if or WhatIfProcess(self._session.run_dir)
-        self.app.push_screen(
-            WhatIfScreen(self._what_if, decided.decision, decided.question, decided.own.gold)
-        )
-
-    async def on_unmount(self) -> None:
-        if self._what_if is not None:
-            await self._what_if.close()
+            return reason
+        return DecisionWhatIf(process, decided.decision, decided.question, decided.own.gold)
 
     # ------------------------------------------------------------ filter
 

@@ -1,4 +1,4 @@
-"""A what-if drawn: what can be injected, and the answers side by side up to where they part."""
+"""A what-if of ESM drawn: what can be injected, and the answers side by side up to where they part."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from rich.text import Text
 
 from app.text import counted
 from engine.events import Candidate, TriedAnswer, WhatIfTried
+from screens.what_if.drawing import Column, draw_columns, draw_exact, draw_strip, draw_verdict
 from screens.widgets.cells import fit_name
-from screens.widgets.figures import fixed, outcome
-from screens.widgets.model_text import model_text, one_line
+from screens.widgets.figures import fixed
+from screens.widgets.model_text import one_line
 
 Palette = dict[str, Style]
-_ABREAST = 100
-_STRENGTH = 7
 
 
 def draw_choices(choices: Sequence[Candidate], palette: Palette, width: int) -> RenderableType:
@@ -35,26 +34,15 @@ def draw_choices(choices: Sequence[Candidate], palette: Palette, width: int) -> 
 
 def draw_tried(tried: WhatIfTried, palette: Palette, width: int) -> RenderableType:
     """Whether the record is repeated, the strip of strengths, and the answers."""
-    parts: list[RenderableType] = [_exact(tried, palette)]
+    parts: list[RenderableType] = [draw_exact(tried.exact, tried.difference, "answer", palette)]
     if len(tried.yours) > 1:
-        parts += [_strip(tried, palette, width)]
-    parts.append(Text())
+        strip = [(answer.alpha, answer.correct, answer.pred) for answer in tried.yours]
+        parts.append(draw_strip("α", strip, palette, width))
     shown = _most_telling(tried)
-    columns = [
-        ("committed", tried.committed),
-        ("null here", tried.null),
-        *([(_yours(tried, shown), shown)] if tried.entries else []),
-    ]
-    blocks = [_answer(name, answer, tried, palette) for name, answer in columns]
-    if width < _ABREAST:
-        for block in blocks:
-            parts += [*block, Text()]
-        return Group(*parts)
-    grid = Table.grid(padding=(0, 2, 0, 0), expand=True)
-    for _ in blocks:
-        grid.add_column(ratio=1, overflow="fold")
-    grid.add_row(*(Group(*block) for block in blocks))
-    return Group(*parts, grid)
+    columns = [("committed", tried.committed), ("null here", tried.null)]
+    columns += [(_yours(tried, shown), shown)] if tried.entries else []
+    drawn = [_column(name, answer, tried, palette) for name, answer in columns]
+    return Group(*parts, Text(), draw_columns(drawn, palette, width))
 
 
 def _most_telling(tried: WhatIfTried) -> TriedAnswer:
@@ -65,32 +53,6 @@ def _most_telling(tried: WhatIfTried) -> TriedAnswer:
     return next(turned, None) or next(changed, None) or yours[0]
 
 
-def _exact(tried: WhatIfTried, palette: Palette) -> Text:
-    if tried.exact:
-        return Text(
-            "✓ Decoded again without a change, the answer repeats the record: what differs comes from your choice.",
-            palette["dim"],
-        )
-    text = f"≠ Decoded again without a change, the answer is not the record ({tried.difference}). Compare the columns "
-    return Text(
-        text + "with each other, not with the run: another machine or version decoded it.", palette["warn"]
-    )
-
-
-def _strip(tried: WhatIfTried, palette: Palette, width: int) -> RenderableType:
-    """A verdict for each strength, as many in a row as there is room for."""
-    room = max(1, (width - 8) // _STRENGTH)
-    lines: list[RenderableType] = []
-    for first in range(0, len(tried.yours), room):
-        alphas, verdicts = Text("α      ", palette["dim"]), Text("       ")
-        for answer in tried.yours[first : first + room]:
-            sign = f"{outcome(answer.correct)}{one_line(answer.pred)[: _STRENGTH - 2]}"
-            alphas.append(f"{answer.alpha:<{_STRENGTH}.3g}", palette["dim"])
-            verdicts.append(f"{sign:<{_STRENGTH}}", palette["good" if answer.correct else "bad"])
-        lines += [alphas, verdicts]
-    return Group(*lines)
-
-
 def _yours(tried: WhatIfTried, answer: TriedAnswer) -> str:
     where = "from here on" if tried.onward else "here"
     entries = (
@@ -99,24 +61,10 @@ def _yours(tried: WhatIfTried, answer: TriedAnswer) -> str:
     return f"yours {where}: {entries} at α {answer.alpha:.3g}, layer {tried.layer}"
 
 
-def _answer(name: str, answer: TriedAnswer, tried: WhatIfTried, palette: Palette) -> list[RenderableType]:
-    """A heading with the verdict, and the text: dim as far as it is the committed one's, strong from there."""
-    verdict = Text.assemble(
-        (
-            f"{outcome(answer.correct)} {one_line(answer.pred) or 'no answer'}",
-            palette["good" if answer.correct else "bad"],
-        ),
-        (f"  {counted(answer.tokens_used, 'tokens')} + {answer.probe_tokens_used} probe", palette["dim"]),
-    )
-    other = tried.committed.text
-    same = _shared(answer.text, other)
-    text = model_text(answer.text[:same], palette["dim"], palette["dim"])
-    if answer.text == other:
-        text.append("\n= the committed answer" if answer is not tried.committed else "", palette["dim"])
-    else:
-        text.append("≠ ", palette["warn"])
-        text.append(model_text(answer.text[same:], palette["strong"], palette["dim"]))
-    return [Text(name, palette["heading"]), verdict, _path(answer, tried, palette), text]
+def _column(name: str, answer: TriedAnswer, tried: WhatIfTried, palette: Palette) -> Column:
+    tokens = f"{counted(answer.tokens_used, 'tokens')} + {answer.probe_tokens_used} probe"
+    verdict = draw_verdict(answer.correct, one_line(answer.pred) or "no answer", tokens, palette)
+    return Column(name, [verdict, _path(answer, tried, palette)], answer.text)
 
 
 def _path(answer: TriedAnswer, tried: WhatIfTried, palette: Palette) -> Text:
@@ -125,13 +73,3 @@ def _path(answer: TriedAnswer, tried: WhatIfTried, palette: Palette) -> Text:
     if tried.m <= len(signs):
         signs[tried.m - 1] = f"[{signs[tried.m - 1]}]"
     return Text(f"segments {' '.join(signs)}  (▸ steered, · not)", palette["dim"])
-
-
-def _shared(text: str, other: str) -> int:
-    """How many characters both begin with, up to a whole word."""
-    same = next(
-        (i for i, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), min(len(text), len(other))
-    )
-    while 0 < same < len(text) and not text[same - 1].isspace():
-        same -= 1
-    return same

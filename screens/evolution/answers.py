@@ -9,14 +9,16 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.runs.what_if import WhatIfProcess
 from app.state.evolution import UNDER_DELTAS, AnswerRow, EvolutionState
 from app.state.run import RunState
 from app.text import counted
 from engine.errors import SteerError
-from engine.events import AnswerJudged
+from engine.events import AnswerJudged, AnswerTried
 from screens.evolution.cluster_words import cluster_words
 from screens.panes.list_pane import ListPane
 from screens.run_session import Session
+from screens.what_if.screen import WhatIfScreen
 from screens.widgets.figures import outcome, signed
 from screens.widgets.links import Target, link
 from screens.widgets.model_text import clean, one_line
@@ -89,6 +91,18 @@ class AnswersPane(ListPane):
             return Text(str(error), palette["bad"])
         assert isinstance(event, AnswerJudged)
         return draw_answer(event, self.session.state.evolution, palette)
+
+    def what_if(self, process: WhatIfProcess) -> WhatIfScreen[AnswerTried] | str:
+        """The screen for this answer under other deltas, or why there is none."""
+        from screens.evolution.what_if import DeltasWhatIf  # only those who ask need it
+
+        try:
+            event = self.read_row()
+        except (OSError, SteerError) as error:
+            return str(error)
+        if not isinstance(event, AnswerJudged):
+            return "No answer is shown."
+        return DeltasWhatIf(process, event, self.session.state.evolution)
 
 
 def draw_answer(event: AnswerJudged, state: EvolutionState, palette: dict[str, Style]) -> RenderableType:

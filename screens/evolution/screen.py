@@ -59,9 +59,9 @@ before; if one of these does better, the first line of the opened iteration says
 starts a new run from that iteration's deltas, after it has asked how many iterations shall follow; this run is not
 changed. `A` stops after the current iteration, `S` at once; answers that were given are kept and not asked for again.
 *Answers* has the answers of the iteration under the cursor, longest first, with the judge's reasoning; the tokens have
-the colour of their cluster. *Deltas* is a heat map of clusters by iterations: the higher the block, the stronger the
-delta; `←` `→` show other iterations. *Reflector* shows what the reflector
-has learnt, *Server* the state and log of the model server.
+the colour of their cluster; `w` answers the question again under other deltas. *Deltas* is a heat map of clusters by
+iterations: the higher the block, the stronger the delta; `←` `→` show other iterations. *Reflector* shows what the
+reflector has learnt, *Server* the state and log of the model server.
 """
 
     iterations = query_one(IterationsPane)

@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.getters import query_one
 
-from app.commands import RESUME, Command, bindings
-from app.runs.path_sampler import PathSampler
-from engine.errors import SteerError
+from app.commands import bindings
 from screens.gflownet.evidence import EvidencePane
 from screens.gflownet.evidence_answers import EvidenceAnswersPane
 from screens.gflownet.methods import MethodsPane
 from screens.gflownet.questions import QuestionsPane
-from screens.gflownet.sample_again import SampleAgain, SampleAgainScreen
 from screens.gflownet.steps import StepsPane
 from screens.panes.files import FilesPane
 from screens.place import Place
@@ -33,14 +28,6 @@ TABS = [
     Tab("evidence-answers-pane", "Answers"),
     Tab("gflownet-files-pane", "Files"),
 ]
-COMMANDS = (
-    Command(
-        "r",
-        "sample_again",
-        "Sample again",
-        "In Paths: sample the question again with other settings.",
-    ),
-)
 
 
 class GFlowNetScreen(TabbedScreen):
@@ -50,9 +37,7 @@ class GFlowNetScreen(TabbedScreen):
     TITLE_WORD = "GFlowNet"
     TABS = TABS
     STAGE_TABS = {"graphs": 0, "retriever": 0, "agent-graphs": 0, "gflownet": 1, "answer": 4}
-    BINDINGS: ClassVar[list[BindingType]] = bindings(
-        (*tab_commands(TABS), *COMMANDS, RESUME)  # a key of a subclass replaces that of its base
-    )
+    BINDINGS: ClassVar[list[BindingType]] = bindings(tab_commands(TABS))
     HELP = """\
 # GFlowNet: evidence paths
 
@@ -64,16 +49,12 @@ how many samples meet an answer.
 *Data* counts what each stage kept and left out. *Paths* lists the held-out questions; below stands each distinct path
 with its probability P_F, its reward and the answers it meets (thick lines lie on a shortest path), then the prompt for
 the language model. The paths are drawn without replacement, so that none comes twice; or each is drawn for itself, and
-×n says how often it came up. In *Paths* `r` samples the question again with another temperature, prior or draw;
-`escape` goes back to the run's own samples. In the other tabs `r` resumes the run.
+×n says how often it came up. `w` in *Paths* draws them again at another temperature, with another prior or draw.
 *Figures* compares the sampler with its baselines at equally many paths, and log P_F with log R: `distinct` draws
 without replacement, `gflownet` each path for itself, `beam` is beam search on the retriever's scores. TV is how far
 P_F is from R: 0 for a perfect sampler, 1 at most. *Answers* compares the answers of a reader that gets the sampled
 paths with its answers from the best-scored triples, at the same token budget.
 """
-
-    questions = query_one(QuestionsPane)
-    _sampler: PathSampler | None = None
 
     def panes(self) -> ComposeResult:
         yield EvidencePane(self.session, id="evidence-pane")
@@ -95,40 +76,3 @@ paths with its answers from the best-scored triples, at the same token budget.
         else:
             tab, ids = "evidence-answers-pane", list(dict.fromkeys(row.sample_id for row in state.answers))
         return Place(tab, ids.index(target.name), open=True) if target.name in ids else None
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "sample_again":
-            return self.tabs.active == 2 and bool(len(self.session.state.gflownet.questions))
-        return super().check_action(action, parameters)
-
-    def action_sample_again(self) -> None:
-        """Ask for the settings, then sample."""
-        item = self.questions.selected
-        if item is None:
-            return
-        try:
-            shown = self.questions.sampled(item)
-        except (OSError, SteerError) as error:
-            self.notify(str(error), severity="error", markup=False)
-            return
-        self.app.push_screen(SampleAgainScreen(shown), self._chosen_settings)
-
-    def _chosen_settings(self, wanted: SampleAgain | None) -> None:
-        if wanted is not None:
-            self._sample(wanted)
-
-    @work(exclusive=True, group="sample")
-    async def _sample(self, wanted: SampleAgain) -> None:
-        self.notify("Sampling …" if self._sampler else "The trained sampler is loaded …", timeout=3)
-        self._sampler = self._sampler or PathSampler(self.session.run_dir)
-        try:
-            event = await self._sampler.ask(wanted)
-        except SteerError as error:
-            self.notify(str(error), severity="error", markup=False)
-            return
-        self.questions.again[event.sample_id] = event
-        self.questions.show()
-
-    async def on_unmount(self) -> None:
-        if self._sampler is not None:
-            await self._sampler.close()

@@ -17,6 +17,7 @@ from textual.widgets import Static
 from app.state.columns import Grow
 from app.state.run import RunState
 from app.text import counted
+from engine.events import Event
 from screens.run_session import Session
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
@@ -91,6 +92,16 @@ class ListPane(Container):
             return self.draw(item, palette, width)
         except LookupError:
             return Text("The log lacks an event that this would be drawn from.", palette["bad"])
+
+    def under_cursor(self) -> Any | None:
+        """The item under the cursor."""
+        return self.source.item(min(self.table.cursor, len(self.source) - 1)) if len(self.source) else None
+
+    def read_row(self) -> Event | None:
+        """The event that the row under the cursor is about. Raises SteerError or OSError where the log cannot be
+        read."""
+        item = self.under_cursor()
+        return None if item is None else self.session.read(*item.place)
 
     def remark(self) -> str:
         """What the whole list says, for the line under it."""

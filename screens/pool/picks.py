@@ -9,16 +9,18 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.runs.what_if import WhatIfProcess
 from app.state.columns import Grow
 from app.state.pool import PickRow
 from app.state.run import RunState
 from engine.errors import SteerError
-from engine.events import SelectorPick, SelectorPicked
+from engine.events import AnswerTried, SelectorPick, SelectorPicked
 from screens.panes.list_pane import ListPane
 from screens.pool.drawing import Pictures, padded
 from screens.pool.queries import read_pictures, with_picture
 from screens.pool.trajectories import answers_line, score_cell
 from screens.run_session import Session
+from screens.what_if.screen import WhatIfScreen
 from screens.widgets.figures import fixed
 from screens.widgets.model_text import clean, one_line
 from screens.widgets.rows import Cell, ListColumn, ListSource
@@ -74,14 +76,32 @@ class PoolPicksPane(ListPane):
             return Text(str(error), palette["bad"])
         return draw_picks(event, pictures, palette)
 
+    def what_if(self, process: WhatIfProcess) -> WhatIfScreen[AnswerTried] | str:
+        """The screen for this query with other demonstrations, or why there is none."""
+        from screens.pool.what_if import DemonstrationsWhatIf, KnownPair  # only those who ask need it
+
+        try:
+            event = self.read_row()
+        except (OSError, SteerError) as error:
+            return str(error)
+        if not isinstance(event, SelectorPicked) or not event.picks:
+            return "No pick is shown."
+        pairs = [
+            KnownPair((p.pair[0], p.pair[1]), f"the pick of {p.method}", p.score, p.answer)
+            for p in _in_order(event.picks)
+        ]
+        return DemonstrationsWhatIf(process, event.query_id, event.question, event.answers, pairs)
+
+
+def _in_order(picks: Sequence[SelectorPick]) -> list[SelectorPick]:
+    return sorted(picks, key=lambda pick: _ORDER.index(pick.method) if pick.method in _ORDER else len(_ORDER))
+
 
 def draw_picks(event: SelectorPicked, pictures: Pictures, palette: Palette) -> RenderableType:
     """The question, then a block for each pick: the pair in the prompt's order, the answer, its score."""
     text = Text.assemble((clean(event.question), palette["strong"]), (f"   {event.query_id}", palette["dim"]))
     text.append("\npeople answered ", palette["dim"]).append(answers_line(event.answers))
-    picks = sorted(
-        event.picks, key=lambda pick: _ORDER.index(pick.method) if pick.method in _ORDER else len(_ORDER)
-    )
+    picks = _in_order(event.picks)
     grid = Table.grid(padding=(0, 2, 0, 0))
     for number, pick in enumerate(picks):
         again = number > 0 and picks[number - 1].method == pick.method

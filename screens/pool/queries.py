@@ -9,16 +9,18 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.runs.what_if import WhatIfProcess
 from app.state.columns import Grow
 from app.state.pool import PoolState, QueryRow
 from app.state.run import RunState
 from app.text import counted
 from engine.errors import SteerError
-from engine.events import PoolQueryDone, PoolThumbnails
+from engine.events import AnswerTried, PoolQueryDone, PoolThumbnails
 from screens.panes.list_pane import ListPane
 from screens.pool.drawing import Pictures, draw_pool
 from screens.pool.trajectories import answers_line, draw_trajectories
 from screens.run_session import Session
+from screens.what_if.screen import WhatIfScreen
 from screens.widgets.figures import fixed
 from screens.widgets.model_text import clean, one_line
 from screens.widgets.rows import Cell, ListColumn, ListSource
@@ -92,6 +94,22 @@ class PoolQueriesPane(ListPane):
         except (OSError, SteerError) as error:
             return Text(str(error), palette["bad"])
         return draw_query(event, pictures, palette, width)
+
+    def what_if(self, process: WhatIfProcess) -> WhatIfScreen[AnswerTried] | str:
+        """The screen for this query with other demonstrations, or why there is none."""
+        from screens.pool.what_if import DemonstrationsWhatIf, KnownPair  # only those who ask need it
+
+        try:
+            event = self.read_row()
+        except (OSError, SteerError) as error:
+            return str(error)
+        if not isinstance(event, PoolQueryDone):
+            return "No query is shown."
+        asked = [t for t in event.trajectories if t.verdict != "given"] or event.trajectories
+        best = max(asked, key=lambda t: -1.0 if t.score is None else t.score)
+        others = [t for t in event.trajectories if t is not best]
+        pairs = [KnownPair(t.pair, t.rule or t.verdict, t.score, t.answer) for t in (best, *others)]
+        return DemonstrationsWhatIf(process, event.query_id, event.question, event.answers, pairs)
 
 
 def read_pictures(session: Session, rows: Iterable[int]) -> Pictures:

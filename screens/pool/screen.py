@@ -51,7 +51,8 @@ fills a place that would else hold a repetition. From 90 columns on, candidates 
 them; shades across a picture are evened out.
 *Totals* counts all queries together, also while the stage runs. *Selector* charts its training and compares it on
 held-out queries with similarity (RICES), random pairs and the best known pair; *Picks* shows the pair that each of them
-chose there, and the answer. Underlined counts lead to the first of what they count.
+chose there, and the answer. Underlined counts lead to the first of what they count. `w` in *Queries* and *Picks* asks a
+query again with other demonstrations, or with none.
 """
 
     def panes(self) -> ComposeResult:

@@ -8,14 +8,16 @@ from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.text import Text
 
+from app.runs.what_if import WhatIfProcess
 from app.state.columns import Grow
 from app.state.run import RunState
 from app.state.slsm import ResultRow
 from engine.errors import SteerError
-from engine.events import ConversationAnswered, ConversationOpened, StateUpdated
+from engine.events import AnswerTried, ConversationAnswered, ConversationOpened, StateUpdated
 from screens.panes.list_pane import ListPane
 from screens.run_session import Session
 from screens.slsm.conversation_drawing import draw_answer, draw_memory
+from screens.what_if.screen import WhatIfScreen
 from screens.widgets.figures import outcome
 from screens.widgets.links import Target, link
 from screens.widgets.model_text import one_line
@@ -118,6 +120,24 @@ class ConversationsPane(ListPane):
             memory = "" if row.memory_mode == "none" else f" {row.memory_mode}"
             text.append_text(link(f"{row.mode}{memory}", answer_target(row), palette["accent"]))
         return text
+
+    def what_if(self, process: WhatIfProcess) -> WhatIfScreen[AnswerTried] | str:
+        """The screen for this answer under another note, at the turn that is shown, or why there is none."""
+        from screens.slsm.what_if import NoteWhatIf  # only those who ask need it
+
+        item: ResultRow | None = self.under_cursor()
+        if item is None:
+            return "No conversation is shown."
+        try:
+            opened = self.session.read(*self.session.state.slsm.opened[item.conversation_id])
+            answered = self.session.read(*item.place)
+        except (OSError, SteerError) as error:
+            return str(error)
+        assert isinstance(opened, ConversationOpened) and isinstance(answered, ConversationAnswered)
+        last = len(opened.turns) - 1
+        return NoteWhatIf(
+            process, answered, opened.turns, last if self.turn is None else min(self.turn, last)
+        )
 
 
 def answer_target(row: ResultRow) -> Target:

@@ -54,7 +54,7 @@ and only if it contradicts the memory is the model asked again with one. *baseli
 `)` go to other turns. + is new, ~ changed, − resolved in that turn; the words that an item rests on are underlined.
 The second line leads to the answers of the other modes to the same conversation.
 Then follow the plan and its reason, the exact note or why there was none, the answers and any conflict between them
-and the memory, the verdict and the cost.
+and the memory, the verdict and the cost. `w` answers again under another note, an edited one, or none.
 *Modes* compares scores and costs: of the notes that were given, *fixed* ones made a failing answer pass, *broke*
 ones made a passing one fail, *wasted* ones changed nothing; the counts lead to the first such conversation.
 *Talk* is your own conversation with this run's model; `F2` and `F3` choose mode and memory, `F4` starts anew.

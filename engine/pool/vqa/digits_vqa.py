@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.pool.data.digits import QUESTIONS, SIDE, DigitQuestion, DigitsDataset, answer_of
-from engine.pool.vqa.vqa import VQAAsk, VQAReply
+from engine.pool.vqa.vqa import Ask, VQAReply
 from engine.servers.spent import Spent
 
 _SHARPNESS = 4
@@ -45,7 +45,7 @@ class DigitsVQA:
         )
         self._means = _mean_views(shown)
 
-    def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> list[VQAReply]:
+    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None]) -> list[VQAReply]:
         """A reply to each ask. Raises KeyError or IndexError for an unknown query or row."""
         replies: list[VQAReply] = []
         for first in range(0, len(asks), _AT_ONCE):
@@ -55,18 +55,19 @@ class DigitsVQA:
             replies += [VQAReply(answer=self._answers[number], spent=Spent(1)) for number in most]
         return replies
 
-    def _votes(self, asks: Sequence[VQAAsk]) -> Floats:
+    def _votes(self, asks: Sequence[Ask]) -> Floats:
         """All votes [asks, answers]."""
         names = list(dict.fromkeys(ask.query_id for ask in asks))
         number = {name: place for place, name in enumerate(names)}
         which = np.array([number[ask.query_id] for ask in asks])
         votes = self._own_votes(names)[which]
         queries = np.stack([self._dataset.query_embedding(name) for name in names]).astype(np.float64)[which]
-        pairs = np.array([ask.demonstrations for ask in asks])
-        line = np.arange(len(asks))
+        shown = np.array([bool(ask.demonstrations) for ask in asks])
+        pairs = np.array([ask.demonstrations for ask in asks if ask.demonstrations], dtype=np.int64)
+        line = np.flatnonzero(shown)
         for column, weight in ((0, _FIRST), (1, 1.0)):
-            rows = pairs[:, column]
-            similarity = (self._dataset.embeddings[rows] * queries).sum(axis=1)
+            rows = pairs.reshape(-1, 2)[:, column]
+            similarity = (self._dataset.embeddings[rows] * queries[line]).sum(axis=1)
             votes[line, self._said[rows]] += weight * np.maximum(similarity, 0) ** _SHARPNESS
         return votes
 

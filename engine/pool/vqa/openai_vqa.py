@@ -10,7 +10,7 @@ from engine.config.pool import VisionSection
 from engine.errors import DataError
 from engine.pool.data.dataset import Image, PoolDataset
 from engine.pool.data.image_url import image_url
-from engine.pool.vqa.vqa import VQAAsk, VQAReply
+from engine.pool.vqa.vqa import Ask, VQAReply
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply
 from engine.servers.request_form import Message
@@ -29,7 +29,7 @@ class OpenAIVQA:
         self._section = section
         self._dataset = dataset
 
-    def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> Iterator[VQAReply]:
+    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None]) -> Iterator[VQAReply]:
         """A reply to each ask, in order, as they arrive. Raises ServerFailed if the server fails on many asks in a row,
         or on all of two or more."""
         checkpoint()
@@ -48,7 +48,7 @@ class OpenAIVQA:
             raise failures[0]
         yield from map(_failed, failures)
 
-    def messages(self, ask: VQAAsk) -> list[Message]:
+    def messages(self, ask: Ask) -> list[Message]:
         """The prompt: a turn and its answer for each demonstration, then the query. Raises DataError for an unreadable
         image."""
         dataset, section = self._dataset, self._section
@@ -69,7 +69,7 @@ class OpenAIVQA:
             content.insert(0, {"type": "image_url", "image_url": source})
         return {"role": "user", "content": content}
 
-    def _request(self, ask: VQAAsk) -> VQAReply | ServerFailed:
+    def _request(self, ask: Ask) -> VQAReply | ServerFailed:
         try:
             return _read(self._client.complete(self.messages(ask)))
         except DataError as error:

@@ -20,6 +20,17 @@ class VQAAsk:
 
 
 @dataclass(frozen=True)
+class BareAsk:
+    """A query without demonstrations: what the model says by itself."""
+
+    query_id: str
+    demonstrations: tuple[()] = ()
+
+
+Ask = VQAAsk | BareAsk
+
+
+@dataclass(frozen=True)
 class VQAReply:
     """A model's answer, or None and the `error`."""
 
@@ -40,6 +51,14 @@ class VQAModel(Protocol):
         `checkpoint` may block or raise meanwhile. A single failure is the `error` of its reply; raises SteerError if
         nothing can be asked.
         """
+        ...
+
+
+class BareVQAModel(VQAModel, Protocol):
+    """A model that can also be asked without demonstrations."""
+
+    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None]) -> Iterable[VQAReply]:
+        """As `VQAModel`."""
         ...
 
 

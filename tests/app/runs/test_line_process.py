@@ -21,7 +21,7 @@ sys.exit("no such thing: " + "x" * 100)
 """
 
 
-@pytest.mark.parametrize("command", ["chat", "sample-again"])
+@pytest.mark.parametrize("command", ["chat", "what-if"])
 async def test_a_package_named_engine_in_the_working_folder_is_none_of_ours(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,7 @@ from engine.esm.controller import Controller
 from engine.esm.eval_work import encoded_prompt
 from engine.esm.forced import Forced
 from engine.esm.variants import make_variant
-from engine.esm.what_if import Other, WhatIf
+from engine.esm.what_if import Wanted, WhatIf
 from engine.events import Event, WhatIfTried, decode
 from engine.files import read_jsonl
 from engine.lm.protocol import Request, Sampling, Steer
@@ -33,6 +33,11 @@ Run = tuple[Path, list[Event]]
 @pytest.fixture(scope="module")
 def what_if(run: Run, embedded: TransformersModel) -> WhatIf:
     return WhatIf(run[0].parent, load_config(DEMO, list(SMALL)), embedded)
+
+
+def other(*values: Any, **more: Any) -> Wanted:
+    """A request; values are those of the fields in order."""
+    return Wanted(**dict(zip(Wanted.model_fields, values, strict=False)), **more)
 
 
 def lines(run: Run, method: str = "esm") -> list[dict[str, Any]]:
@@ -66,7 +71,7 @@ def test_the_recorded_choice_gives_the_record(run: Run, what_if: WhatIf, method:
     assert places
     for line, step in places:
         tried = what_if.tried(
-            Other(method, line["example_id"], step["m"], [step["chosen"]], alphas=[step["alpha"]])
+            other(method, line["example_id"], step["m"], [step["chosen"]], alphas=[step["alpha"]])
         )
         assert tried.exact, tried.difference
         assert tried.committed.text == tried.yours[0].text == line["text"]
@@ -89,7 +94,7 @@ def test_the_segment_is_what_the_model_writes_with_that_vector(
         ([second], 1, [2.0]),
         ([first, second], 2, [1.5]),
     ):
-        tried = what_if.tried(Other("no_probing", line["example_id"], step["m"], entries, layer, alphas))
+        tried = what_if.tried(other("no_probing", line["example_id"], step["m"], entries, layer, alphas))
         vectors = [what_if.entries[name].vector for name in entries]
         total = np.stack([vector for vector in vectors if vector is not None]).sum(axis=0, dtype=np.float32)
         for alpha, yours in zip(alphas, tried.yours, strict=True):
@@ -107,7 +112,7 @@ def test_the_company_changes_nothing(
     """As if the whole evaluation had been done again with that choice forced."""
     line, step = place
     name = injectable(what_if)[1]
-    tried = what_if.tried(Other("no_probing", line["example_id"], step["m"], [name], None, [2.0]))
+    tried = what_if.tried(other("no_probing", line["example_id"], step["m"], [name], None, [2.0]))
     examples = [what_if.examples[other["example_id"]] for other in lines(run, "no_probing")]
     prompts = [encoded_prompt(what_if.config, what_if.task, embedded, example) for example in examples]
     row = next(i for i, example in enumerate(examples) if example.id == line["example_id"])
@@ -125,11 +130,11 @@ def test_null_to_the_end_is_what_the_model_does_alone(
     run: Run, what_if: WhatIf, place: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:
     line, step = place
-    tried = what_if.tried(Other("no_probing", line["example_id"], 1, onward=True))
+    tried = what_if.tried(other("no_probing", line["example_id"], 1, onward=True))
     greedy = next(other for other in lines(run, "greedy") if other["example_id"] == line["example_id"])
     assert tried.null.text == greedy["text"] != line["text"]
     assert tried.yours == [tried.null] and tried.committed.text == line["text"]
-    once = what_if.tried(Other("no_probing", line["example_id"], step["m"]))
+    once = what_if.tried(other("no_probing", line["example_id"], step["m"]))
     assert once.null.chosen[step["m"] - 1] is None
     assert once.null.text.startswith(tried.committed.text[: len(tried.committed.text.partition("\n\n")[0])])
 
@@ -140,7 +145,7 @@ def test_onward_holds_at_every_later_control_point(
     line, step = place
     name = injectable(what_if)[0]
     here, there = (
-        what_if.tried(Other("no_probing", line["example_id"], step["m"], [name], None, [0.1], onward))
+        what_if.tried(other("no_probing", line["example_id"], step["m"], [name], None, [0.1], onward))
         for onward in (False, True)
     )
     assert here.yours[0].chosen.count(name) < len(there.yours[0].chosen[step["m"] - 1 :])
@@ -154,7 +159,7 @@ def test_a_difference_to_the_record_is_told(
     first = {"chosen": "another", "alpha": 1.0, "committed_tokens": 3, "phase": "segment"}
     changed = line | {"steps": [first, *line["steps"][1:]]}
     monkeypatch.setitem(what_if._of_method("no_probing"), line["example_id"], changed)
-    tried = what_if.tried(Other("no_probing", line["example_id"], step["m"]))
+    tried = what_if.tried(other("no_probing", line["example_id"], step["m"]))
     assert not tried.exact and tried.difference == "control point 1 chose another then and null now"
 
 
@@ -179,7 +184,7 @@ def test_what_the_run_does_not_have_is_refused(
     if wanted["entries"] == "a right one":
         wanted["entries"] = right[:1]
     with pytest.raises(DataError) as caught:
-        what_if.tried(Other(**wanted))
+        what_if.tried(other(**wanted))
     assert words in str(caught.value)
 
 

@@ -15,7 +15,7 @@ from engine.events import DecisionTaken, Event, MethodEvaluated, StageStarted, U
 from engine.run.find_event import find_event
 from engine.wilson import wilson
 from screens.esm.screen import EsmScreen
-from screens.esm.what_if import WhatIfScreen
+from screens.esm.what_if import DecisionWhatIf
 from screens.widgets.detail_pane import DetailPane
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import SyntheticRun, write_log
@@ -119,7 +119,7 @@ async def test_w_asks_what_if_of_a_decision(session: RecordedSession) -> None:
         await press(pilot, "g", "enter")
         await pilot.press("w")
         await pilot.pause()
-        assert isinstance(pilot.app.screen, WhatIfScreen)
+        assert isinstance(pilot.app.screen, DecisionWhatIf)
         assert pilot.app.screen.choices
         screen = await press(pilot, "escape")
         assert screen.decisions.has_class("-open")

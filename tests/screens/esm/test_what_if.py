@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from app.runs.what_if import OtherChoice
 from engine.errors import SteerError
 from engine.events import Candidate, DecisionTaken, TriedAnswer, WhatIfTried
-from screens.esm.what_if import SWEEP, WhatIfScreen
+from screens.esm.what_if import DecisionWhatIf
+from screens.what_if.fields import SWEEP
 
 SMALL, WIDE = (80, 24), (200, 60)
 DECISION = DecisionTaken(
@@ -29,20 +31,27 @@ class Process:
     """Answers every request: below strength 1 the answer is wrong."""
 
     def __init__(self) -> None:
-        self.asked: list[OtherChoice] = []
+        self.asked: list[dict[str, Any]] = []
         self.error = ""
         self.difference = ""
 
-    async def ask(self, wanted: OtherChoice) -> WhatIfTried:
+    async def ask(self, system: str, wanted: dict[str, Any]) -> WhatIfTried:
+        assert system == "esm"
         self.asked.append(wanted)
         if self.error:
             raise SteerError(what=self.error)
         return WhatIfTried(
-            method=wanted.method, example=wanted.example, m=wanted.m, question="How many?", gold="3",
-            entries=wanted.entries, layer=2 if wanted.layer is None else wanted.layer, onward=wanted.onward,
-            committed=answer(1.5), null=answer(0.0), yours=[answer(alpha) for alpha in wanted.alphas],
+            method=wanted["method"], example=wanted["example"], m=wanted["m"], question="How many?", gold="3",
+            entries=wanted["entries"], layer=2 if wanted["layer"] is None else wanted["layer"], onward=wanted["onward"],
+            committed=answer(1.5), null=answer(0.0), yours=[answer(alpha) for alpha in wanted["alphas"]],
             exact=not self.difference, difference=self.difference,
         )  # fmt: skip
+
+
+def choice(entries: list[str], layer: int | None, alphas: list[float], onward: bool) -> dict[str, Any]:
+    """The request for another choice at the decision."""
+    place = {"method": "esm", "example": "e1", "m": 2}
+    return place | {"entries": entries, "layer": layer, "alphas": alphas, "onward": onward}
 
 
 def answer(alpha: float) -> TriedAnswer:
@@ -59,7 +68,7 @@ class WhatIfApp(App[None]):
         self.process = Process()
 
     def on_mount(self) -> None:
-        self.push_screen(WhatIfScreen(self.process, DECISION, "How many?", "3"))  # type: ignore[arg-type]
+        self.push_screen(DecisionWhatIf(self.process, DECISION, "How many?", "3"))  # type: ignore[arg-type]
 
 
 def drawn(app: App[None]) -> str:
@@ -85,7 +94,7 @@ async def test_enter_tries_what_was_committed_unless_told_otherwise(size: tuple[
         await pilot.pause()
         assert "control point 2 chose b at α 1.5, layer 2" in drawn(app)
         text = await press(pilot, "enter")
-        assert app.process.asked == [OtherChoice("esm", "e1", 2, ["b"], None, [1.5], False)]
+        assert app.process.asked == [choice(["b"], None, [1.5], False)]
         assert "repeats the record" in text and "committed" in text and "null here" in text
         if size == WIDE:
             assert "yours here: b at α 1.5, layer 2" in text
@@ -97,18 +106,18 @@ async def test_numbers_names_layers_and_all_later_points() -> None:
     async with app.run_test(size=WIDE) as pilot:
         await fill(pilot, entries="1, other", alphas="0.5 2", layer="3", onward="1")
         text = await press(pilot, "enter")
-        assert app.process.asked[-1] == OtherChoice("esm", "e1", 2, ["a", "other"], 3, [0.5, 2.0], True)
+        assert app.process.asked[-1] == choice(["a", "other"], 3, [0.5, 2.0], True)
         assert "yours from here on: 2 entries at α 0.5, layer 3" in text
         await fill(pilot, entries="null")
         text = await press(pilot, "enter")
-        assert app.process.asked[-1].entries == [] and "yours" not in text
+        assert app.process.asked[-1]["entries"] == [] and "yours" not in text
 
 
 async def test_a_sweep_shows_where_the_verdict_turns() -> None:
     app = WhatIfApp()
     async with app.run_test(size=WIDE) as pilot:
         text = await press(pilot, "f2")
-        assert app.process.asked[0].alphas == [1.5 * factor for factor in SWEEP]
+        assert app.process.asked[0]["alphas"] == [1.5 * factor for factor in SWEEP]
         strip = next(line for line in text.splitlines() if line.count("✗") + line.count("✓") == len(SWEEP))
         assert strip.split() == ["✗4"] * 3 + ["✓3"] * 6
         assert "yours here: b at α 0, layer 2" in text

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
-from textual.widgets import Input
 
-from app.runs.path_sampler import SampleAgain
-from engine.errors import SteerError
-from engine.events import QuestionSampled
-from screens.gflownet import screen as gflownet
 from screens.gflownet.screen import GFlowNetScreen
 from tests.recorded_session import RecordedSession
 from tests.synthetic_gflownet import gflownet_events
@@ -111,42 +105,6 @@ async def test_data_and_answers_are_shown(session: RecordedSession, size: tuple[
         assert "answer out of reach 3" in text and "recall@10" in text and "0.870" in text
         text = await press(pilot, "5", "g", "enter")
         assert "from sampled paths" in text and "from the best-scored triples" in text and "Sella" in text
-
-
-async def test_a_question_is_sampled_again_and_back(
-    session: RecordedSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[SampleAgain] = []
-
-    class Sampler:
-        """Answers with what is in the log, at the wanted temperature."""
-
-        def __init__(self, run_dir: Path) -> None: ...
-
-        async def ask(self, wanted: SampleAgain) -> QuestionSampled:
-            asked.append(wanted)
-            if wanted.draw == 7:
-                raise SteerError(what="the sampler is gone", mend="look for it")
-            event = session.read(*session.state.gflownet.questions[0].place)
-            assert isinstance(event, QuestionSampled)
-            return msgspec.structs.replace(event, temperature=wanted.temperature, samples=wanted.samples)
-
-        async def close(self) -> None: ...
-
-    monkeypatch.setattr(gflownet, "PathSampler", Sampler)
-    async with GFlowNetApp(session).run_test(size=WIDE) as pilot:
-        await press(pilot, "3", "g", "r")
-        pilot.app.screen.query_one("#again-temperature", Input).value = "hot"
-        assert "expected a number, found 'hot'" in await press(pilot, "enter")
-        pilot.app.screen.query_one("#again-temperature", Input).value = "0.5"
-        text = await press(pilot, "enter")
-        assert asked[-1] == SampleAgain("test-0", 0.5, 0.5, 20, False, 1)
-        assert "sampled again" in text and "temperature 0.5" in text
-        assert "sampled again:" not in await press(pilot, "escape")
-        await press(pilot, "r")
-        pilot.app.screen.query_one("#again-draw", Input).value = "7"
-        await press(pilot, "enter")
-        assert [n.message for n in pilot.app._notifications][-1] == "the sampler is gone: look for it"
 
 
 async def test_an_empty_run_says_what_will_come(tmp_path: Path) -> None:

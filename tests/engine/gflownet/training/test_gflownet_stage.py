@@ -1,4 +1,4 @@
-"""The five stages together: files, events, stops, checkpoints, bad input, sampling again."""
+"""The five stages together: files, events, stops, checkpoints, bad input, what if."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from engine.errors import DataError
 from engine.events import (
     EvidenceAnswered,
     EvidenceCompared,
+    PathsTried,
     QuestionSampled,
     SamplerEvaluated,
     SamplerStep,
@@ -27,7 +28,7 @@ from engine.gflownet import layout
 from engine.gflownet.training.gflownet_stage import TrainGFlowNet
 from engine.run.gate import StopRequested
 from engine.run.stage import StageContext, StageResult
-from engine.services.sample_again import serve
+from engine.services.what_if import serve
 from tests.engine.gflownet.small_run import SMALL, run_stages, small_config
 from tests.kill_and_resume import SMALL_GFLOWNET, artefacts, prepared, run_killed, run_whole
 
@@ -262,28 +263,43 @@ def test_without_the_stages_before_there_is_one_clear_error(tmp_path: Path):
             run_stages(tmp_path, (name,))
 
 
-def test_sampling_again_repeats_or_varies_the_runs_own_samples(folder: Path):
+def test_a_what_if_repeats_or_varies_the_runs_own_samples(folder: Path):
     (folder / "config.yaml").write_text(SMALL)
     events = run_stages(folder, ("gflownet",))
     logged = next(event for event in events if isinstance(event, QuestionSampled))
+    own = {"system": "gflownet", "sample_id": logged.sample_id}
     asked = [
-        {"sample_id": logged.sample_id, "draw": 0},
-        {"sample_id": logged.sample_id, "draw": 1, "temperature": 5.0, "samples": 30, "distinct": False},
-        {"sample_id": "nobody"},
-        {"sample_id": logged.sample_id, "temperature": -1},
+        own,
+        own | {"draw": 1, "temperature": 5.0, "prior_alpha": 0.0, "samples": 30, "distinct": False},
+        own | {"sample_id": "nobody"},
+        own | {"temperature": -1},
     ]
     replies = io.BytesIO()
     serve(folder, io.StringIO("".join(json.dumps(line) + "\n" for line in asked) + "no json\n"), replies)
-    same, other, *errors = replies.getvalue().splitlines()
+    same, other, *errors = replies.getvalue().splitlines(keepends=True)
     repeated, varied = decode(same), decode(other)
-    assert isinstance(repeated, QuestionSampled) and isinstance(varied, QuestionSampled)
-    assert [(path.count, path.steps) for path in repeated.paths] == [
+    assert isinstance(repeated, PathsTried) and isinstance(varied, PathsTried)
+    assert repeated.exact and repeated.yours == repeated.committed
+    assert [(path.count, path.steps) for path in repeated.committed.paths] == [
         (path.count, path.steps) for path in logged.paths
     ]
-    assert sum(path.count for path in varied.paths) == 30 and varied.temperature == 5.0
-    assert [list(json.loads(line)) for line in errors] == [["error"]] * 3
-    kept = (folder / "gflownet" / "sampled_again.jsonl").read_bytes().splitlines()
-    assert kept == [same, other]
+    assert repeated.none.prior_alpha == 0 and repeated.none.temperature == logged.temperature
+    assert repeated.none.paths != logged.paths
+    assert varied.committed == repeated.committed and varied.yours.prior_alpha == 0
+    assert sum(path.count for path in varied.yours.paths) == 30 and varied.yours.temperature == 5.0
+    assert [next(iter(json.loads(error))) for error in errors] == ["error"] * 3
+    assert (layout.folder(folder) / "what_if.jsonl").read_bytes() == same + other
+    path = layout.sampled_paths(folder)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines[0]["paths"][0]["count"] += 1
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    replies = io.BytesIO()
+    request = json.dumps({"system": "gflownet", "sample_id": lines[0]["sample_id"]})
+    serve(folder, io.StringIO(request + "\n"), replies)
+    tried = decode(replies.getvalue())
+    count = len(lines[0]["paths"])
+    assert isinstance(tried, PathsTried) and not tried.exact
+    assert tried.difference == f"{count - 1} of the {count} recorded paths came up again as often"
 
 
 def test_independent_samples_are_the_evidence_where_the_configuration_says_so(folder: Path):

@@ -1,0 +1,129 @@
+"""What if: a query answered with other demonstrations, or with none.
+
+The pair of the record is asked again beside them, and the event says whether its answer is the recorded one.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from engine.config.section import NonNegativeInt, Section
+from engine.errors import DataError
+from engine.events import AnswerTried, OtherAnswer
+from engine.files import read_records
+from engine.pool import layout
+from engine.pool.data.dataset import PoolDataset
+from engine.pool.from_config import make_dataset, make_vqa_model
+from engine.pool.vqa.evaluated_pairs import EvaluatedPair
+from engine.pool.vqa.vqa import Ask, BareAsk, VQAAsk, VQAReply, official_vqa_accuracy
+from engine.run.stage import StageContext
+
+MOST_PAIRS = 64
+_Pair = Annotated[list[NonNegativeInt], Field(min_length=2, max_length=2)]
+
+
+class Wanted(Section):
+    """The demonstrations to try with query `query`: each of `pairs` is two rows of the table, in the prompt's order;
+    `recorded`: the pair of the record that they are held against."""
+
+    query: str
+    recorded: _Pair
+    pairs: Annotated[list[_Pair], Field(max_length=MOST_PAIRS)] = []
+
+
+class WhatIf:
+    """The queries of a run and the model that answers them. Raises SteerError where the data are missing."""
+
+    def __init__(self, context: StageContext) -> None:
+        self._context = context
+        self._dataset = make_dataset(context.config)
+        self._model = make_vqa_model(context.config, context.work_context(), self._dataset)
+
+    def tried(self, wanted: Wanted) -> AnswerTried:
+        """The answers: with the recorded pair, with no demonstration, and with each wanted pair. Raises DataError for
+        what the run does not have."""
+        dataset, query = self._dataset, wanted.query
+        if query not in set(dataset.query_ids):
+            raise DataError(
+                what=f"the data set has no query {query!r}",
+                where=str(layout.folder(self._context.run_dir)),
+                mend="choose a query of this run",
+            )
+        asks: list[Ask] = [BareAsk(query)]
+        asks += [VQAAsk(query, self._pair(query, pair)) for pair in [wanted.recorded, *wanted.pairs]]
+        replies = self._model.answer(asks, self._context.checkpoint)
+        none, committed, *yours = [self._told(ask, reply) for ask, reply in zip(asks, replies, strict=True)]
+        difference = self._difference(query, wanted.recorded, committed)
+        return AnswerTried(
+            system="pool",
+            example=query,
+            case={"pair": f"{wanted.recorded[0]}, {wanted.recorded[1]}"},
+            question=dataset.question(query),
+            gold=most_said(dataset, query),
+            committed=committed,
+            none=none,
+            yours=yours or [none],
+            exact=not difference,
+            difference=difference,
+        )
+
+    def _pair(self, query: str, rows: list[int]) -> tuple[int, int]:
+        """The rows as a pair that may be shown: two of the table, neither of them the query itself."""
+        first, second = rows
+        own = set(self._dataset.own_rows(query))
+        wrong = [row for row in rows if not 0 <= row < len(self._dataset.embeddings)]
+        if wrong or first == second or own & {first, second}:
+            raise DataError(
+                what=f"rows {first} and {second} are no demonstrations for {query}",
+                where=str(layout.folder(self._context.run_dir)),
+                mend=f"choose two different rows of 0 to {len(self._dataset.embeddings) - 1}"
+                + (f", none of {', '.join(map(str, sorted(own)))}, which show the query" if own else ""),
+            )
+        return first, second
+
+    def _difference(self, query: str, pair: list[int], again: OtherAnswer) -> str:
+        """Why the answer is not the recorded one; empty where it is."""
+        found = self._recorded(query, (pair[0], pair[1]))
+        if found is None:
+            return "this pair came with the RL data: the run holds its score, not an answer"
+        if found.answer == (again.text or None):
+            return ""
+        if self._context.config.pool.vqa.kind == "openai":
+            return f"the answer was {found.answer!r}: the model behind a server need not answer twice alike"
+        return f"the answer was {found.answer!r}"
+
+    def _recorded(self, query: str, pair: tuple[int, int]) -> EvaluatedPair | None:
+        run_dir = self._context.run_dir
+        paths = (layout.evaluated(run_dir), layout.initial_evaluated(run_dir))
+        return next(
+            (
+                reply
+                for path in paths
+                if path.is_file()
+                for reply in read_records(path, EvaluatedPair)
+                if (reply.query_id, reply.pair) == (query, pair)
+            ),
+            None,
+        )
+
+    def _told(self, ask: Ask, reply: VQAReply) -> OtherAnswer:
+        said = self._dataset.annotations(ask.query_id)
+        score = None if reply.answer is None else official_vqa_accuracy(reply.answer, said)
+        rows = list(ask.demonstrations)
+        shown = [f"{row} ({self._dataset.demonstration(row)[1]})" for row in rows]
+        return OtherAnswer(
+            given=f"rows {' and '.join(shown)}" if rows else "no demonstration",
+            text=reply.answer or "",
+            right=None if score is None else score >= 1 - 1e-9,
+            verdict=reply.error or "",
+            score=score,
+            rows=rows,
+        )
+
+
+def most_said(dataset: PoolDataset, query: str) -> str:
+    """What most people answered."""
+    said = dataset.annotations(query)
+    return max(dict.fromkeys(said), key=said.count)

@@ -1,0 +1,43 @@
+"""A sampled path drawn: how often it comes up, what it is paid, where it leads."""
+
+from __future__ import annotations
+
+from rich.style import Style
+from rich.text import Text
+
+from engine.events import PathStep, QuestionSampled, SampledPath
+from screens.widgets.bars import bar
+from screens.widgets.figures import fixed
+from screens.widgets.model_text import clean
+
+Palette = dict[str, Style]
+LEGEND = "━ edge of a shortest path  ─ other edge  ★ answer"
+
+
+def draw_path(rank: int, path: SampledPath, event: QuestionSampled, palette: Palette) -> Text:
+    """One of an event's paths, in two lines."""
+    share = path.probability if event.distinct else path.count / event.samples if event.samples else 0.0
+    text = Text.assemble((f"{rank:>3} ", palette["dim"]), bar(share, 10, palette["accent"], palette["dim"]))
+    if not event.distinct:
+        text.append(f" ×{path.count:<3}", palette["strong"])
+    text.append(f" P_F {_small(path.probability)}  R {fixed(path.reward)}  ")
+    text.append("✓ " + clean(", ".join(path.answers)) if path.answers else "✗ no answer",
+                palette["good"] if path.answers else palette["bad"])  # fmt: skip
+    text.append("\n    ")
+    if not path.steps:
+        return text.append("STOP at once", palette["dim"])
+    text.append(clean(path.steps[0].head))
+    for step in path.steps:
+        text.append_text(_step(step, palette))
+    return text
+
+
+def _step(step: PathStep, palette: Palette) -> Text:
+    line = "━" if step.gt else "─"
+    text = Text(f" {line}{clean(step.relation)}{line}▶ ", palette["accent"] if step.gt else palette["dim"])
+    text.append(clean(step.tail), palette["good"] if step.answer else "")
+    return text.append("★", palette["good"]) if step.answer else text
+
+
+def _small(p: float) -> str:
+    return f"{p:.3f}" if p >= 0.001 else f"{p:.0e}"

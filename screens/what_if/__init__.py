@@ -1,0 +1,1 @@
+"""A recorded answer under another choice: what all methods' screens for it have in common."""

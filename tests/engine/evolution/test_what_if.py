@@ -1,0 +1,122 @@
+"""An answer of the evolution under other deltas: nothing but the deltas is new."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.config.config import Config
+from engine.config.evolution import ClustersSection, EvolutionSection
+from engine.config.model import ModelSection
+from engine.config.run import RunSection
+from engine.errors import DataError
+from engine.evolution import layout
+from engine.evolution.clusters.clusters_stage import BuildClusters
+from engine.evolution.evolve_stage import Evolve
+from engine.evolution.history import read_history
+from engine.evolution.what_if import Wanted, WhatIf
+from engine.files import read_jsonl
+from engine.lm.load import load_model
+from engine.run.stage import StageContext
+from tests.run_stage import run_stage
+
+MODEL = ModelSection(device="cpu", path="statements")
+CONFIG = Config(
+    run=RunSection(stages=["clusters", "evolve"]),
+    model=MODEL,
+    clusters=ClustersSection(embedder="hashed", k=6, frequency_texts=4),
+    evolution=EvolutionSection(
+        iterations=2, minibatch_size=2, validation_size=2, test_size=1, pool_size=12, batch_size=4, max_new_tokens=24,
+        brief_prompts=["Be brief."], length_caps=0, temperature=0.8,
+    ),
+)  # fmt: skip
+"""Sampled answers: they come again only from their own seeds."""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    model = load_model(MODEL)
+    for stage in (BuildClusters(), Evolve()):
+        run_stage(stage, CONFIG, folder, model)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def what_if(run: Path) -> WhatIf:
+    context = StageContext("evolve", CONFIG, run, lambda event: None, lambda: None, load_model)
+    return WhatIf(context)
+
+
+def answers(run: Path) -> list[dict[str, Any]]:
+    return read_jsonl(layout.answers(run))
+
+
+def of(line: dict[str, Any], **more: Any) -> Wanted:
+    return Wanted(iteration=line["iteration"], split=line["split"], example=line["example_id"], **more)
+
+
+def test_every_answer_comes_again(run: Path, what_if: WhatIf) -> None:
+    """In each split: under deltas, without, and after a request for a short answer."""
+    lines = {(line["split"], line["iteration"]): line for line in answers(run)}
+    splits = {"minibatch", "validation", "baseline", "test", "test_plain", "test_brief", "brief_1"}
+    assert {split for split, _ in lines} == splits
+    for line in lines.values():
+        tried = what_if.tried(of(line))
+        assert tried.exact, (line["split"], tried.difference)
+        assert tried.committed.text == line["answer"] and tried.committed.right == line["correct"]
+        assert tried.committed.tokens == len(line["token_ids"])
+
+
+def test_the_deltas_are_those_asked_for(run: Path, what_if: WhatIf) -> None:
+    first, second = read_history(layout.history(run)).iterations[:2]
+    assert first.deltas != second.deltas
+    line = next(line for line in answers(run) if (line["iteration"], line["split"]) == (1, "minibatch"))
+    tried = what_if.tried(of(line, scales=[0.0, 1.0, 2.0]))
+    nothing, own, double = tried.yours
+    assert nothing.text == tried.none.text and own.text == tried.committed.text
+    assert double.deltas == {name: 2 * delta for name, delta in second.deltas.items()}
+    other = what_if.tried(of(line, of=0, off=["1"], put={"0": 50.0})).yours[0]
+    assert other.deltas == first.deltas | {"1": 0.0, "0": 50.0}
+    assert other.given == "deltas of iteration 0, without cluster 1, +50 on cluster 0"
+    assert other.text == "", "the end of text is in cluster 0, which decides alone"
+
+
+def test_another_iterations_deltas_give_its_answer(run: Path, what_if: WhatIf) -> None:
+    """The question of a first answer under the deltas of the second iteration, with the seed of the first."""
+    line = next(line for line in answers(run) if (line["iteration"], line["split"]) == (0, "minibatch"))
+    tried = what_if.tried(of(line, of=1))
+    second = read_history(layout.history(run)).iterations[1].deltas
+    assert tried.yours[0].deltas == second
+    assert tried.yours[0].text == what_if.tried(of(line, put=second)).yours[0].text
+
+
+def test_a_difference_to_the_record_is_told(
+    run: Path, what_if: WhatIf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = next(line for line in answers(run) if line["split"] == "validation")
+    monkeypatch.setattr(
+        what_if, "_own_deltas", lambda wanted: dict.fromkeys(what_if._clusters.names, 0.0) | {"0": 50.0}
+    )
+    tried = what_if.tried(of(line))
+    assert not tried.exact and "part after" in tried.difference
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"example": "nobody"}, "no answer to 'nobody'"),
+        ({"of": 7}, "iteration 7 is not finished"),
+        ({"off": ["99"]}, "no cluster 99"),
+        ({"scales": [1000.0], "put": {"0": 1.0}}, "beyond ±100"),
+    ],
+)
+def test_what_the_run_does_not_have_is_refused(
+    run: Path, what_if: WhatIf, change: dict[str, Any], words: str
+) -> None:
+    wanted = of(answers(run)[0]).model_dump() | change
+    with pytest.raises(DataError) as caught:
+        what_if.tried(Wanted(**wanted))
+    assert words in str(caught.value)

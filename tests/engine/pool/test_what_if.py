@@ -1,0 +1,89 @@
+"""A query with other demonstrations: nothing but the demonstrations is new."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.errors import DataError
+from engine.files import read_records
+from engine.pool import layout
+from engine.pool.vqa.evaluated_pairs import EvaluatedPair
+from engine.pool.vqa.vqa import BareAsk, VQAAsk
+from engine.pool.what_if import Wanted, WhatIf
+from tests.engine.pool.small_run import context_of, run_pool
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    run_pool(folder, max_eval_pairs=4)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def what_if(run: Path) -> WhatIf:
+    return WhatIf(context_of(run, lambda event: None, lambda: None, max_eval_pairs=4))
+
+
+def recorded(run: Path) -> list[EvaluatedPair]:
+    return read_records(layout.evaluated(run), EvaluatedPair)
+
+
+def test_recorded_pairs_give_their_answers_again(run: Path, what_if: WhatIf) -> None:
+    """Also as the other pair of a what-if: then they are what a run with that choice has."""
+    pairs = recorded(run)[:24]
+    assert len({pair.answer for pair in pairs}) > 1
+    for first, second in pairwise(pairs):
+        if first.query_id != second.query_id:
+            continue
+        tried = what_if.tried(
+            Wanted(query=first.query_id, recorded=list(first.pair), pairs=[list(second.pair)])
+        )
+        assert tried.exact, tried.difference
+        assert (tried.committed.text, tried.committed.score) == (first.answer, first.score)
+        assert (tried.yours[0].text, tried.yours[0].score) == (second.answer, second.score)
+        assert tried.yours[0].rows == list(second.pair)
+
+
+def test_without_a_demonstration_the_company_changes_nothing(run: Path, what_if: WhatIf) -> None:
+    """The model's own reading, beside asks with demonstrations and alone."""
+    queries = list(dict.fromkeys(pair.query_id for pair in recorded(run)))
+    model = what_if._model
+    pairs = {pair.query_id: pair.pair for pair in recorded(run)}
+    alone = [next(iter(model.answer([BareAsk(query)], lambda: None))) for query in queries]
+    mixed = list(
+        model.answer([ask for q in queries for ask in (VQAAsk(q, pairs[q]), BareAsk(q))], lambda: None)
+    )
+    assert mixed[1::2] == alone
+    assert [reply.answer for reply in mixed[::2]] != [reply.answer for reply in alone]
+    tried = what_if.tried(Wanted(query=queries[0], recorded=list(pairs[queries[0]])))
+    assert tried.none.text == alone[0].answer and tried.yours == [tried.none]
+
+
+def test_a_pair_of_the_rl_data_has_no_recorded_answer(run: Path, what_if: WhatIf) -> None:
+    known = {pair.pair for pair in recorded(run) if pair.query_id == "train-0000"}
+    other = next([3, row] for row in range(4, 99) if (3, row) not in known)
+    tried = what_if.tried(Wanted(query="train-0000", recorded=other))
+    assert not tried.exact and "the run holds its score" in tried.difference
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"query": "nobody"}, "no query 'nobody'"),
+        ({"pairs": [[3, 3]]}, "choose two different rows"),
+        ({"pairs": [[3, 99_999]]}, "rows 3 and 99999 are no demonstrations"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(
+    run: Path, what_if: WhatIf, change: dict[str, Any], words: str
+) -> None:
+    first = recorded(run)[0]
+    wanted: dict[str, Any] = {"query": first.query_id, "recorded": list(first.pair)}
+    with pytest.raises(DataError) as caught:
+        what_if.tried(Wanted(**wanted | change))
+    assert words in str(caught.value)

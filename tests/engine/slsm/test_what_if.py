@@ -1,0 +1,137 @@
+"""An answer in a conversation under another note: nothing but the note is new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.errors import DataError, SteerError
+from engine.events import ConversationAnswered, Event
+from engine.run.stage import StageContext
+from engine.slsm import layout
+from engine.slsm.policy import REMINDER
+from engine.slsm.what_if import Wanted, WhatIf
+from engine.tasks.generated.dialogues.records import generate_dialogues
+from tests.engine.slsm.note_following_model import NoteFollowingModel
+from tests.engine.slsm.small_run import small_config
+from tests.engine.slsm.stage_run import ALL, DIALOGUES, run_slsm
+
+FIELDS: dict[str, Any] = {"data": {"conversations": DIALOGUES}, "temperature": 0.7} | ALL
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[ConversationAnswered]]:
+    folder = tmp_path_factory.mktemp("run")
+    events: list[Event] = run_slsm(folder, temperature=0.7, **ALL)
+    return folder, [event for event in events if isinstance(event, ConversationAnswered)]
+
+
+class Willing(NoteFollowingModel):
+    """Answers also what it has never heard."""
+
+    def answer(self, messages: Sequence[dict[str, str]], seed: int) -> str:
+        try:
+            return super().answer(messages, seed)
+        except KeyError:
+            return "Well."
+
+
+@pytest.fixture(scope="module")
+def model() -> NoteFollowingModel:
+    return Willing(generate_dialogues(DIALOGUES, 0))
+
+
+@pytest.fixture(scope="module")
+def what_if(run: tuple[Path, list[ConversationAnswered]], model: NoteFollowingModel) -> WhatIf:
+    return WhatIf(context(run[0], model))
+
+
+def context(folder: Path, model: Any, **slsm: Any) -> StageContext:
+    config = small_config(**FIELDS | slsm)
+    return StageContext("slsm", config, folder, lambda event: None, lambda: None, lambda section: model)
+
+
+def of(event: ConversationAnswered, **more: Any) -> Wanted:
+    case = {"mode": event.mode, "memory_mode": event.memory_mode, "attempt": event.attempt}
+    return Wanted(conversation=event.conversation_id, **case, **more)
+
+
+def test_every_answer_comes_again_with_its_verdict(
+    run: tuple[Path, list[ConversationAnswered]], what_if: WhatIf
+) -> None:
+    for event in run[1]:
+        tried = what_if.tried(of(event, note=event.note))
+        assert tried.exact, tried.difference
+        assert (tried.committed.text, tried.committed.right) == (event.answer, event.passed)
+        assert tried.yours[0].text == event.answer and tried.committed.note == event.note
+
+
+def test_a_memorys_note_gives_the_answer_of_the_mode_that_had_it(
+    run: tuple[Path, list[ConversationAnswered]], what_if: WhatIf
+) -> None:
+    """Changed answers are those of a run with that choice: `always` beside `baseline`."""
+    by_mode = {(e.conversation_id, e.mode, e.memory_mode): e for e in run[1]}
+    changed = 0
+    for event in run[1]:
+        if event.mode != "baseline":
+            continue
+        for memory in ("structured", "flat"):
+            always = by_mode[event.conversation_id, "always", memory]
+            tried = what_if.tried(of(event, source=memory))
+            assert (tried.yours[0].note, tried.yours[0].text) == (always.note, always.answer)
+            assert tried.none.text == tried.committed.text == event.answer
+            changed += tried.yours[0].text != event.answer
+    assert changed
+
+
+def test_an_earlier_turn_is_answered_again(
+    run: tuple[Path, list[ConversationAnswered]], what_if: WhatIf, model: NoteFollowingModel
+) -> None:
+    """What stood in the conversation there came with the data, which the event says."""
+    model.asked.clear()
+    tried = what_if.tried(of(run[1][0], turn=0, note="Be kind."))
+    assert not tried.exact and "no model of this run wrote it" in tried.difference
+    assert tried.case["turn"] == 0 and tried.committed.right is None
+    asked = [conversation for conversation, _ in model.asked]
+    assert all(conversation.count('"role"') == 1 for conversation in asked)
+    assert sum("Be kind." in conversation for conversation in asked) == 1
+
+
+def test_the_sentence_that_is_always_the_same(
+    run: tuple[Path, list[ConversationAnswered]], what_if: WhatIf
+) -> None:
+    assert what_if.tried(of(run[1][0], source="reminder")).yours[0].note == REMINDER
+
+
+def test_nothing_of_the_run_is_touched(run: tuple[Path, list[ConversationAnswered]], model: Any) -> None:
+    before = {path: path.read_bytes() for path in layout.folder(run[0]).iterdir()}
+    WhatIf(context(run[0], model)).tried(of(run[1][0]))
+    assert {path: path.read_bytes() for path in layout.folder(run[0]).iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"conversation": "none"}, "no answer in conversation 'none'"),
+        ({"mode": "reminder"}, "reminder has no answer"),
+        ({"turn": 99}, "no turn 100"),
+    ],
+)
+def test_what_the_run_does_not_have_is_refused(
+    run: tuple[Path, list[ConversationAnswered]], what_if: WhatIf, change: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(DataError) as caught:
+        what_if.tried(Wanted(**(of(run[1][0]).model_dump() | change)))
+    assert words in str(caught.value)
+
+
+def test_answers_of_a_file_cannot_be_given_again(
+    run: tuple[Path, list[ConversationAnswered]], model: Any
+) -> None:
+    with pytest.raises(SteerError, match="answers its own questions alone"):
+        WhatIf(
+            context(run[0], model, answers={"kind": "file", "path": "answers.jsonl"}, compare=["baseline"])
+        )

@@ -1,0 +1,251 @@
+"""`w` in evolution, SLSM, pool and GFlowNet: what the fields ask for, and what is drawn of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from textual.app import App
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from engine.errors import SteerError
+from engine.events import AnswerTried, Event, OtherAnswer, PathsTried, QuestionSampled
+from screens import tabbed_screen
+from screens.evolution.screen import EvolutionScreen
+from screens.gflownet.screen import GFlowNetScreen
+from screens.pool.screen import PoolScreen
+from screens.slsm.screen import SLSMScreen
+from screens.slsm.what_if import NoteWhatIf
+from screens.tabbed_screen import TabbedScreen
+from screens.what_if.screen import WhatIfScreen
+from tests.recorded_session import RecordedSession
+from tests.synthetic_evolution import evolution_events
+from tests.synthetic_gflownet import gflownet_events
+from tests.synthetic_pool import pool_events
+from tests.synthetic_run import write_log
+from tests.synthetic_slsm import slsm_events
+
+SMALL, WIDE = (80, 24), (200, 60)
+Answer = Callable[[str, Mapping[str, Any]], Event]
+
+
+class WhatIfApp(App[None]):
+    """A method's screen over a recorded run."""
+
+    def __init__(self, screen: TabbedScreen) -> None:
+        super().__init__()
+        self.first = screen
+
+    def on_mount(self) -> None:
+        self.push_screen(self.first)
+
+
+class Process:
+    """In the place of the engine's process: what was asked, and prepared answers."""
+
+    asked: list[tuple[str, Mapping[str, Any]]]
+    closed: int
+
+    def __init__(self, answer: Answer) -> None:
+        self.asked, self.closed, self._answer = [], 0, answer
+
+    def __call__(self, run_dir: Path) -> Process:
+        return self
+
+    async def ask(self, system: str, wanted: Mapping[str, Any]) -> Event:
+        self.asked.append((system, wanted))
+        return self._answer(system, wanted)
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+def answered(system: str, committed: OtherAnswer, none: OtherAnswer, *yours: OtherAnswer) -> AnswerTried:
+    return AnswerTried(
+        system=system, example="e", case={}, question="?", committed=committed, none=none, yours=list(yours),
+        exact=False, difference="a server",
+    )  # fmt: skip
+
+
+def said(text: str, right: bool | None = True, **more: Any) -> OtherAnswer:
+    return OtherAnswer(given=more.pop("given", "given"), text=text, right=right, **more)
+
+
+async def press(pilot: Pilot[None], *keys: str) -> str:
+    await pilot.press(*keys)
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+    screen = pilot.app.screen
+    if isinstance(screen, TabbedScreen):
+        screen.poll()
+    await pilot.pause()
+    return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
+
+
+async def fill(pilot: Pilot[None], **fields: str) -> None:
+    for name, text in fields.items():
+        pilot.app.screen.query_one(f"#what-{name}", Input).value = text
+
+
+@pytest.fixture
+def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[WhatIfApp, Process]]:
+    """A method's screen over its synthetic run, and the process it will ask."""
+
+    def open_screen(screen: type[TabbedScreen], events: Any, answer: Answer) -> tuple[WhatIfApp, Process]:
+        session = RecordedSession(write_log(tmp_path / "events.jsonl", events), tmp_path)
+        process = Process(answer)
+        monkeypatch.setattr(tabbed_screen, "WhatIfProcess", process)
+        return WhatIfApp(screen(session)), process
+
+    return open_screen
+
+
+Opened = Callable[..., tuple[WhatIfApp, Process]]
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_an_answer_under_other_deltas(opened: Opened, size: tuple[int, int]) -> None:
+    def answer(system: str, wanted: Mapping[str, Any]) -> AnswerTried:
+        tries = [
+            said("It rose. It fell." if scale < 1 else "It rose.", scale >= 1, tokens=int(9 - scale))
+            for scale in wanted["scales"]
+        ]
+        return answered(system, said("It rose.", tokens=8), said("It rose. Indeed.", tokens=12), *tries)
+
+    app, process = opened(EvolutionScreen, evolution_events(), answer)
+    async with app.run_test(size=size) as pilot:
+        await press(pilot, "2", "g")
+        assert "right answer" in await press(pilot, "w")
+        text = await press(pilot, "enter")
+        system, wanted = process.asked[0]
+        assert system == "evolution" and wanted["of"] is None and wanted["scales"] == [1.0]
+        assert "is not the record (a server)" in text and "12 tokens (+4)" in text
+        assert "= the committed answer" in text and "≠ Indeed." in text
+        await fill(pilot, of="1", off="2 3", put="0=-0.5", scales="2")
+        text = await press(pilot, "f2")
+        wanted = process.asked[1][1]
+        assert wanted["of"] == 1 and wanted["off"] == ["2", "3"] and wanted["put"] == {"0": -0.5}
+        assert wanted["scales"][:2] == [0.0, 0.5] and len(wanted["scales"]) == 9
+        strip = next(line for line in text.splitlines() if line.count("✗") + line.count("✓") == 9)
+        assert strip.split()[:2] == ["✗9", "✗8"]
+        for field, words in (({"put": "9"}, "such as 3=-0.5"), ({"off": "77", "put": ""}, "no cluster '77'")):
+            await fill(pilot, **field)
+            assert words in await press(pilot, "enter")
+        assert len(process.asked) == 2
+        await press(pilot, "escape")
+        assert pilot.app.screen is app.first
+
+
+async def test_an_answer_under_another_note(opened: Opened) -> None:
+    def answer(system: str, wanted: Mapping[str, Any]) -> AnswerTried:
+        note = wanted["note"] or "[SLSM MEMORY NOTE]\nYour dog is Rex."
+        return answered(
+            system, said("One fruit is fig.", False), said("One fruit is fig.", False),
+            said("One fruit is fig. maple", verdict="YES to it", note=note, tokens=7),
+        )  # fmt: skip
+
+    app, process = opened(SLSMScreen, slsm_events(), answer)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "1", "g", *["down"] * 6)
+        text = await press(pilot, "w")
+        assert "on_risk, structured" in text and "turn 5 of 5, note of" in text
+        screen = pilot.app.screen
+        assert isinstance(screen, NoteWhatIf)
+        recorded = screen.note.text
+        assert recorded.startswith("[SLSM MEMORY NOTE]")
+        text = await press(pilot, "enter")
+        assert process.asked[0][1]["note"] == recorded and process.asked[0][1]["source"] == "note"
+        assert "note of 7 tokens" in text and "✓ YES to it" in text and "≠ maple" in text
+        screen.note.move_cursor(screen.note.document.end)
+        await press(pilot, "ctrl+j", *"Be kind.")
+        await press(pilot, "enter")
+        assert process.asked[1][1]["note"] == f"{recorded}\nBe kind."
+        screen.note.text = "2"
+        await press(pilot, "enter")
+        assert {"turn": 4, "source": "flat", "note": ""}.items() <= process.asked[2][1].items()
+        assert screen.note.text == "[SLSM MEMORY NOTE]\nYour dog is Rex.", "to be edited"
+        screen.note.text = ""
+        await press(pilot, "enter")
+        assert process.asked[3][1]["note"] == "" and process.asked[3][1]["source"] == "note"
+        await press(pilot, "escape", "left_parenthesis", "w")
+        assert isinstance(pilot.app.screen, NoteWhatIf) and pilot.app.screen.note.text == "1"
+        await press(pilot, "enter")
+        assert process.asked[4][1]["turn"] == 3 and process.asked[4][1]["source"] == "structured"
+
+
+@pytest.mark.parametrize("tab", ["1", "4"])
+async def test_a_query_with_other_demonstrations(opened: Opened, tab: str) -> None:
+    def answer(system: str, wanted: Mapping[str, Any]) -> AnswerTried:
+        tries = [
+            said(f"{rows[0] % 10}", rows[0] == 3, score=float(rows[0] == 3), rows=rows)
+            for rows in wanted["pairs"]
+        ]
+        return answered(system, said("7", score=1.0), said("", None, verdict="it failed"), *tries)
+
+    app, process = opened(PoolScreen, pool_events(), answer)
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, tab, "g")
+        assert "people answered" in await press(pilot, "w")
+        await fill(pilot, pairs="2, 3+7")
+        text = await press(pilot, "enter")
+        system, wanted = process.asked[0]
+        assert system == "pool" and wanted["pairs"][1] == [3, 7] != wanted["recorded"] != wanted["pairs"][0]
+        assert "it failed" in text and "✓ 1.00  VQA accuracy" in text
+        for typed, words in (
+            ("", "two rows such as 12+340"),
+            ("3-7", "found '3-7'"),
+            ("99", "the list has no 99"),
+        ):
+            await fill(pilot, pairs=typed)
+            assert words in await press(pilot, "enter")
+        assert len(process.asked) == 1
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_paths_at_another_temperature(opened: Opened, size: tuple[int, int]) -> None:
+    logged: list[QuestionSampled] = []
+
+    def answer(system: str, wanted: Mapping[str, Any]) -> PathsTried:
+        if wanted["draw"] == 7:
+            raise SteerError(what="the sampler is gone", mend="look for it")
+        own = logged[0]
+        same = msgspec.structs.replace(own, prior_alpha=0.0)
+        fewer = msgspec.structs.replace(own, paths=own.paths[1:], temperature=wanted["temperature"])
+        return PathsTried(example=own.sample_id, committed=own, none=same, yours=fewer, exact=True)
+
+    app, process = opened(GFlowNetScreen, gflownet_events(), answer)
+    async with app.run_test(size=size) as pilot:
+        session = app.first.session
+        event = session.read(*session.state.gflownet.questions[0].place)
+        assert isinstance(event, QuestionSampled)
+        logged.append(event)
+        await press(pilot, "3", "g", "w")
+        assert isinstance(pilot.app.screen, WhatIfScreen)
+        await fill(pilot, temperature="hot")
+        assert "expected a number, found 'hot'" in await press(pilot, "enter")
+        await fill(pilot, temperature="0.25", prior="0", distinct="1", draw="2")
+        text = await press(pilot, "enter")
+        if size == SMALL:
+            text += await press(pilot, "pagedown") + await press(pilot, "pagedown")
+        assert process.asked[0] == ("gflownet", {
+            "sample_id": "test-0", "temperature": 0.25, "prior_alpha": 0.0, "samples": 20, "distinct": True, "draw": 2,
+        })  # fmt: skip
+        assert "repeats the record" in text and "yours: temperature 0.25" in text
+        assert "= the committed paths" in text and "+0 −1 against the committed paths" in text
+        await fill(pilot, draw="7")
+        assert "the sampler is gone: look for it" in await press(pilot, "enter")
+    assert process.closed == 1
+
+
+async def test_tabs_without_a_recorded_choice_do_not_offer_it(opened: Opened) -> None:
+    app, process = opened(PoolScreen, pool_events(), lambda system, wanted: pytest.fail("asked"))
+    async with app.run_test(size=SMALL) as pilot:
+        for tab in "235":
+            await press(pilot, tab, "w")
+            assert pilot.app.screen is app.first and "What if" not in await press(pilot, tab)
+        assert "What if" in await press(pilot, "1")
+    assert not process.asked
