@@ -36,7 +36,7 @@ _MOST_CASES = 60
 _SECRET_FIELD = re.compile(r"(api_?key|password|secret|token)$", re.IGNORECASE)
 
 
-NO_VERDICT = "The log holds no verdict: no stage that evaluates a method is finished, or an earlier version made the run."
+NO_VERDICT = "The log holds no verdict: no stage that evaluates a method has finished, or the run is of an earlier version."
 
 
 def report(sources: Sequence[RunSource]) -> Document:
