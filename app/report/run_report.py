@@ -36,7 +36,9 @@ _MOST_CASES = 60
 _SECRET_FIELD = re.compile(r"(api_?key|password|secret|token)$", re.IGNORECASE)
 
 
-NO_VERDICT = "The log holds no verdict: no stage that evaluates a method has finished, or the run is of an earlier version."
+NO_VERDICT = (
+    "The log holds no verdict: no stage that evaluates a method has finished, or an earlier version ran it."
+)
 
 
 def report(sources: Sequence[RunSource]) -> Document:
