@@ -79,6 +79,8 @@ FIGURES = {
     "gold_recall_union": "answers in the data met by any path",
     "answer_hit_any": "a path meets an answer of the graph",
     "path_hit_any": "a path goes along a shortest one",
+    "answer_f1": "answer F1",
+    "path_hit_f1": "path hit F1",
     "gt_path_precision": "taught path, precision",
     "gt_path_recall": "taught path, recall",
     "gt_path_f1": "taught path, F1",

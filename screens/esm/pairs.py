@@ -27,39 +27,17 @@ PAIR_COLUMNS: Sequence[ListColumn[Pair]] = (
     ListColumn("example", "example", 11, priority=6, name=True, value=lambda p: p.example),
     ListColumn("m", "m", 2, "right", 1, help="control point", value=lambda p: p.m),
     ListColumn("layer", "layer", 5, "right", 4, value=lambda p: p.layer),
-    ListColumn(
-        "quality",
-        "Q",
-        6,
-        "right",
-        0,
-        help="mean reward, right minus wrong",
-        value=lambda p: p.quality,
-        show=fixed,
-    ),
+    ListColumn("quality", "Q", 6, "right", 0, help="mean reward, right minus wrong", value=lambda p: p.quality,
+               show=fixed),
     ListColumn("positives", "right", 5, "right", 2, help="right rollouts", value=lambda p: p.positives),
     ListColumn("negatives", "wrong", 5, "right", 2, help="wrong rollouts", value=lambda p: p.negatives),
-    ListColumn(
-        "delta",
-        "|Δ|",
-        6,
-        "right",
-        3,
-        help="length of the vector",
-        value=lambda p: p.delta_norm,
-        show=lambda v: fixed(v, 1),
-    ),
-    ListColumn(
-        "effect",
-        "effect",
-        8,
-        priority=2,
-        help="what its vector does to a wrong answer of its own problem; only fixes goes into the library",
-        value=lambda p: p.effect,
-        show=lambda word: Cell(word, _EFFECTS.get(word, "dim")),
-    ),
+    ListColumn("delta", "|Δ|", 6, "right", 3, help="length of the vector", value=lambda p: p.delta_norm,
+               show=lambda v: fixed(v, 1)),
+    ListColumn("effect", "effect", 8, priority=2,
+               help="what its vector does to a wrong answer of its own problem; only fixes goes into the library",
+               value=lambda p: p.effect, show=lambda word: Cell(word, _EFFECTS.get(word, "dim"))),
     ListColumn("source", "source", 8, priority=7, help="where positives come from", value=lambda p: p.source),
-)
+)  # fmt: skip
 
 _NO_PAIRS = """No pair has been mined yet.
 

@@ -359,7 +359,7 @@ def _differences(rows: Sequence[MethodCompared], palette: dict[str, Style]) -> l
     """Tokens that each method saves, how far its composite is from the best deltas', and the request it made."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
     table.add_column("differences", no_wrap=True, min_width=13)
-    for name, least in (("tokens − none", 13), ("95%", 14), ("comp. − evolved", 12), ("95%", 16)):
+    for name, least in (("tokens − none", 13), ("95%", 14), ("comp.−evolved", 12), ("95%", 16)):
         table.add_column(name, justify="right", no_wrap=True, min_width=least)
     for row in rows:
         table.add_row(

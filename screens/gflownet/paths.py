@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.style import Style
 from rich.text import Text
 
@@ -11,22 +13,29 @@ from screens.widgets.figures import fixed
 from screens.widgets.model_text import clean
 
 Palette = dict[str, Style]
-LEGEND = "━ edge of a shortest path  ─ other edge  ★ answer"
+LEGEND = """━ edge of a shortest path  ─ other edge  ★ answer
+P_F: probability of the path  R: its reward"""
 
 
-def draw_path(rank: int, path: SampledPath, event: QuestionSampled, palette: Palette) -> Text:
-    """One of an event's paths, in two lines."""
+def draw_path(
+    rank: int, path: SampledPath, event: QuestionSampled, palette: Palette, sign: str = " "
+) -> RenderableType:
+    """One of an event's paths: a line of figures behind a sign, below it the way that it goes."""
     share = path.probability if event.distinct else path.count / event.samples if event.samples else 0.0
-    text = Text.assemble((f"{rank:>3} ", palette["dim"]), bar(share, 10, palette["accent"], palette["dim"]))
+    text = Text.assemble((sign, palette["warn"]), (f"{rank:>2} ", palette["dim"]))
+    text.append_text(bar(share, 10, palette["accent"], palette["dim"]))
     if not event.distinct:
         text.append(f" ×{path.count:<3}", palette["strong"])
     text.append(f" P_F {_small(path.probability)}  R {fixed(path.reward)}  ")
     text.append("✓ " + clean(", ".join(path.answers)) if path.answers else "✗ no answer",
                 palette["good"] if path.answers else palette["bad"])  # fmt: skip
-    text.append("\n    ")
+    return Group(text, Padding(_way(path, palette), (0, 0, 0, 4)))
+
+
+def _way(path: SampledPath, palette: Palette) -> Text:
     if not path.steps:
-        return text.append("STOP at once", palette["dim"])
-    text.append(clean(path.steps[0].head))
+        return Text("STOP at once", palette["dim"])
+    text = Text(clean(path.steps[0].head))
     for step in path.steps:
         text.append_text(_step(step, palette))
     return text

@@ -109,8 +109,7 @@ def _column(
     for rank, path in enumerate(event.paths, 1):
         if short and event is not committed and _way(path) in known:
             continue
-        drawn = draw_path(rank, path, event, palette)
-        lines.append(drawn if _way(path) in known else Text("+", palette["warn"]).append_text(drawn))
+        lines.append(draw_path(rank, path, event, palette, " " if _way(path) in known else "+"))
     if event is not committed:
         lines += [
             Text(f"− {_words(path)}", palette["dim"]) for path in committed.paths if _way(path) not in mine

@@ -126,7 +126,7 @@ class ConversationsPane(ListPane):
                 text.append("" if row.mode == mode else f"   {row.mode}", palette["dim"])
                 name = row.memory_mode
             mode, (sign, tone) = row.mode, _passed(row.passed)
-            text.append(f"  {sign}\N{NO-BREAK SPACE}", palette[tone or "dim"])
+            text.append(f"  {sign}", palette[tone or "dim"])  # no blank: they stay on one line
             text.append_text(link(name, answer_target(row), palette["accent"]))
         return text
 
