@@ -120,7 +120,8 @@ class _Teller:
             status = results.runs.get(point.run_id)
             if status is not None and status.alive:
                 stage = read_progress(status.directory)
-                if stage.name and stage.total:
+                own = status.record.stages.get(stage.name)
+                if own is not None and own.status != "finished" and stage.total:
                     self.line(
                         f"{_number(point, results)} {stage.name}: {stage.done:,} of {stage.total:,} {stage.unit}; "
                         f"{progress_words(results)}"

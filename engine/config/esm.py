@@ -264,6 +264,10 @@ class EvalSection(Section):
     batch_size_greedy: PositiveInt = Field(
         default=64, description="Examples in each call of plain greedy decoding."
     )
+    side_effects: Annotated[int, Field(ge=0, le=24)] = Field(
+        default=0,
+        description="Unrelated questions on which the KL of esm to the unsteered model is measured; 0: none.",
+    )
     bootstrap_resamples: PositiveInt = Field(default=10_000, description="Resamples of the paired bootstrap.")
     cases: NonNegativeInt = Field(default=10, description="Improved and worsened examples written to cases/.")
 

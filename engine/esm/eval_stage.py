@@ -16,7 +16,9 @@ from engine.esm.lines import read_answered
 from engine.esm.memory import EpisodicMemory
 from engine.esm.plain import PLAIN_METHODS
 from engine.esm.report import write_report
+from engine.esm.side_effects import BATCH, SideEffects
 from engine.esm.static import NO_SOURCES, StaticSources, static_methods
+from engine.esm.unrelated import UNRELATED
 from engine.events import DecisionTaken, ExampleEvaluated, MethodEvaluated
 from engine.files import append_jsonl, recover_batches, write_jsonl
 from engine.run.stage import StageContext, StageResult
@@ -41,7 +43,8 @@ class Evaluate:
             job.end_if_whole(name)
         for batch in answered(job.batches()):
             job.take_in(batch)
-        return write_report(context.run_dir, context.config, job.lines)
+        side_effects = job.side_effects()
+        return write_report(context.run_dir, context.config, job.lines, side_effects)
 
 
 def method_names(config: Config) -> list[str]:
@@ -122,6 +125,25 @@ class _Job:
         if len(self.lines[method]) >= _FIGURES_AGAIN * self.figured.get(method, 0):
             self._figures(method, final=False)
         self.end_if_whole(method)
+
+    def side_effects(self) -> list[Line]:
+        """What esm changes in answers to unrelated questions, if that is asked for: a line a question."""
+        count = self.config.eval.side_effects
+        if not count or self.memory is None or "esm" not in self.names:
+            return []
+        if self.config.online.carry_steering or self.config.model.backend == "vllm":
+            text = "side effects are not measured with online.carry_steering, nor on vLLM"
+            self.context.notice(text, level="warning")
+            return []
+        path = layout.evaluation(self.context.run_dir, "esm") / "side_effects.jsonl"
+        questions = UNRELATED[:count]
+        lines = recover_batches(path, BATCH, count)
+        measured = self.context.prepare(SideEffects(self.config, self.memory))
+        left = [questions[first : first + BATCH] for first in range(len(lines), count, BATCH)]
+        for batch in measured(iter(left)):
+            append_jsonl(path, batch)
+            lines.extend(batch)
+        return lines
 
     def end_if_whole(self, method: str) -> None:
         """Once all examples are through: the method's last figures."""

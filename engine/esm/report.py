@@ -12,6 +12,7 @@ from engine.config.config import Config
 from engine.esm import layout
 from engine.esm.compare import compared
 from engine.esm.plain import PLAIN_METHODS
+from engine.esm.side_effects import mean_kl
 from engine.esm.verdict import esm_verdict
 from engine.files import csv_text, write_atomic
 from engine.run.stage import StageResult
@@ -21,7 +22,9 @@ Row = dict[str, Any]
 Summary = dict[str, float | int | str]
 
 
-def write_report(run_dir: Path, config: Config, lines: Mapping[str, Sequence[Line]]) -> StageResult:
+def write_report(
+    run_dir: Path, config: Config, lines: Mapping[str, Sequence[Line]], side_effects: Sequence[Line] = ()
+) -> StageResult:
     """Everything under tables/ and cases/. Returns the stage's summary, files and verdict."""
     rows = {name: _row(name, own, lines.get("greedy"), config) for name, own in lines.items()}
     main = [row for name, row in rows.items() if name in (*PLAIN_METHODS, "esm")]
@@ -42,6 +45,9 @@ def write_report(run_dir: Path, config: Config, lines: Mapping[str, Sequence[Lin
         written.append(layout.cases(run_dir) / f"cases_T{t_max}.md")
         write_atomic(written[-1], _cases(lines["esm"], lines["greedy"], config.eval.cases))
     summary: Summary = {f"accuracy_{name}": row["accuracy"] for name, row in rows.items()}
+    if side_effects:
+        summary["kl_per_token"] = mean_kl(side_effects)
+        written.append(layout.evaluation(run_dir, "esm") / "side_effects.jsonl")
     written += [layout.evaluation(run_dir, name) / "per_example.jsonl" for name in lines]
     return StageResult(summary, [str(path.relative_to(run_dir)) for path in written], esm_verdict(rows))
 

@@ -75,7 +75,8 @@ def _changes(config_path: Path, overrides: Sequence[str]) -> dict[str, Any]:
         before, after = load_config(config_path), load_config(config_path, overrides)
     except ConfigError:
         return {}
-    return changed_fields(before.model_dump(mode="json"), after.model_dump(mode="json"))
+    changed = changed_fields(before.model_dump(mode="json"), after.model_dump(mode="json"))
+    return {name: value for name, value in changed.items() if name != "run.outputs"}
 
 
 def _dev_split(config: Config) -> str:

@@ -80,8 +80,7 @@ class SweepResults:
     @property
     def best(self) -> SettingResult | None:
         """The setting with the best figure; of equal ones that with fewer tokens, then the first."""
-        whole = [one for one in self.settings if one.verdict is not None and one.value is not None]
-        return min(whole, key=_order, default=None)
+        return _best(self.settings)
 
     @property
     def counts(self) -> dict[str, tuple[int, int]]:
@@ -104,6 +103,11 @@ class SweepResults:
         if self.record.status in ("running", "prepared") and not self.alive:
             return "interrupted" if self.record.status == "running" else "prepared"
         return self.record.status
+
+
+def _best(settings: Sequence[SettingResult]) -> SettingResult | None:
+    whole = [one for one in settings if one.verdict is not None and one.value is not None]
+    return min(whole, key=_order, default=None)
 
 
 def _order(one: SettingResult) -> tuple[float, float, int]:
@@ -131,9 +135,10 @@ class SweepReader:
             groups[str({name: value for name, value in point.setting.items() if name != SEED})].append(point)
         settings = [self._setting(group, runs) for group in groups.values()]
         shared, compared = _table(settings)
+        best = next((at for at, number in enumerate(compared) if settings[number] is _best(settings)), None)
         lower = any(one.verdict is not None and one.verdict.lower_is_better for one in settings)
         return SweepResults(
-            self.folder, record, runs, settings, resolution(shared, lower) if shared else None, compared,
+            self.folder, record, runs, settings, resolution(shared, best, lower) if shared else None, compared,
             self._setting([record.report], runs) if record.report else None, self.folder.queue() is not None,
         )  # fmt: skip
 

@@ -205,7 +205,8 @@ Nothing is ever deleted here.
         self.about.set_class(row is None, "-empty")
         if row is not None:
             _update(self.about, about_run(row))
-        offered = (row.state, row.status.failure, row.label) if row is not None else None
+        sweep = self.source.sweep(self.table.cursor)
+        offered = (row.state, row.status.failure, row.label, row.record.sweep) if row is not None else sweep
         if offered != self._offered:
             self._offered = offered
             self.refresh_bindings()

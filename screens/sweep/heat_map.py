@@ -51,9 +51,8 @@ def draw_map(results: SweepResults, part: Slice, width: int, low: Color, high: C
     names = [value_words(value) for value in rows] if part.down else ["all"]
     left = max(len(part.down or ""), *map(len, names)) + 1
     each = max(_LEAST, min(_MOST, (width - left) // max(1, len(columns)) - 1))
-    text = Text(f"{part.figure}", "bold", no_wrap=True, overflow="ellipsis").append(
-        f"  across {part.across}", ""
-    )
+    text = Text(no_wrap=True, overflow="ellipsis").append(part.figure, "bold")
+    text.append(f"  across {part.across}")
     fixed = {name: value for name, value in part.at.items() if name not in (part.across, part.down)}
     text.append(f", down {part.down}" if part.down else "")
     text.append("".join(f"   {name}={value_words(value)}" for name, value in fixed.items()), "dim")

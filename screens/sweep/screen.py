@@ -124,7 +124,7 @@ current item. `r` resumes it; so does `steer-tui --sweep --resume` with its fold
             ]
         )
         self.table.refresh_rows()
-        title = Text(" sweep ", "bold reverse", no_wrap=True, overflow="ellipsis")
+        title = Text(no_wrap=True, overflow="ellipsis").append(" sweep ", "bold reverse")
         title.append(f"  {results.state}  ", "bold").append(progress_words(results))
         title.append(f"   {' '.join(results.record.specs)}", "dim")
         self.title_line.update(title)

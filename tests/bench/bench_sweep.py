@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import signal
 import sys
 import tempfile
@@ -45,6 +46,12 @@ def whole(folder: SweepFolder) -> float:
     return time.monotonic() - began
 
 
+def cpu() -> float:
+    """Seconds of a CPU that all processes started here have used, which other programs' load does not change much."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def same_files(folder: SweepFolder, others: list[dict[str, str]]) -> int:
     """Of how many runs all files are those of the others."""
     points = folder.read().points
@@ -55,17 +62,21 @@ def measure_time(outputs: Path) -> None:
     """Print seconds, their ratio, and how often each stage was done."""
     folder = prepared(outputs / "sweep", NINE)
     alone: list[dict[str, str]] = []
-    seconds = 0.0
+    seconds, began = 0.0, cpu()
     for point in folder.read().points:
         run = prepare_run(
             DEMO, [*COMMON, f"run.outputs={outputs / 'alone'}", *point_changes(folder.read(), point)]
         )
         seconds += run_whole(run)
         alone.append(artefacts(run))
+    between = cpu()
     swept = whole(folder)
+    work, swept_work = between - began, cpu() - between
     counts = {name: own for name, (own, _) in SweepReader(folder).read().counts.items()}
+    print(f"nine separate runs {seconds:.0f} s, sweep {swept:.0f} s: ratio {seconds / swept:.2f}", flush=True)
     print(
-        f"nine separate runs {seconds:.0f} s, sweep {swept:.0f} s: ratio {seconds / swept:.2f}; done {counts}"
+        f"of a CPU: {work:.0f} s and {swept_work:.0f} s: ratio {work / swept_work:.2f}; done {counts}",
+        flush=True,
     )
     print(
         f"runs with the same files: {same_files(folder, alone)} of {len(alone)} ({len(alone[0])} files each)"

@@ -14,6 +14,7 @@ from textual.widgets import Input
 
 from app.commands import EVERYWHERE, bindings
 from engine.run.directory import RunDirectory
+from engine.sweep.sweep import SweepFolder
 from screens.ask import AskScreen
 from screens.help import HelpScreen
 from screens.new_run import NewRunScreen
@@ -30,7 +31,7 @@ class NewRunApp(App[None]):
     def __init__(self, outputs: Path, config: Path = DEMO) -> None:
         super().__init__()
         self.dialog = NewRunScreen(config, outputs)
-        self.started: list[RunDirectory | None] = []
+        self.started: list[RunDirectory | Path | None] = []
 
     def on_mount(self) -> None:
         self.push_screen(self.dialog, self.started.append)
@@ -68,6 +69,7 @@ async def test_two_changed_fields_and_enter_start_a_run(tmp_path: Path) -> None:
         await pilot.press("enter")
         await until(lambda: app.started, "the run")
     [run] = app.started
+    assert isinstance(run, RunDirectory)
     assert run is not None and run.read().changes == {"task.eval_size": 20, "online.L": 5}
 
 
@@ -148,3 +150,20 @@ async def test_menu_adds_to_the_changes(tmp_path: Path, monkeypatch: pytest.Monk
         await pilot.press(*"online.L=5", "ctrl+k")
         await pilot.pause()
         assert app.dialog.query_one("#config-set", Input).value == "online.L=5 online.probe_tokens=4"
+
+
+async def test_a_field_with_several_values_makes_a_sweep(tmp_path: Path) -> None:
+    app = NewRunApp(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"online.L=5,0 run.seed=0..2")
+        await until(lambda: "at least 1" in app.told, "what is wrong with a value")
+        await pilot.press(*["backspace"] * len("0 run.seed=0..2"), *"4 run.seed=0..2 online.beta=2.0")
+        await until(lambda: "A sweep: 6 runs, 2 settings" in app.told, "the sweep")
+        await pilot.press("enter")
+        await until(lambda: app.started, "the sweep's folder")
+    [folder] = app.started
+    assert isinstance(folder, Path)
+    record = SweepFolder(folder).read()
+    assert [point.setting["online.L"] for point in record.points] == [5, 5, 5, 4, 4, 4]
+    assert record.changes == {"online.beta": 2.0}
+    assert not list(tmp_path.glob("*/*/run.json"))  # its runs are made one by one

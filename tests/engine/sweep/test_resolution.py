@@ -1,0 +1,51 @@
+"""Which differences show, with so many items and so many settings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.sweep.resolution import resolution
+
+
+def draws(shares: list[float], n: int, seed: int = 0) -> list[list[float]]:
+    """Right and wrong of each setting on the same items; the harder an item, the fewer settings get it right."""
+    hardness = np.random.default_rng(seed).random(n)
+    return [[float(item < share) for item in hardness] for share in shares]
+
+
+def test_a_large_difference_shows_and_a_small_one_does_not() -> None:
+    found = resolution(draws([0.5, 0.52, 0.9], 200))
+    assert (found.n, found.best, found.tied) == (200, 2, ())
+    assert resolution(draws([0.5, 0.88, 0.9], 100)).tied == (1,)
+    assert (
+        resolution(draws([0.5, 0.88, 0.9], 20)).smallest > resolution(draws([0.5, 0.88, 0.9], 200)).smallest
+    )  # type: ignore[operator]
+
+
+def test_of_settings_that_differ_by_chance_alone_none_is_told_from_the_best() -> None:
+    wrong = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        scores = (rng.random((20, 60)) < 0.7).astype(float).tolist()
+        wrong += len(resolution(scores).tied) < 19
+    assert wrong <= 6  # 95% of the time, over all pairs at once
+
+
+def test_the_best_of_many_equal_ones_looks_too_good_by_what_is_said() -> None:
+    excess, said = [], []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        scores = (rng.random((20, 60)) < 0.7).astype(float)
+        excess.append(scores.mean(axis=1).max() - 0.7)
+        said.append(resolution(scores.tolist()).optimism)
+    assert 0.5 * np.mean(excess) < np.mean(said) < 1.2 * np.mean(excess)
+
+
+def test_settings_that_answer_the_same_cannot_be_told_apart() -> None:
+    found = resolution([[1.0, 0.0, 1.0]] * 3, best=1)
+    assert (found.best, found.tied, found.smallest, found.optimism) == (1, (0, 2), None, 0.0)
+    assert resolution([[1.0, 0.0]]).tied == ()
+
+
+def test_of_tokens_the_fewest_are_the_best() -> None:
+    assert resolution([[10.0, 12.0] * 9, [50.0, 61.0] * 9], lower_is_better=True).best == 0

@@ -1,0 +1,105 @@
+"""What the settings of a sweep reached, and what is said about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from app.sweep.summary import summary_lines
+from app.sweep_text import remarks
+from app.text_console import make_console
+from engine.events import Event
+from engine.events.verdict import Verdict
+from engine.run.directory import RunDirectory, SweepPoint
+from engine.sweep.results import SweepReader
+from engine.sweep.sweep import Axis, Point, SweepFolder, SweepRecord
+from tests.two_runs import evaluated, make_run
+
+
+def answered(method: str, right: Sequence[int], n: int) -> list[Event]:
+    return [evaluated(method, f"e{number}", number in right) for number in range(n)]
+
+
+def add_run(folder: SweepFolder, point: Point, right: int, n: int = 40, kl: float | None = None) -> None:
+    """A finished run: greedy gets the first ten of `n` right, esm the first `right`."""
+    events = [*answered("greedy", range(10), n), *answered("esm", range(right), n)]
+    made = RunDirectory(make_run(folder.path.parent.parent, folder.path.parent.name, events, seed=0))
+    record = made.read()
+    stage = record.stages["eval"]
+    stage.status, stage.summary = "finished", {} if kl is None else {"kl_per_token": kl}
+    stage.verdict = Verdict(
+        method="esm", baseline="greedy", metric="accuracy", n=n, value=right / n, baseline_value=10 / n,
+        difference=(right - 10) / n, low=0, high=1, items="problems", tokens=100.0 + point.number,
+    )  # fmt: skip
+    record.run_id = point.run_id
+    record.sweep = SweepPoint(folder=folder.path.name, number=point.number, setting=point.setting)
+    made.write(record)
+    made.path.rename(folder.run(point).path)
+
+
+def make_sweep(
+    outputs: Path, rights: Sequence[int], kls: Sequence[float | None] = (), done: int = 99
+) -> SweepFolder:
+    """A sweep over online.L with two seeds each; `rights`: what esm gets right under each."""
+    folder = SweepFolder(outputs / "name" / "sweep-1")
+    values = list(range(1, len(rights) + 1))
+    points = [
+        Point(2 * i + s + 1, f"1-{i}-{s}", {"online.L": v, "run.seed": s})
+        for i, v in enumerate(values)
+        for s in (0, 1)
+    ]
+    axes = [Axis("online.L", values), Axis("run.seed", [0, 1])]
+    folder.write(
+        SweepRecord(
+            name="name", created=1.0, status="finished", specs=["online.L=…"], axes=axes, points=points
+        )
+    )
+    for number, point in enumerate(points[:done]):
+        add_run(folder, point, rights[number // 2], kl=kls[number // 2] if kls else None)
+    return folder
+
+
+def test_seeds_are_one_setting_and_their_items_are_no_further_items(tmp_path: Path) -> None:
+    found = SweepReader(make_sweep(tmp_path, [20, 38, 21])).read()
+    assert [one.setting for one in found.settings] == [{"online.L": v} for v in (1, 2, 3)]
+    assert [one.n for one in found.settings] == [40, 40, 40] and found.fields == ["online.L"]
+    best = found.settings[1]
+    assert found.best is best and best.value == 0.95 and best.baseline_value == 0.25
+    assert best.gain is not None and best.gain.difference == pytest.approx(0.7) and 0.5 < best.gain.low < 0.7
+    assert found.resolution is not None and found.resolution.tied == ()
+    assert "better than each of the 2 others" in " ".join(remarks(found))
+
+
+def test_a_sweep_that_cannot_tell_its_settings_apart_says_so(tmp_path: Path) -> None:
+    found = SweepReader(make_sweep(tmp_path, [20, 21, 22])).read()
+    words = " ".join(remarks(found))
+    assert "40 problems are too few to tell the best setting from any of the 2 others" in words
+    assert "It was picked from 3" in words and "the best figure is too good" in words
+
+
+def test_a_setting_has_its_result_once_all_its_seeds_are_through(tmp_path: Path) -> None:
+    found = SweepReader(make_sweep(tmp_path, [20, 30], done=3)).read()
+    assert [one.whole for one in found.settings] == [True, False] and found.best is found.settings[0]
+    assert found.settings[1].states == ("finished", "") and found.done == 3 and found.total == 4
+    assert "Settings without a result yet: 1." in " ".join(remarks(found))
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_summary_has_the_side_effects_beside_the_gain(tmp_path: Path, width: int) -> None:
+    found = SweepReader(make_sweep(tmp_path, [20, 38], kls=[0.0125, 0.5])).read()
+    console = make_console()
+    console.width = width
+    with console.capture() as captured:
+        for line in summary_lines(found, width):
+            console.print(line)
+    told = captured.get()
+    assert "KL/token" in told and "0.0125" in told and "online.L=2 ★" in told
+    assert ("baseline" in told.splitlines()[2]) == (width == 160)
+
+
+def test_the_state_is_read_back(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, [20])
+    assert msgspec.to_builtins(folder.read())["points"][1]["setting"] == {"online.L": 1, "run.seed": 1}

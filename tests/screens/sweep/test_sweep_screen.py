@@ -1,0 +1,107 @@
+"""A sweep on its screen, and in the list of runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.app import App
+from textual.message import Message
+
+from engine.sweep.sweep import SweepFolder
+from screens.messages import CompareWanted, RunWanted, SweepWanted
+from screens.sweep.screen import SweepScreen
+from screens.widgets.key_line import keys_of
+from tests.engine.sweep.test_results import make_sweep
+from tests.runs_app import RunsApp
+
+
+class SweepApp(App[None]):
+    """Just the screen; notes what it asks for."""
+
+    def __init__(self, folder: SweepFolder) -> None:
+        super().__init__()
+        self.sweep = SweepScreen(folder.path)
+        self.asked: list[Message] = []
+
+    def on_mount(self) -> None:
+        self.push_screen(self.sweep)
+
+    def on_run_wanted(self, message: RunWanted) -> None:
+        self.asked.append(message)
+
+    def on_compare_wanted(self, message: CompareWanted) -> None:
+        self.asked.append(message)
+
+
+async def until(condition: Callable[[], object], what: str) -> None:
+    for _ in range(6_000):
+        if condition():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"waited in vain: {what}")
+
+
+def drawn(app: App[None]) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+async def test_table_map_and_remarks(tmp_path: Path, size: tuple[int, int]) -> None:
+    folder = make_sweep(tmp_path, [20, 38, 21], kls=[0.01, 0.5, 0.02])
+    app = SweepApp(folder)
+    async with app.run_test(size=size) as pilot:
+        screen = app.sweep
+        await until(lambda: len(screen.source) == 3, "the settings")
+        await pilot.pause()
+        text = drawn(app)
+        assert "★ online.L=2" in text and "0.950" in text and "6 of 6 runs finished" in text
+        assert "result  across online.L" in text and "★0.950" in text
+        assert "better than each of the 2 others" in " ".join(text.split())
+        words = [key.word for key in keys_of(screen)]
+        assert "Figure" in words and "Fields" not in words and "Stop" not in words
+        await pilot.press("v", "v")
+        await pilot.pause()
+        assert "KL  across online.L" in drawn(app) and "0.5000" in drawn(app)
+        await pilot.press("enter", "c")
+        await pilot.pause()
+        own, best = (folder.path.parent / name for name in ("1-0-0", "1-1-0"))
+        assert isinstance(app.asked[0], RunWanted) and app.asked[0].run_dir == own
+        assert isinstance(app.asked[1], CompareWanted) and app.asked[1].runs == [best, own]
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.screen is not screen
+
+
+async def test_what_is_no_sweep_says_so(tmp_path: Path) -> None:
+    app = SweepApp(SweepFolder(tmp_path / "none"))
+    async with app.run_test(size=(100, 30)):
+        await until(lambda: "this is not a sweep" in drawn(app), "the error")
+
+
+class Runs(RunsApp):
+    def on_sweep_wanted(self, message: SweepWanted) -> None:
+        self.asked.append(message)
+
+
+async def test_in_the_list_of_runs_a_sweep_is_a_heading(tmp_path: Path) -> None:
+    folder = make_sweep(tmp_path, [20, 38])
+    app = Runs(tmp_path)
+    async with app.run_test(size=(160, 30)) as pilot:
+        await until(app.rows, "the list")
+        assert len(app.rows()) == 1 and "sweep of online.L" in app.rows()[0] and "4 runs" in app.rows()[0]
+        assert "0.950" in app.rows()[0]
+        await pilot.press("enter")
+        await pilot.pause()
+        assert isinstance(app.asked[-1], SweepWanted) and app.asked[-1].folder == folder.path
+        await pilot.press("space", "down")
+        await pilot.pause()
+        assert len(app.rows()) == 5 and app.runs.selected is not None
+        await pilot.press("w")
+        await pilot.pause()
+        assert isinstance(app.asked[-1], SweepWanted) and app.asked[-1].folder == folder.path
+        await pilot.press("up", "space")
+        await pilot.pause()
+        assert len(app.rows()) == 1
