@@ -73,8 +73,10 @@ def prepare_branch(parent: RunDirectory, iteration: int, iterations: int | None 
     )
 
 
-def prepare_serving(sources: Sequence[RunDirectory], changes: Sequence[str]) -> RunDirectory:
-    """A run beside the first of `sources` that serves with the levers of all, on the first one's model."""
+def prepare_serving(
+    sources: Sequence[RunDirectory], changes: Sequence[str], outputs: str | None = None
+) -> RunDirectory:
+    """A run that serves the first one's model with the levers of all. `outputs`: where, by default beside the first."""
     first = sources[0]
     record = first.read()
     if list(record.stages) == ["serve"]:
@@ -86,8 +88,7 @@ def prepare_serving(sources: Sequence[RunDirectory], changes: Sequence[str]) -> 
     runs = [str(source.path.absolute()) for source in sources]
     name = json.dumps(f"{record.name}-serve")
     overrides = [f"run.name={name}", "run.stages=[serve]", f"serve.runs={json.dumps(runs)}"]
-    outputs = str(first.path.absolute().parent.parent)
-    return _prepare(first.config, [*overrides, *changes], outputs)
+    return _prepare(first.config, [*overrides, *changes], outputs or str(first.path.absolute().parent.parent))
 
 
 def _prepare(

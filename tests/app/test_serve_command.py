@@ -1,0 +1,94 @@
+"""`steer-tui serve`: the run that it prepares, and the key that it shows once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import app.batch.run_batch as batch
+from app.cli import main
+from app.runs.client import prepare_run
+from engine.config.config import Config
+from engine.config.file import load_config
+from engine.run.directory import RunDirectory
+from tests.kill_and_resume import DEMO
+
+served: list[RunDirectory] = []
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
+    served.clear()
+
+    def run_batch(directory: RunDirectory, *consoles: object) -> int:
+        served.append(directory)
+        return 0
+
+    monkeypatch.setattr(batch, "run_batch", run_batch)
+    return prepare_run(DEMO, ["run.name=mine"], None, str(tmp_path))
+
+
+def prepared(*arguments: str) -> Config:
+    assert main(["serve", *arguments]) == 0
+    return load_config(served[-1].config)
+
+
+def test_a_run_of_its_own_points_to_the_run_it_serves(
+    source: RunDirectory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--port", "0", "--levers", "esm,notes", "--set", "serve.max_waiting=3"]
+    config = prepared(str(source.path), *given)
+    run = served[-1]
+    assert run.path.parent.name == "mine-serve" and run.path.parent.parent == source.path.parent.parent
+    assert config.run.stages == ["serve"] and config.serve.runs == [str(source.path)]
+    assert (config.serve.port, config.serve.levers, config.serve.max_waiting) == (0, ["esm", "notes"], 3)
+    assert config.model == load_config(source.config).model
+    said, file = capsys.readouterr().out, run.path / "serve" / "key"
+    key = file.read_text().strip()
+    assert said.count(key) == 1 and str(file) in said and file.stat().st_mode & 0o777 == 0o600
+    assert key not in run.config.read_text() + run.record.read_text()
+
+
+def test_a_key_that_is_there_is_not_shown(
+    source: RunDirectory, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "key"
+    file.write_text("sk-mine\n")
+    file.chmod(0o600)
+    prepared(str(source.path), "--key-file", str(file))
+    monkeypatch.setenv("MY_SERVER_KEY", "sk-other")
+    prepared(str(source.path), "--key-env", "MY_SERVER_KEY")
+    assert prepared(str(source.path), "--key-env", "none").serve.key_env == "none"
+    said = capsys.readouterr().out
+    assert "sk-mine" not in said and "sk-other" not in said and "no key is asked for" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--key-env", "THERE_IS_NONE"], "THERE_IS_NONE"),
+        (["--key-env", "sk-a-key"], "not a key"),
+        (["--levers", "magic"], "serve.levers"),
+        (["--port", "70000"], "serve.port"),
+    ],
+)
+def test_what_cannot_be_served(
+    source: RunDirectory, arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", str(source.path), *arguments]) == 2
+    said = capsys.readouterr().err
+    assert says in said and "sk-a-key" not in said
+
+
+def test_a_key_that_others_can_read_and_a_server_of_a_server(
+    source: RunDirectory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "key"
+    file.write_text("sk-mine\n")
+    file.chmod(0o644)
+    assert main(["serve", str(source.path), "--key-file", str(file)]) == 2
+    assert "chmod 600" in capsys.readouterr().err
+    prepared(str(source.path))
+    assert main(["serve", str(served[-1].path)]) == 2
+    assert "server itself" in capsys.readouterr().err
