@@ -72,6 +72,7 @@ RANKS = {
     "export_item": 3,
     "replay": 3,
     "seek_live": 3,
+    "levers": 3,
 }
 """Which labels the footer drops last when it is short of room: 0 is never dropped, then 1, 2 (all others), 3."""
 
@@ -197,6 +198,7 @@ RUN = (
     Command(
         "R", "show_replicas", "Replicas", "Show the replicas, their speed and the address of Ray's dashboard."
     ),
+    Command("W", "levers", "Levers", "Ask a question of the run's model with each lever on or off."),
 )
 
 NOTING = (

@@ -20,6 +20,7 @@ from screens.evolution.what_if import DeltasWhatIf
 from screens.gflownet.screen import GFlowNetScreen
 from screens.gflownet.what_if import PathsWhatIf
 from screens.leaving import LeaveScreen
+from screens.levers.screen import LeversScreen
 from screens.new_run import NewRunScreen
 from screens.notes.screen import NotesScreen
 from screens.overview.efficiency import EfficiencyPanel
@@ -61,6 +62,7 @@ _SECTIONS: Sequence[tuple[type[DOMNode], str, Sequence[tuple[str, str]]]] = (
     (StartFormScreen, "", []),
     (OverviewScreen, "", []),
     (EfficiencyPanel, "", []),
+    (LeversScreen, "", []),
     (
         EsmScreen,
         "",

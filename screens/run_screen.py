@@ -275,6 +275,12 @@ class RunScreen(NotingScreen):
         if fault is not None:
             self.app.push_screen(ErrorPanel(fault))
 
+    def action_levers(self) -> None:
+        """Ask a question with each lever on or off."""
+        from screens.levers.screen import LeversScreen  # only those who ask need it
+
+        self.app.push_screen(LeversScreen(self.session))
+
     def action_show_replicas(self) -> None:
         """Watch the replicas."""
         self.app.push_screen(ReplicasPanel(self.session))

@@ -96,7 +96,15 @@ from engine.events.slsm import (
     StateUpdated,
 )
 from engine.events.verdict import Kept, Verdict
-from engine.events.what_if import AnswerTried, OtherAnswer, PathsTried
+from engine.events.what_if import (
+    AnswerTried,
+    LeveredAnswer,
+    LeverEffect,
+    LeversTried,
+    LeverTold,
+    OtherAnswer,
+    PathsTried,
+)
 from engine.outside import outside
 
 SCHEMA_VERSION = 1

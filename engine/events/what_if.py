@@ -57,3 +57,41 @@ class PathsTried(Event, tag=True, kw_only=True, frozen=True):
     yours: QuestionSampled
     exact: bool
     difference: str = ""
+
+
+class LeverTold(msgspec.Struct, kw_only=True, frozen=True):
+    """Whether what `run` (a folder) has of `lever` acts on the model; `why`: what there is, or why it does not fit."""
+
+    lever: str
+    run: str
+    fits: bool
+    why: str
+
+
+class LeverEffect(msgspec.Struct, kw_only=True, frozen=True):
+    """What a lever did to one answer. `acted`: the answer may differ for it; `tokens`: its cost beside the answer's."""
+
+    lever: str
+    acted: bool
+    what: str
+    tokens: int = 0
+
+
+class LeveredAnswer(msgspec.Struct, kw_only=True, frozen=True):
+    """An answer with these `levers` on; `tokens`: of the answer, `prompt_tokens`: of what the model was given."""
+
+    levers: list[str]
+    text: str
+    tokens: int
+    prompt_tokens: int
+    effects: list[LeverEffect]
+
+
+class LeversTried(Event, tag=True, kw_only=True, frozen=True):
+    """A question answered without any lever, with each one that fits, and with all of these; none of the run's own
+    results."""
+
+    question: str
+    model: str
+    fits: list[LeverTold]
+    answers: list[LeveredAnswer]

@@ -10,6 +10,10 @@ figures are not touched. `system` says whose answer it is; the other fields are 
     {"system": "slsm", "conversation": "...", "mode": "baseline", "source": "structured"}
     {"system": "pool", "query": "...", "recorded": [18, 2718], "pairs": [[3, 7]]}
     {"system": "gflownet", "sample_id": "...", "temperature": 2.0}
+
+`levers` is no method: a question is answered with each lever on or off (`engine/services/all_levers.py`).
+
+    {"system": "levers", "question": "Tom has 14 pens and buys 5. How many?", "model": "run"}
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from pydantic import ValidationError
 
 from engine.config.section import Section
 from engine.errors import disk_errors
-from engine.events import AnswerTried, PathsTried, WhatIfTried, encode
+from engine.events import AnswerTried, LeversTried, PathsTried, WhatIfTried, encode
 from engine.run.directory import RunDirectory
 from engine.services.line_service import Reply, error_line, serve_lines
 from engine.services.run_context import run_context
@@ -39,7 +43,7 @@ class Tries:
     about."""
 
     wanted: type[Section]
-    tried: Callable[[Any], WhatIfTried | AnswerTried | PathsTried]
+    tried: Callable[[Any], WhatIfTried | AnswerTried | PathsTried | LeversTried]
     stage: str
 
 
@@ -74,12 +78,19 @@ def _gflownet(run_dir: Path) -> Tries:
     return Tries(Wanted, WhatIf(run_context(run_dir, "gflownet")).tried, "gflownet")
 
 
+def _levers(run_dir: Path) -> Tries:
+    from engine.services.all_levers import AllLevers, Wanted
+
+    return Tries(Wanted, AllLevers(run_dir).tried, "levers")
+
+
 SYSTEMS: Mapping[str, Callable[[Path], Tries]] = {
     "esm": _esm,
     "evolution": _evolution,
     "gflownet": _gflownet,
     "slsm": _slsm,
     "pool": _pool,
+    "levers": _levers,
 }
 
 
@@ -107,12 +118,14 @@ class WhatIfs:
             first = error.errors()[0]
             return error_line(f"this is no request: {'.'.join(map(str, first['loc']))}: {first['msg']}")
         event = tries.tried(asked)
-        if not event.exact:
+        if not isinstance(event, LeversTried) and not event.exact:
             event = replace(event, difference=event.difference + self._versions())
         encoded = encode(replace(event, time=time.time(), stage=tries.stage))
         file = self._run_dir / system / "what_if.jsonl"
-        with disk_errors(file), file.open("ab") as kept:
-            kept.write(encoded)
+        with disk_errors(file):
+            file.parent.mkdir(exist_ok=True)
+            with file.open("ab") as kept:
+                kept.write(encoded)
         return encoded
 
     def _versions(self) -> str:

@@ -53,15 +53,17 @@ def draw_strip(
     return Group(*lines)
 
 
-def draw_columns(columns: Sequence[Column], palette: Palette, width: int) -> RenderableType:
-    """The answers; the first one is what the others are held against. Each is dim as far as it is the first one's, and
-    marked where it leaves it."""
+def draw_columns(
+    columns: Sequence[Column], palette: Palette, width: int, first: str = "committed"
+) -> RenderableType:
+    """The answers; the others are held against the first one, which is called the `first` answer. Each is dim as far as
+    it is that one's, and marked where it leaves it."""
     against = columns[0].text
     blocks = [
         [
             Text(column.name, palette["heading"]),
             *column.about,
-            _text(column.text, against, place == 0, palette),
+            _text(column.text, against, "" if place == 0 else first, palette),
         ]
         for place, column in enumerate(columns)
     ]
@@ -89,14 +91,15 @@ def _verdict_style(right: bool | None, palette: Palette) -> Style:
     return palette["dim" if right is None else "good" if right else "bad"]
 
 
-def _text(text: str, against: str, first: bool, palette: Palette) -> Text:
-    if first or text == against:
+def _text(text: str, against: str, other: str, palette: Palette) -> Text:
+    """`other`: what the answer is called that this one is held against; empty for that one itself."""
+    if not other or text == against:
         drawn = (
             model_text(text, palette["dim"], palette["dim"])
             if text.strip()
             else Text("(empty)", palette["dim"])
         )
-        return drawn if first else drawn.append("\n= the committed answer", palette["dim"])
+        return drawn.append(f"\n= the {other} answer" if other else "", palette["dim"])
     same = _shared(text, against)
     drawn, rest = model_text(text[:same], palette["dim"], palette["dim"]), text[same:]
     drawn.append("≠ " if not same or text[same - 1].isspace() else " ≠ ", palette["warn"])

@@ -1,0 +1,92 @@
+"""A question put to a model with each lever on or off, for the console."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from engine.config.config import Config
+from engine.config.file import load_config
+from engine.config.model import ModelSection
+from engine.config.section import Section
+from engine.errors import DataError
+from engine.events import LeveredAnswer, LeverEffect, LeversTried, LeverTold
+from engine.levers.levers import Answered, Chosen, Levers
+from engine.levers.load import load_levers
+from engine.run.directory import RunDirectory
+from engine.services.run_context import shared_model
+
+ModelName = Literal["run", "evolution", "slsm"]
+
+
+class Wanted(Section):
+    """The question. `model`: the run's own, or the one of a method; `runs`: further runs whose levers are tried, by
+    name and id, as folders beside this run's."""
+
+    question: Annotated[str, Field(min_length=1, max_length=20_000)]
+    model: ModelName = "run"
+    runs: Annotated[list[str], Field(max_length=8)] = []
+
+
+class AllLevers:
+    """What a run and further ones left, on the models of that run."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self._run_dir = run_dir
+        self._config = load_config(RunDirectory(run_dir).config)
+        self._loaded: dict[tuple[str, tuple[str, ...]], Levers] = {}
+
+    def tried(self, wanted: Wanted) -> LeversTried:
+        """The answers: plain, with each lever that fits, and with all of them if there are several. Raises SteerError
+        for a run that is none, and for a question that the model cannot take."""
+        levers = self._levers(wanted)
+        names = levers.names
+        choices = [[], *([name] for name in names), *([names] if len(names) > 1 else [])]
+        messages = [{"role": "user", "content": wanted.question}]
+        prepared = [levers.prepare("question", messages, Chosen(choice)) for choice in choices]
+        return LeversTried(
+            question=wanted.question,
+            model=levers.model_name,
+            fits=[LeverTold(lever=f.lever, run=f.run, fits=f.fits, why=f.why) for f in levers.fits],
+            answers=[
+                _told(choice, answer) for choice, answer in zip(choices, levers.answer(prepared), strict=True)
+            ],
+        )
+
+    def _levers(self, wanted: Wanted) -> Levers:
+        key = wanted.model, tuple(wanted.runs)
+        if key not in self._loaded:
+            runs = [self._run_dir, *map(self._other, wanted.runs)]
+            self._loaded[key] = load_levers(runs, _section(self._config, wanted.model), shared_model)
+        return self._loaded[key]
+
+    def _other(self, name: str) -> Path:
+        """The folder of another run, below the same folder of outputs."""
+        outputs = self._run_dir.parent.parent
+        folder = (outputs / name).resolve()
+        if not (folder.is_relative_to(outputs.resolve()) and (folder / "config.yaml").is_file()):
+            raise DataError(
+                what=f"{name} is no run",
+                where=str(outputs),
+                mend="give a run's name and id, such as demo/20261122-165601",
+            )
+        return folder
+
+
+def _section(config: Config, name: ModelName) -> ModelSection:
+    return {"run": config.model, "evolution": config.evolution_model, "slsm": config.slsm_model}[name]
+
+
+def _told(choice: list[str], answer: Answered) -> LeveredAnswer:
+    return LeveredAnswer(
+        levers=choice,
+        text=answer.text,
+        tokens=len(answer.tokens),
+        prompt_tokens=answer.prompt_tokens,
+        effects=[
+            LeverEffect(lever=did.lever, acted=did.acted, what=did.what, tokens=did.tokens)
+            for did in answer.did
+        ],
+    )

@@ -1,0 +1,1 @@
+"""All levers on one question."""

@@ -1,0 +1,88 @@
+"""`W`: a question with each lever on or off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.app import App
+from textual.widgets import Input
+
+from engine.events import LeveredAnswer, LeverEffect, LeversTried, LeverTold
+from screens.esm.screen import EsmScreen
+from screens.levers import screen as levers
+from tests.recorded_session import RecordedSession
+from tests.synthetic_run import SyntheticRun, write_log
+
+
+class LeversApp(App[None]):
+    """ESM's screen, from which `W` leads."""
+
+    def __init__(self, session: RecordedSession) -> None:
+        super().__init__()
+        self.session = session
+
+    def on_mount(self) -> None:
+        self.push_screen(EsmScreen(self.session))
+
+
+class Process:
+    """Answers with one lever that acts and one that does not fit."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self.asked: list[Mapping[str, Any]] = []
+        self.closed = False
+
+    async def ask(self, system: str, wanted: Mapping[str, Any]) -> LeversTried:
+        assert system == "levers"
+        self.asked.append(wanted)
+        did = LeverEffect(lever="esm", acted=True, what="steered 1 of 3 segments", tokens=8)
+        return LeversTried(
+            question=wanted["question"], model="small",
+            fits=[
+                LeverTold(lever="esm", run="/outputs/demo/1", fits=True, why="a memory of 3 entries"),
+                LeverTold(lever="deltas", run="/outputs/demo/1", fits=False, why="for another vocabulary"),
+            ],
+            answers=[
+                LeveredAnswer(levers=[], text="It is 3.", tokens=4, prompt_tokens=9, effects=[]),
+                LeveredAnswer(levers=["esm"], text="It is 4.", tokens=6, prompt_tokens=9, effects=[did]),
+            ],
+        )  # fmt: skip
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+async def test_answers_stand_side_by_side_with_what_each_lever_did(
+    size: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = Process(tmp_path)
+    monkeypatch.setattr(levers, "WhatIfProcess", lambda run_dir: process)
+    log = write_log(tmp_path / "events.jsonl", SyntheticRun(examples=3, pairs=2, picks=2).events(("esm",)))
+    async with LeversApp(RecordedSession(log, tmp_path)).run_test(size=size) as pilot:
+        await pilot.press("W")
+        await pilot.pause()
+        screen = pilot.app.screen
+        assert isinstance(screen, levers.LeversScreen)
+        own = screen.query_one("#what-question", Input).value
+        assert own, "a question of the run is there to begin with"
+        for name, text in (("model", "mine"), ("model", "run"), ("runs", "demo/1 demo/2")):
+            screen.query_one(f"#what-{name}", Input).value = text
+            if text == "mine":
+                await pilot.press("enter")
+                await pilot.pause()
+                assert not process.asked
+        await pilot.press("enter")
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+        assert process.asked == [{"question": own, "model": "run", "runs": ["demo/1", "demo/2"]}]
+        drawn = "\n".join(strip.text for strip in screen._compositor.render_strips())
+        assert "6 tokens (+2) + 8 for the levers" in drawn and "▸ steered 1 of 3 segments" in drawn
+        assert "It is ≠ 4." in drawn and "✗ does not" in drawn and "for another vocabulary" in drawn
+        await pilot.press("escape")
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, EsmScreen)
+    assert process.closed
