@@ -76,6 +76,11 @@ class Grow(Generic[T]):
             self._keys.set(key, self._n)
         self._n += 1
 
+    def find(self, key: Hashable) -> T | None:
+        """The item that was added with this key."""
+        row = self._keys.find(key, self._n)
+        return None if row is None else self._items[row]
+
     def share(self) -> Grow[T]:
         """The items as of now, in the same memory."""
         return Grow.of(self._items, self._keys, self._n)

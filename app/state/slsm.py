@@ -27,8 +27,23 @@ class ResultRow(NamedTuple):
     place: Place
 
 
+class Opened(NamedTuple):
+    """A conversation: how many turns it has, and where it stands in the log."""
+
+    turns: int
+    place: Place
+
+
+class StateAt(NamedTuple):
+    """A state after a turn: whether the controller failed there, and where it stands in the log."""
+
+    failed: bool
+    place: Place
+
+
 class SLSMState(MethodState):
-    """Everything the SLSM screen knows. Read it; only `apply` of a fold changes it."""
+    """Everything the SLSM screen knows. Read it; only `apply` of a fold changes it. `failures`: of the controller's
+    calls after turns."""
 
     title = "SLSM"
     stages_shown = ("slsm",)
@@ -36,16 +51,27 @@ class SLSMState(MethodState):
 
     def __init__(self) -> None:
         self.began: ev.SLSMBegan | None = None
-        self.opened: dict[str, Place] = {}
-        self.turns: dict[str, int] = {}
-        self.states: dict[tuple[str, str], dict[int, Place]] = {}
-        self.failures: dict[tuple[str, str], int] = {}
+        self.opened: Grow[Opened] = Grow()
+        self.states: Grow[StateAt] = Grow()
+        self.failures = 0
         self.results: Grow[ResultRow] = Grow()
         self.modes: dict[tuple[str, str], ev.ModeScored] = {}
 
-    def states_of(self, row: ResultRow) -> dict[int, Place]:
-        """Where the states of a result's conversation stand, by turn; none for `baseline`."""
-        return self.states.get((row.conversation_id, row.memory_mode), {})
+    def turns(self, conversation_id: str) -> int:
+        """Of a conversation; 0 where its beginning is not known."""
+        opened = self.opened.find(conversation_id)
+        return 0 if opened is None else opened.turns
+
+    def place(self, conversation_id: str) -> Place | None:
+        """Where a conversation stands in the log."""
+        opened = self.opened.find(conversation_id)
+        return None if opened is None else opened.place
+
+    def states_of(self, answer: ResultRow | ev.ConversationAnswered) -> dict[int, StateAt]:
+        """The states of an answer's conversation, by turn; none for `baseline`."""
+        key = answer.conversation_id, answer.memory_mode
+        turns = range(self.turns(answer.conversation_id))
+        return {turn: state for turn in turns if (state := self.states.find((*key, turn))) is not None}
 
     def turned(self, mode: str, baseline: str, memory: str = "") -> tuple[list[int], list[int]]:
         """Numbers of the mode's results in which a note turned an answer of `baseline` right, and of those in which it
@@ -71,17 +97,15 @@ def _began(state: SLSMState, event: ev.SLSMBegan, place: Place) -> None:
 
 @SLSMState.on(ev.ConversationOpened)
 def _opened(state: SLSMState, event: ev.ConversationOpened, place: Place) -> None:
-    state.opened[event.conversation_id] = place
-    state.turns[event.conversation_id] = len(event.turns)
+    state.opened.append(Opened(len(event.turns), place), key=event.conversation_id)
 
 
 @SLSMState.on(ev.StateUpdated)
 def _updated(state: SLSMState, event: ev.StateUpdated, place: Place) -> None:
-    key = event.conversation_id, event.memory_mode
-    turns = state.states.setdefault(key, {})
-    if event.failure and event.turn not in turns:
-        state.failures[key] = state.failures.get(key, 0) + 1
-    turns[event.turn] = place
+    key = event.conversation_id, event.memory_mode, event.turn
+    known = len(state.states)
+    state.states.append(StateAt(bool(event.failure), place), key=key)
+    state.failures += bool(event.failure) and len(state.states) > known
 
 
 @SLSMState.on(ev.ConversationAnswered)
@@ -98,8 +122,8 @@ def _answered(state: SLSMState, event: ev.ConversationAnswered, place: Place) ->
         bool(event.first_answer),
         event.note_tokens,
         event.answer,
-        state.turns.get(event.conversation_id, 0),
-        state.failures.get(key, 0) + bool(event.detector_failure),
+        state.turns(event.conversation_id),
+        sum(each.failed for each in state.states_of(event).values()) + bool(event.detector_failure),
         place,
     )
     state.results.append(row, key=(*key, event.mode, event.attempt))

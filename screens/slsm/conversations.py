@@ -12,8 +12,8 @@ from app.runs.what_if import WhatIfProcess
 from app.state.columns import Grow
 from app.state.run import RunState
 from app.state.slsm import ResultRow
-from engine.errors import SteerError
-from engine.events import AnswerTried, ConversationAnswered, ConversationOpened, StateUpdated
+from engine.errors import DataError, SteerError
+from engine.events import AnswerTried, ConversationAnswered, ConversationOpened, Event, StateUpdated
 from screens.panes.list_pane import ListPane
 from screens.run_session import Session
 from screens.slsm.conversation_drawing import draw_answer, draw_memory
@@ -92,10 +92,9 @@ class ConversationsPane(ListPane):
     def draw(self, item: ResultRow, palette: dict[str, Style], width: int) -> RenderableType:
         slsm = self.session.state.slsm
         try:
-            opened = self.session.read(*slsm.opened[item.conversation_id])
+            opened = self._opened(item)
             answered = self.session.read(*item.place)
-            places = slsm.states_of(item)
-            states = [self.session.read(*places[turn]) for turn in sorted(places)]
+            states = [self.session.read(*state.place) for state in slsm.states_of(item).values()]
         except (OSError, SteerError) as error:
             return Text(str(error), palette["bad"])
         assert isinstance(opened, ConversationOpened) and isinstance(answered, ConversationAnswered)
@@ -130,6 +129,16 @@ class ConversationsPane(ListPane):
             text.append_text(link(name, answer_target(row), palette["accent"]))
         return text
 
+    def _opened(self, item: ResultRow) -> Event:
+        place = self.session.state.slsm.place(item.conversation_id)
+        if place is None:
+            raise DataError(
+                what="the log does not tell how this conversation begins",
+                where=str(self.session.run_dir),
+                mend="look at another conversation",
+            )
+        return self.session.read(*place)
+
     def what_if(self, process: WhatIfProcess) -> WhatIfScreen[AnswerTried] | str:
         """The screen for this answer under another note, at the turn that is shown, or why there is none."""
         from screens.slsm.what_if import NoteWhatIf  # only those who ask need it
@@ -138,7 +147,7 @@ class ConversationsPane(ListPane):
         if item is None:
             return "No conversation is shown."
         try:
-            opened = self.session.read(*self.session.state.slsm.opened[item.conversation_id])
+            opened = self._opened(item)
             answered = self.session.read(*item.place)
         except (OSError, SteerError) as error:
             return str(error)

@@ -86,7 +86,7 @@ def _about(state: SLSMState, palette: dict[str, Style]) -> Text:
     text = Text(f"{counted(began.conversations, 'conversations')} of {began.dataset}", palette["strong"])
     text.append(f"   sha256 {began.dataset_hash[:12]}", palette["dim"])
     text.append(f"\nmodel {began.model}   controller {began.controller}   judge {began.judge}")
-    if failures := sum(state.failures.values()):
+    if failures := state.failures:
         text.append(
             f"\n{counted(failures, 'calls')} of the controller failed: the state did not change",
             palette["bad"],

@@ -11,15 +11,15 @@ from engine.events import ConversationAnswered, ConversationOpened, StateUpdated
 
 def conversation(event: ConversationAnswered, source: CaseSource) -> list[Block]:
     """The turns, the memory at the end, the note, the answers, the verdict."""
-    slsm, key = source.state.slsm, (event.conversation_id, event.memory_mode)
-    opened = source.at(slsm.opened.get(event.conversation_id), ConversationOpened)
+    slsm = source.state.slsm
+    opened = source.at(slsm.place(event.conversation_id), ConversationOpened)
     blocks: list[Block] = [Heading("Conversation", 4)]
     if opened is not None:
         blocks.append(
             Facts([_turn(place, message) for turn in opened.turns for place, message in enumerate(turn)])
         )
-    states = slsm.states.get(key, {})
-    if states and (last := source.at(states[max(states)], StateUpdated)) is not None:
+    states = slsm.states_of(event)
+    if states and (last := source.at(states[max(states)].place, StateUpdated)) is not None:
         blocks += [Heading("Memory before the answer", 4), *_memory(last)]
     blocks.append(
         facts(
