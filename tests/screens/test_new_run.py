@@ -70,7 +70,7 @@ async def test_two_changed_fields_and_enter_start_a_run(tmp_path: Path) -> None:
         await until(lambda: app.started, "the run")
     [run] = app.started
     assert isinstance(run, RunDirectory)
-    assert run is not None and run.read().changes == {"task.eval_size": 20, "online.L": 5}
+    assert run.read().changes == {"task.eval_size": 20, "online.L": 5}
 
 
 async def test_mistakes_are_told_while_typing_and_leave_no_folder(tmp_path: Path) -> None:
