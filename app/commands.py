@@ -345,6 +345,7 @@ COMPARE = (
     Command(
         "a", "all_steps", "All steps", "Show all steps of the item, or those from the first difference on."
     ),
+    Command("z", "curves", "Curves", "Lay the curves of both runs over each other, on the whole screen."),
     Command("r", "read_again", "Read again", "Read both logs again: a run that is running has got further."),
     Command("escape", "back", "Back", "Close what is open.", display="esc"),
 )

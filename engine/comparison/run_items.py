@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from engine.comparison.curves import CurveKey, CurveReader, Points
 from engine.comparison.items import Arm, Item, Place
 from engine.comparison.methods.esm import ESMReader
 from engine.comparison.methods.evolution import EvolutionReader
@@ -29,6 +30,7 @@ _READERS: dict[str, type[MethodReader]] = {
     "Pool": PoolReader,
 }
 _CHUNK = 1 << 22
+Takers = dict[type[Event], list[MethodReader | CurveReader]]
 
 
 @dataclass
@@ -41,6 +43,7 @@ class RunItems:
     models: dict[str, str] = field(default_factory=dict)
     broken: int = 0
     missing: bool = False
+    curves: dict[CurveKey, Points] = field(default_factory=dict)
     _readers: dict[str, MethodReader] = field(default_factory=dict)
 
     @property
@@ -64,8 +67,9 @@ class RunItems:
 def read_items(path: Path) -> RunItems:
     """The outcomes of the run at `path`, as far as its log goes. Raises RunError if it is no run."""
     run = RunItems(inspect(path), _readers={name: kind() for name, kind in _READERS.items()})
-    takers: dict[type[Event], list[MethodReader]] = {}
-    for reader in run._readers.values():
+    curves = CurveReader()
+    takers: Takers = {}
+    for reader in (*run._readers.values(), curves):
         for kind in reader.kinds:
             takers.setdefault(kind, []).append(reader)
     heads = {f'{{"type":"{kind.__name__}"'.encode() for kind in (*takers, ModelLoaded)}
@@ -78,11 +82,12 @@ def read_items(path: Path) -> RunItems:
     except OSError as error:
         what = f"the log cannot be read: {error.strerror}"
         raise DataError(what=what, where=str(RunDirectory(path).events), mend="make it readable") from error
+    run.curves = curves.curves()
     run.arms = {arm.key: arm for reader in run._readers.values() for arm in reader.arms()}
     return run
 
 
-def _take(run: RunItems, takers: dict[type[Event], list[MethodReader]], line: bytes, place: Place) -> None:
+def _take(run: RunItems, takers: Takers, line: bytes, place: Place) -> None:
     try:
         event = decode(line)
     except msgspec.DecodeError:

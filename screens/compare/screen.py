@@ -17,6 +17,8 @@ from app.commands import COMPARE, bindings
 from engine.comparison.comparison import ArmPair, Comparison, compare_runs
 from engine.comparison.trace import Parting
 from engine.errors import SteerError
+from screens.chart_screen import ChartScreen
+from screens.compare.curves import overlaid
 from screens.compare.sources import CELL_KEYS, ITEMS, METHODS, ItemPair
 from screens.compare.trace_drawing import draw_parting
 from screens.compare.words import about_items, about_methods, changed_words, title
@@ -60,7 +62,8 @@ by which run is right. The lines below say what else stands between the two runs
 `enter` opens a method's items; in one of the four counts, which `←` `→` mark, it opens those only. `c` shows the next
 kind of items. `enter` on an item shows what both runs did with it, from the first decision that differs: what was
 decided otherwise has the sign ≠, and text that only one run wrote is underlined. `←` `→` go to other items, `a` shows
-all steps. `1` and `2` open run A and run B there. `r` reads both logs again. `tab` goes to the fields and to the lines
+all steps. `1` and `2` open run A and run B there. In the methods `z` lays the curves of both runs over each other,
+those of the method under the cursor first, and `r` reads both logs again. `tab` goes to the fields and to the lines
 below, for the arrows to scroll them. Numbers that differ by rounding count as equal.
 """
 
@@ -267,7 +270,7 @@ below, for the arrows to scroll them. Numbers that differ by rounding count as e
                 return self.level == _ITEMS
             case "open_run":
                 return self.comparison is not None
-            case "read_again":
+            case "read_again" | "curves":
                 return self.level == _METHODS and self.comparison is not None
             case _:
                 return True
@@ -282,6 +285,15 @@ below, for the arrows to scroll them. Numbers that differ by rounding count as e
             example = f' example:"{item.a.id}"' if item else ""
             place = Place("decisions-pane", filter=f"method:{arm.a.name}{example}")
         self.post_message(RunWanted(self.runs[number], system, place))
+
+    def action_curves(self) -> None:
+        """The curves of both runs in one chart each, those of the method under the cursor first."""
+        comparison, arm = self.comparison, self._arm_under_cursor()
+        charts = [] if comparison is None else overlaid(comparison, arm.a.system if arm else "")
+        if not charts:
+            self.notify("No method has a curve in both runs.")
+            return
+        self.app.push_screen(ChartScreen(charts, 0, lambda: None))
 
     def action_read_again(self) -> None:
         """Compare the runs as they are now."""

@@ -25,6 +25,8 @@ def about_methods(comparison: Comparison, arm: ArmPair | None) -> Text:
     text = Text()
     if arm is not None:
         text.append(f"{arm.a.system} {arm.a.name}. ", "bold").append(cells_sentence(arm))
+        if arm.a.system == "SLSM":
+            text.append(" Means here are over conversations; a run's own score is the mean over its axes.")
     for remark in comparison.remarks:
         text.append(f"\n{one_line(remark)}" if text else one_line(remark))
     return text

@@ -11,6 +11,7 @@ from textual.app import App
 
 from app.shell import SteerApp
 from engine.events import Event, encode
+from screens.chart_screen import ChartScreen
 from screens.compare.pairs import PairsScreen
 from screens.compare.screen import CompareScreen
 from screens.esm.screen import EsmScreen
@@ -205,3 +206,22 @@ async def test_of_several_runs_two_are_chosen(runs: tuple[Path, Path], tmp_path:
         await pilot.press("down", "enter")
         await until(lambda: isinstance(app.screen, CompareScreen), "the comparison of two")
         assert isinstance(app.screen, CompareScreen) and app.screen.runs == (runs[1], third)
+
+
+async def test_z_lays_the_curves_of_both_runs_over_each_other(runs: tuple[Path, Path]) -> None:
+    """Each line ends with the letter of its run; `escape` comes back."""
+    app = CompareApp(*runs)
+    async with app.run_test(size=SIZES[1]) as pilot:
+        await until(lambda: app.compare.comparison, "both runs are read")
+        await pilot.press("z")
+        await pilot.pause()
+        screen = app.screen
+        assert isinstance(screen, ChartScreen)
+        a, b = screen.chart.series
+        assert (a.label, list(a.x), list(a.y)) == ("A", [1, 2, 3], [1, 1, pytest.approx(2 / 3)])
+        assert (b.label, list(b.y)) == ("B", [1, 0.5, pytest.approx(2 / 3)])
+        text = drawn(app)
+        assert "ESM: accuracy of esm so far" in text and "● A" in text and "▲ B" in text
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.screen is app.compare
