@@ -39,6 +39,10 @@ _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
 """Fields that this server cannot follow, with the values that ask for nothing."""
 
 
+_LONGEST_NAME = 100
+"""Characters of a field's name that are said back."""
+
+
 class BadRequest(Exception):
     """A request that cannot be answered: what is wrong with it, and with which field."""
 
@@ -163,7 +167,7 @@ def read_wanted(
         asked = (_Chat if kind == "chat" else _Completion).model_validate(known)
     except ValidationError as error:
         first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"]) or None
+        field = ".".join(str(part) for part in first["loc"])[:_LONGEST_NAME] or None
         raise BadRequest(f"{field + ': ' if field else ''}{first['msg']}", field) from error
     chosen = (asked.steer or Steer()).chosen(usual)
     _check(asked, chosen, levers, longest)

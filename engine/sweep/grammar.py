@@ -15,6 +15,8 @@ from engine.sweep.sweep import SEED, Axis
 
 MOST_RUNS = 100
 """Runs of a sweep, unless more are asked for."""
+_MOST_VALUES = 10_000
+"""Of one field."""
 _FIXED = {"run.name", "run.outputs", "run.stages"}
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?::(\d+)(log)?)?")
@@ -105,10 +107,14 @@ def _range(where: str, text: str, low: str, high: str, points: str | None, log: 
     if points is None:
         if not whole:
             raise ConfigError([Problem(where, text, f"a number of points, such as {low}..{high}:4")])
+        if last - first >= _MOST_VALUES:
+            raise ConfigError(
+                [Problem(where, text, f"a range of at most {_MOST_VALUES:,} numbers, or points")]
+            )
         return list(range(int(first), int(last) + 1))
-    count = int(points)
-    if not 2 <= count <= 10_000:
-        raise ConfigError([Problem(where, text, "2 points or more, and not more than 10,000")])
+    count = int(points) if len(points) <= len(str(_MOST_VALUES)) else 0
+    if not 2 <= count <= _MOST_VALUES:
+        raise ConfigError([Problem(where, text, f"2 points or more, and not more than {_MOST_VALUES:,}")])
     if log and first <= 0:
         raise ConfigError([Problem(where, text, "a range above 0, as its points are multiples")])
     shares = [number / (count - 1) for number in range(count)]

@@ -96,6 +96,13 @@ class SweepFolder:
                 "restore the file, or start a new sweep",
             )
             raise RunError(what=what, where=str(self.state), mend=mend) from error
+        points = [*record.points, *([record.report] if record.report else [])]
+        strange = next((point.run_id for point in points if not is_folder_name(point.run_id)), None)
+        if strange is not None:
+            raise RunError(
+                what=f"{strange[:80]!a} is no run of this sweep: runs stand beside it", where=str(self.state),
+                mend="restore the file, or start a new sweep",
+            )  # fmt: skip
         if record.version > VERSION:
             what = f"a sweep of version {record.version}, this program knows {VERSION}"
             raise RunError(what=what, where=str(self.state), mend="update steer-tui")
@@ -109,6 +116,11 @@ class SweepFolder:
         """The process that starts its runs, if one is alive."""
         lock = read_lock(self.lock)
         return lock if lock is not None and lock.alive else None
+
+
+def is_folder_name(text: str) -> bool:
+    """Whether it names a folder in the folder where it is looked for, and nothing else."""
+    return text not in ("", ".", "..") and "/" not in text and "\0" not in text and len(text) < 200
 
 
 def find_sweep(text: str, outputs: Path) -> SweepFolder:

@@ -78,3 +78,9 @@ def test_every_combination_and_seeds_change_fastest() -> None:
 )
 def test_whether_a_change_has_several_values(change: str, several: bool) -> None:
     assert swept([change, "online.beta=1"]) == [change] * several
+
+
+@pytest.mark.parametrize("axis", ["online.L=0..300000000", f"online.k_scale=0.5..4:{'9' * 5000}"])
+def test_a_field_has_no_more_values_than_can_be_meant(axis: str) -> None:
+    with pytest.raises(ConfigError, match="10,000"):
+        read_axes([axis])
