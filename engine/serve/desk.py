@@ -267,9 +267,9 @@ class Desk:
     # ------------------------------------------------------------ ends
 
     def _answered(self, ticket: Ticket, answer: Answered) -> None:
-        ticket.tell(answer)
         self._second += 0.1 * (time.monotonic() - ticket.began - self._second)
-        self._end(ticket, "answered", "", answer)
+        self._end(ticket, "answered", "", answer)  # first the log: whoever has an answer finds it there
+        ticket.tell(answer)
 
     def _end(self, ticket: Ticket, outcome: str, why: str = "", answer: Answered | None = None) -> None:
         self._counts[outcome] += 1

@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 
 from engine.errors import RunError
 
+BACKLOG = 1024
 GRACE = 2
 """Seconds that answers under way get to be sent when the server ends."""
 
@@ -46,6 +47,7 @@ def url_of(listening: socket.socket, host: str) -> str:
 @contextmanager
 def serving(app: Starlette, listening: socket.socket) -> Iterator[None]:
     """Serve while inside; returns when the last connection is closed."""
+    listening.listen(BACKLOG)  # from now on a client is heard, if only by the kernel until the thread has begun
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -58,7 +60,7 @@ def serving(app: Starlette, listening: socket.socket) -> Iterator[None]:
         timeout_keep_alive=30,
         timeout_graceful_shutdown=GRACE,
         limit_concurrency=2048,
-        backlog=1024,
+        backlog=BACKLOG,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listening],), name="serve-http", daemon=True)
