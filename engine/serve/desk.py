@@ -273,7 +273,6 @@ class Desk:
 
     def _end(self, ticket: Ticket, outcome: str, why: str = "", answer: Answered | None = None) -> None:
         self._counts[outcome] += 1
-        self.release()
         text = ticket.text.answer
         written = ticket.text.tokens + text.probe_tokens + ticket.spent
         self._tokens += written
@@ -296,6 +295,7 @@ class Desk:
             )
         )
         self._progress(sum(self._counts.values()) - self._counts["refused"], written)
+        self.release()
 
     def _report(self) -> None:
         """Tell how busy it is, every second in which something changes."""

@@ -47,7 +47,9 @@ def url_of(listening: socket.socket, host: str) -> str:
 @contextmanager
 def serving(app: Starlette, listening: socket.socket) -> Iterator[None]:
     """Serve while inside; returns when the last connection is closed."""
-    listening.listen(BACKLOG)  # from now on a client is heard, if only by the kernel until the thread has begun
+    listening.listen(
+        BACKLOG
+    )  # from now on a client is heard, if only by the kernel until the thread has begun
     config = uvicorn.Config(
         app,
         log_config=None,

@@ -14,7 +14,7 @@ import pytest
 
 from engine.config.config import Config
 from engine.config.file import load_config
-from engine.events import Event, RequestAnswered, ServeLoad, ServeOpened
+from engine.events import Event, RequestAnswered, ServeOpened
 from engine.lm.transformers.model import TransformersModel
 from engine.run.gate import Gate, StopRequested
 from engine.run.stage import StageContext
@@ -114,11 +114,6 @@ class Served:
         status, _, answer = self.post("/v1/chat/completions", chat(question, **fields))
         assert status == 200, answer
         return answer
-
-    def settled(self) -> bool:
-        """Whether every request has ended, and the load says so."""
-        load = self.of(ServeLoad)
-        return bool(load) and load[-1].in_flight == load[-1].waiting == 0
 
     def ended(self, outcome: str) -> list[RequestAnswered]:
         """Requests that ended so."""

@@ -200,7 +200,7 @@ def test_what_a_request_may_not_be(served: Served, body: object, status: int, fi
     assert got == status, answer
     if status != 200:
         assert answer["error"]["message"] and answer["error"]["param"] == field
-    served.wait(served.settled, "all places are free")
+    served.wait(lambda: served.desks[0].held == 0, "all places are free")
 
 
 def test_the_key_and_the_form_of_a_request_are_asked_for(served: Served) -> None:
@@ -216,7 +216,7 @@ def test_the_key_and_the_form_of_a_request_are_asked_for(served: Served) -> None
 
 def test_full_places_and_vanished_clients(served: Served) -> None:
     """While the work is paused the queue fills up; then one is turned away, and half of the others leave."""
-    served.wait(served.settled, "all places are free")
+    served.wait(lambda: served.desks[0].held == 0, "all places are free")
     before = {kind: len(served.ended(kind)) for kind in ("answered", "vanished")}
     refused = served.of(ServeLoad)[-1].refused
     served.gate.pause()
@@ -231,11 +231,17 @@ def test_full_places_and_vanished_clients(served: Served) -> None:
         connection.close()
     for connection in waiting[1::4]:
         connection.close()
+    desk = served.desks[0]
+    served.wait(
+        lambda: sum(ticket.left for ticket in list(desk._waiting)) == len(waiting) * 3 // 4, "they are missed"
+    )
     served.gate.unpause()
     for connection in waiting[3::4]:
         assert json.loads(connection.getresponse().read())["choices"][0]["finish_reason"] == "stop"
-    served.wait(served.settled, "all places are free")
-    assert served.of(ServeLoad)[-1].refused == refused + 1
+    served.wait(lambda: served.desks[0].held == 0, "all places are free")
+    served.wait(
+        lambda: served.of(ServeLoad)[-1].refused == refused + 1, "the load tells of the one turned away"
+    )
     assert len(served.ended("vanished")) - before["vanished"] == len(waiting) * 3 // 4
     assert len(served.ended("answered")) - before["answered"] == len(waiting) // 4
     assert served.ask(QUESTION)["choices"][0]["finish_reason"] == "stop"
@@ -248,14 +254,14 @@ def test_a_client_that_leaves_in_the_middle_frees_its_place(served: Served) -> N
     served.wait(lambda: len(served.of(DecisionTaken)) > started, "something is decided")
     for connection in connections:
         connection.close()
-    served.wait(served.settled, "all places are free")
+    served.wait(lambda: served.desks[0].held == 0, "all places are free")
     assert len(served.ended("vanished")) + len(served.ended("answered")) > before
 
 
 def test_a_stop_ends_it_and_whoever_waits_is_told(
     full_run: Path, embedded: Any, tmp_path: Path, served: Served
 ) -> None:
-    served.wait(served.settled, "all places are free")
+    served.wait(lambda: served.desks[0].held == 0, "all places are free")
     between = embedded.between
     other = Served(full_run, tmp_path, embedded)
     try:
