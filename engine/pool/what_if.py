@@ -39,6 +39,7 @@ class WhatIf:
     def __init__(self, context: StageContext) -> None:
         self._context = context
         self._dataset = make_dataset(context.config)
+        self._known: dict[tuple[str, tuple[int, int]], EvaluatedPair] = {}
         self._model = make_vqa_model(context.config, context.work_context(), self._dataset)
 
     def tried(self, wanted: Wanted) -> AnswerTried:
@@ -95,18 +96,13 @@ class WhatIf:
         return f"the answer was {found.answer!r}"
 
     def _recorded(self, query: str, pair: tuple[int, int]) -> EvaluatedPair | None:
-        run_dir = self._context.run_dir
-        paths = (layout.evaluated(run_dir), layout.initial_evaluated(run_dir))
-        return next(
-            (
-                reply
-                for path in paths
-                if path.is_file()
-                for reply in read_records(path, EvaluatedPair)
-                if (reply.query_id, reply.pair) == (query, pair)
-            ),
-            None,
-        )
+        """What the run was answered; the files are read again for a pair that they did not have."""
+        if (query, pair) not in self._known:
+            run_dir = self._context.run_dir
+            for path in (layout.initial_evaluated(run_dir), layout.evaluated(run_dir)):
+                replies = read_records(path, EvaluatedPair) if path.is_file() else []
+                self._known.update(((reply.query_id, reply.pair), reply) for reply in replies)
+        return self._known.get((query, pair))
 
     def _told(self, ask: Ask, reply: VQAReply) -> OtherAnswer:
         said = self._dataset.annotations(ask.query_id)
