@@ -32,7 +32,8 @@ def gold_rollout(
     ends = ends[:most]
     states = model.states([[*prompt, *tokens]], [[len(prompt) + end - 1 for end in ends]], layers)[0]
     mine = config.offline_mine
-    reward = length_regularized_reward(True, len(tokens), mine.eta0, mine.max_new_tokens)
+    length = len(tokens) + 1  # and the end token, which a rollout's length counts
+    reward = length_regularized_reward(True, length, mine.eta0, mine.max_new_tokens)
     return Rollout(text, tokens, True, reward, example.answer, states, ends, source="gold")
 
 

@@ -18,6 +18,7 @@ from engine.config.file import load_config
 from engine.esm.eval_stage import Evaluate
 from engine.esm.eval_work import Answering, Batch
 from engine.esm.examples import training_examples
+from engine.esm.gold import gold_rollout
 from engine.esm.mine_stage import Mine
 from engine.esm.mine_work import Mining
 from engine.esm.vectors import load_vector
@@ -209,6 +210,17 @@ def test_positives_from_the_data_set(
     }
     if source == "rollout_or_gold":
         assert all(right[pair.example] == (pair.source == "rollout") for pair in pairs)
+
+
+def test_gold_is_paid_as_a_rollout_with_its_text(embedded: TransformersModel) -> None:
+    """One that the model would write: its tokens, the end token among them, count alike."""
+    config = load_config(DEMO, SMALL)
+    example = training_examples(config)[0]
+    gold = gold_rollout(embedded, embedded.tokenizer.encode(example.question), example, [2], config)
+    assert gold is not None
+    tokens = [*embedded.tokenizer.encode(gold.text), *embedded.tokenizer.eos_token_ids]
+    mine = config.offline_mine
+    assert gold.reward == pytest.approx(1 - mine.eta0 * len(tokens) / mine.max_new_tokens)
 
 
 def test_a_method_s_pace_is_that_of_its_work_however_its_answers_arrive(
