@@ -3,6 +3,9 @@
 A call to a model can take an hour on a slow machine, and a stage writes its results after the call. A worker that is
 killed meanwhile finds here what its predecessor had finished, and decodes only what is missing. The file is emptied
 whenever the stage reports progress: then everything before is in the stage's own files.
+
+What was decoded in a few seconds is not kept: it is decoded again, together with the same texts as before, and so with
+the same bits. Where texts are missing beside it, a text's states may differ in their last bit.
 """
 
 from __future__ import annotations
@@ -35,8 +38,11 @@ from engine.lm.protocol import (
     Tokenizer,
 )
 
+FIRST = 10.0
+"""Seconds of work since the stage last stored its results before anything is written."""
+
 EVERY = 2.0
-"""Seconds between two writes. Where the stage stores its results more often, nothing is written."""
+"""Seconds between two writes after that."""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -62,6 +68,7 @@ class KeptTexts:
         self._records: dict[str, Record] = {}
         self._unwritten: list[Record] = []
         self._written = clock()
+        """When the file was last written; before that, when the work began that it would hold."""
         self._on_disk = path.exists()
         if self._on_disk:
             try:
@@ -78,10 +85,20 @@ class KeptTexts:
         record = self._records.get(request)
         return None if record is None else _completion(record)
 
+    def begin(self) -> None:
+        """A call to the model begins."""
+        if not self._unwritten and not self._on_disk:
+            self._written = self._clock()
+
     def add(self, request: str, completion: Completion) -> None:
         """Keep a text; it is on disk some seconds later."""
         self._unwritten.append(_record(request, completion))
-        if self._clock() - self._written >= EVERY:
+        if self._clock() - self._written >= (EVERY if self._on_disk else FIRST):
+            self.write()
+
+    def leave(self) -> None:
+        """A call was ended before its end: write what is worth it."""
+        if self._on_disk or self._clock() - self._written >= FIRST:
             self.write()
 
     def write(self) -> None:
@@ -154,6 +171,7 @@ class KeepingModel:
         names = [_digest(self.info, r.prompt, (_request(r), under)) for r in requests]
         done = {i: text for i, name in enumerate(names) if (text := self.kept.find(name)) is not None}
         missing = [i for i in range(len(requests)) if i not in done]
+        self.kept.begin()
         try:
             new = self.model.generate(
                 [requests[i] for i in missing],
@@ -162,7 +180,7 @@ class KeepingModel:
                 finished=lambda place, text: self.kept.add(names[missing[place]], text),
             )
         except BaseException:
-            self.kept.write()
+            self.kept.leave()
             raise
         done.update(zip(missing, new, strict=True))
         return [done[i] for i in range(len(requests))]
@@ -209,10 +227,11 @@ class _KeepingPrefixes:
             if name := names[missing[place]]:
                 self._kept.add(name, replace(text, kept=None))
 
+        self._kept.begin()
         try:
             new = self._prefixes.branch([_anew(branches[i]) for i in missing], finished=keep)
         except BaseException:
-            self._kept.write()
+            self._kept.leave()
             raise
         done.update(zip(missing, new, strict=True))
         return [done[i] for i in range(len(branches))]

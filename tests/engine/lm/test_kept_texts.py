@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,7 @@ def model(pair: Callable[[str], Pair]) -> TransformersModel:
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.lm.kept_texts.EVERY", 0.0)
+    monkeypatch.setattr("engine.lm.kept_texts.FIRST", 0.0)
 
 
 def keeping(model: TransformersModel, folder: Path, kill_after: int | None = None) -> KeepingModel:
@@ -152,13 +154,16 @@ def test_many_short_calls_are_kept_as_one_long_one(
     model: TransformersModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """ESM's decisions are hundreds of short calls between two results of the stage."""
+    monkeypatch.setattr("engine.lm.kept_texts.FIRST", 10.0)
     monkeypatch.setattr("engine.lm.kept_texts.EVERY", 2.0)
-    now = [0.0]
+    now = [50.0]  # what came before the first call, such as loading, does not count
     keeper = KeepingModel(model, KeptTexts(tmp_path / "kept.jsonl", lambda: now[0]))
-    for seed in range(6):
+    found: list[int] = []
+    for seed in range(26):
         keeper.generate([Request([1, 2], Sampling(3, 1.0), seed=seed)])
         now[0] += 0.5
-    assert len(KeptTexts(tmp_path / "kept.jsonl")) == 5
+        found.append(len(KeptTexts(tmp_path / "kept.jsonl")))
+    assert found == [0] * 20 + [21] * 4 + [25] * 2
 
 
 def test_a_stop_before_anything_is_finished_leaves_no_file(model: TransformersModel, tmp_path: Path) -> None:
@@ -167,9 +172,13 @@ def test_a_stop_before_anything_is_finished_leaves_no_file(model: TransformersMo
     assert not (tmp_path / "kept.jsonl").exists()
 
 
-def test_short_calls_write_nothing(
-    model: TransformersModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kill_after", [None, 30])
+def test_what_took_a_moment_is_not_kept(
+    model: TransformersModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill_after: int | None
 ) -> None:
-    monkeypatch.setattr("engine.lm.kept_texts.EVERY", 1000.0)
-    keeping(model, tmp_path).generate(random_requests(model, 6, count=6))
+    """Killed or not: it is decoded again with the same texts beside it, and to the same bits."""
+    monkeypatch.setattr("engine.lm.kept_texts.FIRST", 1000.0)
+    requests = random_requests(model, 6, count=24)
+    with nullcontext() if kill_after is None else pytest.raises(Killed):
+        keeping(model, tmp_path, kill_after).generate(requests)
     assert not (tmp_path / "kept.jsonl").exists()
