@@ -20,6 +20,11 @@ from screens.widgets.figures import signed
 from screens.widgets.model_text import one_line
 
 MODELS = ("run", "evolution", "slsm")
+BEFORE = (
+    "enter asks the question: without a lever, with each lever that fits the model, and with all of them. The run's"
+    " figures stay as they are.\n\nmodel: run is the model that ESM steers; evolution and slsm are those that these"
+    " methods steered."
+)
 _ABREAST = 3
 """Answers beside each other, the plain one always among them."""
 
@@ -87,6 +92,9 @@ Every question is kept in `levers/what_if.jsonl` of the run; its figures stay as
         if not others:
             parts.append(Text("No lever fits this model: the table says why.", palette["warn"]))
         return Group(*parts, draw_fits(tried, palette))
+
+    def draw_choices(self, palette: Palette, width: int) -> RenderableType:
+        return Text() if self.asked or self._waiting else Text(BEFORE, palette["dim"])
 
 
 def draw_fits(tried: LeversTried, palette: Palette) -> Table:

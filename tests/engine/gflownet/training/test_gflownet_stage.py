@@ -318,5 +318,5 @@ def test_independent_samples_are_the_evidence_where_the_configuration_says_so(fo
 def test_sampling_again_before_training_says_so(tmp_path: Path):
     (tmp_path / "config.yaml").write_text(SMALL)
     replies = io.BytesIO()
-    serve(tmp_path, io.StringIO('{"sample_id": "x"}\n'), replies)
+    serve(tmp_path, io.StringIO('{"system": "gflownet", "sample_id": "x"}\n'), replies)
     assert "run the stage gflownet first" in json.loads(replies.getvalue())["error"]
