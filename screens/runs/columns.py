@@ -117,7 +117,7 @@ def size(count: int) -> str:
 
 COLUMNS: list[ListColumn[RunRow]] = [
     ListColumn("state", "status", 13, priority=0, value=lambda r: r, show=_state),
-    ListColumn("name", "name", 10, priority=0, flex=True, value=lambda r: r, show=_name),
+    ListColumn("name", "name", 15, priority=0, flex=True, value=lambda r: r, show=_name),
     ListColumn(
         "result", "result", 7, "right", 1, help="of its first method", value=lambda r: r, show=_result
     ),
