@@ -67,7 +67,6 @@ screen is always that of the method at work, until you go elsewhere yourself. `c
         super().__init__(session, id=id)
         self._came_from = came_from
         self._names: list[str] = []
-        self._has_chosen = False
 
     def compose_body(self) -> ComposeResult:
         yield Static("", id="overview-about", markup=False)
@@ -93,13 +92,15 @@ screen is always that of the method at work, until you go elsewhere yourself. `c
         self.call_after_refresh(self.show)
 
     def _choose_first(self) -> None:
-        """Put the cursor on the card that one comes from, else on the first."""
-        if self._has_chosen:
+        """Put the cursor on the card that one comes from, else on the first. Cards that are made again take the cursor
+        with them: it is put there anew."""
+        if self.focused is not None:
+            if isinstance(self.focused, Door):
+                self._came_from = self.focused.method
             return
         wanted = self._came_from if self._came_from in self._names else ""
         door = next((d for d in self.query(Door) if not wanted or d.method == wanted), None)
         if door is not None:
-            self._has_chosen = True
             door.focus()
 
     def _about(self, shown: list) -> Text:

@@ -22,7 +22,7 @@ SIZE = (120, 36)
 _FIXED = ("slash", *"method:esm and fixed and steered".replace(" ", "_"), "enter", "g")
 KEYS: dict[str, tuple[str, ...]] = {
     "runs": ("escape", "wait"),
-    "overview": ("wait",),
+    "overview": ("wait", "down", "wait"),
     "efficiency": ("c", "wait"),
     "esm-live": ("1", "wait", *_FIXED, "wait"),
     "esm-decision": ("1", "wait", *_FIXED, "enter", "wait"),

@@ -95,6 +95,21 @@ async def test_a_card_says_the_verdict_and_enter_opens_the_place(
         assert "broken" in message.place.filter
 
 
+async def test_the_cursor_outlives_cards_that_are_made_again(tmp_path: Path) -> None:
+    """As they are when another method begins."""
+    app = RunApp(screen := OverviewScreen(session_of(tmp_path)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await polled(pilot)
+        first = screen.focused
+        screen._names = []
+        await polled(pilot)
+        await polled(pilot)
+        assert isinstance(screen.focused, Door) and screen.focused is not first
+        await pilot.press("enter")
+        await pilot.pause()
+        assert [type(message) for message in app.asked] == [SystemWanted]
+
+
 async def test_without_a_verdict_the_logged_figures_speak(tmp_path: Path) -> None:
     """Runs from before stages stated verdicts, and evaluations that still run."""
     app = RunApp(OverviewScreen(session_of(tmp_path, verdict=None)))
