@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from app.choose_run import choose_run
+
 USES = {
     "logit-bias": 'client.chat.completions.create(…, **json.load(open("FILE")))',
     "vllm": "PYTHONPATH=FOLDER vllm serve MODEL --logits-processors STEM:ClusterDeltaVLLMProcessor",
@@ -19,9 +21,8 @@ def export_deltas(arguments: Sequence[str]) -> int:
     """Write the file and say how to use it. Raises SteerError."""
     options = _parser().parse_args(arguments)
     from engine.evolution.export_deltas import export_deltas as export  # numpy and torch: imported only here
-    from engine.run.directory import find_run
 
-    run = find_run(options.run, Path(options.outputs))
+    run = choose_run(options.run, Path(options.outputs))
     out: Path = options.out
     done = export(run, options.format, out, options.limit, options.lossy, options.model)
     use = USES[options.format].replace("FILE", str(out)).replace("FOLDER", str(out.resolve().parent))

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from app.choose_run import choose_run
+
 
 def run_serve(arguments: Sequence[str]) -> int:
     """Prepare a run that serves, show the key, and serve until Ctrl+C. Returns the exit code; raises SteerError."""
@@ -15,10 +17,9 @@ def run_serve(arguments: Sequence[str]) -> int:
     from app.batch.run_batch import run_batch
     from app.runs.client import prepare_serving
     from app.text_console import make_console
-    from engine.run.directory import find_run
 
     outputs = Path(options.outputs)
-    sources = [find_run(run, outputs) for run in options.runs]
+    sources = [choose_run(run, outputs) for run in options.runs]
     directory = prepare_serving(sources, _changes(options))
     _show_key(directory.path)
     return run_batch(directory, make_console(), make_console(stderr=True))

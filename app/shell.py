@@ -217,7 +217,8 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
         except RunError as error:
             self.show_error("The run was not opened", error)
             return
-        self.home.runs.add_folder(path.absolute().parent.parent) if self._is_elsewhere(path) else None
+        if self._is_elsewhere(path):
+            self.home.runs.add_folder(path.absolute().parent.parent)
         self.close_run()
         self._show_run(path, method, place)
 

@@ -255,14 +255,6 @@ def discover(outputs: Path) -> list[RunStatus]:
     return sorted(runs, key=lambda run: (run.record.created, run.record.run_id), reverse=True)
 
 
-def find_run(text: str, outputs: Path) -> RunDirectory:
-    """The run meant by a path, a run id, or an experiment's name or folder (its newest run).
-
-    Raises RunError naming what was looked for.
-    """
-    return find_runs(text, outputs)[0]
-
-
 def find_runs(text: str, outputs: Path) -> list[RunDirectory]:
     """The runs that may be meant by a path, a run id, or an experiment's name or folder, newest first.
 

@@ -24,7 +24,7 @@ from app.runs.client import LogTail, prepare_serving, request_stop, start_worker
 from engine.esm import layout
 from engine.events import RequestAnswered, ServeLoad, ServeOpened
 from engine.files import read_jsonl
-from engine.run.directory import RunDirectory, find_run
+from engine.run.directory import RunDirectory, find_runs
 
 CHAT = "/v1/chat/completions"
 
@@ -143,7 +143,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=96)
     parser.add_argument("--requests", type=int, default=10_000)
     options = parser.parse_args()
-    source = find_run(options.run, Path("outputs"))
+    source = find_runs(options.run, Path("outputs"))[0]
     evaluated = list(read_jsonl(layout.evaluation(source.path, "esm") / "per_example.jsonl"))
     questions = [line["question"] for line in evaluated]
     with tempfile.TemporaryDirectory() as folder:

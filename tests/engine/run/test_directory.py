@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import DiskError, RunError
-from engine.run.directory import RunDirectory, create_run, discover, find_run, find_runs, inspect, new_run_id
+from engine.run.directory import RunDirectory, create_run, discover, find_runs, inspect, new_run_id
 from engine.run.lock import HUNG_AFTER, RunLock, process_start, read_lock
 
 
@@ -174,14 +174,12 @@ def test_run_is_found_by_path_id_name_and_folder(tmp_path: Path) -> None:
     record = old.read()
     record.created -= 10
     old.write(record)
-    assert find_run(str(old.path), outputs) == old
-    assert find_run(old.path.name, outputs) == old
+    assert find_runs(str(old.path), outputs) == [old]
     for text in ("demo", str(outputs / "demo"), str(outputs)):
-        assert find_run(text, outputs) == new
         assert find_runs(text, outputs) == [new, old]
     assert find_runs(old.path.name, outputs) == [old]
     with pytest.raises(RunError, match="no such run"):
-        find_run("nothing", outputs)
+        find_runs("nothing", outputs)
 
 
 def test_outputs_that_are_a_file(tmp_path: Path) -> None:
