@@ -2,6 +2,7 @@
 
 - `prompted`: greedy decoding with a request behind the question
 - `seal`: one fixed vector away from reflecting thoughts, before every segment: `seal.py`
+- `stable`: the same of stable thoughts, less what the questions are about: `stable.py`
 - `cast`: the library's mean vector, only where a condition on the state is met: `cast.py`
 - `stir`: ESM as STIR published its settings (Shi et al. 2026, arXiv 2602.04925, and the README of its code): the 256
   entries that were picked first, injected with k_scale 0.75. STIR mines at 60% of the depth and verifies no entries;
@@ -26,6 +27,7 @@ from engine.esm.lines import read_entries, read_mined
 from engine.esm.memory import Entry, EpisodicMemory
 from engine.esm.mine_work import candidate_layers
 from engine.esm.seal import MOST_TEXTS, Answered, seal_vector
+from engine.esm.stable import sampled_thoughts, stable_vector
 from engine.esm.variants import Variant, make_variant
 from engine.esm.vectors import load_vector
 from engine.files import inside, read_jsonl
@@ -34,7 +36,8 @@ from engine.tasks.loaders import configured_task
 
 STIR_K_SCALE, STIR_ENTRIES = 0.75, 256
 PROMPTED = "prompted"
-WITHOUT_MEMORY = (PROMPTED, "seal", "cast")
+FROM_THOUGHTS = ("seal", "stable")
+WITHOUT_MEMORY = (PROMPTED, *FROM_THOUGHTS, "cast")
 """They need no memory: `cast` reads the library itself, whose keys are not normalised."""
 
 
@@ -57,10 +60,10 @@ class FieldSources:
     def read(cls, config: Config, run_dir: Path, info: ModelInfo) -> FieldSources:
         """Raises DataError for a layer that is not there, and for files that the methods need and are not there."""
         methods = field_methods(config)
-        if not {"seal", "cast"} & set(methods):
+        if not {*FROM_THOUGHTS, "cast"} & set(methods):
             return cls()
         layer = field_layer(config, info)
-        answered = _answered(config, run_dir) if "seal" in methods else ()
+        answered = _answered(config, run_dir) if {*FROM_THOUGHTS} & set(methods) else ()
         if "cast" not in methods:
             return cls(layer, answered)
         return cls(layer, answered, *_condition(run_dir, layer, info))
@@ -73,8 +76,14 @@ class FieldSources:
         if name == "cast":
             assert self.condition is not None and self.mean is not None
             return cast_variant(self.layer, self.mean, self.condition, section.scale)
-        delimiter = config.control_points.segment_delimiter
-        vector = seal_vector(model, self.answered, self.layer, delimiter, section, config.prompt.system)
+        delimiter, system = config.control_points.segment_delimiter, config.prompt.system
+        thoughts = (model, self.answered, self.layer, delimiter, section)
+        if name == "stable":
+            temperature = config.offline_mine.temperature
+            sampled = sampled_thoughts(model, delimiter, temperature, config.run.seed)
+            vector = stable_vector(*thoughts, sampled, system)
+        else:
+            vector = seal_vector(*thoughts, system)
         offered = _offer(name, self.layer, vector)
         return Variant(name, lambda m, states: offered, (self.layer,), probing=False, strength=section.scale)
 

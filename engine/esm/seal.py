@@ -12,6 +12,7 @@ nothing is added before the first segment, nor outside the control points of ESM
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,41 @@ def executes(thought: str, section: FieldSection) -> bool:
     return not any(word in thought for word in (*section.reflection, *section.transition))
 
 
+@dataclass(frozen=True)
+class Thoughts:
+    """One mined answer as the model reads it. `tokens`: the prompt and all thoughts but the last; thought i begins
+    after `ends[i]`, the last token of the delimiter before it, and `executing[i]` tells its kind."""
+
+    tokens: list[int]
+    ends: list[int]
+    executing: list[bool]
+
+
+def read_thoughts(
+    model: LanguageModel, answered: Answered, delimiter: str, section: FieldSection, system: str | None
+) -> Thoughts:
+    """The thoughts behind the first one."""
+    prompt, text = answered
+    read = Thoughts(list(model.tokenizer.encode_chat(prompt, system)), [], [])
+    before, *thoughts = text.split(delimiter)
+    for thought in thoughts:
+        read.tokens.extend(model.tokenizer.encode(before + delimiter))
+        read.ends.append(len(read.tokens) - 1)
+        read.executing.append(executes(thought, section))
+        before = thought
+    return read
+
+
+def thought_states(model: LanguageModel, read: Sequence[Thoughts], layer: int) -> list[NDArray[np.float32]]:
+    """(thoughts, hidden_size) of each answer: the states of the delimiters before its thoughts."""
+    found: list[NDArray[np.float32]] = []
+    for first in range(0, len(read), _AT_ONCE):
+        part = read[first : first + _AT_ONCE]
+        states = model.states([one.tokens for one in part], [one.ends for one in part], [layer])
+        found += [own[:, 0] for own in states]
+    return found
+
+
 def seal_vector(
     model: LanguageModel,
     answered: Sequence[Answered],
@@ -45,30 +81,20 @@ def seal_vector(
     system: str | None = None,
 ) -> Vector:
     """(hidden_size,). Raises DataError where one of the two kinds of thoughts does not occur."""
-    kinds: list[bool] = []
-    states: list[NDArray[np.float32]] = []
-    for first in range(0, len(answered), _AT_ONCE):
-        sequences: list[list[int]] = []
-        ends: list[list[int]] = []
-        for prompt, text in answered[first : first + _AT_ONCE]:
-            tokens, own = model.tokenizer.encode_chat(prompt, system), []
-            before, *thoughts = text.split(delimiter)
-            for thought in thoughts:
-                tokens = [*tokens, *model.tokenizer.encode(before + delimiter)]
-                own.append(len(tokens) - 1)
-                kinds.append(executes(thought, section))
-                before = thought
-            sequences.append(tokens)
-            ends.append(own)
-        states += [found[:, 0] for found in model.states(sequences, ends, [layer])]
-    goes_on = np.array(kinds, dtype=bool)
+    read = [read_thoughts(model, one, delimiter, section, system) for one in answered]
+    goes_on = np.array([kind for one in read for kind in one.executing], dtype=bool)
     if not goes_on.any() or goes_on.all():
-        raise DataError(
-            what=f"of {len(kinds)} thoughts in {len(answered)} mined answers {int((~goes_on).sum())} reflect or change "
-            "course; `seal` needs some that do and some that do not",
-            where="eval.field",
-            mend="name the words by which such thoughts are known in `reflection`, `transition` or `openings`, or "
-            "leave `seal` out of `eval.field.methods`",
-        )
-    all_states = np.concatenate(states).astype(np.float64)
-    return (all_states[goes_on].mean(axis=0) - all_states[~goes_on].mean(axis=0)).astype(np.float32)
+        raise one_kind_only("seal", len(answered), len(goes_on), int((~goes_on).sum()))
+    states = np.concatenate(thought_states(model, read, layer)).astype(np.float64)
+    return (states[goes_on].mean(axis=0) - states[~goes_on].mean(axis=0)).astype(np.float32)
+
+
+def one_kind_only(method: str, answers: int, thoughts: int, reflect: int) -> DataError:
+    """The error of a method that needs both kinds of thoughts."""
+    return DataError(
+        what=f"of {thoughts} thoughts in {answers} mined answers {reflect} reflect or change "
+        f"course; `{method}` needs some that do and some that do not",
+        where="eval.field",
+        mend="name the words by which such thoughts are known in `reflection`, `transition` or `openings`, or "
+        f"leave `{method}` out of `eval.field.methods`",
+    )

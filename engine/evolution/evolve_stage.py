@@ -170,10 +170,11 @@ class _Loop:
 
     def _finish(self, number: int) -> None:
         history, run_dir = self.history, self.context.run_dir
-        write_history(layout.history(run_dir), history)
         png, svg = draw(history)
         write_atomic(layout.plot(run_dir), png)
         write_atomic(layout.plot(run_dir).with_suffix(".svg"), svg)
+        # Last: it says that the iteration is done, so whatever is missing after a kill before this line is made again.
+        write_history(layout.history(run_dir), history)
         best, usage = history.best, history.usage + self.measured
         self.context.emit(
             IterationFinished(

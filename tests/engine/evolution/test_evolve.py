@@ -32,7 +32,7 @@ from engine.evolution.clusters.cluster_map import load_cluster_map
 from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.deltas import read_deltas
 from engine.evolution.evolve_stage import Evolve
-from engine.evolution.history import read_history
+from engine.evolution.history import History, read_history, write_history
 from engine.evolution.judges.judge import JudgeFailed, Verdict
 from engine.evolution.processor import expected_row
 from engine.evolution.processor_check import check_processor
@@ -223,6 +223,22 @@ def test_a_torn_batch_is_asked_again(run: Path, whole: Path, model: LanguageMode
         path.unlink()
     run_stage(Evolve(), configured(), run, model)
     assert artefacts(run) == artefacts(whole)
+
+
+def test_killed_after_its_history_an_iteration_lacks_nothing(
+    run: Path, model: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_and_die(path: Path, history: History) -> None:
+        write_history(path, history)
+        raise KeyboardInterrupt
+
+    config = configured(iterations=1)
+    with monkeypatch.context() as patch:
+        patch.setattr("engine.evolution.evolve_stage.write_history", write_and_die)
+        with pytest.raises(KeyboardInterrupt):
+            run_stage(Evolve(), config, run, model)
+    run_stage(Evolve(), config, run, model)
+    assert layout.plot(run).is_file() and layout.plot(run).with_suffix(".svg").is_file()
 
 
 def test_stop_after_the_iteration(run: Path, model: LanguageModel) -> None:
