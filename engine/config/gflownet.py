@@ -60,6 +60,11 @@ class GraphsSection(Section):
         description="Scale embeddings, which have length 1, so that each number in them has a variance of about 1: "
         "scorer and sampler then heed what the texts say as readily as degrees and flags.",
     )
+    false_triples: NonNegativeInt = Field(
+        default=0,
+        description="pathquestion: beside each triple of a training question come so many made-up ones, with other "
+        "relations between the same entities, so that which relation is right has to be learned from the words.",
+    )
     device: Literal["cpu", "cuda", "mps"] = Field(default="cpu", description="Where the embedder runs.")
     batch_size: PositiveInt = Field(default=256, description="Texts the embedder takes at once.")
     add_inverse_edges: bool = Field(

@@ -1,8 +1,9 @@
-"""The sampler on PathQuestion (Zhou, Huang, Zhu 2018) beside its baselines: several splits of both two-hop sets.
+"""The sampler on PathQuestion (Zhou, Huang, Zhu 2018) beside its baselines: several splits of its sets.
 
-    python -m tests.bench.bench_gflownet_pathquestion FOLDER [2h|l2h ...] [seed ...]
+    python -m tests.bench.bench_gflownet_pathquestion FOLDER [2h|l2h|3h ...] [seed ...]
 
-FOLDER holds PQ-2H.txt, 2H-kb.txt, PQL-2H.txt and PQL2-KB.txt. The settings are those of
+FOLDER holds the published files: PQ-2H.txt with 2H-kb.txt, PQL-2H.txt with PQL2-KB.txt, PQ-3H.txt with 3H-kb.txt.
+Without a set named, those that are there are run. The settings are those of
 configs/real/gflownet_pathquestion_*.yaml. A seed draws the split into train, validation and test, and all else.
 Whatever a method chooses it chooses on validation; the test questions are looked at once.
 
@@ -12,7 +13,7 @@ Besides the run's own methods:
 - `classifier`: logistic regression from the question's embedding to a relation path of the training questions, of which
   the most probable one that can be walked in the question's graph is taken; its C is chosen on validation
 - `nearest`: the relation path of the nearest training question that can be walked
-- `uniform`: the share of two-step walks that end at an answer, which is what a guess is worth
+- `uniform`: the share of walks, as long as gold paths are, that end at an answer, which is what a guess is worth
 
 Finished runs are kept in outputs/bench_pathquestion, so that the bench goes on where it was stopped. Figures are means
 over the test questions of all seeds. Intervals are bootstrapped over groups of paraphrases (same topic, same
@@ -53,7 +54,11 @@ from tests.run_stage import run_stage
 RESULTS = Path(__file__).parent / "results"
 KEPT = ROOT / "outputs" / "bench_pathquestion"
 STAGES = ("graphs", "retriever", "agent-graphs", "gflownet")
-FILES = {"2h": ("PQ-2H.txt", "2H-kb.txt"), "l2h": ("PQL-2H.txt", "PQL2-KB.txt")}
+FILES = {
+    "2h": ("PQ-2H.txt", "2H-kb.txt"),
+    "l2h": ("PQL-2H.txt", "PQL2-KB.txt"),
+    "3h": ("PQ-3H.txt", "3H-kb.txt"),
+}
 FIGURES = ("hits@1", "success@1", "success@5", "success@20", "answer_recall_union@20", "path_f1_union@1")
 OWN = ("distinct", "gflownet", "greedy")
 STRENGTHS = (1.0, 10.0, 100.0, 1000.0)
@@ -196,18 +201,22 @@ def by_relation_path(records: dict[str, list[RetrievalRecord]]) -> dict[str, Fig
 
     fitted = [classified(strength) for strength in STRENGTHS]
     best = max(fitted, key=lambda one: np.mean(one("validation")["hits@1"]))
-    return {"classifier": best("test"), "nearest": nearest("test"), "uniform": guessed(records["test"])}
+    return {
+        "classifier": best("test"),
+        "nearest": nearest("test"),
+        "uniform": guessed(records["test"], longest),
+    }
 
 
-def guessed(test: list[RetrievalRecord]) -> Figures:
-    """What a two-step walk is worth, each of a question's walks as likely as the others."""
+def guessed(test: list[RetrievalRecord], longest: int) -> Figures:
+    """What a walk of the longest length is worth, each of a question's walks as likely as the others."""
     rows = []
     for record in test:
         every = [
             judged(record, walked)
-            for found in walks(record, 2).values()
+            for found in walks(record, longest).values()
             for walked in found
-            if len(walked) == 2
+            if len(walked) == longest
         ]
         rows.append({name: float(np.mean([one[name] for one in every])) for name in every[0]})
     return table(rows)
@@ -305,9 +314,10 @@ def main(folder: Path, sets: Sequence[str], seeds: Sequence[int]) -> None:
 
 
 if __name__ == "__main__":
-    words = sys.argv[2:]
+    folder, words = Path(sys.argv[1]).resolve(), sys.argv[2:]
     main(
-        Path(sys.argv[1]).resolve(),
-        [word for word in words if word in FILES] or list(FILES),
+        folder,
+        [word for word in words if word in FILES]
+        or [data for data in FILES if (folder / FILES[data][0]).is_file()],
         [int(word) for word in words if word not in FILES] or [0, 1, 2],
     )

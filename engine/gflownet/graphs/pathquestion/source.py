@@ -10,6 +10,7 @@ from engine.errors import DataError
 from engine.gflownet.graphs.pathquestion.files import read_question_lines, read_triples
 from engine.gflownet.graphs.pathquestion.splits import PathQuestion, merged, split_questions
 from engine.gflownet.graphs.raw import RawSample, Triple, Unreadable
+from engine.seeds import generator
 
 
 class PathQuestionSource:
@@ -30,6 +31,9 @@ class PathQuestionSource:
         self._triples = set(triples)
         self._next = _neighbours(triples, section.add_inverse_edges)
         self._hops = section.max_hops
+        self._false_triples = section.false_triples
+        self._seed = section.split_seed
+        self._relations = sorted({relation for _, relation, _ in triples})
         self._name = path.stem
         self.missing = sum(not self._holds(line.gold_path) for line in lines)
         if self.missing == len(lines):
@@ -64,16 +68,20 @@ class PathQuestionSource:
 
     def read(self, split: str) -> Iterator[RawSample | Unreadable]:
         """Question by question."""
-        yield from map(self._sample, self._splits[split])
+        for question in self._splits[split]:
+            graph = self._around(question.topic)
+            if split == "train":
+                graph += self._made_up(question, graph)
+            yield self._sample(question, graph)
 
-    def _sample(self, question: PathQuestion) -> RawSample:
+    def _sample(self, question: PathQuestion, graph: list[Triple]) -> RawSample:
         return RawSample(
             id=f"{self._name} line {question.number}",
             question=question.question,
             answer=list(question.answers),
             q_entity=[question.topic],
             a_entity=list(question.answers),
-            graph=self._around(question.topic),
+            graph=graph,
             gold_paths=[list(path) for path in question.gold_paths if self._holds(path)],
         )
 
@@ -91,6 +99,19 @@ class PathQuestionSource:
                         met.append(other)
             new = met
         return list(found)
+
+    def _made_up(self, question: PathQuestion, graph: list[Triple]) -> list[Triple]:
+        """False triples between the ends of true ones, each with a relation that leaves its head nowhere: a small
+        knowledge base holds little but what is asked for, so that what is there would tell what is right."""
+        rng = generator(self._seed, "graphs", f"false triples {question.number}")
+        true = {head: {relation for (_, relation, _), _ in self._next[head]} for head, _, _ in graph}
+        made_up: dict[Triple, None] = {}
+        for head, _, tail in graph:
+            others = [relation for relation in self._relations if relation not in true[head]]
+            count = min(self._false_triples, len(others))
+            for place in rng.choice(len(others), count, replace=False) if count else ():
+                made_up[head, others[place], tail] = None
+        return list(made_up)
 
     def _holds(self, path: tuple[Triple, ...]) -> bool:
         return self._triples.issuperset(path)

@@ -181,6 +181,30 @@ def test_the_graph_is_what_walks_from_the_topic_can_meet(tmp_path: Path):
     assert graph(max_hops=3, add_inverse_edges=True) == {tuple(line.split("\t")) for line in BASE}
 
 
+def test_false_triples_stand_beside_the_true_ones_of_training_questions(tmp_path: Path):
+    """Between the same entities, so that only its relation tells a triple to be false; held-out graphs stay true."""
+    base = write(tmp_path / "kb.txt", [*BASE, "bob\tborn\toslo"])
+    lines = [f"what is job of {n} {topic} 's couple ?\t{end}({end}/)\t{topic}#spouse#{other}#job#{end}"
+             for n in range(3) for topic, other, end in (("ann", "bob", "baker"), ("bob", "ann", "pilot"))]  # fmt: skip
+    path = write(tmp_path / "q.txt", [*lines, "what is job of eve ?\tbaker(baker/)\teve#job#baker"])
+    sizes = {"train_size": 3, "validation_size": 3, "test_size": 1}
+    plain, doubled, again = (
+        PathQuestionSource(section(path, base, false_triples=count, **sizes)) for count in (0, 1, 1)
+    )
+    known = read_triples(base)
+    leaves = {(head, relation) for head, relation, _ in known}
+    for before, after in zip(samples(plain, "train"), samples(doubled, "train"), strict=True):
+        made_up = after.graph[len(before.graph) :]
+        assert after.graph[: len(before.graph)] == before.graph and after.gold_paths == before.gold_paths
+        # ann and bob have two and three of the three relations.
+        assert sorted({head for head, _, _ in made_up}) == ["ann"]
+        assert [(head, tail) for head, _, tail in made_up] == [("ann", "bob"), ("ann", "pilot")]
+        assert not leaves & {(head, relation) for head, relation, _ in made_up}
+    assert samples(doubled, "train") == samples(again, "train")
+    for split in ("validation", "test"):
+        assert samples(doubled, split) == samples(plain, split)
+
+
 def test_gold_paths_are_the_labels_and_an_edge_is_walked_once(tmp_path: Path):
     """Also where the answer is the topic itself, and where a path goes twice through one edge."""
     path, base = write_six(tmp_path, [*BASE, "bob\tis\tbob"])
