@@ -8,10 +8,11 @@ from app.runs.run_list import RunRow
 from app.text import duration, how_far
 from app.verdict_text import verdicts
 from engine.events.verdict import SHARE, Verdict
-from screens.runs.fields import changes_text, headline, short_value
+from screens.runs.fields import changes_text, curve, headline, short_value
 from screens.systems import system_of, systems_of
 from screens.widgets.bars import plain_bar
 from screens.widgets.rows import Cell, ListColumn, Tone
+from screens.widgets.spark import spark
 
 SIGNS: dict[str, tuple[str, Tone]] = {
     "running": ("▶ running", "good"),
@@ -25,6 +26,8 @@ SIGNS: dict[str, tuple[str, Tone]] = {
     "prepared": ("○ prepared", "dim"),
 }
 NONE = Cell("·", "dim")
+_CURVE = 8
+"""Characters across."""
 
 
 def _state(row: RunRow) -> Cell:
@@ -55,6 +58,10 @@ def difference_cell(verdict: Verdict) -> Cell:
     if not verdict.shown:
         return Cell(f"≈ {text}", "dim")
     return Cell(f"▲ {text}", "good") if verdict.better else Cell(f"▼ {text}", "bad")
+
+
+def _curve(row: RunRow) -> Cell:
+    return Cell(spark(curve(row), _CURVE, 1)[0], "accent")
 
 
 def _methods(row: RunRow) -> Cell:
@@ -130,6 +137,15 @@ COLUMNS: list[ListColumn[RunRow]] = [
         help="against the baseline",
         value=lambda r: r,
         show=_difference,
+    ),
+    ListColumn(
+        "curve",
+        "curve",
+        _CURVE,
+        priority=1,
+        help="of the result, over the work",
+        value=lambda r: r,
+        show=_curve,
     ),
     ListColumn(
         "methods",
