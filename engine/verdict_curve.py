@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 MOST = 48
 """Points of a curve: they draw a line of 24 characters, and stand in the run's record and log."""
@@ -14,7 +14,7 @@ def thinned(values: Iterable[float]) -> list[float]:
     all_values = list(values)
     count = min(MOST, len(all_values))
     edges = [i * len(all_values) // count for i in range(count + 1)] if count else [0]
-    stretches = (all_values[first:last] for first, last in zip(edges, edges[1:], strict=False))
+    stretches = (all_values[first:last] for first, last in pairwise(edges))
     return [float(f"{sum(stretch) / len(stretch):.4g}") for stretch in stretches]
 
 

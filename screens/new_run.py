@@ -254,7 +254,7 @@ def _checked(path: Path, changes: str) -> StartCheck:
 
 
 def check_text(check: StartCheck) -> Text:
-    """What differs from the file, what is wrong, what is not here."""
+    """What differs from the file and what does not, what is wrong, what is not here."""
     lines: list[Text] = []
     if check.error is not None:
         problems = map(str, check.error.problems[:_MOST])
@@ -268,6 +268,7 @@ def check_text(check: StartCheck) -> Text:
         Text("≠ ").append(f"{name} ", "bold").append(f"{before} → {now}")
         for name, before, now in check.differences
     ]
+    lines += [Text(f"= {name} has this value in the file already", "dim") for name in check.unchanged]
     if check.fetched:
         lines.append(
             Text(f"↓ fetched when needed: {'; '.join(found.what for found in check.fetched)}", "dim")

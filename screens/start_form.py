@@ -8,7 +8,7 @@ from typing import ClassVar
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.getters import query_one
 from textual.widgets import Input, Static
 
@@ -16,6 +16,7 @@ from app.commands import START_FORM, bindings
 from app.runs.start_form import Heading, StageBox, StartForm
 from app.table.column import Column
 from app.text import counted
+from app.words import STAGE_WORDS
 from screens.ask import AskScreen
 from screens.console_screen import ConsoleScreen
 from screens.widgets.key_line import KeyLine
@@ -54,7 +55,7 @@ class FormSource(RowSource):
                 return Cell(""), Cell(name, "strong" if used else "dim"), Cell(""), Cell(note, "dim")
             case StageBox(name):
                 box = "[x]" if name in self.form.stages else "[ ]"
-                return Cell(""), Cell(f"  {box} {name}"), Cell(""), Cell("space ticks it", "dim")
+                return Cell(""), Cell(f"  {box} {name}"), Cell(""), Cell(STAGE_WORDS.get(name, ""), "dim")
             case field:
                 text, origin = self.form.value(field)
                 sign, tone = _SIGNS[origin]
@@ -71,6 +72,10 @@ class FormSource(RowSource):
 
 class FormTable(VirtualTable):
     """The fields. Their order is that of the configuration; there is no newest one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select", "Change", tooltip="Tick the stage, or type a value of the field.")
+    ]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("follow", "match", "sort"):
@@ -145,7 +150,8 @@ with these changes; there `enter` starts the run.
         if row is None or isinstance(row, Heading):
             return Text(" ".join(self.form.changes) or "Nothing differs from the file.")
         if isinstance(row, StageBox):
-            return Text(f"Stages run in this order: {', '.join(self.form.stages) or 'none'}.")
+            order = ", ".join(self.form.stages) or "none"
+            return Text(f"space ticks a stage, or takes its tick away. They run in this order: {order}.")
         text = Text(f"{row.path}", "bold").append(f"   {row.help}\n", "")
         text.append(f"takes {row.allowed}\n")
         text.append(f"default {row.default}   in the file {self.form.in_file(row)}", "dim")

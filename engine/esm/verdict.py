@@ -13,7 +13,7 @@ from engine.verdict_curve import running
 def esm_verdict(
     rows: Mapping[str, Mapping[str, Any]], answers: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> Verdict | None:
-    """From the rows of the result tables and from the answers, by method; None where greedy or esm was not evaluated."""
+    """From the rows of the result tables and the answers, by method; None where greedy or esm was not evaluated."""
     own, greedy = rows.get("esm"), rows.get("greedy")
     if own is None or greedy is None:
         return None

@@ -8,7 +8,7 @@ from app.runs.run_list import RunRow
 from app.text import duration, how_far
 from app.verdict_text import verdicts
 from engine.events.verdict import SHARE, Verdict
-from screens.runs.fields import changes_text, curve, headline, short_value
+from screens.runs.fields import changes_text, headline, short_value
 from screens.systems import system_of, systems_of
 from screens.widgets.bars import plain_bar
 from screens.widgets.rows import Cell, ListColumn, Tone
@@ -61,7 +61,11 @@ def difference_cell(verdict: Verdict) -> Cell:
 
 
 def _curve(row: RunRow) -> Cell:
-    return Cell(spark(curve(row), _CURVE, 1)[0], "accent")
+    """The result over the work. The baseline is within its scale: a good run does not look bad for its last items."""
+    verdict = headline(row)
+    if verdict is None:
+        return NONE
+    return Cell(spark(verdict.curve, _CURVE, 1, (verdict.baseline_value,))[0], "accent")
 
 
 def _methods(row: RunRow) -> Cell:
@@ -143,7 +147,7 @@ COLUMNS: list[ListColumn[RunRow]] = [
         "curve",
         _CURVE,
         priority=1,
-        help="of the result, over the work",
+        help="of the result over the items or steps; its scale holds the baseline",
         value=lambda r: r,
         show=_curve,
     ),

@@ -20,14 +20,6 @@ def headline(row: RunRow) -> Verdict | None:
     return next(iter(row.verdicts), None)
 
 
-def curve(row: RunRow) -> list[float]:
-    """How the score of the run's first method with a result moved over its work; empty where it keeps none."""
-    for system in systems_of(row.record.stages):
-        if found := verdicts(row.record.stages, system.stages):
-            return next((verdict.curve for verdict in reversed(found) if verdict.curve), [])
-    return []
-
-
 def short_value(verdict: Verdict) -> str:
     """`0.965`, or `45.9`: of another unit than shares."""
     return f"{verdict.value:.3f}" if verdict.unit == SHARE else f"{verdict.value:,.1f}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -10,14 +10,11 @@ from engine.events.verdict import Verdict
 from engine.gflownet.evaluation.evaluator import Evaluation
 from engine.seeds import derive_seed
 from engine.statistics import paired_bootstrap
-from engine.verdict_curve import thinned
+from engine.verdict_curve import running
 
 
-def sampler_verdict(
-    evaluations: Mapping[str, Evaluation], success: Sequence[float], run_seed: int
-) -> Verdict:
-    """From the evaluations on the test split, by method: at equally many paths. `success`: share of the paths of each
-    logged training step that met an answer."""
+def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Verdict:
+    """From the evaluations on the test split, by method: at equally many paths."""
     own, beam = evaluations["distinct"], evaluations["beam"]
     name = f"answer_recall_union@{own.k}"
     mine, theirs = (np.array(each.figures[name]) for each in (own, beam))
@@ -40,5 +37,5 @@ def sampler_verdict(
         fixed=int((mine > theirs).sum()),
         broken=int((mine < theirs).sum()),
         ahead=["prior"] if prior > mine.mean() else [],
-        curve=thinned(success),
+        curve=running(mine),
     )

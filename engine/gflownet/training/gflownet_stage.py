@@ -9,7 +9,7 @@ from copy import deepcopy
 import torch
 
 from engine.events import SamplerEvaluated, SamplerStep, logged_without_envelope
-from engine.files import append_jsonl, csv_text, read_jsonl, recover_jsonl, write_atomic, write_jsonl
+from engine.files import append_jsonl, csv_text, recover_jsonl, write_atomic, write_jsonl
 from engine.gflownet import layout
 from engine.gflownet.evaluation.evaluator import (
     EDGE_BONUSES,
@@ -137,9 +137,7 @@ class _SamplerJob:
         drawing = Drawing(self.section.distinct_paths, temperature if self.section.distinct_paths else None)
         files = [*self._tables(evaluations), self._paths(test, drawing)]
         by_method = {each.method: each for each in evaluations}
-        success = [line.get("success_mean", 0.0) for line in read_jsonl(self.log)]
-        verdict = sampler_verdict(by_method, success, self.seed)
-        return StageResult(self._summary(by_method), files, verdict)
+        return StageResult(self._summary(by_method), files, sampler_verdict(by_method, self.seed))
 
     def _emit(self, evaluation: Evaluation, split: str) -> SamplerEvaluated:
         evaluation.missed = missed_questions(self.context.run_dir, split)
