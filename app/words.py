@@ -40,14 +40,14 @@ def method_name(name: str) -> str:
 
 
 METRICS = {
-    "mean_tokens": "an answer",
+    "mean_tokens": "answer length",
     "answer_recall": "answers reached",
     "answer_hit": "answered right",
     "pass_score": "passed",
     "oracle": "best pair known",
     "vqa_accuracy": "VQA accuracy",
 }
-"""What a method's figure counts, where its name does not read as words; behind the figure and its unit."""
+"""What a method's figure counts, where its name does not read as words."""
 
 METHOD_LINES = {
     "ESM": "Remembers which nudges to the activations turned wrong steps right, and applies them.",

@@ -119,10 +119,10 @@ with their help, `^k` opens Kconfig's menu; both add to *Changes*.
         self.query_one("#config-count", Label).update(f"Configuration{place}")
         told = Text("checking …", "dim") if check is None else check_text(check)
         parts = [told] if told.plain else []
-        about = leading_comment(self.path)
-        parts.append(Text(about or "This file has no description.", "" if about else "dim"))
         if check is None or check.error is None:
             parts.append(Text("Press enter to start.", "bold"))
+        about = leading_comment(self.path)  # last: it may be longer than there is room
+        parts.append(Text(about or "This file has no description.", "" if about else "dim"))
         self.message.update(Text("\n\n").join(parts))
         self.call_after_refresh(self.refresh_bindings)
 

@@ -151,7 +151,10 @@ with these changes; there `enter` starts the run.
             return Text(" ".join(self.form.changes) or "Nothing differs from the file.")
         if isinstance(row, StageBox):
             order = ", ".join(self.form.stages) or "none"
-            return Text(f"space ticks a stage, or takes its tick away. They run in this order: {order}.")
+            does = f"{row.name} {STAGE_WORDS[row.name]}. " if row.name in STAGE_WORDS else ""
+            return Text(
+                f"{does}space ticks a stage, or takes its tick away. They run in this order: {order}."
+            )
         text = Text(f"{row.path}", "bold").append(f"   {row.help}\n", "")
         text.append(f"takes {row.allowed}\n")
         text.append(f"default {row.default}   in the file {self.form.in_file(row)}", "dim")

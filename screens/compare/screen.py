@@ -37,6 +37,7 @@ _KINDS = (1, 2, 0, 3)
 """The cells of the 2×2 in the order in which `c` shows them: first those in which the runs differ."""
 _NO_METHOD = "No method has results in both runs.\n\nThe lines below say what is missing."
 _NO_ITEM = "No item is of this kind.\n\nPress c to show others."
+_NOTHING_IN_COMMON = "The runs have no item of this method in common.\n\nPress esc to go back."
 
 
 class CompareTable(VirtualTable):
@@ -210,7 +211,7 @@ below, for the arrows to scroll them. Numbers that differ by rounding count as e
 
     def _show_kind(self) -> None:
         self.item_source.show([pair for pair in self._pairs if self.cell in (None, pair.cell)])
-        self.items.empty = _NO_ITEM
+        self.items.empty = _NO_ITEM if self._pairs else _NOTHING_IN_COMMON
         self.items.refresh_rows()
         self.items.go_to(0)
         self._show_about()

@@ -107,7 +107,8 @@ the time and the name of the user who wrote them; others who work with this fold
         rows, skipped = _rows(self._runs)
         self._source.show(rows)
         self.table.refresh_rows()
-        title = f"{counted(len(rows), 'marks and notes')} on {counted(len(self._runs), 'runs')}"
+        count = "1 mark or note" if len(rows) == 1 else f"{len(rows):,} marks and notes"
+        title = f"{count} on {counted(len(self._runs), 'runs')}"
         if skipped:
             title += f", {counted(skipped, 'lines')} that are none"
         self.query_one("#notes-title", Static).update(title)

@@ -33,11 +33,15 @@ def _methods(row: RunRow) -> list[System]:
     return [system for system in known if verdicts(stages, system.stages)]
 
 
+def _line(label: str, words: str) -> Text:
+    return Text().append(f"{label:<{_WIDTH}}", "bold").append(words)
+
+
 def _of_method(system: System, verdict: Verdict, width: int) -> Text:
     """`ESM 0.635 → 0.965 ▲66 ▼0`: from its baseline to the method, and how many items got better and worse."""
-    text = Text(f"{system.name:<{_WIDTH}}", "bold").append(f"{verdict_line(verdict):<{width}}", "not bold")
     metric = METRICS.get(verdict.metric, verdict.metric.replace("_", " "))
-    return text.append(f"  {metric} over {verdict.n:,} {verdict.items}", "not bold dim")
+    over = f"  {metric} over {verdict.n:,} {verdict.items}"
+    return _line(system.name, f"{verdict_line(verdict):<{width}}").append(over, "dim")
 
 
 def _stages(row: RunRow) -> Text | None:
@@ -55,24 +59,21 @@ def _stages(row: RunRow) -> Text | None:
 
 def _left(row: RunRow) -> Text | None:
     left = row.time_left
-    return None if left is None else Text(f"{'time':<{_WIDTH}}", "bold").append(time_left_sentence(left), "")
+    return None if left is None else _line("time", time_left_sentence(left))
 
 
 def _origin(row: RunRow) -> Text | None:
     point = row.record.branched_from
     if point is None:
         return None
-    return (
-        Text(f"{'⑂ branch':<{_WIDTH}}", "bold")
-        .append(f"of {point.name} at iteration {point.iteration}", "")
-        .append(f"  {point.run_id}", "dim")
-    )
+    words = f"of {point.name} at iteration {point.iteration}"
+    return _line("⑂ branch", words).append(f"  {point.run_id}", "dim")
 
 
 def _changed(row: RunRow) -> Text | None:
     if not row.record.changes:
         return None
-    return Text(f"{'changed':<{_WIDTH}}", "bold").append(changes_text(row), "")
+    return _line("changed", changes_text(row))
 
 
 def _last(row: RunRow) -> Text:

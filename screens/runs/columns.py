@@ -26,7 +26,7 @@ SIGNS: dict[str, tuple[str, Tone]] = {
     "prepared": ("○ prepared", "dim"),
 }
 NONE = Cell("·", "dim")
-_CURVE = 8
+_CURVE = 7
 """Characters across."""
 
 
@@ -63,9 +63,9 @@ def difference_cell(verdict: Verdict) -> Cell:
 def _curve(row: RunRow) -> Cell:
     """The result over the work. The baseline is within its scale: a good run does not look bad for its last items."""
     verdict = headline(row)
-    if verdict is None:
+    if verdict is None or not verdict.curve:
         return NONE
-    return Cell(spark(verdict.curve, _CURVE, 1, (verdict.baseline_value,))[0], "accent")
+    return Cell(spark(verdict.curve, _CURVE, 1, (verdict.baseline_value,))[0])
 
 
 def _methods(row: RunRow) -> Cell:
@@ -128,7 +128,7 @@ def size(count: int) -> str:
 
 COLUMNS: list[ListColumn[RunRow]] = [
     ListColumn("state", "status", 13, priority=0, value=lambda r: r, show=_state),
-    ListColumn("name", "name", 15, priority=0, flex=True, value=lambda r: r, show=_name),
+    ListColumn("name", "name", 13, priority=0, flex=True, value=lambda r: r, show=_name),
     ListColumn(
         "result", "result", 7, "right", 1, help="of its first method", value=lambda r: r, show=_result
     ),

@@ -69,6 +69,7 @@ class RunsScreen(RunCommands):
 
 All runs in the folder `outputs/`, newest first. *result* is the figure of the run's first method, *change* how far that
 is from its baseline on the same items: ▲ better, ▼ worse, ≈ no difference is shown (the interval includes zero).
+*curve* shows how the result moved over the items, or over training; its scale has room for the baseline, too.
 *methods* has the same sign behind each method. *changed fields* are those that were set over the configuration file.
 Below the list every method of the run under the cursor has a line: `ESM 0.635 → 0.965 ▲66 ▼0` goes from the baseline to
 the method; 66 items turned right, none wrong. ⑂ is a branch of another run.

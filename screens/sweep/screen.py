@@ -125,7 +125,8 @@ current item. `r` resumes it; so does `steer-tui --sweep --resume` with its fold
         )
         self.table.refresh_rows()
         title = Text(no_wrap=True, overflow="ellipsis").append(" sweep ", "bold reverse")
-        title.append(f"  {results.state}  ", "bold").append(progress_words(results))
+        state = "" if results.state == "finished" else f"  {results.state}"
+        title.append(f"{state}  ", "bold").append(progress_words(results))
         title.append(f"   {' '.join(results.record.specs)}", "dim")
         self.title_line.update(title)
         lines = [*remarks(results), counts_words(results)]

@@ -106,7 +106,7 @@ def test_the_curve_stands_above_its_baseline(make: Make) -> None:
         run.write(record)
         (row,) = rows(run.path.parent.parent)
         drawn.append(next(column.show(column.value(row)) for column in COLUMNS if column.key == "curve").text)
-    assert drawn == ["⠉⠉⠉⠉⠉⠉⠑⠒", "⣀⡠⠤⠤⠋⠉⠉⠉", ""]
+    assert drawn == ["⠉⠉⠉⠉⠉⠑⠒", "⣀⡠⠤⠜⠉⠉⠉", "·"]
 
 
 async def test_what_is_typed_has_keys_below_it(outputs: Path) -> None:
