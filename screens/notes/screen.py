@@ -45,15 +45,15 @@ class NoteRow(NamedTuple):
         return self.entry.item or ("the run" if self.entry.seq is None else f"event {self.entry.seq}")
 
 
-_RUN = ListColumn[NoteRow]("run", "run", 20, priority=3, flex=True, name=True,
+_RUN = ListColumn[NoteRow]("run", "run", 25, priority=0, flex=True, name=True,
                            value=lambda row: f"{row.run.parent.name}/{row.run.name}")  # fmt: skip
 _COLUMNS: Sequence[ListColumn[NoteRow]] = (
     ListColumn("marked", MARKED, 1, help="marked", value=lambda row: row.marked,
                show=lambda marked: Cell(MARKED if marked else " ", "accent")),
     ListColumn("time", "time", 20, priority=2, value=lambda row: row.entry.time, show=clock),
     ListColumn("author", "by", 8, priority=1, flex=True, value=lambda row: row.entry.author),
-    ListColumn("item", "on", 24, flex=True, name=True, value=lambda row: row.on),
-    ListColumn("note", "note", 30, flex=True, value=lambda row: row.entry.text),
+    ListColumn("item", "on", 20, flex=True, name=True, value=lambda row: row.on),
+    ListColumn("note", "note", 26, flex=True, value=lambda row: row.entry.text),
 )  # fmt: skip
 
 

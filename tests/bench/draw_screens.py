@@ -55,7 +55,7 @@ WALKS: dict[str, Walk] = {
     "levers": (
         ("W wait", "levers"),
         ("W h a t space i s space 3 + 4 ? enter long", "levers-answered"),
-        ("escape escape wait semicolon wait", "note"),
+        ("escape wait semicolon wait", "note"),
         ("g o o d enter M wait", "notes"),
         ("escape R wait", "replicas"),
     ),

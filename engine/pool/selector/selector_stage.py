@@ -145,9 +145,7 @@ class _SelectorRun:
         self._log_picks(methods)
         heldout = [line.get("heldout_accuracy") for line in read_jsonl(self.log)]
         over_steps = [score for score in heldout if score is not None]
-        verdict = selector_verdict(
-            accuracies(by_method), SELECTOR, RICES, self._seed, self._cost, over_steps
-        )
+        verdict = selector_verdict(accuracies(by_method), SELECTOR, RICES, self._seed, self._cost, over_steps)
         run_dir = self.context.run_dir
         table = csv_text([logged_without_envelope(row) for row in rows], own_fields(SelectorCompared))
         write_atomic(selector_layout.comparison(run_dir), table)
