@@ -17,7 +17,13 @@ from textual.widgets import Markdown, Static
 from app.commands import DIALOG, bindings
 from screens.widgets.key_line import KeyLine
 
-_PLACES = {"Door": "on a line with →", "VerticalScroll": "to scroll", "Input": "while typing"}
+_PLACES = {
+    "Door": "on a line with →",
+    "Input": "while typing",
+    "StillTable": "in the table",
+    "VerticalScroll": "to scroll",
+    "VirtualTable": "in the table",
+}
 """Where keys work, for widgets whose name says little to a reader."""
 _OF_EVERY_WIDGET = (
     "screen.",
@@ -107,7 +113,7 @@ def _title(node: DOMNode, screen: Screen[Any]) -> str:
 
 
 def _words(name: str) -> str:
-    """`RunsTable` as `runs table`."""
+    """`DecisionsPane` as `decisions pane`."""
     return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()
 
 

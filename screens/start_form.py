@@ -21,6 +21,7 @@ from screens.ask import AskScreen
 from screens.console_screen import ConsoleScreen
 from screens.widgets.key_line import KeyLine
 from screens.widgets.rows import Cell, RowSource, Tone
+from screens.widgets.still_table import StillTable
 from screens.widgets.virtual_table import VirtualTable
 
 _SIGNS: dict[str, tuple[str, Tone]] = {
@@ -70,7 +71,7 @@ class FormSource(RowSource):
         return next((row for row in range(len(self)) if self.key(row) == key), None)
 
 
-class FormTable(VirtualTable):
+class FormTable(StillTable):
     """The fields. Their order is that of the configuration; there is no newest one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -78,9 +79,7 @@ class FormTable(VirtualTable):
     ]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("follow", "match", "sort"):
-            return False
-        return super().check_action(action, parameters)
+        return False if action == "sort" else super().check_action(action, parameters)
 
 
 class StartFormScreen(ConsoleScreen[list[str]]):
@@ -120,7 +119,7 @@ with these changes; there `enter` starts the run.
     def compose_content(self) -> ComposeResult:
         yield Static(id="form-head", markup=False)
         yield Input(placeholder="/ search by words of name or help", id="form-search")
-        yield FormTable(self.source, "No field has these words.", follow=False)
+        yield FormTable(self.source, "No field has these words.")
         yield Static(id="form-about", markup=False)
         yield KeyLine()
 

@@ -24,6 +24,7 @@ from screens.messages import EventWanted
 from screens.widgets.key_line import KeyLine
 from screens.widgets.model_text import clean
 from screens.widgets.rows import Cell, ListColumn, ListSource
+from screens.widgets.still_table import StillTable
 from screens.widgets.virtual_table import VirtualTable
 
 _EMPTY = """Nothing is marked and nothing is written yet.
@@ -57,13 +58,6 @@ _COLUMNS: Sequence[ListColumn[NoteRow]] = (
 )  # fmt: skip
 
 
-class NotesTable(VirtualTable):
-    """It has no newest row to follow: new notes come on top."""
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return False if action in ("follow", "match") else super().check_action(action, parameters)
-
-
 class NotesScreen(ConsoleScreen[EventWanted | None]):
     """The notes of these runs; the result is where to go."""
 
@@ -95,7 +89,7 @@ the time and the name of the user who wrote them; others who work with this fold
 
     def compose_content(self) -> ComposeResult:
         yield Static(id="notes-title", markup=False)
-        yield NotesTable(self._source, _EMPTY, follow=False)
+        yield StillTable(self._source, _EMPTY)
         yield Static(id="note-text", markup=False)
         yield KeyLine()
 

@@ -76,6 +76,7 @@ async def test_result_gain_and_id_fit_into_eighty_columns(outputs: Path) -> None
         await pilot.press("down")
         assert "of demo at iteration 3" in str(app.runs.about.content)
         assert "✗ no disk" in str(app.runs.about.content)
+        assert not app.runs.table.follow, "the last row is the oldest run, not the newest"
 
 
 def test_filter_over_fields_and_words(outputs: Path) -> None:
