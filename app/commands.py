@@ -305,9 +305,7 @@ NEW_RUN = (
     Command(
         "enter", "start", "Start", "Start a run from this configuration.", display="enter", priority=True
     ),
-    Command(
-        "up", "choose(-1)", "Previous", "Choose the previous configuration.", display="↑↓", priority=True
-    ),
+    Command("up", "choose(-1)", "Choose", "Choose the previous configuration.", display="↑↓", priority=True),
     Command("down", "choose(1)", "Next", "Choose the next configuration.", shown=False, priority=True),
     Command("pagedown", "page(1)", "More", "Scroll the description of the configuration.", display="pgdn"),
     Command("pageup", "page(-1)", "Less", "Scroll the description of the configuration.", shown=False),

@@ -28,6 +28,8 @@ def finding(figures: Figures) -> str:
 def cells_sentence(arm: ArmPair) -> str:
     """What counts as right, and the 2×2 in words."""
     cells = arm.figures.cells
+    if not arm.figures.n:
+        return "The runs have no item of it in common: nothing is compared."
     if cells is None:
         return "Several draws are averaged for each item: none is right or wrong by itself."
     both, only_a, only_b, neither = cells

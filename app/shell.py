@@ -370,7 +370,9 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
     @on(RunsScreen.ErrorWanted)
     def _error_wanted(self, message: RunsScreen.ErrorWanted) -> None:
         status = message.row.status
-        mend = "r resumes it from what is finished; enter shows its log"
+        mend = (
+            "mend what it names (values are in config.yaml there); r resumes the run, finished work is kept"
+        )
         error = RunError(what=status.failure, where=str(status.directory.path), mend=mend)
         self.show_error("The run failed", error)
 

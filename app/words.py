@@ -39,6 +39,16 @@ def method_name(name: str) -> str:
     return METHODS.get(name, name.replace("_", " "))
 
 
+METRICS = {
+    "mean_tokens": "answer length",
+    "answer_recall": "answers reached",
+    "answer_hit": "answered right",
+    "pass_score": "passed",
+    "oracle": "best pair known",
+    "vqa_accuracy": "VQA accuracy",
+}
+"""What a method's figure counts, where its name does not read as words."""
+
 METHOD_LINES = {
     "ESM": "Remembers which nudges to the activations turned wrong steps right, and applies them.",
     "Evolution": "Raises and lowers groups of words, step by step, so that answers get shorter and stay right.",

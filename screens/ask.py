@@ -21,7 +21,10 @@ class AskScreen(ModalScreen[str | None]):
     """The result is the text, or None. `describe(text)`: what enter does; raises ValueError with what is wrong."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", "OK", tooltip="Do what the dialog says.", key_display="enter"),
+        # With priority, since the field has a hidden enter of its own.
+        Binding(
+            "enter", "accept", "OK", tooltip="Do what the dialog says.", key_display="enter", priority=True
+        ),
         Binding("escape", "close", "Cancel", tooltip="Change nothing.", key_display="esc"),
     ]
     DEFAULT_CSS = """
@@ -80,7 +83,6 @@ class AskScreen(ModalScreen[str | None]):
         self.told.update(text)
         return True
 
-    @on(Input.Submitted)
     def action_accept(self) -> None:
         """Close with the text, if it is right."""
         if self._tell():

@@ -17,6 +17,14 @@ from textual.widgets import Markdown, Static
 from app.commands import DIALOG, bindings
 from screens.widgets.key_line import KeyLine
 
+_PLACES = {
+    "Door": "on a line with →",
+    "Input": "while typing",
+    "StillTable": "in the table",
+    "VerticalScroll": "to scroll",
+    "VirtualTable": "in the table",
+}
+"""Where keys work, for widgets whose name says little to a reader."""
 _OF_EVERY_WIDGET = (
     "screen.",
     "app.focus",
@@ -100,11 +108,12 @@ def _sections(screen: Screen[Any]) -> list[tuple[str, list[ActiveBinding]]]:
 def _title(node: DOMNode, screen: Screen[Any]) -> str:
     if node is screen:
         return "on this screen"
-    return "everywhere" if node is screen.app else f"in the {_words(type(node).__name__)}"
+    name = type(node).__name__
+    return "everywhere" if node is screen.app else _PLACES.get(name, f"in the {_words(name)}")
 
 
 def _words(name: str) -> str:
-    """`RunsTable` as `runs table`."""
+    """`DecisionsPane` as `decisions pane`."""
     return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()
 
 

@@ -119,10 +119,10 @@ with their help, `^k` opens Kconfig's menu; both add to *Changes*.
         self.query_one("#config-count", Label).update(f"Configuration{place}")
         told = Text("checking …", "dim") if check is None else check_text(check)
         parts = [told] if told.plain else []
-        about = leading_comment(self.path)
-        parts.append(Text(about or "This file has no description.", "" if about else "dim"))
         if check is None or check.error is None:
             parts.append(Text("Press enter to start.", "bold"))
+        about = leading_comment(self.path)  # last: it may be longer than there is room
+        parts.append(Text(about or "This file has no description.", "" if about else "dim"))
         self.message.update(Text("\n\n").join(parts))
         self.call_after_refresh(self.refresh_bindings)
 
@@ -254,7 +254,7 @@ def _checked(path: Path, changes: str) -> StartCheck:
 
 
 def check_text(check: StartCheck) -> Text:
-    """What differs from the file, what is wrong, what is not here."""
+    """What differs from the file and what does not, what is wrong, what is not here."""
     lines: list[Text] = []
     if check.error is not None:
         problems = map(str, check.error.problems[:_MOST])
@@ -268,6 +268,7 @@ def check_text(check: StartCheck) -> Text:
         Text("≠ ").append(f"{name} ", "bold").append(f"{before} → {now}")
         for name, before, now in check.differences
     ]
+    lines += [Text(f"= {name} has this value in the file already", "dim") for name in check.unchanged]
     if check.fetched:
         lines.append(
             Text(f"↓ fetched when needed: {'; '.join(found.what for found in check.fetched)}", "dim")

@@ -8,7 +8,7 @@ from typing import ClassVar
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.getters import query_one
 from textual.widgets import Input, Static
 
@@ -16,10 +16,12 @@ from app.commands import START_FORM, bindings
 from app.runs.start_form import Heading, StageBox, StartForm
 from app.table.column import Column
 from app.text import counted
+from app.words import STAGE_WORDS
 from screens.ask import AskScreen
 from screens.console_screen import ConsoleScreen
 from screens.widgets.key_line import KeyLine
 from screens.widgets.rows import Cell, RowSource, Tone
+from screens.widgets.still_table import StillTable
 from screens.widgets.virtual_table import VirtualTable
 
 _SIGNS: dict[str, tuple[str, Tone]] = {
@@ -54,7 +56,7 @@ class FormSource(RowSource):
                 return Cell(""), Cell(name, "strong" if used else "dim"), Cell(""), Cell(note, "dim")
             case StageBox(name):
                 box = "[x]" if name in self.form.stages else "[ ]"
-                return Cell(""), Cell(f"  {box} {name}"), Cell(""), Cell("space ticks it", "dim")
+                return Cell(""), Cell(f"  {box} {name}"), Cell(""), Cell(STAGE_WORDS.get(name, ""), "dim")
             case field:
                 text, origin = self.form.value(field)
                 sign, tone = _SIGNS[origin]
@@ -69,13 +71,15 @@ class FormSource(RowSource):
         return next((row for row in range(len(self)) if self.key(row) == key), None)
 
 
-class FormTable(VirtualTable):
+class FormTable(StillTable):
     """The fields. Their order is that of the configuration; there is no newest one."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select", "Change", tooltip="Tick the stage, or type a value of the field.")
+    ]
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action in ("follow", "match", "sort"):
-            return False
-        return super().check_action(action, parameters)
+        return False if action == "sort" else super().check_action(action, parameters)
 
 
 class StartFormScreen(ConsoleScreen[list[str]]):
@@ -115,7 +119,7 @@ with these changes; there `enter` starts the run.
     def compose_content(self) -> ComposeResult:
         yield Static(id="form-head", markup=False)
         yield Input(placeholder="/ search by words of name or help", id="form-search")
-        yield FormTable(self.source, "No field has these words.", follow=False)
+        yield FormTable(self.source, "No field has these words.")
         yield Static(id="form-about", markup=False)
         yield KeyLine()
 
@@ -145,7 +149,11 @@ with these changes; there `enter` starts the run.
         if row is None or isinstance(row, Heading):
             return Text(" ".join(self.form.changes) or "Nothing differs from the file.")
         if isinstance(row, StageBox):
-            return Text(f"Stages run in this order: {', '.join(self.form.stages) or 'none'}.")
+            order = ", ".join(self.form.stages) or "none"
+            does = f"{row.name} {STAGE_WORDS[row.name]}. " if row.name in STAGE_WORDS else ""
+            return Text(
+                f"{does}space ticks a stage, or takes its tick away. They run in this order: {order}."
+            )
         text = Text(f"{row.path}", "bold").append(f"   {row.help}\n", "")
         text.append(f"takes {row.allowed}\n")
         text.append(f"default {row.default}   in the file {self.form.in_file(row)}", "dim")

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StartCheck:
-    """`differences`: field, value in the file, value now. `error`: what is wrong with the configuration; else
-    `findings`: what is wrong or not here on this machine. `sweep`: what is typed makes several runs; `differences` are
-    then those of the first."""
+    """`differences`: field, value in the file, value now; `unchanged`: fields that were typed with the file's value.
+    `error`: what is wrong with the configuration; else `findings`: what is wrong or not here on this machine. `sweep`:
+    what is typed makes several runs; `differences` are then those of the first."""
 
     differences: tuple[tuple[str, str, str], ...] = ()
+    unchanged: tuple[str, ...] = ()
     error: ConfigError | None = None
     findings: tuple[Finding, ...] = ()
     sweep: SweepPlan | None = None
@@ -63,4 +64,8 @@ def check_start(path: Path, overrides: Sequence[str]) -> StartCheck:
         for name, value in changed_fields(before, now).items()
     )
     findings = tuple(finding for finding in check_config(config) if finding.kind != "here")
-    return StartCheck(differences, findings=findings, sweep=sweep)
+    typed = [override.partition("=")[0].strip() for override in overrides]
+    unchanged = tuple(
+        name for name in typed if not any(f"{other}.".startswith(f"{name}.") for other, _, _ in differences)
+    )
+    return StartCheck(differences, () if sweep else unchanged, findings=findings, sweep=sweep)

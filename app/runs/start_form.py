@@ -41,9 +41,19 @@ class StartForm:
 
         self.path = path
         self._file = load_config(path).model_dump(mode="json")
-        self._typed = {name.strip(): text for name, _, text in (change.partition("=") for change in changes)}
+        self._typed = dict[str, str]()
+        for name, _, text in (change.partition("=") for change in changes):
+            self.put(name.strip(), text, self._as_in_file(name.strip()))
 
     # ------------------------------------------------------------ values
+
+    def _as_in_file(self, path: str) -> str | None:
+        from engine.config.form import as_typed, value_at
+
+        try:
+            return as_typed(value_at(self._file, path))
+        except (KeyError, TypeError):  # no field of that name
+            return None
 
     @property
     def changes(self) -> list[str]:
@@ -65,12 +75,8 @@ class StartForm:
 
     def in_file(self, field: FormField) -> str:
         """The value without changes, as it is typed."""
-        from engine.config.form import as_typed, value_at
-
-        try:
-            return as_typed(value_at(self._file, field.path))
-        except KeyError:
-            return field.default  # of a section that the file leaves out
+        found = self._as_in_file(field.path)
+        return field.default if found is None else found  # of a section that the file leaves out
 
     def value(self, field: FormField) -> tuple[str, Origin]:
         """The value as it is typed, and where it comes from."""
@@ -79,7 +85,7 @@ class StartForm:
         text = self.in_file(field)
         return text, "default" if text == field.default else "file"
 
-    def put(self, path: str, text: str, unchanged: str) -> None:
+    def put(self, path: str, text: str, unchanged: str | None) -> None:
         """Change a field; back to what the file says is no change."""
         if text.strip() == unchanged:
             self._typed.pop(path, None)

@@ -40,8 +40,8 @@ class TimeLeft:
 
 
 def time_left(stages: Iterable[StageState], earlier: Earlier) -> TimeLeft | None:
-    """Of a run whose worker works; None where nothing is left to do."""
-    left = [stage for stage in stages if stage.status not in (FINISHED, SKIPPED)]
+    """Of a run whose worker works; None where nothing is left to do, and of a server, which works until a stop."""
+    left = [stage for stage in stages if stage.status not in (FINISHED, SKIPPED) and stage.name != "serve"]
     if not left:
         return None
     seconds, unknown, told = 0.0, [], []

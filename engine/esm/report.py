@@ -49,7 +49,9 @@ def write_report(
         summary["kl_per_token"] = mean_kl(side_effects)
         written.append(layout.evaluation(run_dir, "esm") / "side_effects.jsonl")
     written += [layout.evaluation(run_dir, name) / "per_example.jsonl" for name in lines]
-    return StageResult(summary, [str(path.relative_to(run_dir)) for path in written], esm_verdict(rows))
+    return StageResult(
+        summary, [str(path.relative_to(run_dir)) for path in written], esm_verdict(rows, lines)
+    )
 
 
 def _row(method: str, own: Sequence[Line], greedy: Sequence[Line] | None, config: Config) -> Row:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.esm.plain import PLAIN_METHODS
 from engine.events.verdict import Verdict
+from engine.verdict_curve import running
 
 
-def esm_verdict(rows: Mapping[str, Mapping[str, Any]]) -> Verdict | None:
-    """From the rows of the result tables, by method; None where greedy or esm was not evaluated."""
+def esm_verdict(
+    rows: Mapping[str, Mapping[str, Any]], answers: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> Verdict | None:
+    """From the rows of the result tables and the answers, by method; None where greedy or esm was not evaluated."""
     own, greedy = rows.get("esm"), rows.get("greedy")
     if own is None or greedy is None:
         return None
@@ -35,4 +38,5 @@ def esm_verdict(rows: Mapping[str, Mapping[str, Any]]) -> Verdict | None:
         ahead=sorted(better, key=lambda name: -rows[name]["accuracy"]),
         tokens=own["mean_total_tokens"],
         baseline_tokens=greedy["mean_total_tokens"],
+        curve=running(line["correct"] for line in answers["esm"]),
     )

@@ -28,7 +28,8 @@ class Verdict(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     bootstrap 95% interval `low` to `high`. `fixed`, `broken`: items that are right under the method alone, and under
     the baseline alone; where items are `graded` (partly right), those that are better and worse. `k`: of a metric at K
     tries. `ahead`: other simple methods that did better than this one, the best first. `tokens`, `baseline_tokens`:
-    means of an item, probes and second tries included; `cost`: of the whole stage, in the prices' unit.
+    means of an item, probes and second tries included; `cost`: of the whole stage, in the prices' unit. `curve`: how
+    the method's figure moved over the items, or while it was trained (`engine.verdict_curve`).
     """
 
     method: str
@@ -52,6 +53,7 @@ class Verdict(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     tokens: float | None = None
     baseline_tokens: float | None = None
     cost: float | None = None
+    curve: list[float] = []
 
     @property
     def shown(self) -> bool:

@@ -69,7 +69,8 @@ def write_report(
         "spent_tokens": usage.tokens,
         "spent_cost": round(usage.cost, 6),
     }
-    verdict = evolution_verdict(rows, comparison.compared, drawn.ahead, usage.cost)
+    iterations = evolution.history.iterations
+    verdict = evolution_verdict(rows, comparison.compared, drawn.ahead, usage.cost, iterations)
     return StageResult(summary, _files(evolution), verdict)
 
 

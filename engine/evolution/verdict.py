@@ -7,12 +7,19 @@ from collections.abc import Sequence
 from engine.events import MethodCompared
 from engine.events.verdict import TOKENS, Kept, Verdict
 from engine.evolution.comparison import BEST, PLAIN, Method
+from engine.evolution.history import Iteration
+from engine.verdict_curve import thinned
 
 
 def evolution_verdict(
-    rows: Sequence[MethodCompared], methods: Sequence[Method], ahead: Sequence[str], cost: float
+    rows: Sequence[MethodCompared],
+    methods: Sequence[Method],
+    ahead: Sequence[str],
+    cost: float,
+    iterations: Sequence[Iteration],
 ) -> Verdict:
-    """From the comparison on the test set. `ahead`: baselines with a higher composite; `cost`: of the whole stage."""
+    """From the comparison on the test set. `ahead`: baselines with a higher composite; `cost`: of the whole stage.
+    The curve is the tokens of an answer over the iterations, each on its own minibatch."""
     row = {row.method: row for row in rows}
     outcomes = {method.name: method.outcomes for method in methods}
     best, plain = row[BEST], row[PLAIN]
@@ -52,4 +59,5 @@ def evolution_verdict(
         tokens=best.mean_tokens,
         baseline_tokens=plain.mean_tokens,
         cost=cost or None,
+        curve=thinned(item.score.mean_tokens for item in iterations),
     )

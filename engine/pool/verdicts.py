@@ -11,22 +11,28 @@ from numpy.typing import NDArray
 from engine.events.verdict import Verdict
 from engine.seeds import derive_seed
 from engine.statistics import paired_bootstrap
+from engine.verdict_curve import running, thinned
 
 Floats = NDArray[np.float64]
 
 
 def pool_verdict(before: Sequence[float], after: Sequence[float], run_seed: int, cost: float) -> Verdict:
     """Of the training queries' oracles, in one order."""
-    return _verdict("pool", "given", "oracle", "queries", np.array(after), np.array(before), run_seed, cost)
+    own, other = np.array(after), np.array(before)
+    return _verdict("pool", "given", "oracle", "queries", own, other, run_seed, cost, running(after))
 
 
 def selector_verdict(
-    accuracy: Mapping[str, Floats], own: str, rices: str, run_seed: int, cost: float
+    accuracy: Mapping[str, Floats],
+    own: str,
+    rices: str,
+    run_seed: int,
+    cost: float,
+    over_steps: Sequence[float],
 ) -> Verdict:
-    """Of the held-out queries' VQA accuracy, by method and in one order."""
-    return _verdict(
-        own, rices, "vqa_accuracy", "held-out queries", accuracy[own], accuracy[rices], run_seed, cost
-    )
+    """Of the held-out queries' VQA accuracy, by method and in one order; `over_steps`: while the selector learned."""
+    pairs, curve = (accuracy[own], accuracy[rices]), thinned(over_steps)
+    return _verdict(own, rices, "vqa_accuracy", "held-out queries", *pairs, run_seed, cost, curve)
 
 
 def _verdict(
@@ -38,6 +44,7 @@ def _verdict(
     other: Floats,
     run_seed: int,
     cost: float,
+    curve: list[float],
 ) -> Verdict:
     interval = paired_bootstrap(own, other, derive_seed(run_seed, "selector", "bootstrap"))
     return Verdict(
@@ -55,4 +62,5 @@ def _verdict(
         fixed=int((own > other).sum()),
         broken=int((own < other).sum()),
         cost=cost or None,
+        curve=curve,
     )

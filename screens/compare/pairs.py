@@ -19,12 +19,12 @@ from app.commands import COMPARE_PAIRS, bindings
 from app.comparison_text import finding
 from engine.comparison.comparison import Comparison, compare_runs
 from engine.errors import SteerError
-from screens.compare.screen import CompareTable
 from screens.console_screen import ConsoleScreen
 from screens.messages import CompareWanted
 from screens.widgets.key_line import KeyLine
 from screens.widgets.model_text import one_line
 from screens.widgets.rows import Cell, ListColumn, ListSource, Tone
+from screens.widgets.still_table import StillTable
 from screens.widgets.virtual_table import VirtualTable
 
 _BASE = "A: the others are compared with it"
@@ -71,7 +71,7 @@ Each marked run beside run A: which fields differ, and in how many methods it is
 run under the cursor A. `enter` compares A and the run under the cursor in full.
 """
 
-    table = query_one(CompareTable)
+    table = query_one(StillTable)
     title_line = query_one("#compare-title", Static)
 
     def __init__(self, runs: Sequence[Path]) -> None:
@@ -82,7 +82,7 @@ run under the cursor A. `enter` compares A and the run under the cursor in full.
 
     def compose_content(self) -> ComposeResult:
         yield Static(id="compare-title", markup=False)
-        yield CompareTable(self.source, follow=False)
+        yield StillTable(self.source)
         yield KeyLine()
 
     def on_mount(self) -> None:

@@ -29,6 +29,7 @@ from screens.widgets.detail_pane import DetailPane
 from screens.widgets.key_line import KeyLine
 from screens.widgets.model_text import one_line
 from screens.widgets.rows import ListSource
+from screens.widgets.still_table import StillTable
 from screens.widgets.virtual_table import VirtualTable
 
 READING = "reading both runs …"
@@ -37,13 +38,7 @@ _KINDS = (1, 2, 0, 3)
 """The cells of the 2×2 in the order in which `c` shows them: first those in which the runs differ."""
 _NO_METHOD = "No method has results in both runs.\n\nThe lines below say what is missing."
 _NO_ITEM = "No item is of this kind.\n\nPress c to show others."
-
-
-class CompareTable(VirtualTable):
-    """A table that has no newest row to follow."""
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return False if action in ("follow", "match") else super().check_action(action, parameters)
+_NOTHING_IN_COMMON = "The runs have no item of this method in common.\n\nPress esc to go back."
 
 
 class CompareScreen(ConsoleScreen[None]):
@@ -70,8 +65,8 @@ below, for the arrows to scroll them. Numbers that differ by rounding count as e
     switcher = query_one(ContentSwitcher)
     title_line = query_one("#compare-title", Static)
     changed_line = query_one("#compare-changed Static", Static)
-    methods = query_one(f"#{_METHODS}-table", CompareTable)
-    items = query_one(f"#{_ITEMS}-table", CompareTable)
+    methods = query_one(f"#{_METHODS}-table", StillTable)
+    items = query_one(f"#{_ITEMS}-table", StillTable)
     about = query_one("#compare-about Static", Static)
     detail = query_one(DetailPane)
 
@@ -92,9 +87,9 @@ below, for the arrows to scroll them. Numbers that differ by rounding count as e
             yield Static(markup=False)
         with ContentSwitcher(initial=_METHODS):
             with Vertical(id=_METHODS):
-                yield CompareTable(self.method_source, READING, id=f"{_METHODS}-table", follow=False)
+                yield StillTable(self.method_source, READING, id=f"{_METHODS}-table")
             with Vertical(id=_ITEMS):
-                yield CompareTable(self.item_source, _NO_ITEM, id=f"{_ITEMS}-table", follow=False)
+                yield StillTable(self.item_source, _NO_ITEM, id=f"{_ITEMS}-table")
             with Vertical(id=_TRACE):
                 yield DetailPane()
         with VerticalScroll(id="compare-about"):
@@ -126,7 +121,6 @@ below, for the arrows to scroll them. Numbers that differ by rounding count as e
         self.comparison = comparison
         self.methods.empty = _NO_METHOD
         self.method_source.show(comparison.arms)
-        self.methods.follow = False  # on its last row a table follows
         self.methods.refresh_rows()
         self._show_title()
         self.changed_line.update(changed_words(comparison))
@@ -210,7 +204,7 @@ below, for the arrows to scroll them. Numbers that differ by rounding count as e
 
     def _show_kind(self) -> None:
         self.item_source.show([pair for pair in self._pairs if self.cell in (None, pair.cell)])
-        self.items.empty = _NO_ITEM
+        self.items.empty = _NO_ITEM if self._pairs else _NOTHING_IN_COMMON
         self.items.refresh_rows()
         self.items.go_to(0)
         self._show_about()

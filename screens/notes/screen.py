@@ -24,6 +24,7 @@ from screens.messages import EventWanted
 from screens.widgets.key_line import KeyLine
 from screens.widgets.model_text import clean
 from screens.widgets.rows import Cell, ListColumn, ListSource
+from screens.widgets.still_table import StillTable
 from screens.widgets.virtual_table import VirtualTable
 
 _EMPTY = """Nothing is marked and nothing is written yet.
@@ -45,23 +46,16 @@ class NoteRow(NamedTuple):
         return self.entry.item or ("the run" if self.entry.seq is None else f"event {self.entry.seq}")
 
 
-_RUN = ListColumn[NoteRow]("run", "run", 20, priority=3, flex=True, name=True,
+_RUN = ListColumn[NoteRow]("run", "run", 25, priority=0, flex=True, name=True,
                            value=lambda row: f"{row.run.parent.name}/{row.run.name}")  # fmt: skip
 _COLUMNS: Sequence[ListColumn[NoteRow]] = (
     ListColumn("marked", MARKED, 1, help="marked", value=lambda row: row.marked,
                show=lambda marked: Cell(MARKED if marked else " ", "accent")),
     ListColumn("time", "time", 20, priority=2, value=lambda row: row.entry.time, show=clock),
     ListColumn("author", "by", 8, priority=1, flex=True, value=lambda row: row.entry.author),
-    ListColumn("item", "on", 24, flex=True, name=True, value=lambda row: row.on),
-    ListColumn("note", "note", 30, flex=True, value=lambda row: row.entry.text),
+    ListColumn("item", "on", 20, flex=True, name=True, value=lambda row: row.on),
+    ListColumn("note", "note", 26, flex=True, value=lambda row: row.entry.text),
 )  # fmt: skip
-
-
-class NotesTable(VirtualTable):
-    """It has no newest row to follow: new notes come on top."""
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return False if action in ("follow", "match") else super().check_action(action, parameters)
 
 
 class NotesScreen(ConsoleScreen[EventWanted | None]):
@@ -95,7 +89,7 @@ the time and the name of the user who wrote them; others who work with this fold
 
     def compose_content(self) -> ComposeResult:
         yield Static(id="notes-title", markup=False)
-        yield NotesTable(self._source, _EMPTY, follow=False)
+        yield StillTable(self._source, _EMPTY)
         yield Static(id="note-text", markup=False)
         yield KeyLine()
 
@@ -107,7 +101,8 @@ the time and the name of the user who wrote them; others who work with this fold
         rows, skipped = _rows(self._runs)
         self._source.show(rows)
         self.table.refresh_rows()
-        title = f"{counted(len(rows), 'marks and notes')} on {counted(len(self._runs), 'runs')}"
+        count = "1 mark or note" if len(rows) == 1 else f"{len(rows):,} marks and notes"
+        title = f"{count} on {counted(len(self._runs), 'runs')}"
         if skipped:
             title += f", {counted(skipped, 'lines')} that are none"
         self.query_one("#notes-title", Static).update(title)

@@ -127,7 +127,7 @@ def _esm_tokens(state: RunState) -> list[RenderableType]:
         return []
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("ESM: method", no_wrap=True)
-    for name in ("accuracy", "committed", "probes", "a problem"):
+    for name in ("accuracy", "committed tokens", "of probes", "a problem"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         total = row.mean_tokens + row.mean_probe_tokens

@@ -37,7 +37,7 @@ COMMANDS = (
     ),
     Command("escape", "up", "Runs", "Back to the list of runs; the engine continues.", display="esc"),
 )
-_HELP = "What each method reached beside its baseline; ↑ ↓ choose a line, enter opens it."
+_HELP = "What each method reached beside its baseline; ↑ ↓ and enter open a line."
 _READING = "The log of the run is being read."
 _EMPTY = "The engine has not told of its stages yet: it starts and loads what it needs."
 
@@ -110,12 +110,12 @@ screen is always that of the method at work, until you go elsewhere yourself. `c
             return text.append(_EMPTY if self.session.reading is None else _READING)
         if state.header is not None:
             text.append(f"{state.header.name}/{state.header.run_id}", "bold")
-        if state.model is not None:
-            text.append(f"  model {state.model.name} on {state.model.device}")
         done = sum(stage.fraction >= 1 for stage in shown)
         text.append(f"  {done} of {counted(len(shown), 'stages')} done")
         if state.time > state.began:
             text.append(f" in {duration(state.time - state.began)}")
+        if state.model is not None:
+            text.append(f"  model {state.model.name} on {state.model.device}")
         left = run_time_left(self.session)
         if left is not None:
             text.append(f"\n{time_left_sentence(left)}")

@@ -8,6 +8,8 @@ from app.runs.run_list import RunRow
 from app.runs.time_left import time_left_sentence
 from app.text import duration
 from app.verdict_text import verdict_line, verdicts
+from app.words import METRICS
+from engine.events.verdict import Verdict
 from screens.runs.fields import changes_text
 from screens.systems import System, system_of, systems_of
 
@@ -17,7 +19,9 @@ _WIDTH = 11
 
 def about_run(row: RunRow) -> Text:
     """A line for each method, then the stages, the changes, and the folder or the error."""
-    lines = [_of_method(row, system) for system in _methods(row)]
+    reached = [(system, verdicts(row.record.stages, system.stages)[-1]) for system in _methods(row)]
+    width = max((len(verdict_line(verdict)) for _, verdict in reached), default=0)
+    lines = [_of_method(system, verdict, width) for system, verdict in reached]
     lines += [line for line in (_stages(row), _left(row), _origin(row), _changed(row)) if line is not None]
     return Text("\n", no_wrap=True, overflow="ellipsis").join([*lines, _last(row)])
 
@@ -29,13 +33,15 @@ def _methods(row: RunRow) -> list[System]:
     return [system for system in known if verdicts(stages, system.stages)]
 
 
-def _of_method(row: RunRow, system: System) -> Text:
+def _line(label: str, words: str) -> Text:
+    return Text().append(f"{label:<{_WIDTH}}", "bold").append(words)
+
+
+def _of_method(system: System, verdict: Verdict, width: int) -> Text:
     """`ESM 0.635 → 0.965 ▲66 ▼0`: from its baseline to the method, and how many items got better and worse."""
-    verdict = verdicts(row.record.stages, system.stages)[-1]
-    text = Text(f"{system.name:<{_WIDTH}}", "bold").append(verdict_line(verdict), "")
-    if verdict.metric != "accuracy":
-        text.append(f"  {verdict.metric.replace('_', ' ')}", "dim")
-    return text.append(f"  over {verdict.n:,} {verdict.items}", "dim")
+    metric = METRICS.get(verdict.metric, verdict.metric.replace("_", " "))
+    over = f"  {metric} over {verdict.n:,} {verdict.items}"
+    return _line(system.name, f"{verdict_line(verdict):<{width}}").append(over, "dim")
 
 
 def _stages(row: RunRow) -> Text | None:
@@ -53,24 +59,21 @@ def _stages(row: RunRow) -> Text | None:
 
 def _left(row: RunRow) -> Text | None:
     left = row.time_left
-    return None if left is None else Text(f"{'time':<{_WIDTH}}", "bold").append(time_left_sentence(left), "")
+    return None if left is None else _line("time", time_left_sentence(left))
 
 
 def _origin(row: RunRow) -> Text | None:
     point = row.record.branched_from
     if point is None:
         return None
-    return (
-        Text(f"{'⑂ branch':<{_WIDTH}}", "bold")
-        .append(f"of {point.name} at iteration {point.iteration}", "")
-        .append(f"  {point.run_id}", "dim")
-    )
+    words = f"of {point.name} at iteration {point.iteration}"
+    return _line("⑂ branch", words).append(f"  {point.run_id}", "dim")
 
 
 def _changed(row: RunRow) -> Text | None:
     if not row.record.changes:
         return None
-    return Text(f"{'changed':<{_WIDTH}}", "bold").append(changes_text(row), "")
+    return _line("changed", changes_text(row))
 
 
 def _last(row: RunRow) -> Text:

@@ -12,6 +12,7 @@ from screens.runs.fields import changes_text, headline, short_value
 from screens.systems import system_of, systems_of
 from screens.widgets.bars import plain_bar
 from screens.widgets.rows import Cell, ListColumn, Tone
+from screens.widgets.spark import spark
 
 SIGNS: dict[str, tuple[str, Tone]] = {
     "running": ("▶ running", "good"),
@@ -25,6 +26,8 @@ SIGNS: dict[str, tuple[str, Tone]] = {
     "prepared": ("○ prepared", "dim"),
 }
 NONE = Cell("·", "dim")
+_CURVE = 7
+"""Characters across."""
 
 
 def _state(row: RunRow) -> Cell:
@@ -55,6 +58,14 @@ def difference_cell(verdict: Verdict) -> Cell:
     if not verdict.shown:
         return Cell(f"≈ {text}", "dim")
     return Cell(f"▲ {text}", "good") if verdict.better else Cell(f"▼ {text}", "bad")
+
+
+def _curve(row: RunRow) -> Cell:
+    """The result over the work. The baseline is within its scale: a good run does not look bad for its last items."""
+    verdict = headline(row)
+    if verdict is None or not verdict.curve:
+        return NONE
+    return Cell(spark(verdict.curve, _CURVE, 1, (verdict.baseline_value,))[0])
 
 
 def _methods(row: RunRow) -> Cell:
@@ -117,7 +128,7 @@ def size(count: int) -> str:
 
 COLUMNS: list[ListColumn[RunRow]] = [
     ListColumn("state", "status", 13, priority=0, value=lambda r: r, show=_state),
-    ListColumn("name", "name", 15, priority=0, flex=True, value=lambda r: r, show=_name),
+    ListColumn("name", "name", 13, priority=0, flex=True, value=lambda r: r, show=_name),
     ListColumn(
         "result", "result", 7, "right", 1, help="of its first method", value=lambda r: r, show=_result
     ),
@@ -130,6 +141,15 @@ COLUMNS: list[ListColumn[RunRow]] = [
         help="against the baseline",
         value=lambda r: r,
         show=_difference,
+    ),
+    ListColumn(
+        "curve",
+        "curve",
+        _CURVE,
+        priority=1,
+        help="of the result over the items or steps; its scale holds the baseline",
+        value=lambda r: r,
+        show=_curve,
     ),
     ListColumn(
         "methods",

@@ -112,10 +112,9 @@ class Keeping(ConsoleScreen[None]):
             return
 
         def describe(text: str) -> str:
-            name = f"{row.record.name}, run {row.record.run_id}"
-            return (
-                f"Shown instead of the name of {name}." if text.strip() else f"No title: the name of {name}."
-            )
+            if text.strip():
+                return f"The list shows this title instead of the name {row.record.name}."
+            return f"Without a title the list shows the name, {row.record.name}."
 
         def take(text: str) -> None:
             self._label(row, Label(text, row.label.tags, row.label.archived))
@@ -130,7 +129,11 @@ class Keeping(ConsoleScreen[None]):
 
         def describe(text: str) -> str:
             tags = tags_of(text)
-            return f"{counted(len(tags), 'tags')}: {', '.join(tags)}" if tags else "No tags."
+            return (
+                f"{counted(len(tags), 'tags')}: {', '.join(tags)}"
+                if tags
+                else "No tags. Separate tags by spaces."
+            )
 
         def take(text: str) -> None:
             self._label(row, Label(row.label.title, tags_of(text), row.label.archived))

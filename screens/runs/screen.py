@@ -20,6 +20,7 @@ from screens.runs.commands import RunCommands
 from screens.runs.run_filter import RUN_FIELDS
 from screens.widgets.filter_bar import FilterBar
 from screens.widgets.key_line import KeyLine
+from screens.widgets.still_table import StillTable
 from screens.widgets.virtual_table import VirtualTable
 
 REFRESH_SECONDS = 1.0
@@ -35,13 +36,6 @@ Press ? on any screen for its help.
 NO_MATCH = "No run matches. Press / to change the filter."
 
 
-class RunsTable(VirtualTable):
-    """The list of runs. It has no newest row to follow: new runs come on top."""
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return False if action in ("follow", "match") else super().check_action(action, parameters)
-
-
 class RunsScreen(RunCommands):
     """All runs below the outputs folder, read again every second."""
 
@@ -49,7 +43,7 @@ class RunsScreen(RunCommands):
     DEFAULT_CSS = """
     RunsScreen {
         & #runs-title { height: 1; background: $panel; }
-        & RunsTable { height: 1fr; }
+        & StillTable { height: 1fr; }
         & #runs-about {
             height: auto;
             min-height: 3;
@@ -69,6 +63,7 @@ class RunsScreen(RunCommands):
 
 All runs in the folder `outputs/`, newest first. *result* is the figure of the run's first method, *change* how far that
 is from its baseline on the same items: ▲ better, ▼ worse, ≈ no difference is shown (the interval includes zero).
+*curve* shows how the result moved over the items, or over training; its scale has room for the baseline, too.
 *methods* has the same sign behind each method. *changed fields* are those that were set over the configuration file.
 Below the list every method of the run under the cursor has a line: `ESM 0.635 → 0.965 ▲66 ▼0` goes from the baseline to
 the method; 66 items turned right, none wrong. ⑂ is a branch of another run.
@@ -89,7 +84,7 @@ archives: the run is listed only after `A`. `D` moves a run to `.trash` in the o
 Nothing is ever deleted here.
 """
 
-    table = query_one(RunsTable)
+    table = query_one(StillTable)
     title_line = query_one("#runs-title", Static)
     about = query_one("#runs-about", Static)
 
@@ -106,7 +101,7 @@ Nothing is ever deleted here.
 
     def compose_content(self) -> ComposeResult:
         yield Static(id="runs-title", markup=False)
-        yield RunsTable(self.source, "", id="runs-table", follow=False)
+        yield StillTable(self.source, "", id="runs-table")
         yield FilterBar(RUN_FIELDS, "gain>0   state:failed   tag~draft   config~gsm8k   demo", finds=False)
         yield Static(id="runs-about", markup=False)
         yield KeyLine()

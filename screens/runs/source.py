@@ -205,4 +205,4 @@ def sweep_of(row: RunRow) -> Path | None:
 def _sweep_name(row: RunRow) -> str:
     point = row.record.sweep
     fields = " ".join(point.setting) if point is not None else ""
-    return f"sweep of {fields}"
+    return f"sweep {fields}"

@@ -28,16 +28,10 @@ from screens.sweep.sources import COLUMNS, SettingRow
 from screens.widgets.key_line import KeyLine
 from screens.widgets.model_text import one_line
 from screens.widgets.rows import ListSource
+from screens.widgets.still_table import StillTable
 from screens.widgets.virtual_table import VirtualTable
 
 REFRESH_SECONDS = 1.0
-
-
-class SettingsTable(VirtualTable):
-    """Settings have no newest row to follow."""
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return False if action in ("follow", "match") else super().check_action(action, parameters)
 
 
 class SweepScreen(ConsoleScreen[None]):
@@ -62,7 +56,7 @@ counts how often each stage was done: stages of equal inputs are done once.
 current item. `r` resumes it; so does `steer-tui --sweep --resume` with its folder.
 """
 
-    table = query_one(SettingsTable)
+    table = query_one(StillTable)
     title_line = query_one("#sweep-title", Static)
     map = query_one("#sweep-map", Static)
     about = query_one("#sweep-about Static", Static)
@@ -77,7 +71,7 @@ current item. `r` resumes it; so does `steer-tui --sweep --resume` with its fold
 
     def compose_content(self) -> ComposeResult:
         yield Static(id="sweep-title", markup=False)
-        yield SettingsTable(self.source, "reading the sweep …", id="sweep-table", follow=False)
+        yield StillTable(self.source, "reading the sweep …", id="sweep-table")
         yield Static(id="sweep-map", markup=False)
         with VerticalScroll(id="sweep-about"):
             yield Static(markup=False)
@@ -125,7 +119,8 @@ current item. `r` resumes it; so does `steer-tui --sweep --resume` with its fold
         )
         self.table.refresh_rows()
         title = Text(no_wrap=True, overflow="ellipsis").append(" sweep ", "bold reverse")
-        title.append(f"  {results.state}  ", "bold").append(progress_words(results))
+        state = "" if results.state == "finished" else f"  {results.state}"
+        title.append(f"{state}  ", "bold").append(progress_words(results))
         title.append(f"   {' '.join(results.record.specs)}", "dim")
         self.title_line.update(title)
         lines = [*remarks(results), counts_words(results)]

@@ -55,6 +55,8 @@ class FilterBar(Vertical):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
+        # With priority, since the field has a hidden enter of its own.
+        Binding("enter", "apply", "Apply", tooltip="Keep this filter.", key_display="enter", priority=True),
         Binding("escape", "cancel", "Cancel", tooltip="Back to the filter before."),
         Binding(
             "tab", "mode", "Filter/find", priority=True, tooltip="Hide other rows, or mark the matches only."
@@ -153,8 +155,12 @@ class FilterBar(Vertical):
         event.stop()
         self._report()
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only where matches can be marked there are two modes."""
+        return self._finds if action == "mode" else True
+
+    def action_apply(self) -> None:
+        """Keep the filter, if it is right."""
         if not self.hint.has_class("-error"):
             self._close()
 

@@ -10,9 +10,13 @@ from textual import events
 from textual.binding import ActiveBinding
 from textual.screen import Screen
 from textual.widget import Widget
+from textual.widgets import Input
 
 from app.commands import rank
 from screens.widgets.tones import tone
+
+_TYPED = frozenset({"slash", "minus", "plus", "underscore"})
+"""Keys that write their sign where text is typed. Textual knows that of all others."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +81,11 @@ class KeyLine(Widget):
 def keys_of(screen: Screen[Any]) -> list[Key]:
     """The keys to be shown, one for each command."""
     keys: dict[str, Key] = {}
+    typing = isinstance(screen.focused, Input)
     for active in screen.active_bindings.values():
         binding = active.binding
+        if typing and binding.key in _TYPED and not binding.priority:
+            continue
         if binding.show and binding.description and active.enabled:
             display = screen.app.get_key_display(binding)
             keys.setdefault(binding.action, Key(display, binding.description, active, rank(binding.action)))

@@ -10,15 +10,16 @@ _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 """Of the left and right column of a cell, from the top."""
 
 
-def spark(values: Sequence[float], width: int, height: int) -> list[str]:
+def spark(values: Sequence[float], width: int, height: int, holds: Sequence[float] = ()) -> list[str]:
     """`height` lines of at most `width` cells: the values from left to right, the lowest at the bottom. Values that
-    are no numbers are left out; where there are more than dots across, a column shows their mean."""
+    are no numbers are left out; where there are more than dots across, a column shows their mean. The scale also
+    has room for what it `holds`."""
     kept = [value for value in values if isfinite(value)]
     if not kept or width <= 0 or height <= 0:
         return [""] * max(0, height)
     across, up = 2 * width, 4 * height
     columns = _means(kept, across)
-    low, high = min(columns), max(columns)
+    low, high = min([*columns, *holds]), max([*columns, *holds])
     span = (high - low) or 1.0
     cells = [[0] * width for _ in range(height)]
     before: int | None = None

@@ -2,7 +2,8 @@
 
     python -m tests.bench.draw_screens RUN FOLDER [COLUMNSxLINES] [WALK ...]
 
-Without a size at 80x24 and 140x40, without names all walks. Sampling again and trying another decision write into the
+Without a size at 80x24 and 140x40, without names all walks. `sweep` needs a sweep on top of the list of runs, `error` a
+failed run in it, `server` a RUN that serves. Sampling again and trying another decision write into the
 run: give a copy of it.
 """
 
@@ -39,7 +40,7 @@ WALKS: dict[str, Walk] = {
         ("escape t wait", "runs-title"),
         ("escape T wait", "runs-tags"),
         ("escape o wait", "runs-by-name"),
-        ("m down m c wait wait wait", "compare"),
+        ("g down m m c wait wait wait", "compare"),
         ("enter wait", "compare-items"),
         ("enter wait", "compare-trace"),
         ("question_mark wait", "compare-help"),
@@ -50,6 +51,30 @@ WALKS: dict[str, Walk] = {
         ("ctrl+o wait wait", "start-form"),
         ("down down down down down down down down down down wait", "start-form-below"),
         ("question_mark wait", "start-form-help"),
+    ),
+    "levers": (
+        ("W wait", "levers"),
+        ("W h a t space i s space 3 + 4 ? enter long", "levers-answered"),
+        ("escape wait semicolon wait", "note"),
+        ("g o o d enter M wait", "notes"),
+        ("escape R wait", "replicas"),
+    ),
+    "sweep": (
+        ("escape wait g wait", "runs-with-sweep"),
+        ("enter wait wait", "sweep"),
+        ("question_mark wait", "sweep-help"),
+    ),
+    "error": (
+        ("escape wait slash s t a t e : f a i l e d enter wait", "runs-failed"),
+        ("E wait", "error"),
+        ("escape enter wait wait", "overview-failed"),
+    ),
+    "server": (
+        ("wait", "server-overview"),
+        ("1 wait", "server"),
+        ("2 wait", "server-requests"),
+        ("enter wait", "server-request"),
+        ("question_mark wait", "server-help"),
     ),
     "esm": (
         ("1 wait", "esm-decisions"),
@@ -134,7 +159,9 @@ async def walk(run: Path, folder: Path, size: tuple[int, int], name: str) -> Non
 
 async def _go(pilot: Pilot[None], keys: str) -> None:
     for key in keys.split():
-        await press(pilot, {".": "full_stop", "=": "equals_sign"}.get(key, key))
+        await press(
+            pilot, {".": "full_stop", "=": "equals_sign", "+": "plus", "?": "question_mark"}.get(key, key)
+        )
 
 
 def main(run: Path, folder: Path, options: list[str]) -> None:

@@ -13,6 +13,7 @@ from textual.binding import BindingType
 from textual.widgets import Input
 
 from app.commands import EVERYWHERE, bindings
+from app.runs.start_form import StartForm
 from engine.run.directory import RunDirectory
 from engine.sweep.sweep import SweepFolder
 from screens.ask import AskScreen
@@ -71,6 +72,15 @@ async def test_two_changed_fields_and_enter_start_a_run(tmp_path: Path) -> None:
     [run] = app.started
     assert isinstance(run, RunDirectory)
     assert run.read().changes == {"task.eval_size": 20, "online.L": 5}
+
+
+async def test_a_value_that_the_file_has_already_is_no_change(tmp_path: Path) -> None:
+    app = NewRunApp(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"online.L=3 task.eval_size=20")
+        await until(lambda: "= online.L has this value" in app.told and "200 → 20" in app.told, "both")
+        form = StartForm(DEMO, ["online.L=3", "task.eval_size=20"])
+        assert form.changes == ["task.eval_size=20"]
 
 
 async def test_mistakes_are_told_while_typing_and_leave_no_folder(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from engine.run.stage import StageContext, StageResult
 from engine.seeds import derive_seed
 from engine.statistics import mcnemar, paired_bootstrap
 from engine.torch_file import torch_threads
+from engine.verdict_curve import running
 
 METHODS = ("triples", "gflownet")
 AT_ONCE = 16
@@ -184,6 +185,7 @@ def answer_verdict(
         broken=sum(a < b for a, b in pairs),
         tokens=own.prompt_tokens,
         baseline_tokens=triples.prompt_tokens,
+        curve=running(hit for hit, _ in pairs),
     )
 
 

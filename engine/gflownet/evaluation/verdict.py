@@ -10,6 +10,7 @@ from engine.events.verdict import Verdict
 from engine.gflownet.evaluation.evaluator import Evaluation
 from engine.seeds import derive_seed
 from engine.statistics import paired_bootstrap
+from engine.verdict_curve import running
 
 
 def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Verdict:
@@ -36,4 +37,5 @@ def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Ver
         fixed=int((mine > theirs).sum()),
         broken=int((mine < theirs).sum()),
         ahead=["prior"] if prior > mine.mean() else [],
+        curve=running(mine),
     )

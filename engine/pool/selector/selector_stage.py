@@ -19,7 +19,7 @@ from engine.events import (
     logged_without_envelope,
     own_fields,
 )
-from engine.files import append_jsonl, csv_text, recover_jsonl, write_atomic, write_jsonl
+from engine.files import append_jsonl, csv_text, read_jsonl, recover_jsonl, write_atomic, write_jsonl
 from engine.pool import layout
 from engine.pool.data.records import RLData, read_rl_data
 from engine.pool.data.thumbnails import Thumbnails, as_text
@@ -143,7 +143,9 @@ class _SelectorRun:
         for row in rows:
             self.context.emit(row)
         self._log_picks(methods)
-        verdict = selector_verdict(accuracies(by_method), SELECTOR, RICES, self._seed, self._cost)
+        heldout = [line.get("heldout_accuracy") for line in read_jsonl(self.log)]
+        over_steps = [score for score in heldout if score is not None]
+        verdict = selector_verdict(accuracies(by_method), SELECTOR, RICES, self._seed, self._cost, over_steps)
         run_dir = self.context.run_dir
         table = csv_text([logged_without_envelope(row) for row in rows], own_fields(SelectorCompared))
         write_atomic(selector_layout.comparison(run_dir), table)

@@ -9,6 +9,7 @@ from engine.events.verdict import Verdict
 from engine.slsm.judges.pairs import both_judged
 from engine.slsm.policy import Mode
 from engine.statistics import macro_bootstrap
+from engine.verdict_curve import running
 
 METHODS: Sequence[Mode] = ("on_detection", "on_risk", "always", "remind_on_detection", "never")
 BASELINES: Sequence[Mode] = ("reminder", "baseline")
@@ -43,6 +44,7 @@ def mode_verdict(answers: Answers, seed: int) -> Verdict | None:
         tokens=_tokens(answers[method]),
         baseline_tokens=_tokens(answers[baseline]),
         cost=sum(answer.cost for answer in answers[method]) or None,
+        curve=running(bool(answer.passed) for answer in answers[method] if answer.passed is not None),
     )
 
 

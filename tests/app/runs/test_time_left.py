@@ -38,6 +38,10 @@ def test_what_is_not_known_is_said() -> None:
     assert left is not None and left.unknown == ("select",) and left.whole is None
 
 
+def test_nobody_asks_how_long_a_server_will_take() -> None:
+    assert time_left([StageState("serve", RUNNING, done=3, elapsed=30.0)], {}) is None
+
+
 def test_pace_alone_is_enough_for_the_last_stage() -> None:
     left = time_left([DONE, AT_WORK], {})
     assert left is not None and time_left_sentence(left) == "about 1:00 left"

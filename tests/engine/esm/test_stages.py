@@ -185,6 +185,7 @@ def test_the_verdict_is_the_row_of_esm_beside_greedy(run: tuple[Path, list[Event
     )
     greedy = read_jsonl(folder / "eval/greedy/per_example.jsonl")
     right = [line["correct"] for line in read_jsonl(folder / "eval/esm/per_example.jsonl")]
+    assert verdict.curve == pytest.approx(np.cumsum(right) / np.arange(1, 13), abs=1e-3)
     assert (verdict.value, verdict.baseline_value) == pytest.approx(
         (row.accuracy, np.mean([line["correct"] for line in greedy]))
     )

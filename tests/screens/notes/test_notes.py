@@ -39,6 +39,7 @@ from screens.item_marks import MARKED, NOTED
 from screens.notes.screen import NotesScreen
 from screens.overview.screen import OverviewScreen
 from screens.tabbed_screen import TabbedScreen
+from screens.widgets.column_layout import place
 from screens.widgets.virtual_table import VirtualTable
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_gflownet import gflownet_events
@@ -174,6 +175,11 @@ async def test_ids_and_notes_of_others_are_only_text(tmp_path: Path) -> None:
         assert "[/foo]" in picture.replace("&#x27;", "'") and "\x1b" not in picture
         await pilot.press("enter")
         await until(lambda: isinstance(app.screen, EsmScreen), "back there")
+
+
+def test_notes_of_several_runs_name_the_run_at_eighty_columns() -> None:
+    columns = NotesScreen([Path("a"), Path("b")])._source.columns
+    assert [placed.column.key for placed in place(columns, 78)] == ["marked", "item", "note", "run"]
 
 
 def test_run_at_event(

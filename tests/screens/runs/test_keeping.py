@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -16,7 +17,9 @@ from engine.run.directory import BranchPoint, RunDirectory
 from screens.ask import AskScreen
 from screens.error_panel import ErrorPanel
 from screens.runs.about import about_run
+from screens.runs.columns import COLUMNS
 from screens.runs.run_filter import RUN_FIELDS, kept
+from screens.widgets.key_line import keys_of
 from tests.runs_app import RunsApp, esm_verdict
 
 Make = Callable[..., RunDirectory]
@@ -67,12 +70,13 @@ async def test_result_gain_and_id_fit_into_eighty_columns(outputs: Path) -> None
             and "▼ −0.135" in drawn[1]
             and "⑂ other" in drawn[2]
         )
-        assert "ESM        0.635 → 0.965 ▲66 ▼0  over 200 examples" in str(app.runs.about.content)
+        assert "ESM        0.635 → 0.965 ▲66 ▼0  accuracy over 200 examples" in str(app.runs.about.content)
         await pilot.press("down")
         assert "online.L=5" in str(app.runs.about.content)
         await pilot.press("down")
         assert "of demo at iteration 3" in str(app.runs.about.content)
         assert "✗ no disk" in str(app.runs.about.content)
+        assert not app.runs.table.follow, "the last row is the oldest run, not the newest"
 
 
 def test_filter_over_fields_and_words(outputs: Path) -> None:
@@ -89,6 +93,33 @@ def test_filter_over_fields_and_words(outputs: Path) -> None:
         keeps('config~"dataset=gsm8k"') == [0] and keeps("gsm8k") == [0] and keeps("change~online.L") == [1]
     )
     assert keeps("seconds>10") == [0, 1, 2] and keeps("nothing") == [] and keeps("") == [0, 1, 2]
+
+
+def test_the_curve_stands_above_its_baseline(make: Make) -> None:
+    """A running accuracy that falls at its end is still far above the baseline."""
+    run = write(make("demo", "finished"), verdict=0.9)
+    record = run.read()
+    verdict = record.stages["eval"].verdict
+    assert verdict is not None
+    drawn = []
+    for curve in ([1.0, 1.0, 0.95, 0.9], [0.5, 0.6, 0.9, 0.9], []):
+        record.stages["eval"].verdict = msgspec.structs.replace(verdict, curve=curve)
+        run.write(record)
+        (row,) = rows(run.path.parent.parent)
+        (cell,) = (column.show(column.value(row)) for column in COLUMNS if column.key == "curve")
+        drawn.append(cell if isinstance(cell, str) else cell.text)
+    assert drawn == ["⠉⠉⠉⠉⠉⠑⠒", "⣀⡠⠤⠜⠉⠉⠉", "·"]
+
+
+async def test_what_is_typed_has_keys_below_it(outputs: Path) -> None:
+    """Enter and esc; no key that would write its sign."""
+    app = RunsApp(outputs)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(app, pilot)
+        await pilot.press("slash")
+        assert app.words == ["Apply", "Cancel"]
+        await pilot.press("escape", "t")
+        assert [key.word for key in keys_of(app.screen)] == ["OK", "Cancel"]
 
 
 async def test_filter_is_typed_and_kept(outputs: Path) -> None:

@@ -91,7 +91,7 @@ async def test_in_the_list_of_runs_a_sweep_is_a_heading(tmp_path: Path) -> None:
     app = Runs(tmp_path)
     async with app.run_test(size=(160, 30)) as pilot:
         await until(app.rows, "the list")
-        assert len(app.rows()) == 1 and "sweep of online.L" in app.rows()[0] and "4 runs" in app.rows()[0]
+        assert len(app.rows()) == 1 and "sweep online.L" in app.rows()[0] and "4 runs" in app.rows()[0]
         assert "0.950" in app.rows()[0]
         await pilot.press("enter")
         await pilot.pause()

@@ -199,6 +199,8 @@ def test_killed_run_equals_whole_run(tmp_path: Path) -> None:
     rows = {event.method: event for event in events if isinstance(event, SelectorCompared)}
     own, rices = rows["selector"], rows["rices"]
     assert (verdict.n, verdict.value, verdict.baseline_value) == (own.n, own.accuracy, rices.accuracy)
+    steps = {event.step: event.heldout_accuracy for event in events if isinstance(event, SelectorStep)}
+    assert verdict.curve == pytest.approx([score for score in steps.values() if score is not None], abs=1e-3)
     assert (verdict.difference, verdict.low, verdict.high) == (
         own.difference, own.difference_low, own.difference_high,
     )  # fmt: skip
