@@ -19,7 +19,8 @@ from app.state.evolution import EvolutionState, IterationState
 from app.text import counted
 from engine.events import AnswersScored, EvolutionBegan, JudgeMeasured, MethodCompared
 from screens.evolution.cluster_words import cluster_words
-from screens.run_session import Session
+from screens.run_session import Session, run_over
+from screens.widgets.cells import fit
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.figures import fixed, interval, probability, signed
@@ -34,6 +35,10 @@ _EMPTY = """No iteration has started yet.
 First the vocabulary is divided into clusters, then the validation set is answered once without a
 processor. After that every iteration gets a row here: the scores of its answers, and the state
 of the reflector's reply."""
+
+
+_MOST, _WORDS = 4, 20
+"""How many changed clusters are named, and in how many columns each."""
 
 
 def _of(score: AnswersScored | None, name: str, digits: int = 3) -> Cell:
@@ -96,6 +101,7 @@ class IterationsPane(Container):
         self._session = session
         self.source: ListSource[IterationState] = ListSource(COLUMNS, "iterations")
         self._shown: object = None
+        self._begun = False
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="pane-table"):
@@ -115,11 +121,24 @@ class IterationsPane(Container):
         """Draw the session's state."""
         state = self._session.state.evolution
         self.source.show(list(state.iterations.values()))
+        self.table.look_back(self._session.cursor is not None)
         self.table.refresh_rows()
+        self._begin(state)
         self.query_one("#scores-chart", Chart).show_series(_scores(state))
         self.query_one("#length-chart", Chart).show_series(_lengths(state))
         self.line.update(Text(_status(state), no_wrap=True, overflow="ellipsis"))
         self._show_detail()
+
+    def _begin(self, state: EvolutionState) -> None:
+        """A run that is over is read from its best iteration on; a live one is followed."""
+        if not len(self.source):
+            return
+        if not self._begun and run_over(self._session):
+            self._begun = True
+            if not self.table.follow:
+                return
+            best = state.best
+            self.table.begin_at(0 if best is None else list(state.iterations).index(best.iteration))
 
     @on(VirtualTable.Highlighted)
     def _show_detail(self) -> None:
@@ -174,8 +193,9 @@ def _status(state: EvolutionState) -> str:
     parts = [f"{len(state.iterations)} of {counted(began.iterations, 'iterations')}"]
     best, before = state.best, state.baseline
     if best is not None and best.validation is not None:
-        summary = f"best {best.iteration}: {best.validation.composite:.3f}"
-        parts.append(summary + (f", {before.composite:.3f} without processor" if before is not None else ""))
+        summary = f"★ iteration {best.iteration} is the best: {best.validation.composite:.3f} on validation"
+        gain = "" if before is None else f", no deltas {before.composite:.3f}"
+        parts.append(summary + gain)
     parts.append(f"{began.reflector}, {began.judge}{_judge_words(state)}")
     if state.usage is not None and state.usage.calls:
         calls, tokens = counted(state.usage.calls, "calls"), counted(state.usage.tokens, "tokens")
@@ -231,6 +251,9 @@ def _iteration(
     if item.inherited:
         title.append(f"  from {item.inherited}", palette["dim"])
     parts: list[RenderableType] = [title]
+    if (gain := state.gain(item.iteration)) is not None:
+        parts.append(_gained(item, *gain, palette))
+    parts += _why(state, item, palette)
     if item.minibatch is not None:
         parts.append(_figures("minibatch", item.minibatch, palette))
     if item.validation is not None:
@@ -243,6 +266,52 @@ def _iteration(
     if item.reply is not None:
         parts += [Text(), *_reply(state, item, palette)]
     return parts
+
+
+def _gained(item: IterationState, before: float, of: str, palette: dict[str, Style]) -> Text:
+    """What the iteration's deltas brought on the validation set, beside the best before them."""
+    assert item.validation is not None
+    gain = item.validation.composite - before
+    text = Text(
+        f"{'▲' if item.best else '≈' if gain > 0 else '▼'} {signed(gain)} composite on the validation set, "
+    )
+    text.stylize(palette["good" if item.best else "dim"])
+    return text.append(f"from {fixed(before)} ({of}) to {fixed(item.validation.composite)}", palette["dim"])
+
+
+def _why(state: EvolutionState, item: IterationState, palette: dict[str, Style]) -> list[RenderableType]:
+    """Where the iteration's deltas come from: the reply to the iteration before it."""
+    earlier = state.iterations.get(item.iteration - 1)
+    if earlier is None or earlier.reply is None or earlier.reply.aborted:
+        return []
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(min_width=10, no_wrap=True)
+    grid.add_column(overflow="fold")
+    name = link(
+        f"iteration {earlier.iteration}", Target("iteration", str(earlier.iteration)), palette["accent"]
+    )
+    said = Text.assemble(
+        ("the reply to ", palette["dim"]), name, (": ", palette["dim"]), clean(earlier.reply.summary)
+    )
+    grid.add_row(Text("why these", palette["dim"]), said)
+    if changed := _changed(state, earlier.deltas, item.deltas):
+        grid.add_row(Text("changed", palette["dim"]), changed)
+    return [grid]
+
+
+def _changed(state: EvolutionState, before: dict[str, float], after: dict[str, float]) -> str:
+    """The clusters whose deltas differ, by their most frequent tokens, the largest change first."""
+    changes = {
+        name: value - before.get(name, 0.0) for name, value in after.items() if value != before.get(name, 0.0)
+    }
+    names = sorted(changes, key=lambda name: -abs(changes[name]))
+    more = f", and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return (
+        ", ".join(
+            f"{fit(cluster_words(state, name), _WORDS)} {signed(changes[name], 2)}" for name in names[:_MOST]
+        )
+        + more
+    )
 
 
 def _figures(name: str, score: AnswersScored, palette: dict[str, Style]) -> RenderableType:
@@ -265,6 +334,7 @@ def _reply(state: EvolutionState, item: IterationState, palette: dict[str, Style
     heading = Text(
         f"{reply.reflector} replied" + (f" (attempt {reply.attempts})" if reply.attempts > 1 else "")
     )
+    heading.append(", for the next iteration", palette["dim"])
     heading.stylize(palette["heading"])
     if reply.aborted:
         return [heading, Text(f"no valid reply: {reply.aborted}", palette["bad"])]
@@ -324,18 +394,18 @@ def _compared(rows: Sequence[MethodCompared], palette: dict[str, Style]) -> Rend
     table.add_column("test set", no_wrap=True, min_width=13)
     for name, least in (
         ("correct", 7),
-        ("tokens", 6),
-        ("composite", 9),
         ("− none", 6),
         ("95%", 16),
         ("p", 5),
+        ("tokens", 6),
+        ("composite", 9),
     ):
         table.add_column(name, justify="right", no_wrap=True, min_width=least)
     for row in rows:
         table.add_row(
             Text(_name(row), palette["strong"] if row.method == "best" else ""),
-            fixed(row.correctness), fixed(row.mean_tokens, 1), fixed(row.composite), signed(row.difference),
-            interval(row.low, row.high), probability(row.p),
+            fixed(row.correctness), signed(row.difference), interval(row.low, row.high), probability(row.p),
+            fixed(row.mean_tokens, 1), fixed(row.composite),
         )  # fmt: skip
     return table
 
