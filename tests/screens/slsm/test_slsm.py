@@ -131,7 +131,7 @@ async def test_modes_stand_side_by_side(session: RecordedSession, size: tuple[in
         assert "on_detection flat" in text and "[+0.000, +1.000]" in text
         if size == WIDE:
             assert "fixed" in text and "broke" in text
-            assert "slsm/modes.csv" in await press(pilot, "G")
+            assert "slsm/modes.csv" in await press(pilot, "end")
 
 
 async def test_failures_of_the_controller_are_counted(tmp_path: Path) -> None:
