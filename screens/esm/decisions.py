@@ -105,7 +105,7 @@ class DecisionsPane(Container):
         """Draw the session's state."""
         self.source.update(self._session.state.esm)
         self.table.empty = self._why_empty()
-        self.table.look_back(self._session.cursor is not None)
+        self.table.look_back(not run_over(self._session))
         self.table.refresh_rows()
         self._begin()
         self._show_detail()

@@ -121,7 +121,7 @@ class IterationsPane(Container):
         """Draw the session's state."""
         state = self._session.state.evolution
         self.source.show(list(state.iterations.values()))
-        self.table.look_back(self._session.cursor is not None)
+        self.table.look_back(not run_over(self._session))
         self.table.refresh_rows()
         self._begin(state)
         self.query_one("#scores-chart", Chart).show_series(_scores(state))

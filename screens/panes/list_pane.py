@@ -84,7 +84,7 @@ class ListPane(Container):
     def show(self) -> None:
         """Draw the session's state."""
         self.source.show(self.items(self.session.state))
-        self.table.look_back(self.session.cursor is not None)
+        self.table.look_back(not run_over(self.session))
         self.table.refresh_rows()
         self._begin()
         self._show_detail()

@@ -43,7 +43,7 @@ def draw_trajectories(event: PoolQueryDone, palette: Palette) -> RenderableType:
 
 
 def _legend(event: PoolQueryDone) -> str:
-    text = f"   score, pair, whether kept, why, answer   {OUTSIDE} not in pool"
+    text = f"   score, pair, whether kept, why, answer\n{OUTSIDE} not in pool"
     filled = any(t.kept and t.verdict == "refused" for t in event.trajectories)
     return f"{text}   {RESERVE}: fills a place" if filled else text
 

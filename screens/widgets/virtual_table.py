@@ -170,6 +170,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         """Put the cursor on the row from which a run that is over is read, instead of following."""
         self._go(row)
         self.follow, self._began_at = False, self._cursor_key
+        self.call_after_refresh(self._reveal_amid)  # a table that was not shown before has no height yet
 
     @property
     def untouched(self) -> bool:
@@ -177,7 +178,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         return self.follow or (self._began_at is not None and self._began_at == self._cursor_key)
 
     def look_back(self, back: bool) -> None:
-        """While an earlier moment is shown, perhaps replayed: follow, unless somebody has moved the cursor."""
+        """While more may come, or an earlier moment is shown: follow, unless somebody has moved the cursor."""
         if back and self.untouched and not self.follow:
             self.follow_again()
 
@@ -217,6 +218,12 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
             self.scroll_to(y=self.cursor, animate=False)
         elif self.cursor >= top + page:
             self.scroll_to(y=self.cursor - page + 1, animate=False)
+
+    def _reveal_amid(self) -> None:
+        """Scroll so that there are rows above the cursor, too."""
+        page = max(1, self.size.height - 1)
+        if self.untouched:
+            self.scroll_to(y=0 if self.cursor < page else self.cursor - page // 2, animate=False)
 
     # ------------------------------------------------------------ actions
 
