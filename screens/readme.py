@@ -13,10 +13,14 @@ from app.commands import EVERYWHERE, NOTING, RUN, TIMELINE
 from screens.compare.pairs import PairsScreen
 from screens.compare.screen import CompareScreen
 from screens.esm.decisions import DecisionsPane
+from screens.esm.library import LibraryPane
 from screens.esm.screen import EsmScreen
 from screens.esm.what_if import DecisionWhatIf
+from screens.evolution.answers import AnswersPane
 from screens.evolution.screen import EvolutionScreen
 from screens.evolution.what_if import DeltasWhatIf
+from screens.gflownet.evidence_answers import EvidenceAnswersPane
+from screens.gflownet.questions import QuestionsPane
 from screens.gflownet.screen import GFlowNetScreen
 from screens.gflownet.what_if import PathsWhatIf
 from screens.leaving import LeaveScreen
@@ -25,11 +29,14 @@ from screens.new_run import NewRunScreen
 from screens.notes.screen import NotesScreen
 from screens.overview.efficiency import EfficiencyPanel
 from screens.overview.screen import OverviewScreen
+from screens.pool.picks import PoolPicksPane
+from screens.pool.queries import PoolQueriesPane
 from screens.pool.screen import PoolScreen
 from screens.pool.what_if import DemonstrationsWhatIf
 from screens.replicas import ReplicasPanel
 from screens.runs.screen import RunsScreen
 from screens.serve.screen import ServeScreen
+from screens.slsm.conversations import ConversationsPane
 from screens.slsm.screen import SLSMScreen
 from screens.slsm.what_if import NoteWhatIf
 from screens.start_form import StartFormScreen
@@ -111,9 +118,22 @@ def _section(screen: type[DOMNode], heading: str, pictures: Sequence[tuple[str, 
         Timeline: [command.binding() for command in TIMELINE],
         EsmScreen: [*_own_bindings(EsmScreen), *_own_bindings(DecisionsPane)],
     }.get(screen) or _own_bindings(screen)
+    bindings += [
+        binding for pane in _PANES.get(screen, ()) for binding in _own_bindings(pane) if binding.show
+    ]
     parts = ["#" + heading + _help(screen) if heading else "#" + _help(screen)]
     parts += [f"![{caption}](pictures/{name}.svg)\n" for name, caption in pictures]
     return "\n".join([*parts, _table(bindings)])
+
+
+_PANES: dict[type[DOMNode], Sequence[type[DOMNode]]] = {
+    EsmScreen: (LibraryPane,),
+    EvolutionScreen: (AnswersPane,),
+    GFlowNetScreen: (QuestionsPane, EvidenceAnswersPane),
+    SLSMScreen: (ConversationsPane,),
+    PoolScreen: (PoolQueriesPane, PoolPicksPane),
+}
+"""The tabs with keys of their own."""
 
 
 def _help(owner: Any) -> str:

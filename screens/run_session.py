@@ -114,6 +114,18 @@ def run_time_left(session: Session) -> TimeLeft | None:
     return time_left(state.stages.values(), session.earlier)
 
 
+def run_over(session: Session) -> bool:
+    """Whether all of a run is shown and nothing more will come: no worker is at work on it."""
+    status, state = session.status, session.state
+    over = (state.status if status is None else status.state) in (
+        "finished",
+        "stopped",
+        "interrupted",
+        "failed",
+    )
+    return over and session.cursor is None and not session.behind
+
+
 def shown_stages(session: Session) -> list[StageState]:
     """The stages at the moment looked at; at the log's end, a stage whose worker vanished counts as stopped."""
     shown = list(session.state.stages.values())

@@ -149,7 +149,7 @@ class TabbedScreen(RunScreen):
         """Show the tab of the current stage, until the user chooses a tab or leaves the newest row."""
         stage, table = self.session.state.active_stage, self._table()
         tab = self.STAGE_TABS.get(stage.name) if stage is not None else None
-        if tab is not None and tab != self.tabs.active and (table is None or table.follow):
+        if tab is not None and tab != self.tabs.active and (table is None or table.untouched):
             self._show_tab(tab)
 
     # ------------------------------------------------------------ left and taken up

@@ -85,6 +85,17 @@ class EvolutionState(MethodState):
         """The last one that validation confirmed."""
         return next((item for item in reversed(self.iterations.values()) if item.best), None)
 
+    def gain(self, iteration: int) -> tuple[float, str] | None:
+        """The composite on the validation set that an iteration had to beat, and whose it was; None where it was not
+        tried there, or was the first to be."""
+        item = self.iterations.get(iteration)
+        if item is None or item.validation is None:
+            return None
+        earlier = [i for i in self.iterations.values() if i.iteration < iteration and i.best]
+        if earlier and (best := earlier[-1].validation) is not None:
+            return best.composite, f"iteration {earlier[-1].iteration}"
+        return None if self.baseline is None else (self.baseline.composite, "no deltas")
+
     def change(self, iteration: int, **changes: object) -> None:
         """Exchange an iteration for a changed one."""
         item = self.iterations.get(iteration) or IterationState(iteration, {})

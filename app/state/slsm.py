@@ -73,6 +73,17 @@ class SLSMState(MethodState):
         turns = range(self.turns(answer.conversation_id))
         return {turn: state for turn in turns if (state := self.states.find((*key, turn))) is not None}
 
+    def plain(self, row: ResultRow) -> ResultRow | None:
+        """The answer to the same conversation without a controller, once there is one."""
+        return self.results.find((row.conversation_id, "none", "baseline", row.attempt))
+
+    def against_plain(self, row: ResultRow) -> int:
+        """1 where a note turned an answer right that is wrong without a controller, -1 where wrong; else 0."""
+        before = self.plain(row)
+        if not row.injected or before is None or None in (before.passed, row.passed):
+            return 0
+        return int(bool(row.passed)) - int(bool(before.passed))
+
     def turned(self, mode: str, baseline: str, memory: str = "") -> tuple[list[int], list[int]]:
         """Numbers of the mode's results in which a note turned an answer of `baseline` right, and of those in which it
         turned one wrong. Without `memory` those of the kind that answered first: the verdict is about them."""

@@ -68,7 +68,8 @@ def _title(decided: Decided, palette: Palette, width: int) -> Text:
         beside, turned = f"  greedy {_outcome(greedy)}", ""
         if greedy.correct != own.correct:
             turned = "  ▲ fixed" if own.correct else "  ▼ broken"
-        if text.cell_len + len(beside) + len(turned) <= width:  # the line `answers` says it, too
+        # The line `answers` says it, too; a scroll bar may come and take two columns.
+        if text.cell_len + len(beside) + len(turned) <= width - 2:
             text.append(beside)
         text.append(turned, palette["good" if own.correct else "bad"])
     return text

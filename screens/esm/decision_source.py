@@ -52,6 +52,8 @@ _DRAW: Mapping[str, Callable[[Any, _Look], Cell]] = {
 }
 """How a field is drawn, where it is not `_plain`."""
 _DRAWN = tuple(_DRAW.get(column.key, _plain) for column in COLUMNS)
+_SEARCHED = 200_000
+"""Rows in which the first turned answer is looked for: beyond, it would be felt."""
 
 
 class DecisionSource(RowSource):
@@ -145,6 +147,12 @@ class DecisionSource(RowSource):
     def turned(self, row: int) -> bool:
         """Whether the row's example came out otherwise than under greedy, and this segment decided it."""
         return bool(self._sign(self.view.decision(row)))
+
+    def first_turned(self, method: str) -> int | None:
+        """The first row in which a method's answer left greedy's way and came out otherwise."""
+        wanted, methods = self.state.names.find(method), self.state.decisions.column("method")
+        rows = range(min(len(self), _SEARCHED))
+        return next((r for r in rows if methods[self.view.decision(r)] == wanted and self.turned(r)), None)
 
     @property
     def words(self) -> Sequence[str]:

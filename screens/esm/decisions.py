@@ -26,7 +26,7 @@ from engine.events import DecisionTaken, Event, ExampleEvaluated
 from screens.esm.chain import chain_of
 from screens.esm.decision_detail import Decided, draw_decision
 from screens.esm.decision_source import DecisionSource
-from screens.run_session import Session
+from screens.run_session import Session, run_over
 from screens.what_if.screen import WhatIfScreen
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.figures import fixed, interval, signed
@@ -87,6 +87,7 @@ class DecisionsPane(Container):
         self._decided: Decided | None = None
         self._filter_text = ""
         self._waiting: Timer | None = None
+        self._begun = False
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="pane-table"):
@@ -104,9 +105,22 @@ class DecisionsPane(Container):
         """Draw the session's state."""
         self.source.update(self._session.state.esm)
         self.table.empty = self._why_empty()
+        self.table.look_back(not run_over(self._session))
         self.table.refresh_rows()
+        self._begin()
         self._show_detail()
         self._show_status()
+
+    def _begin(self) -> None:
+        """A run that is over is read from the first answer that esm turned, where it left greedy's way."""
+        if not len(self.source) or not self.source.view.complete:
+            return
+        if not self._begun and run_over(self._session):
+            self._begun = True
+            if not self.table.follow:
+                return
+            row = self.source.first_turned("esm")
+            self.table.begin_at(0 if row is None else row)
 
     def _why_empty(self) -> str:
         view = self.source.view
@@ -287,7 +301,7 @@ class DecisionsPane(Container):
         if table.sort_column is not None:
             label = next(c.label for c in self.source.columns if c.key == table.sort_column)
             parts.append(f"sorted by {label} {'↓' if table.sort_reverse else '↑'}")
-        elif table.follow:
+        elif table.follow and not run_over(self._session):
             parts.append("following")
         else:
             parts.append(f"row {table.cursor + 1:,}" if len(self.source) else "")

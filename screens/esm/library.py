@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
+from textual.binding import BindingType
 
 from app.state.esm import METHOD, Pair, Pick
 from app.state.ledger import EntryUse
@@ -17,7 +18,7 @@ from app.state.run import RunState
 from app.text import counted
 from engine.events import MemoryBuilt
 from screens.esm.pairs import pair_whole
-from screens.panes.list_pane import ListPane
+from screens.panes.list_pane import ListPane, telling_keys
 from screens.run_session import Session
 from screens.widgets.cells import fit_name
 from screens.widgets.figures import fixed, signed
@@ -94,6 +95,10 @@ class LibraryPane(ListPane):
     """Picked entries with their ledger; and the memory that was built of them."""
 
     LINKS = True
+    ORDER = ("used", True)
+    BINDINGS: ClassVar[list[BindingType]] = telling_keys(
+        "that hurts", "entry that turned more answers wrong than right, in Library"
+    )
 
     def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(session, ListSource(COLUMNS, "entries"), _NO_PICKS, id=id)
@@ -101,6 +106,9 @@ class LibraryPane(ListPane):
     def items(self, state: RunState) -> list[Entry]:
         ledger, none = state.esm.ledger, EntryUse()
         return [Entry(pick, ledger.get(pick.entry, none)) for pick in state.esm.picks]
+
+    def telling(self, item: Entry) -> bool:
+        return (item.use.net or 0) < 0
 
     def key(self, item: Entry) -> object:
         return item, self.session.state.esm.memory

@@ -14,11 +14,14 @@ from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 from textual.getters import query_one
 from textual.message import Message
+from textual.widgets import Static
 
-from app.state.esm import ESMState
+from app.state.esm import METHOD, ESMState
+from app.text import counted
 from engine.events import MethodEvaluated
 from engine.wilson import wilson
-from screens.run_session import Session
+from screens.esm.method_words import METHOD_WORDS
+from screens.run_session import Session, run_over
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.figures import fixed, interval, probability, signed
@@ -44,7 +47,8 @@ def _difference(row: MethodEvaluated) -> Cell:
 METHOD_COLUMNS: Sequence[ListColumn[MethodEvaluated]] = (
     ListColumn("method", "method", 17, priority=0, value=lambda r: r.method),
     ListColumn("n", "n", 5, "right", 1, help="examples", value=lambda r: r.n),
-    ListColumn("accuracy", "accuracy", 8, "right", 0, value=lambda r: r.accuracy, show=fixed),
+    ListColumn("accuracy", "accuracy", 8, "right", 0, help="share of answers that are right",
+               value=lambda r: r.accuracy, show=fixed),
     ListColumn("wilson", "its 95%", 14, "right", 6, help="Wilson interval of the accuracy",
                value=lambda r: wilson(round(r.accuracy * r.n), r.n),
                show=lambda pair: f"[{fixed(pair[0])}, {fixed(pair[1])}]"),
@@ -54,8 +58,8 @@ METHOD_COLUMNS: Sequence[ListColumn[MethodEvaluated]] = (
                help="of the difference: paired bootstrap over these problems, with this memory",
                value=lambda r: (r.low, r.high), show=lambda pair: interval(*pair)),
     ListColumn("p", "p", 6, "right", 5, help="McNemar, exact, two-sided", value=lambda r: r.p, show=probability),
-    ListColumn("fixed", "▲", 4, "right", 6, help="right where greedy is wrong", value=lambda r: r.fixed),
-    ListColumn("broken", "▼", 4, "right", 6, help="wrong where greedy is right", value=lambda r: r.broken),
+    ListColumn("fixed", "▲", 4, "right", 1, help="right where greedy is wrong", value=lambda r: r.fixed),
+    ListColumn("broken", "▼", 4, "right", 1, help="wrong where greedy is right", value=lambda r: r.broken),
     ListColumn("tokens", "committed", 9, "right", 3, help="committed tokens per answer",
                value=lambda r: r.mean_tokens, show=lambda v: fixed(v, 1)),
     ListColumn("probe", "probe", 7, "right", 4,
@@ -80,15 +84,18 @@ class ResultsPane(Vertical):
     table = query_one(VirtualTable)
     chart = query_one(Chart)
     budget = query_one(DetailPane)
+    line = query_one(".pane-status", Static)
 
     def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._session = session
         self.source: ListSource[MethodEvaluated] = ListSource(METHOD_COLUMNS, "methods")
         self._rows: list[MethodEvaluated] = []
+        self._begun = False
 
     def compose(self) -> ComposeResult:
         yield VirtualTable(self.source, _EMPTY, follow=False)
+        yield Static("", classes="pane-status", markup=False)
         with Container(id="results-body"):
             yield Chart("accuracy so far, share of answers right", "examples")
             yield DetailPane()
@@ -100,10 +107,29 @@ class ResultsPane(Vertical):
         self.source.show(rows)
         self.table.refresh_rows()
         self.table.styles.height = max(7, min(len(rows), 12) + 1) if not rows else min(len(rows), 12) + 1
+        if not self._begun and run_over(self._session):
+            self._begun = True
+            self.table.begin_at(next((at for at, row in enumerate(rows) if row.method == METHOD), 0))
+        self._show_status()
         self.chart.show_series(_series(state))
         if rows != self._rows:
             self._rows = rows
             self.budget.show(lambda palette, width: _figures(rows, palette, width), top=False)
+
+    @on(VirtualTable.Highlighted)
+    @on(VirtualTable.Changed)
+    def _show_status(self) -> None:
+        """The method under the cursor in words, and what `enter` shows; or the marked column."""
+        if not len(self.source):
+            self.line.update("")
+            return
+        row, column = self.source.item(min(self.table.cursor, len(self.source) - 1)), self.table.marked_column
+        parts = [f"{row.method}: {METHOD_WORDS[row.method]}"] if row.method in METHOD_WORDS else [row.method]
+        if column is not None and column.help:
+            parts = [f"{column.label}: {column.help}"]
+        if turned := row.fixed + row.broken:
+            parts.insert(0, f"enter: {counted(turned, 'answers')} ▲▼")
+        self.line.update(Text("  │  ".join(parts), no_wrap=True, overflow="ellipsis"))
 
     @on(VirtualTable.Selected)
     def _opened(self, message: VirtualTable.Selected) -> None:
@@ -147,7 +173,7 @@ def _series(state: ESMState) -> list[Series]:
 def _figures(rows: Sequence[MethodEvaluated], palette: dict[str, Style], width: int) -> RenderableType:
     """The difference of esm to greedy in a line, then tokens and accuracies."""
     esm = next((row for row in rows if row.method == "esm" and row.difference is not None), None)
-    above = [] if esm is None else [_gain(esm, palette), Text()]
+    above = [] if esm is None else [_gain(esm, rows, palette), Text()]
     half = (width - _BETWEEN) // 2
     if half < _HALF:
         return Group(*above, _tokens(rows, palette, width), Text(), _intervals(rows, palette, width))
@@ -195,11 +221,14 @@ def _intervals(rows: Sequence[MethodEvaluated], palette: dict[str, Style], width
     return table
 
 
-def _gain(row: MethodEvaluated, palette: dict[str, Style]) -> Text:
+def _gain(row: MethodEvaluated, rows: Sequence[MethodEvaluated], palette: dict[str, Style]) -> Text:
     return Text.assemble(
         ("esm − greedy ", palette["dim"]),
         (signed(row.difference), palette["strong"]),
         f" {interval(row.low, row.high)}  p {probability(row.p)}",
         f"  ▲{row.fixed} fixed  ▼{row.broken} broken",
         ("" if row.final else "  running", palette["warn"]),
+        ("\ntokens of an answer ", palette["dim"]),
+        f"{fixed(row.mean_tokens, 1)} committed + {fixed(row.mean_probe_tokens, 1)} probe",
+        *(f", greedy {fixed(other.mean_tokens, 1)}" for other in rows if other.method == "greedy"),
     )

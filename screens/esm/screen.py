@@ -53,7 +53,7 @@ texts: + is what steering wrote, − what greedy wrote or null would have writte
 *Pairs* has the mined pairs, right against wrong text. *Library* has the entries in the order in which they were picked,
 with a ledger: how often each was injected, the answers it turned right (▲) and wrong (▼), and its probes' mean Δlogp.
 An answer is turned by the entry that was injected where it left greedy's way; sorted by *net*, those that hurt come
-first.
+first; `d` goes to the next one.
 *Results* compares each method with greedy (Wilson interval, paired bootstrap interval, McNemar's p); `enter` shows the
 decisions of the examples in which the method differs. *Files* has the run's folder, the figures and files of each
 stage, the use of servers, and the notices.

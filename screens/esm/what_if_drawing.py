@@ -22,7 +22,11 @@ Palette = dict[str, Style]
 def draw_choices(choices: Sequence[Candidate], palette: Palette, width: int) -> RenderableType:
     """The entries that were retrieved here and can be injected, numbered as the field takes them."""
     if not choices:
-        return Text("No entry was retrieved here. Type the name of an entry of the library.", palette["dim"])
+        words = (
+            "No entry was retrieved here. Type the name of one of the library, or go back with esc and to a segment "
+            "in which one was injected (▸)."
+        )
+        return Text(words, palette["dim"])
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style=palette["heading"])
     for heading in ("no", "entry", "layer", "Score"):
         table.add_column(heading, justify="left" if heading == "entry" else "right", no_wrap=True)

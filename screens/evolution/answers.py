@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
+from textual.binding import BindingType
 
 from app.runs.what_if import WhatIfProcess
 from app.state.evolution import UNDER_DELTAS, AnswerRow, EvolutionState
@@ -16,7 +18,7 @@ from app.text import counted
 from engine.errors import SteerError
 from engine.events import AnswerJudged, AnswerTried
 from screens.evolution.cluster_words import cluster_words
-from screens.panes.list_pane import ListPane
+from screens.panes.list_pane import ListPane, telling_keys
 from screens.run_session import Session
 from screens.what_if.screen import WhatIfScreen
 from screens.widgets.figures import outcome, signed
@@ -69,6 +71,7 @@ class AnswersPane(ListPane):
     """The answers of one iteration, longest first: `selected` gives its number; None: all iterations."""
 
     LINKS = True
+    BINDINGS: ClassVar[list[BindingType]] = telling_keys("wrong", "answer that is wrong, in Answers")
 
     def __init__(
         self, session: Session, selected: Callable[[], int | None], *, id: str | None = None
@@ -83,6 +86,9 @@ class AnswersPane(ListPane):
         iteration = self._selected()
         answers = state.evolution.answers
         return [row for row in answers if iteration is None or row.iteration == iteration]
+
+    def telling(self, item: AnswerRow) -> bool:
+        return item.correct is False
 
     def draw(self, item: AnswerRow, palette: dict[str, Style], width: int) -> RenderableType:
         try:

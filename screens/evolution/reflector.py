@@ -6,8 +6,10 @@ from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.text import Text
 
+from app.state.evolution import EvolutionState
 from app.state.run import RunState
 from screens.panes.page import PagePane
+from screens.widgets.figures import fixed
 from screens.widgets.model_text import clean
 
 
@@ -39,10 +41,24 @@ class ReflectorPane(PagePane):
             parts += [
                 head,
                 body,
+                *_came_of(evolution, item.iteration + 1, palette),
                 Text(f"sent: {reply.message}", palette["dim"]) if reply.message else Text(),
                 Text(),
             ]
         return Group(*parts)
+
+
+def _came_of(state: EvolutionState, iteration: int, palette: dict[str, Style]) -> list[RenderableType]:
+    """What the deltas of a reply did in the iteration that tried them."""
+    tried = state.iterations.get(iteration)
+    if tried is None or tried.minibatch is None:
+        return []
+    text = Text(f"→ iteration {iteration}: {tried.minibatch.mean_tokens:.1f} tokens, ", palette["strong"])
+    text.append(f"{fixed(tried.minibatch.correctness)} correct")
+    if (gain := state.gain(iteration)) is not None and tried.validation is not None:
+        before, of = gain
+        text.append(f"; on validation {fixed(tried.validation.composite)}, {of} {fixed(before)}")
+    return [text.append("  ★ kept as best" if tried.best else "", palette["accent"])]
 
 
 class ServerPane(PagePane):

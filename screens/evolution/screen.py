@@ -55,7 +55,8 @@ are compared with no processor, with length caps and with a request for short an
 before; if one of these does better, the first line of the opened iteration says so.
 
 *Iterations* charts composite, correctness and length; ◇ marks iterations that were tried on the validation set.
-`enter` opens the iteration under the cursor: its scores, the reflector's reply, every delta before and after. `b`
+`enter` opens the iteration under the cursor: what it gained over the best before it, why it has these deltas, its
+scores, the reflector's reply, every delta before and after. `b`
 starts a new run from that iteration's deltas, after it has asked how many iterations shall follow; this run is not
 changed. `A` stops after the current iteration, `S` at once; answers that were given are kept and not asked for again.
 *Answers* has the answers of the iteration under the cursor, longest first, with the judge's reasoning; the tokens have

@@ -122,8 +122,8 @@ the run; its figures stay as they are.
         own = item.deltas if item is not None and self._under_deltas else {}
         tried = most_telling(self._tried).deltas if self._tried is not None else {}
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=palette["heading"])
-        for name in ("cluster", "own", "yours"):
-            table.add_column(name, justify="right", no_wrap=True)
+        for name, least in (("cluster", 7), ("own", 5), ("yours", 5)):
+            table.add_column(name, justify="right", no_wrap=True, min_width=least)
         table.add_column("most frequent tokens", no_wrap=True, overflow="ellipsis", ratio=1)
         for name in self._clusters:
             mine = tried.get(name)

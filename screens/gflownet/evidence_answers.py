@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.text import Text
+from textual.binding import BindingType
 
 from app.state.gflownet import EvidenceRow
 from app.state.method import Place
@@ -15,12 +16,12 @@ from app.state.run import RunState
 from app.text import counted
 from engine.errors import SteerError
 from engine.events import EvidenceAnswered, EvidenceCompared
-from screens.panes.list_pane import ListPane
+from screens.panes.list_pane import ListPane, telling_keys
 from screens.run_session import Session
 from screens.widgets.figures import fixed, interval, outcome, probability, signed
 from screens.widgets.links import Target, link
 from screens.widgets.model_text import clean, one_line
-from screens.widgets.rows import Cell, ListColumn, ListSource
+from screens.widgets.rows import Cell, ListColumn, ListSource, Tone
 
 _EMPTY = """No question has been answered yet.
 
@@ -53,9 +54,19 @@ def _hit_key(row: EvidenceRow | None) -> bool | None:
     return None if row is None else row.hit
 
 
+_SIGNS: dict[int, tuple[str, Tone]] = {1: ("▲", "good"), 0: (" ", ""), -1: ("▼", "bad")}
+
+
+def _sign(pair: AnswerPair) -> int:
+    """1 where paths alone lead to a right answer, -1 where triples alone do."""
+    return 0 if pair.paths is None or pair.triples is None else int(pair.paths.hit) - int(pair.triples.hit)
+
+
 COLUMNS: Sequence[ListColumn[AnswerPair]] = (
     ListColumn("paths", "paths", 5, priority=0, help="answered from sampled paths: ✓ names a right answer",
                value=lambda p: _hit_key(p.paths), show=lambda hit: _mark(hit)),
+    ListColumn("sign", "±", 1, priority=0, help="▲ right from paths and not from triples, ▼ the other way round",
+               value=lambda p: _sign(p), show=lambda sign: Cell(*_SIGNS[sign])),
     ListColumn("triples", "triples", 7, priority=0, help="answered from the best-scored triples",
                value=lambda p: _hit_key(p.triples), show=lambda hit: _mark(hit)),
     ListColumn("question", "question", 28, flex=True, value=lambda p: p.question, show=one_line),
@@ -73,6 +84,9 @@ class EvidenceAnswersPane(ListPane):
     """A row for each question; below it both answers with their prompts."""
 
     LINKS = True
+    BINDINGS: ClassVar[list[BindingType]] = telling_keys(
+        "▲▼", "question that is right from paths or from triples only, in Answers"
+    )
 
     def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(session, ListSource(COLUMNS, "questions"), _EMPTY, id=id)
@@ -90,6 +104,9 @@ class EvidenceAnswersPane(ListPane):
             )
             for sample_id, answers in rows.items()
         ]
+
+    def telling(self, item: AnswerPair) -> bool:
+        return _sign(item) != 0
 
     def key(self, item: AnswerPair) -> object:
         return item, len(self.session.state.gflownet.compared)

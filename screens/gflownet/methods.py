@@ -85,6 +85,9 @@ class MethodsPane(ListPane):
     def charts(self) -> Sequence[Chart]:
         return (Chart("log P_F of each sampled path, nats", "its log R, nats", id="scatter-chart"),)
 
+    def telling(self, item: SamplerEvaluated) -> bool:
+        return item.method in OWN
+
     def items(self, state: RunState) -> list[SamplerEvaluated]:
         return state.gflownet.test
 

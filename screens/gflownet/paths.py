@@ -13,7 +13,7 @@ from screens.widgets.figures import fixed
 from screens.widgets.model_text import clean
 
 Palette = dict[str, Style]
-LEGEND = """━ edge of a shortest path  ─ other edge  ★ answer
+LEGEND = """━ edge of a shortest path  ─ other edge  ★ answer  ≠ here a path that meets none leaves the shortest ones
 P_F: probability of the path  R: its reward"""
 
 
@@ -32,12 +32,17 @@ def draw_path(
     return Group(text, Padding(_way(path, palette), (0, 0, 0, 4)))
 
 
+def left_at(path: SampledPath) -> int:
+    """The step, from 1, in which a path leaves the shortest ones to an answer; 0 where it does not."""
+    return next((number for number, step in enumerate(path.steps, 1) if not step.gt), 0)
+
+
 def _way(path: SampledPath, palette: Palette) -> Text:
     if not path.steps:
         return Text("STOP at once", palette["dim"])
-    text = Text(clean(path.steps[0].head))
-    for step in path.steps:
-        text.append_text(_step(step, palette))
+    text, left = Text(clean(path.steps[0].head)), 0 if path.answers else left_at(path)
+    for number, step in enumerate(path.steps, 1):
+        text.append(" ≠" if number == left else "", palette["bad"]).append_text(_step(step, palette))
     return text
 
 

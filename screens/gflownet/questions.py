@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import ClassVar
 
 from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.text import Text
+from textual.binding import BindingType
 
 from app.runs.what_if import WhatIfProcess
 from app.state.columns import Grow
@@ -14,9 +17,9 @@ from app.state.gflownet import QuestionRow
 from app.state.run import RunState
 from app.text import counted
 from engine.errors import SteerError
-from engine.events import PathsTried, QuestionSampled
-from screens.gflownet.paths import LEGEND, draw_path
-from screens.panes.list_pane import ListPane
+from engine.events import PathsTried, QuestionSampled, SampledPath
+from screens.gflownet.paths import LEGEND, draw_path, left_at
+from screens.panes.list_pane import ListPane, telling_keys
 from screens.run_session import Session
 from screens.what_if.screen import WhatIfScreen
 from screens.widgets.figures import fixed
@@ -28,6 +31,10 @@ _EMPTY = """No paths have been sampled yet.
 
 When the sampler is trained, every held-out question gets a row here, with its paths below it:
 distinct ones by probability, independent samples by how often each came up."""
+
+
+_MOST_WAYS = 4
+"""How many of the ways in which paths went wrong are told."""
 
 
 def _first_hit(rank: int | None) -> Cell:
@@ -52,12 +59,23 @@ class QuestionsPane(ListPane):
     """Questions and their paths."""
 
     LINKS = True
+    BINDINGS: ClassVar[list[BindingType]] = telling_keys(
+        "missed", "question of which no path meets an answer, in Paths"
+    )
 
     def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(session, ListSource(COLUMNS, "questions"), _EMPTY, id=id)
 
     def items(self, state: RunState) -> Grow[QuestionRow]:
         return state.gflownet.questions
+
+    def telling(self, item: QuestionRow) -> bool:
+        return bool(item.answers) and not item.met
+
+    def remark(self) -> str:
+        questions = self.session.state.gflownet.questions
+        missed = sum(self.telling(question) for question in questions)
+        return f"{missed:,} missed: no path meets an answer" if missed else ""
 
     def draw(self, item: QuestionRow, palette: dict[str, Style], width: int) -> RenderableType:
         try:
@@ -84,6 +102,7 @@ def draw_question(event: QuestionSampled, palette: dict[str, Style]) -> Renderab
         Text(clean(event.question), palette["strong"]),
         Text.assemble(("from ", palette["dim"]), clean(", ".join(event.starts))),
         Text.assemble(("to   ", palette["dim"]), clean(", ".join(event.answers))),
+        _said(event, palette),
         link(
             "what the reader answered from these paths",
             Target("evidence", event.sample_id),
@@ -102,6 +121,29 @@ def draw_question(event: QuestionSampled, palette: dict[str, Style]) -> Renderab
         heading = Text("what the language model gets", palette["heading"])
         parts += [Text(), heading, Text(clean(event.prompt), palette["dim"])]
     return Group(*parts)
+
+
+def _said(event: QuestionSampled, palette: dict[str, Style]) -> Text:
+    """How many paths meet an answer; where none does, where they went wrong."""
+    meeting = sum(bool(path.answers) for path in event.paths)
+    met = len({answer for path in event.paths for answer in path.answers})
+    if meeting:
+        paths, answers = counted(len(event.paths), "paths"), counted(len(event.answers), "answers")
+        return Text(f"✓ {meeting} of {paths} meet an answer; {met} of {answers} met", palette["good"])
+    text = Text(f"✗ none of {counted(len(event.paths), 'paths')} meets an answer", palette["bad"])
+    left = Counter(_left(path) for path in event.paths)
+    for (step, relation), count in left.most_common(_MOST_WAYS):
+        where = (
+            f"left the shortest paths at step {step} by {relation}" if step else "stopped before an answer"
+        )
+        text.append(f"\n  {count} {where}", palette["dim"])
+    return text
+
+
+def _left(path: SampledPath) -> tuple[int, str]:
+    """Where a path leaves the shortest ones, and by which relation; 0 where it does not."""
+    step = left_at(path)
+    return step, clean(path.steps[step - 1].relation) if step else ""
 
 
 def _drawn(event: QuestionSampled) -> str:

@@ -48,12 +48,14 @@ how many samples meet an answer.
 
 *Data* counts what each stage kept and left out. *Paths* lists the held-out questions; below stands each distinct path
 with its probability P_F, its reward and the answers it meets (thick lines lie on a shortest path), then the prompt for
-the language model. The paths are drawn without replacement, so that none comes twice; or each is drawn for itself, and
-×n says how often it came up. `w` in *Paths* draws them again at another temperature, with another prior or draw.
+the language model. `d` goes to the next question of which no path meets an answer: there stands how many paths left the
+shortest ones, at which step and by which relation, and ≠ marks the place in each. The paths are drawn without
+replacement, so that none comes twice; or each is drawn for itself, and ×n says how often it came up. `w` in *Paths*
+draws them again at another temperature, with another prior or draw.
 *Figures* compares the sampler with its baselines at equally many paths, and log P_F with log R: `distinct` draws
-without replacement, `gflownet` each path for itself, `beam` is beam search on the retriever's scores. TV is how far
-P_F is from R: 0 for a perfect sampler, 1 at most. *Answers* compares the answers of a reader that gets the sampled
-paths with its answers from the best-scored triples, at the same token budget.
+without replacement, `gflownet` each path for itself, `beam` is beam search on the retriever's scores. TV is how far P_F
+is from R: 0 for a perfect sampler, 1 at most. *Answers* compares the answers of a reader that gets the sampled paths
+with its answers from the best-scored triples, at the same token budget.
 """
 
     def panes(self) -> ComposeResult:

@@ -10,6 +10,7 @@ from rich.style import Style
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.getters import query_one
 from textual.widgets import Static
@@ -18,11 +19,19 @@ from app.state.columns import Grow
 from app.state.run import RunState
 from app.text import counted
 from engine.events import Event
-from screens.run_session import Session
+from screens.run_session import Session, run_over
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.rows import ListSource
 from screens.widgets.virtual_table import VirtualTable
+
+
+def telling_keys(label: str, what: str) -> list[BindingType]:
+    """`d` and `D` for a pane whose rows can be `telling`: to the next and the previous one. `what`: one of them."""
+    return [
+        Binding("d", "differ(1)", f"Next {label}", tooltip=f"Go to the next {what}."),
+        Binding("D", "differ(-1)", f"Previous {label}", show=False, tooltip=f"Go to the previous {what}."),
+    ]
 
 
 class ListPane(Container):
@@ -30,6 +39,8 @@ class ListPane(Container):
 
     LINKS: ClassVar[bool] = False
     """Whether the detail has ids to follow."""
+    ORDER: ClassVar[tuple[str, bool] | None] = None
+    """The column by which the rows of a finished run stand at first, and whether downwards; None: as in the log."""
 
     table = query_one(VirtualTable)
     detail = query_one(DetailPane)
@@ -43,6 +54,7 @@ class ListPane(Container):
         self.source = source
         self._empty = empty
         self._shown: object = None
+        self._begun = False
         self._charts = self.charts()
         self.set_class(bool(self._charts), "-charted")
         for chart in self._charts[2:]:
@@ -72,9 +84,32 @@ class ListPane(Container):
     def show(self) -> None:
         """Draw the session's state."""
         self.source.show(self.items(self.session.state))
+        self.table.look_back(not run_over(self.session))
         self.table.refresh_rows()
+        self._begin()
         self._show_detail()
         self._show_status()
+
+    def _begin(self) -> None:
+        """A run that is over is read from its first telling row on; a live one is followed."""
+        if not self._begun and len(self.source) and run_over(self.session):
+            self._begun = True
+            if not self.table.follow:
+                return
+            if self.ORDER is not None:
+                self.table.sort_by(*self.ORDER)
+            rows = range(len(self.source))
+            self.table.begin_at(next((row for row in rows if self.telling(self.source.item(row))), 0))
+
+    def telling(self, item: Any) -> bool:
+        """Whether a run that is over is read from this item on, the first such. With `telling_keys`, `d` goes to the
+        next one."""
+        return False
+
+    def action_differ(self, by: int) -> None:
+        """Go to the next or previous telling row."""
+        if not self.table.seek(by, lambda row: self.telling(self.source.item(row))):
+            self.notify(f"None of these {self.source.noun} is one that d goes to.")
 
     @on(VirtualTable.Highlighted)
     def _show_detail(self) -> None:
@@ -118,9 +153,12 @@ class ListPane(Container):
         if table.sort_column is not None:
             label = next(c.label for c in self.source.columns if c.key == table.sort_column)
             parts.append(f"sorted by {label} {'↓' if table.sort_reverse else '↑'}")
-        elif table.follow:
+        elif table.follow and not run_over(self.session):
             parts.append("following")
-        if (column := table.marked_column) is not None and column.help:
+        column = table.marked_column
+        if column is None and len(self.source):
+            parts.append("← → explain a column")
+        elif column is not None and column.help:
             parts.append(f"{column.label}: {column.help}")
         self.line.update(Text("  │  ".join(parts), no_wrap=True, overflow="ellipsis"))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
+from textual.binding import BindingType
 
 from app.runs.what_if import WhatIfProcess
 from app.state.columns import Grow
@@ -15,7 +17,7 @@ from app.state.pool import PickRow
 from app.state.run import RunState
 from engine.errors import SteerError
 from engine.events import AnswerTried, SelectorPick, SelectorPicked
-from screens.panes.list_pane import ListPane
+from screens.panes.list_pane import ListPane, telling_keys
 from screens.pool.drawing import Pictures, padded
 from screens.pool.queries import read_pictures, with_picture
 from screens.pool.trajectories import answers_line, score_cell
@@ -61,11 +63,18 @@ COLUMNS: Sequence[ListColumn[PickRow]] = (
 class PoolPicksPane(ListPane):
     """Queries, and every method's pick for the one under the cursor."""
 
+    BINDINGS: ClassVar[list[BindingType]] = telling_keys(
+        "▲▼", "query on which the selector's pick is better or worse than that of RICES, in Picks"
+    )
+
     def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(session, ListSource(COLUMNS, "picks"), _EMPTY, id=id)
 
     def items(self, state: RunState) -> Grow[PickRow]:
         return state.pool.picks
+
+    def telling(self, item: PickRow) -> bool:
+        return item.sign("selector") != 0
 
     def draw(self, item: PickRow, palette: Palette, width: int) -> RenderableType:
         try:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
+from textual.binding import BindingType
 
 from app.runs.what_if import WhatIfProcess
 from app.state.columns import Grow
@@ -16,9 +18,9 @@ from app.state.run import RunState
 from app.text import counted
 from engine.errors import SteerError
 from engine.events import AnswerTried, PoolQueryDone, PoolThumbnails
-from screens.panes.list_pane import ListPane
+from screens.panes.list_pane import ListPane, telling_keys
 from screens.pool.drawing import Pictures, draw_pool
-from screens.pool.trajectories import answers_line, draw_trajectories
+from screens.pool.trajectories import answers_line, draw_trajectories, score_cell
 from screens.run_session import Session
 from screens.what_if.screen import WhatIfScreen
 from screens.widgets.figures import fixed
@@ -80,11 +82,22 @@ COLUMNS: Sequence[ListColumn[QueryRow]] = (
 class PoolQueriesPane(ListPane):
     """Queries, and the pool of the one under the cursor."""
 
+    BINDINGS: ClassVar[list[BindingType]] = telling_keys(
+        "improved", "query with a better pair than its original data had, in Queries"
+    )
+
     def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(session, ListSource(COLUMNS, "queries"), _EMPTY, id=id)
 
     def items(self, state: RunState) -> Grow[QueryRow]:
         return state.pool.queries
+
+    def telling(self, item: QueryRow) -> bool:
+        return item.after > item.before
+
+    def remark(self) -> str:
+        queries = self.session.state.pool.queries
+        return f"{sum(self.telling(query) for query in queries):,} improved ▲"
 
     def draw(self, item: QueryRow, palette: Palette, width: int) -> RenderableType:
         try:
@@ -149,13 +162,31 @@ def with_picture(text: Text, picture: str, pictures: Pictures) -> RenderableType
     return grid
 
 
+def _committed(event: PoolQueryDone, palette: Palette) -> Text:
+    """A line for each demonstration pair that was committed: what it is, what the model answered, what it improved."""
+    text, best = (
+        Text(),
+        max((t.score or 0.0 for t in event.trajectories if t.verdict == "given"), default=0.0),
+    )
+    for t in (t for t in event.trajectories if t.verdict == "committed"):
+        shown, tone = score_cell(t.score)
+        text.append("\ncommitted ", palette["dim"]).append(" + ".join(map(str, t.pair)), palette["strong"])
+        text.append("  ").append(shown, palette.get(tone, "")).append(f" answered {one_line(t.answer)}")
+        better = (t.score or 0.0) > best
+        why = f"▲ best before {fixed(best, 2)}" if better else f"a new score; best before {fixed(best, 2)}"
+        text.append(f"  {why}", palette["good" if better else "dim"])
+        best = max(best, t.score or 0.0)
+    return text
+
+
 def _about(event: PoolQueryDone, palette: Palette) -> Text:
     dim = palette["dim"]
     text = Text.assemble((clean(event.question), palette["strong"]), (f"   {event.query_id}", dim))
     text.append("\npeople answered ", dim).append(answers_line(event.answers))
-    text.append("\noracle@64 ", dim).append(fixed(event.oracle_before, 2)).append(" originally → ", dim)
+    text.append("\nbest pair (oracle@64) ", dim).append(fixed(event.oracle_before, 2)).append(" → ", dim)
     text.append(fixed(event.oracle_inside, 2)).append(" with mined pairs → ", dim)
     text.append(fixed(event.oracle_after, 2), palette["strong"]).append(" at the end", dim)
+    text.append_text(_committed(event, palette))
     size = len(event.pool_after)
     text.append(f"\npool {event.given_pool} → {size}", dim)
     text.append(f"   {event.cut} removed   {event.filled} added   {counted(event.asked, 'pairs')} asked", dim)

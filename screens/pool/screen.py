@@ -45,10 +45,11 @@ size and tries pairs of the rows nearest to the query. A pair that raises the be
 candidates that no kept trajectory uses.
 
 *Queries* has oracle@64, the best known score of a pair in the pool, in the original data and at the end. `enter` opens
-the pool: `+` was injected, `•` belongs to a kept trajectory; then the replaced candidates, and every trajectory with
-its score (✓ fully right, ◐ partly, ✗ wrong, – the model failed) and the rule that decided; *reserve* was refused, but
-fills a place that would else hold a repetition. From 90 columns on, candidates are drawn as pictures if the log has
-them; shades across a picture are evened out.
+the query with the pairs that were committed, each with the answer and the score that it improved (`d` goes to the next
+query that was improved), and the pool: `+` was injected, `•` belongs to a kept trajectory; then the replaced
+candidates, and every trajectory with its score (✓ fully right, ◐ partly, ✗ wrong, – the model failed) and the rule that
+decided; *reserve* was refused, but fills a place that would else hold a repetition. From 90 columns on, candidates are
+drawn as pictures if the log has them; shades across a picture are evened out.
 *Totals* counts all queries together, also while the stage runs. *Selector* charts its training and compares it on
 held-out queries with similarity (RICES), random pairs and the best known pair; *Picks* shows the pair that each of them
 chose there, and the answer. `w` in *Queries* and *Picks* asks a query again with other demonstrations, or with none.

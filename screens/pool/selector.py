@@ -82,6 +82,9 @@ class PoolSelectorPane(ListPane):
             Chart("expected score on training queries, 0 to 1", "training step", id="expected-chart"),
         )
 
+    def telling(self, item: SelectorCompared) -> bool:
+        return item.method == "selector"
+
     def items(self, state: RunState) -> list[SelectorCompared]:
         compared = state.pool.compared
         return [

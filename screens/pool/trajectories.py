@@ -35,7 +35,7 @@ def draw_trajectories(event: PoolQueryDone, palette: Palette) -> RenderableType:
         Text.assemble(("trajectories", palette["heading"]), (_legend(event), palette["dim"]))
     ]
     pool = set(event.pool_after)
-    for verdict in dict.fromkeys(("given", "committed", "refused", *(t.verdict for t in event.trajectories))):
+    for verdict in dict.fromkeys(("committed", "given", "refused", *(t.verdict for t in event.trajectories))):
         trajectories = [t for t in event.trajectories if t.verdict == verdict]
         if trajectories:
             parts += [_heading(verdict, trajectories, palette), _table(trajectories, pool, palette), Text()]
@@ -43,7 +43,7 @@ def draw_trajectories(event: PoolQueryDone, palette: Palette) -> RenderableType:
 
 
 def _legend(event: PoolQueryDone) -> str:
-    text = f"   {OUTSIDE} not in pool"
+    text = f"   score, pair, whether kept, why, answer\n{OUTSIDE} not in pool"
     filled = any(t.kept and t.verdict == "refused" for t in event.trajectories)
     return f"{text}   {RESERVE}: fills a place" if filled else text
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import ClassVar
 
 from rich.console import Group, RenderableType
 from rich.style import Style
+from rich.table import Table
 from rich.text import Text
+from textual.binding import BindingType
 
 from app.runs.what_if import WhatIfProcess
 from app.state.columns import Grow
 from app.state.run import RunState
-from app.state.slsm import ResultRow
+from app.state.slsm import ResultRow, SLSMState
 from engine.errors import DataError, SteerError
 from engine.events import AnswerTried, ConversationAnswered, ConversationOpened, Event, StateUpdated
-from screens.panes.list_pane import ListPane
+from screens.panes.list_pane import ListPane, telling_keys
 from screens.run_session import Session
 from screens.slsm.conversation_drawing import draw_answer, draw_memory
 from screens.what_if.screen import WhatIfScreen
 from screens.widgets.figures import outcome
 from screens.widgets.links import Target, link
-from screens.widgets.model_text import one_line
+from screens.widgets.model_text import clean, one_line
 from screens.widgets.rows import Cell, ListColumn, ListSource
 
 _EMPTY = """No conversation has been answered yet.
@@ -42,6 +46,16 @@ def _injected(row: ResultRow) -> Cell:
     if not row.injected:
         return Cell("·", "dim")
     return Cell("2nd" if row.second else "yes", "accent")
+
+
+_COUNTED = 20_000
+"""Answers up to which those that a note turned are counted: beyond, it would be felt."""
+_SIGNS = {1: ("▲", "good"), -1: ("▼", "bad")}
+
+
+def _sign(against: int) -> Cell:
+    sign, tone = _SIGNS.get(against, (" ", ""))
+    return Cell(sign, tone)  # type: ignore[arg-type]
 
 
 COLUMNS: Sequence[ListColumn[ResultRow]] = (
@@ -66,14 +80,38 @@ class ConversationsPane(ListPane):
     the last one."""
 
     LINKS = True
+    BINDINGS: ClassVar[list[BindingType]] = telling_keys(
+        "▲▼", "answer that a note turned right (▲) or wrong (▼), in Conversations"
+    )
     turn: int | None = None
 
     def __init__(self, session: Session, *, id: str | None = None) -> None:
-        super().__init__(session, ListSource(COLUMNS, "answers"), _EMPTY, id=id)
+        turned = ListColumn[ResultRow](
+            "turned", "±", 1, priority=0, value=lambda r: self._slsm.against_plain(r), show=_sign,
+            help="▲ the note turned the answer right, which fails without a controller, ▼ turned it wrong",
+        )  # fmt: skip
+        columns = [COLUMNS[0], turned, *COLUMNS[1:]]
+        super().__init__(session, ListSource(columns, "answers"), _EMPTY, id=id)
         self._of: str = ""
 
     def items(self, state: RunState) -> Grow[ResultRow]:
         return state.slsm.results
+
+    def remark(self) -> str:
+        rows = self._slsm.results
+        if len(rows) > _COUNTED:
+            return ""
+        turned = Counter(self._slsm.against_plain(row) for row in rows)
+        return (
+            f"notes turned ▲ {turned[1]:,} right, ▼ {turned[-1]:,} wrong" if turned[1] or turned[-1] else ""
+        )
+
+    @property
+    def _slsm(self) -> SLSMState:
+        return self.session.state.slsm
+
+    def telling(self, item: ResultRow) -> bool:
+        return self._slsm.against_plain(item) != 0
 
     def key(self, item: ResultRow) -> object:
         if item.conversation_id != self._of:
@@ -90,7 +128,7 @@ class ConversationsPane(ListPane):
         self.show()
 
     def draw(self, item: ResultRow, palette: dict[str, Style], width: int) -> RenderableType:
-        slsm = self.session.state.slsm
+        slsm = self._slsm
         try:
             opened = self._opened(item)
             answered = self.session.read(*item.place)
@@ -108,14 +146,14 @@ class ConversationsPane(ListPane):
         if item.axis:
             title.append(f"\n{_words(item.axis)}", palette["dim"])
         return Group(
-            title, self._beside(item, palette), Text(),
+            title, draw_turn(slsm, item, answered, palette), self._beside(item, palette), Text(),
             draw_memory(opened.turns, updates, selected, palette, width), Text(), draw_answer(answered, palette),
         )  # fmt: skip
 
     def _beside(self, item: ResultRow, palette: dict[str, Style]) -> Text:
         """The other answers to the same conversation, each with its verdict; they can be gone to."""
         text, mode = Text("the same under", palette["dim"]), ""
-        for row in self.session.state.slsm.results:
+        for row in self._slsm.results:
             same = (row.conversation_id, row.attempt) == (item.conversation_id, item.attempt)
             if not same or row == item:
                 continue
@@ -130,7 +168,7 @@ class ConversationsPane(ListPane):
         return text
 
     def _opened(self, item: ResultRow) -> Event:
-        place = self.session.state.slsm.place(item.conversation_id)
+        place = self._slsm.place(item.conversation_id)
         if place is None:
             raise DataError(
                 what="the log does not tell how this conversation begins",
@@ -156,6 +194,33 @@ class ConversationsPane(ListPane):
         return NoteWhatIf(
             process, answered, opened.turns, last if self.turn is None else min(self.turn, last)
         )
+
+
+def draw_turn(
+    state: SLSMState, item: ResultRow, answered: ConversationAnswered, palette: dict[str, Style]
+) -> RenderableType:
+    """The answer without a controller, the note, the answer under it and its judgement: what the note did."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True, style=palette["dim"])
+    grid.add_column(overflow="fold")
+    plain = state.plain(item)
+    if plain is not None and item.mode != plain.mode:
+        grid.add_row("baseline", _said(plain.passed, plain.answer, palette))
+        note = " ".join(answered.note.removeprefix("[SLSM MEMORY NOTE]").split())
+        grid.add_row("the note", clean(note) or Text(f"none: {clean(answered.reason)}", palette["dim"]))
+    said = _said(item.passed, answered.answer, palette)
+    if against := state.against_plain(item):
+        sign, tone = _SIGNS[against]
+        said.append(f"  {sign} the note turned it {'right' if against > 0 else 'wrong'}", palette[tone])
+    grid.add_row(item.mode, said)
+    if answered.verdict:
+        grid.add_row("judged", Text(clean(answered.verdict), palette["dim"]))
+    return grid
+
+
+def _said(passed: bool | None, answer: str, palette: dict[str, Style]) -> Text:
+    sign, tone = _passed(passed)
+    return Text.assemble((f"{sign} ", palette[tone or "dim"]), one_line(answer) or "(empty)")
 
 
 def answer_target(row: ResultRow) -> Target:

@@ -15,7 +15,7 @@ from engine.events import ModeScored
 from screens.panes.page import PagePane
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
-from screens.widgets.figures import NONE, fixed, interval
+from screens.widgets.figures import NONE, fixed, interval, signed
 from screens.widgets.links import Target, link
 from screens.widgets.series import Series
 
@@ -24,6 +24,9 @@ _EMPTY = """The modes are compared when all conversations have been answered.
 Until then the tab Conversations shows each answer as it comes."""
 
 
+_SCORE = "macro: share of conversations whose answer passes; every axis counts alike"
+_NOTES = """fixed: the note made a failing answer pass; broke: a passing one fail; wasted: it changed nothing
+given: conversations with a note; tokens: of a note, mean of all conversations"""
 _COST = """calls and tokens are means of a conversation; failed: calls of the controller
 cut: answers that ended at the limit of tokens; none: conversations without an answer"""
 
@@ -65,11 +68,17 @@ def course(state: SLSMState) -> list[Series]:
 
 def draw_modes(state: SLSMState, palette: dict[str, Style]) -> RenderableType:
     """Score and axes, notes, cost."""
-    parts: list[RenderableType] = [_about(state, palette), Text()]
     if not state.modes:
-        return Group(*parts, Text(_EMPTY, palette["dim"]))
+        return Group(_about(state, palette), Text(), Text(_EMPTY, palette["dim"]))
     rows = list(state.modes.values())
-    parts += [_scores(rows, palette), Text(), _axes(rows, palette), Text(), _notes(rows, palette), Text()]
+    parts: list[RenderableType] = [
+        *_said(rows, palette),
+        _about(state, palette),
+        Text(),
+        _scores(rows, palette),
+    ]
+    parts += [Text(_SCORE, palette["dim"]), Text(), _axes(rows, palette), Text(), _notes(rows, palette)]
+    parts += [Text(_NOTES, palette["dim"]), Text()]
     parts += [
         _cost(rows, palette),
         Text(_COST, palette["dim"]),
@@ -77,6 +86,32 @@ def draw_modes(state: SLSMState, palette: dict[str, Style]) -> RenderableType:
         Text("slsm/modes.csv, slsm/summary.json", palette["dim"]),
     ]
     return Group(*parts)
+
+
+def _said(rows: list[ModeScored], palette: dict[str, Style]) -> list[RenderableType]:
+    """Which mode is best, what its notes did, and what comes next to it at a lower cost."""
+    judged = [row for row in rows if row.score is not None]
+    plain = next((row for row in judged if row.mode == "baseline"), None)
+    others = [row for row in judged if row.mode != "baseline"]
+    if plain is None or not others:
+        return []
+    best = max(others, key=lambda row: (row.score or 0.0, -row.injections))
+    gain = best.difference or 0.0
+    text = Text(f"{_named(best)}: {fixed(best.score)} pass, {fixed(plain.score)} without a controller")
+    text.stylize(palette["good" if (best.difference_low or 0.0) > 0 else "warn"])
+    if best.difference is not None:
+        text.append(
+            f"  {signed(gain)} {interval(best.difference_low, best.difference_high)}", palette["strong"]
+        )
+    done = Text(f"its notes turned {counted(best.fixed, 'answers')} right", palette["dim"])
+    done.append(
+        f" and {best.broke:,} wrong; {best.wasted:,} of {best.injections:,} changed nothing", palette["dim"]
+    )
+    return [text, done]
+
+
+def _named(row: ModeScored) -> str:
+    return f"{row.mode} with {row.memory_mode} memory"
 
 
 def _about(state: SLSMState, palette: dict[str, Style]) -> Text:
@@ -122,7 +157,7 @@ def _scores(rows: list[ModeScored], palette: dict[str, Style]) -> Table:
 
 def _axes(rows: list[ModeScored], palette: dict[str, Style]) -> Table:
     axes = list(dict.fromkeys(str(axis[0]) for row in rows for axis in row.by_axis))
-    table = _table(palette, "by axis", *(axis.split("_")[0].capitalize() or "all" for axis in axes))
+    table = _table(palette, "by axis", *("\n".join(axis.lower().split("_")) or "all" for axis in axes))
     for row in rows:
         scores = {str(axis[0]): float(axis[1]) for axis in row.by_axis}
         table.add_row(

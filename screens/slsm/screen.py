@@ -52,7 +52,8 @@ and only if it contradicts the memory is the model asked again with one. *baseli
 
 *Conversations* has a row for every answer, with the conversation and its memory after the turn that ▶ marks: `(` and
 `)` go to other turns. + is new, ~ changed, − resolved in that turn; the words that an item rests on are underlined.
-The second line leads to the answers of the other modes to the same conversation.
+On top stand the answer without a controller, the note and the answer under it: ▲ the note turned it right, ▼ wrong; `d`
+goes to the next such answer. The line below leads to the answers of the other modes to the same conversation.
 Then follow the plan and its reason, the exact note or why there was none, the answers and any conflict between them
 and the memory, the verdict and the cost. `w` answers again under another note, an edited one, or none.
 *Modes* compares scores and costs: of the notes that were given, *fixed* ones made a failing answer pass, *broke*

@@ -136,6 +136,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         self.sort_reverse = False
         self._marked: str | None = None
         self._cursor_key: Hashable = None
+        self._began_at: Hashable = None
         self._shown = 0
         self._placed: list[Placed] = []
         self._placed_in = -1
@@ -164,6 +165,27 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         """Put the cursor on a row; on the last one this follows."""
         self._go(row)
         self.follow = self._shown > 0 and self.cursor == self._shown - 1 and self.sort_column is None
+
+    def begin_at(self, row: int) -> None:
+        """Put the cursor on the row from which a run that is over is read, instead of following."""
+        self._go(row)
+        self.follow, self._began_at = False, self._cursor_key
+        self.call_after_refresh(self._reveal_amid)  # a table that was not shown before has no height yet
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nobody has moved the cursor: it follows, or stands where it began."""
+        return self.follow or (self._began_at is not None and self._began_at == self._cursor_key)
+
+    def look_back(self, back: bool) -> None:
+        """While more may come, or an earlier moment is shown: follow, unless somebody has moved the cursor."""
+        if back and self.untouched and not self.follow:
+            self.follow_again()
+
+    def follow_again(self) -> None:
+        """Follow, in the order of the log."""
+        self.follow, self._began_at = True, None
+        self.sort_by(None)
 
     def watch_follow(self) -> None:
         self.post_message(self.Changed(self))
@@ -197,6 +219,12 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         elif self.cursor >= top + page:
             self.scroll_to(y=self.cursor - page + 1, animate=False)
 
+    def _reveal_amid(self) -> None:
+        """Scroll so that there are rows above the cursor, too."""
+        page = max(1, self.size.height - 1)
+        if self.untouched:
+            self.scroll_to(y=0 if self.cursor < page else self.cursor - page // 2, animate=False)
+
     # ------------------------------------------------------------ actions
 
     def action_move(self, by: int) -> None:
@@ -220,10 +248,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         if self.follow:
             self.follow = False
             return
-        if self.sort_column is not None:
-            self.sort_by(None)
-        self.follow = True
-        self._go(self._shown - 1)
+        self.follow_again()
 
     def action_select(self) -> None:
         """Open the row under the cursor."""

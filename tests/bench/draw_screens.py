@@ -150,6 +150,7 @@ async def walk(run: Path, folder: Path, size: tuple[int, int], name: str) -> Non
     async with app.run_test(size=size) as pilot:
         while app.session is None or not app.session.caught_up:
             await pilot.pause(0.05)
+        await press(pilot, "wait")  # the overview opens when the log has been read
         for keys, picture in WALKS[name]:
             await _go(pilot, keys)
             path = folder / f"{picture}-{size[0]}x{size[1]}.svg"

@@ -14,6 +14,7 @@ from app.text import counted
 from engine.events import DecisionTaken, Event, MethodEvaluated, StageStarted, Unknown, decode
 from engine.run.find_event import find_event
 from engine.wilson import wilson
+from screens.esm.results import ResultsPane
 from screens.esm.screen import EsmScreen
 from screens.esm.what_if import DecisionWhatIf
 from screens.widgets.detail_pane import DetailPane
@@ -307,7 +308,9 @@ async def test_results_have_the_budget_on_a_small_terminal(session: RecordedSess
     esm = session.state.esm.final["esm"]
     async with EsmApp(session).run_test(size=SMALL) as pilot:
         await press(pilot, "4")
-        assert "committed   probe" in drawn(pilot.app)
+        assert f"{esm.mean_tokens:.1f} committed + {esm.mean_probe_tokens:.1f} probe, greedy" in drawn(
+            pilot.app
+        )
         assert "its 95%" not in drawn(pilot.app)
         await pilot.resize_terminal(*WIDE)
         await press(pilot)
@@ -455,3 +458,26 @@ def test_picture(
         await press(pilot, *keys)
 
     assert snap_compare(EsmApp(session), terminal_size=size, run_before=prepare)
+
+
+async def test_results_say_what_a_method_is(session: RecordedSession) -> None:
+    """A finished run stands on esm; the line below the table explains the method, or the column that is marked."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        results = (await press(pilot, "4")).query_one(ResultsPane)
+        assert results.source.item(results.table.cursor).method == "esm"
+        assert "esm: steered by the entry of the memory" in str(results.line.render())
+        await press(pilot, "right", "right")
+        assert "n: examples" in str(results.line.render())
+
+
+async def test_a_finished_run_opens_where_esm_turned_an_answer(session: RecordedSession) -> None:
+    """At the segment that left greedy's way; while an earlier moment is looked at, the newest row is followed."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await press(pilot, "1")
+        pane, decisions = screen.decisions, session.state.esm.decisions
+        number = pane.source.view.decision(pane.table.cursor)
+        assert decisions.text("method", number) == "esm" and pane.source.turned(pane.table.cursor)
+        assert "following" not in pane._status().plain
+        session.seek(session.total_events // 2)
+        await press(pilot)
+        assert pane.table.follow and pane.table.cursor == len(pane.source) - 1

@@ -9,6 +9,7 @@ from textual import on
 from textual.app import App
 from textual.pilot import Pilot
 
+from engine.events import IterationBegan
 from screens.ask import AskScreen
 from screens.evolution.branch import branch_question
 from screens.evolution.screen import EvolutionScreen
@@ -79,7 +80,7 @@ async def test_the_comparison_is_shown_with_what_it_says(session: RecordedSessio
         await press(pilot, "g", "enter")
         text = " ".join(drawn(pilot.app).split())
         assert "on the test set the evolved deltas are ahead of every baseline, within the error" in text
-        assert "short request 0.800 12.0 0.788 −0.100 [−0.200, +0.000] 0.250" in text
+        assert "short request 0.800 −0.100 [−0.200, +0.000] 0.250 12.0 0.788" in text
         assert "short request −28.0 [−30.5, −25.5] −0.022 [−0.060, +0.010]" in text
         assert "short request: Answer briefly." in text
 
@@ -213,3 +214,28 @@ async def test_a_chart_fills_the_screen(session: RecordedSession) -> None:
         await pilot.pause()
         assert "length of an answer, tokens" in drawn(pilot.app)
         await press(pilot, "z")
+
+
+async def test_a_finished_run_opens_on_its_best_iteration_and_tells_its_gain(
+    session: RecordedSession,
+) -> None:
+    """What it gained over the best before it, and the reply that its deltas come from."""
+    async with EvolutionApp(session).run_test(size=WIDE) as pilot:
+        screen = await press(pilot, "1")
+        best = session.state.evolution.best
+        assert best is not None and screen.iterations.selected == best
+        gain = session.state.evolution.gain(best.iteration)
+        assert gain is not None and best.validation is not None
+        text = " ".join(drawn(pilot.app).split())
+        assert f"▲ +{best.validation.composite - gain[0]:.3f} composite on the validation set" in text
+        assert f"why these the reply to iteration {best.iteration - 1}: Cluster 3 pads." in text
+
+
+async def test_looking_back_in_a_finished_run_follows_its_iterations(session: RecordedSession) -> None:
+    """The cursor that nobody moved goes to the newest iteration of that moment."""
+    async with EvolutionApp(session).run_test(size=WIDE) as pilot:
+        screen = await press(pilot, "1")
+        began = [at for at, (event, *_) in enumerate(session._entries) if isinstance(event, IterationBegan)]
+        session.seek(began[1])
+        await press(pilot)
+        assert screen.iterations.table.follow and screen.iterations.table.cursor == 1

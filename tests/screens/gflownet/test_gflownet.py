@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
+from engine import events as ev
 from screens.gflownet.screen import GFlowNetScreen
 from tests.recorded_session import RecordedSession
 from tests.synthetic_gflownet import gflownet_events
@@ -120,3 +122,27 @@ async def test_an_empty_run_says_what_will_come(tmp_path: Path) -> None:
         )
         for key, expected in enumerate(words, 1):
             assert expected in await press(pilot, str(key))
+
+
+async def test_a_missed_question_says_where_its_paths_went_wrong(tmp_path: Path) -> None:
+    """How many left the shortest paths, where and by which relation; a finished run opens there."""
+    steps = [
+        ev.PathStep(head="Oslo", relation="capital", tail="Ostrel", score=0.9, gt=True),
+        ev.PathStep(head="Ostrel", relation="twinned with", tail="Lima", score=0.2),
+    ]
+    paths = [
+        ev.SampledPath(steps=steps, count=1, probability=0.5, reward=0.001),
+        ev.SampledPath(steps=steps[:1], count=1, probability=0.3, reward=0.001),
+    ]
+    met = next(e for e in gflownet_events() if isinstance(e, ev.QuestionSampled))
+    missed = msgspec.structs.replace(met, sample_id="missed", paths=paths)
+    events = [e for e in gflownet_events() if not isinstance(e, ev.QuestionSampled)]
+    log = write_log(tmp_path / "events.jsonl", [*events[:-2], met, missed, *events[-2:]])
+    async with GFlowNetApp(RecordedSession(log, tmp_path)).run_test(size=WIDE) as pilot:
+        text = await press(pilot, "3")
+        assert "✗ none of 2 paths meets an answer" in text and "1 missed" in text
+        assert (
+            "1 left the shortest paths at step 2 by twinned with" in text
+            and "1 stopped before an answer" in text
+        )
+        assert "Ostrel ≠ ─twinned with─▶ Lima" in text

@@ -281,3 +281,13 @@ def test_a_pick_the_model_failed_on_is_no_zero() -> None:
     state.apply(ev.SelectorPicked(query_id="q", question="", answers={}, pool=[0, 1], picks=picks))
     (row,) = state.pool.picks
     assert row.selector is None and row.rices is None and row.random == 0.5
+
+
+@each_size
+async def test_a_query_tells_which_pair_was_committed_and_what_it_improved(
+    session: RecordedSession, size: tuple[int, int]
+) -> None:
+    async with PoolApp(session).run_test(size=size) as pilot:
+        text = await press(pilot, "1", "enter")
+        assert "committed 100 + 101  ✓ 1.00 answered 7  ▲ best before 0.30" in text
+        assert "committed 1 + 100  ◐ 0.60 answered 1  a new score; best before 1.00" in text

@@ -130,7 +130,8 @@ async def test_modes_stand_side_by_side(session: RecordedSession, size: tuple[in
         assert "controller rules (offline)" in text and "judge exact (offline)" in text
         assert "on_detection flat" in text and "[+0.000, +1.000]" in text
         if size == WIDE:
-            assert "fixed" in text and "broke" in text and "slsm/modes.csv" in text
+            assert "fixed" in text and "broke" in text
+            assert "slsm/modes.csv" in await press(pilot, "end")
 
 
 async def test_failures_of_the_controller_are_counted(tmp_path: Path) -> None:
@@ -182,3 +183,25 @@ async def test_a_free_conversation(session: RecordedSession, monkeypatch: pytest
         text = await press(pilot, *"fail", "enter")
         assert said[-1] == ("fail", "always", "flat") and "the process that answers has ended" in text
         assert "Type a message" in await press(pilot, "f4")
+
+
+async def test_a_finished_run_opens_on_the_first_answer_a_note_turned(session: RecordedSession) -> None:
+    """Its line has ▲ and its detail what it was without a note; `d` goes to the next one, past those of baseline."""
+    async with SLSMApp(session).run_test(size=WIDE) as pilot:
+        text = await press(pilot, "1")
+        screen = pilot.app.screen
+        assert isinstance(screen, SLSMScreen)
+        slsm, table = session.state.slsm, screen.conversations.table
+        turned = [at for at, row in enumerate(slsm.results) if slsm.against_plain(row)]
+        assert turned[0] > 0 and table.cursor == turned[0]
+        assert "▲ the note turned it right" in text and "following" not in text
+        await press(pilot, "d")
+        assert table.cursor == turned[1]
+        await press(pilot, "D", "D")
+        assert table.cursor == turned[-1]
+
+
+async def test_modes_begin_with_what_came_of_the_notes(session: RecordedSession) -> None:
+    async with SLSMApp(session).run_test(size=SMALL) as pilot:
+        lines = (await press(pilot, "2")).splitlines()
+        assert "1.000 pass, 0.000 without a controller" in lines[3]

@@ -227,3 +227,21 @@ def test_columns_that_fit(width: int) -> None:
 def test_cells_compare_by_what_they_show() -> None:
     """The cache of drawn lines stands on this."""
     assert Cell("a", "good") == Cell("a", "good") != Cell("a", "bad")
+
+
+async def test_it_stands_where_it_began_until_somebody_moves() -> None:
+    """New rows leave it there; looking back follows again, but not once the cursor was moved."""
+    app = TableApp(100)
+    async with app.run_test(size=(50, 12)) as pilot:
+        table = app.query_one(VirtualTable)
+        table.begin_at(40)
+        await pilot.pause()
+        assert table.untouched and not table.follow and 0 < table.scroll_y < 40
+        grow(app, 120)
+        assert table.cursor == 40
+        table.look_back(True)
+        assert table.follow and table.cursor == 119
+        table.begin_at(40)
+        await press(pilot, "j")
+        table.look_back(True)
+        assert not table.untouched and table.cursor == 41
