@@ -12,7 +12,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 from textual.getters import query_one
-from textual.widgets import Static
 
 from app.state.columns import Grow
 from app.state.run import RunState
@@ -22,6 +21,7 @@ from screens.run_session import Session
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.rows import ListSource
+from screens.widgets.steady import Steady
 from screens.widgets.virtual_table import VirtualTable
 
 
@@ -33,7 +33,7 @@ class ListPane(Container):
 
     table = query_one(VirtualTable)
     detail = query_one(DetailPane)
-    line = query_one(".pane-status", Static)
+    line = query_one(".pane-status", Steady)
 
     def __init__(
         self, session: Session, source: ListSource[Any], empty: str, *, id: str | None = None
@@ -54,7 +54,7 @@ class ListPane(Container):
                 with Container(classes="charts"):
                     yield from charts
             yield VirtualTable(self.source, self._empty)
-            yield Static("", classes="pane-status", markup=False)
+            yield Steady(classes="pane-status")
         yield DetailPane()
 
     def charts(self) -> Sequence[Chart]:
