@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
@@ -74,6 +74,7 @@ Everything about the row under the cursor. The arrows scroll; `escape` goes back
         self._has_links = False
         self._lines: list[Strip] = []
         self._lines_width = -1
+        self._base = Style.null()
         self._waits = False
 
     def show(self, draw: Draw | None, top: bool = True, links: bool = False) -> None:
@@ -129,11 +130,15 @@ Everything about the row under the cursor. The arrows scroll; `escape` goes back
         options = self.app.console_options.update(width=width, height=None, highlight=False)
         return [Strip(line) for line in self.app.console.render_lines(drawn, options, pad=False)]
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._base = self.rich_style  # put together anew each time it is asked for
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
         if width != self._lines_width:  # the scroll bar came or went
             self._redraw()
-        lines, line, base = self._drawn(width), round(self.scroll_y) + y, self.rich_style
+        lines, line, base = self._drawn(width), round(self.scroll_y) + y, self._base
         if line >= len(lines):
             return Strip.blank(width, base)
         return lines[line].apply_style(base).extend_cell_length(width, base)
