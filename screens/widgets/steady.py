@@ -24,4 +24,4 @@ class Steady(Static):
 
     def _lines_needed(self) -> int:
         width = self.content_size.width
-        return self.visual.get_height(self.styles, width) if width else -1
+        return self.visual.get_height(self.styles.get_rules(), width) if width else -1
