@@ -42,7 +42,6 @@ from engine.errors import RunError, SteerError
 from engine.run.directory import RunDirectory
 from engine.run.event_log import refuse_later_schema
 from screens.console_screen import FRAMES
-from screens.event_places import event_place
 from screens.messages import (
     BranchWanted,
     CompareWanted,
@@ -92,6 +91,9 @@ def run_console(
 
 class _NoControls(LineFilter):
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        text = "".join(segment.text for segment in segments)
+        if without_controls(text) == text:
+            return segments
         return [
             segment if segment.control else Segment(without_controls(segment.text), segment.style)
             for segment in segments
@@ -226,6 +228,8 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
         """Watch a run at the item of an event, by its number in the log."""
         method, place = "", None
         if seq is not None:
+            from screens.event_places import event_place
+
             try:
                 method, place = event_place(path, seq)
             except (SteerError, OSError) as error:

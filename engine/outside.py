@@ -7,15 +7,19 @@ Three groups, one for each table of built-in methods: `steer_tui.sections` (a `M
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import SteerError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 @cache
 def outside(group: str) -> dict[str, Any]:
     """What installed packages register in the group `steer_tui.<group>`, by name. Raises SteerError."""
+    from importlib.metadata import entry_points  # takes a while, and not before the first paint
+
     points = sorted(entry_points(group=f"steer_tui.{group}"), key=lambda point: point.name)
     return {point.name: _load(point) for point in points}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from importlib.metadata import PackageNotFoundError, version
 
 _PACKAGES = (
     "steer-tui",
@@ -21,6 +20,11 @@ _PACKAGES = (
 
 def package_version(name: str) -> str | None:
     """Version of an installed package, None if it is not installed."""
+    from importlib.metadata import (
+        PackageNotFoundError,
+        version,
+    )  # takes a while, and not before the first paint
+
     try:
         return version(name)
     except PackageNotFoundError:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from textual.screen import Screen
+if TYPE_CHECKING:  # the states of all methods are not imported before the first paint
+    from textual.screen import Screen
 
-from app.state.run import method_states
-from screens.run_session import Session
+    from screens.run_session import Session
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class System:
 @cache
 def systems() -> tuple[System, ...]:
     """Every method that has a screen, as its state declares it."""
+    from app.state.run import method_states
+
     kinds = method_states().values()
     return tuple(
         System(kind.title, kind.stages_shown, kind.screen, kind.also_shows) for kind in kinds if kind.screen

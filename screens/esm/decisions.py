@@ -12,7 +12,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.getters import query_one
 from textual.timer import Timer
-from textual.widgets import Static
 
 from app.runs.what_if import WhatIfProcess
 from app.state.esm import ESMState
@@ -31,6 +30,7 @@ from screens.what_if.screen import WhatIfScreen
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.figures import fixed, interval, signed
 from screens.widgets.filter_bar import FilterBar
+from screens.widgets.steady import Steady
 from screens.widgets.virtual_table import VirtualTable
 
 EMPTY = """No decision has been taken yet.
@@ -77,7 +77,7 @@ class DecisionsPane(Container):
     table = query_one("#decisions", VirtualTable)
     detail = query_one("#decision", DetailPane)
     bar = query_one(FilterBar)
-    line = query_one("#decisions-status", Static)
+    line = query_one("#decisions-status", Steady)
 
     def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -93,7 +93,7 @@ class DecisionsPane(Container):
         with Vertical(classes="pane-table"):
             yield VirtualTable(self.source, EMPTY, id="decisions")
             yield FilterBar(DECISION_FIELDS, id="decisions-filter")
-            yield Static("", id="decisions-status", classes="pane-status", markup=False)
+            yield Steady(id="decisions-status", classes="pane-status")
         yield DetailPane(id="decision")
 
     @property

@@ -9,7 +9,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 from textual.getters import query_one
-from textual.widgets import Static
 
 from app.state.evolution import EvolutionState, IterationState
 from app.text import counted
@@ -21,6 +20,7 @@ from screens.widgets.detail_pane import DetailPane
 from screens.widgets.figures import fixed
 from screens.widgets.rows import Cell, ListColumn, ListSource
 from screens.widgets.series import Series
+from screens.widgets.steady import Steady
 from screens.widgets.virtual_table import VirtualTable
 
 _EMPTY = """No iteration has started yet.
@@ -83,7 +83,7 @@ class IterationsPane(Container):
 
     table = query_one(VirtualTable)
     detail = query_one(DetailPane)
-    line = query_one(".pane-status", Static)
+    line = query_one(".pane-status", Steady)
 
     def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(id=id, classes="-charted")
@@ -98,7 +98,7 @@ class IterationsPane(Container):
                 yield Chart("scores of the answers, 0 to 1", "iteration", id="scores-chart")
                 yield Chart("length of an answer, tokens", "iteration", id="length-chart")
             yield VirtualTable(self.source, _EMPTY)
-            yield Static("", classes="pane-status", markup=False)
+            yield Steady(classes="pane-status")
         yield DetailPane()
 
     @property

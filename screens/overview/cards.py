@@ -11,18 +11,18 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Static
 
 from screens.overview.card_content import CardContent, Curve
 from screens.overview.pointers import MOST
 from screens.place import Place
 from screens.widgets.spark import spark
+from screens.widgets.steady import Steady
 from screens.widgets.tones import tone
 
 CURVE_LINES = 2
 
 
-class Door(Static, can_focus=True):
+class Door(Steady, can_focus=True):
     """A line that opens a place; `›` stands before it under the cursor."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -51,17 +51,14 @@ class Door(Static, can_focus=True):
         place: Place | None
 
     def __init__(self, method: str, classes: str = "") -> None:
-        super().__init__("", classes=classes, markup=False)
+        super().__init__(classes=classes)
         self.method = method
         self.place: Place | None = None
-        self._text: Text | None = None
 
     def lead(self, text: Text, place: Place | None = None) -> None:
         """Say this, and lead there."""
         self.place = place
-        if text != self._text:
-            self._text = text
-            self.update(text)
+        self.update(text)
 
     def action_open(self) -> None:
         """Open it."""
@@ -137,8 +134,8 @@ class Card(Vertical):
         self._content: CardContent | None = None
         # Held here, because the first state may come before they are mounted.
         self._title = Door(method, "door-title")
-        self._about = Static("", classes="card-about", markup=False)
-        self._verdict = Static("", classes="card-verdict", markup=False)
+        self._about = Steady(classes="card-about")
+        self._verdict = Steady(classes="card-verdict")
         self._curve = CurveLine()
         self._pointers = [Door(method, "door-pointer") for _ in range(MOST)]
 

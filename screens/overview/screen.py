@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.getters import query_one
-from textual.widgets import Static
 
 from app.commands import Command, bindings
 from app.runs.time_left import time_left_sentence
@@ -22,6 +21,7 @@ from screens.overview.card_content import card_content
 from screens.overview.cards import Card, Door
 from screens.run_screen import RunScreen
 from screens.run_session import Session, run_time_left, shown_stages
+from screens.widgets.steady import Steady
 
 COMMANDS = (
     Command("c", "efficiency", "Cost", "Where the time, the tokens and the money went."),
@@ -61,7 +61,7 @@ screen is always that of the method at work, until you go elsewhere yourself. `c
 """
 
     cards = query_one("#cards", VerticalScroll)
-    about = query_one("#overview-about", Static)
+    about = query_one("#overview-about", Steady)
 
     def __init__(self, session: Session, came_from: str = "", *, id: str | None = None) -> None:
         super().__init__(session, id=id)
@@ -69,7 +69,7 @@ screen is always that of the method at work, until you go elsewhere yourself. `c
         self._names: list[str] = []
 
     def compose_body(self) -> ComposeResult:
-        yield Static("", id="overview-about", markup=False)
+        yield Steady(id="overview-about")
         yield VerticalScroll(id="cards", can_focus=False)
 
     def show(self) -> None:

@@ -13,7 +13,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.getters import query_one
-from textual.widgets import Static
 
 from app.state.columns import Grow
 from app.state.run import RunState
@@ -23,6 +22,7 @@ from screens.run_session import Session, run_over
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.rows import ListSource
+from screens.widgets.steady import Steady
 from screens.widgets.virtual_table import VirtualTable
 
 
@@ -44,7 +44,7 @@ class ListPane(Container):
 
     table = query_one(VirtualTable)
     detail = query_one(DetailPane)
-    line = query_one(".pane-status", Static)
+    line = query_one(".pane-status", Steady)
 
     def __init__(
         self, session: Session, source: ListSource[Any], empty: str, *, id: str | None = None
@@ -66,7 +66,7 @@ class ListPane(Container):
                 with Container(classes="charts"):
                     yield from charts
             yield VirtualTable(self.source, self._empty)
-            yield Static("", classes="pane-status", markup=False)
+            yield Steady(classes="pane-status")
         yield DetailPane()
 
     def charts(self) -> Sequence[Chart]:

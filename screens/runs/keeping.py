@@ -11,11 +11,8 @@ from app.runs.run_list import RunList, RunRow
 from app.runs.trash import Trashed, move_to_trash, restore
 from app.text import counted
 from engine.errors import SteerError
-from screens.ask import AskScreen
 from screens.console_screen import ConsoleScreen
-from screens.error_panel import ErrorPanel, Fault
 from screens.messages import EventWanted
-from screens.noting import note_help
 from screens.runs.source import GROUPINGS, RunSource
 from screens.widgets.virtual_table import VirtualTable
 
@@ -60,6 +57,9 @@ class Keeping(ConsoleScreen[None]):
 
     def action_note(self) -> None:
         """Ask for a note on the run."""
+        from screens.ask import AskScreen
+        from screens.noting import note_help
+
         row = self.selected
         if row is None:
             return
@@ -69,7 +69,7 @@ class Keeping(ConsoleScreen[None]):
                 try:
                     Notes(row.path).add(None, "the run", text)
                 except (OSError, SteerError) as error:
-                    self.app.push_screen(ErrorPanel(Fault.of_error("The note was not kept", error)))
+                    self._tell("The note was not kept", error)
 
         self.app.push_screen(AskScreen(f"A note on {row.title}", note_help), keep)
 
@@ -119,7 +119,7 @@ class Keeping(ConsoleScreen[None]):
         def take(text: str) -> None:
             self._label(row, Label(text, row.label.tags, row.label.archived))
 
-        self._ask(AskScreen("Title", describe, row.label.title, row.record.name), take)
+        self._ask(("Title", describe, row.label.title, row.record.name), take)
 
     def action_tags(self) -> None:
         """Ask for tags."""
@@ -138,10 +138,12 @@ class Keeping(ConsoleScreen[None]):
         def take(text: str) -> None:
             self._label(row, Label(row.label.title, tags_of(text), row.label.archived))
 
-        self._ask(AskScreen("Tags", describe, " ".join(row.label.tags), "draft paper-figure"), take)
+        self._ask(("Tags", describe, " ".join(row.label.tags), "draft paper-figure"), take)
 
-    def _ask(self, screen: AskScreen, take: Callable[[str], None]) -> None:
-        self.app.push_screen(screen, lambda text: None if text is None else take(text))
+    def _ask(self, question: tuple[str, Callable[[str], str], str, str], take: Callable[[str], None]) -> None:
+        from screens.ask import AskScreen  # dialogs are not imported before the first paint
+
+        self.app.push_screen(AskScreen(*question), lambda text: None if text is None else take(text))
 
     def _label(self, row: RunRow, label: Label) -> None:
         try:
@@ -181,4 +183,6 @@ class Keeping(ConsoleScreen[None]):
         self.look()
 
     def _tell(self, title: str, error: Exception) -> None:
+        from screens.error_panel import ErrorPanel, Fault
+
         self.app.push_screen(ErrorPanel(Fault.of_error(title, error)))

@@ -10,7 +10,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
-from textual.widgets import Static
 
 from app.commands import RUNS, bindings
 from app.runs.run_list import RunList, RunRow
@@ -20,6 +19,7 @@ from screens.runs.commands import RunCommands
 from screens.runs.run_filter import RUN_FIELDS
 from screens.widgets.filter_bar import FilterBar
 from screens.widgets.key_line import KeyLine
+from screens.widgets.steady import Steady
 from screens.widgets.still_table import StillTable
 from screens.widgets.virtual_table import VirtualTable
 
@@ -85,8 +85,8 @@ Nothing is ever deleted here.
 """
 
     table = query_one(StillTable)
-    title_line = query_one("#runs-title", Static)
-    about = query_one("#runs-about", Static)
+    title_line = query_one("#runs-title", Steady)
+    about = query_one("#runs-about", Steady)
 
     bar = query_one(FilterBar)
 
@@ -100,10 +100,10 @@ Nothing is ever deleted here.
         self._told_labels: list[str] = []
 
     def compose_content(self) -> ComposeResult:
-        yield Static(id="runs-title", markup=False)
+        yield Steady(id="runs-title")
         yield StillTable(self.source, "", id="runs-table")
         yield FilterBar(RUN_FIELDS, "gain>0   state:failed   tag~draft   config~gsm8k   demo", finds=False)
-        yield Static(id="runs-about", markup=False)
+        yield Steady(id="runs-about")
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -193,13 +193,13 @@ Nothing is ever deleted here.
         ]
         for part in filter(None, parts):
             text.append(f"   {part}", "bold")
-        _update(self.title_line, text)
+        self.title_line.update(text)
 
     def _show_about(self) -> None:
         row = self.selected
         self.about.set_class(row is None, "-empty")
         if row is not None:
-            _update(self.about, about_run(row))
+            self.about.update(about_run(row))
         sweep = self.source.sweep(self.table.cursor)
         offered = (row.state, row.status.failure, row.label, row.record.sweep) if row is not None else sweep
         if offered != self._offered:
@@ -228,9 +228,3 @@ Nothing is ever deleted here.
     @on(FilterBar.Closed)
     def _filter_closed(self) -> None:
         self.table.focus()
-
-
-def _update(widget: Static, text: Text) -> None:
-    """Draw only what has changed: on a slow line every repainted line counts."""
-    if widget.content != text:
-        widget.update(text)

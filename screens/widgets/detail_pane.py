@@ -9,12 +9,12 @@ from typing import ClassVar
 from rich.console import RenderableType
 from rich.style import Style
 from textual import events
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
-from textual.getters import query_one
+from textual.geometry import Region, Size
 from textual.message import Message
-from textual.widgets import Static
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
 
 from screens.widgets.links import Found, Highlighted, Target, find_links, target_of
 from screens.widgets.model_text import Safe
@@ -26,13 +26,15 @@ Draw = Callable[[dict[str, Style], int], RenderableType]
 _TONES = ("dim", "strong", "good", "bad", "accent", "warn", "heading")
 
 
-class DetailPane(VerticalScroll):
-    """Shows what `show` was given, and draws it again for another width or theme."""
+class DetailPane(ScrollView):
+    """Shows what `show` was given, and draws it again for another width or theme. It is drawn once, not a second time
+    to measure it, and the screen is not laid out anew."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"detail-pane--{tone}" for tone in _TONES}
     DEFAULT_CSS = """
     DetailPane {
         padding: 0 1;
+        overflow-x: hidden;
         background: $background;
         scrollbar-size-vertical: 1;
         & > .detail-pane--dim { color: $text-muted; }
@@ -43,7 +45,6 @@ class DetailPane(VerticalScroll):
         & > .detail-pane--warn { color: $text-warning; }
         & > .detail-pane--heading { color: $text-muted; text-style: bold; }
         &:focus { background-tint: $foreground 3%; }
-        & > Static { width: 1fr; height: auto; }
     }
     """
     HELP = """\
@@ -64,16 +65,17 @@ Everything about the row under the cursor. The arrows scroll; `escape` goes back
 
         target: Target
 
-    content = query_one("#detail-content", Static)
+    virtual_size = reactive(Size(0, 0), layout=False)
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._draw: Draw | None = None
         self._chosen: Target | None = None
         self._has_links = False
-
-    def compose(self) -> ComposeResult:
-        yield Static(id="detail-content", markup=False)
+        self._lines: list[Strip] = []
+        self._lines_width = -1
+        self._base = Style.null()
+        self._waits = False
 
     def show(self, draw: Draw | None, top: bool = True, links: bool = False) -> None:
         """Draw this from now on; from its top if it is another thing than before. `links`: it has ids to follow."""
@@ -91,34 +93,68 @@ Everything about the row under the cursor. The arrows scroll; `escape` goes back
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        if self.is_mounted:
-            self.call_later(self._redraw)
+        self._redraw()
 
     @property
     def palette(self) -> dict[str, Style]:
         """The theme's tones as styles to draw with."""
         return {name: tone(self, f"detail-pane--{name}") for name in _TONES}
 
-    def _redraw(self) -> None:
-        if (drawn := self._drawn()) is not None:
-            self.content.update(drawn if self._chosen is None else Highlighted(drawn, self._chosen))
+    # ------------------------------------------------------------ drawing
 
-    def _drawn(self) -> RenderableType | None:
-        """What is shown; None before there is a width."""
+    def _redraw(self) -> None:
+        """Draw again, once for all that was asked for meanwhile."""
+        self._lines_width = -1
+        if self.is_mounted and not self._waits:
+            self._waits = self.call_later(self._lay_out)
+
+    def _lay_out(self) -> None:
+        self._waits = False
         width = self.scrollable_content_region.width
-        if width <= 0:
-            return None
-        return "" if self._draw is None else Safe(self._draw(self.palette, width))
+        size = Size(width, len(self._drawn(width)))
+        grown, self.virtual_size = size.height != self.virtual_size.height, size
+        self.refresh(layout=grown and self.styles.auto_dimensions)
+
+    def _drawn(self, width: int) -> list[Strip]:
+        """The lines in this width."""
+        if width != self._lines_width:
+            self._lines, self._lines_width = self._draw_lines(width), width
+        return self._lines
+
+    def _draw_lines(self, width: int) -> list[Strip]:
+        if self._draw is None or width <= 0:
+            return []
+        drawn: RenderableType = Safe(self._draw(self.palette, width))
+        if self._chosen is not None:
+            drawn = Highlighted(drawn, self._chosen)
+        options = self.app.console_options.update(width=width, height=None, highlight=False)
+        return [Strip(line) for line in self.app.console.render_lines(drawn, options, pad=False)]
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._base = self.rich_style  # put together anew each time it is asked for
+        return super().render_lines(crop)
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        if width != self._lines_width:  # the scroll bar came or went
+            self._redraw()
+        lines, line, base = self._drawn(width), round(self.scroll_y) + y, self._base
+        if line >= len(lines):
+            return Strip.blank(width, base)
+        return lines[line].apply_style(base).extend_cell_length(width, base)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self._drawn(width))
+
+    def watch_virtual_size(self, virtual_size: Size) -> None:
+        self._scroll_update(virtual_size)
 
     # ------------------------------------------------------------ ids
 
     def links(self) -> list[Found]:
         """The ids that can be followed, each once."""
-        drawn = self._drawn()
-        width = self.scrollable_content_region.width
-        found = [] if drawn is None else find_links(self.app.console, drawn, width)
         first: dict[Target, Found] = {}
-        for one in found:
+        for one in find_links(self._drawn(self.scrollable_content_region.width)):
             first.setdefault(one.target, one)
         return list(first.values())
 

@@ -13,10 +13,11 @@ from textual.getters import query_one
 from textual.message import Message
 from textual.reactive import reactive
 from textual.suggester import Suggester
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from app.table.filter import Expression, Field
 from app.table.filter_parser import FilterError, complete, parse
+from screens.widgets.steady import Steady
 
 _KEPT = 50
 _EXAMPLES = "correct and alpha>0.5   chosen:null   method:esm m>=3   apples"
@@ -66,7 +67,7 @@ class FilterBar(Vertical):
     ]
 
     input = query_one(Input)
-    hint = query_one("#filter-hint", Static)
+    hint = query_one("#filter-hint", Steady)
     finding = reactive(False)
 
     @dataclass
@@ -104,7 +105,7 @@ class FilterBar(Vertical):
             placeholder=self._examples,
             suggester=_FieldSuggester(self._known),
         )
-        yield Static("", id="filter-hint", markup=False)
+        yield Steady(id="filter-hint")
 
     def open(self) -> None:
         """Show the line with what was typed last, ready to be replaced."""

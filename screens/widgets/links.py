@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -37,10 +38,9 @@ def target_of(style: Style) -> Target | None:
     return None if found is None else Target(*found)
 
 
-def find_links(console: Console, drawn: RenderableType, width: int) -> list[Found]:
-    """The links of what is drawn in `width` columns, from top to bottom. One that goes over two lines counts once."""
+def find_links(lines: Iterable[Iterable[Segment]]) -> list[Found]:
+    """The links of drawn lines, from top to bottom. One that goes over two lines counts once."""
     found: list[Found] = []
-    lines = console.render_lines(drawn, console.options.update(width=width, height=None), pad=False)
     for y, line in enumerate(lines):
         before = None
         for segment in line:

@@ -13,10 +13,11 @@ from typing import ClassVar
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.cache import LRUCache
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive, var
 from textual.scroll_view import ScrollView
@@ -140,6 +141,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         self._shown = 0
         self._placed: list[Placed] = []
         self._placed_in = -1
+        self._base = Style.null()
         self._strips: LRUCache[Hashable, Strip] = LRUCache(4096)
         self.set_reactive(VirtualTable.follow, follow)
 
@@ -349,6 +351,10 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         super().notify_style_update()
         self._strips.clear()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._base = self.rich_style  # put together anew each time it is asked for
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         self._place()
@@ -369,7 +375,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         return strip
 
     def _blank(self, y: int, width: int) -> Strip:
-        style = self.rich_style
+        style = self._base
         lines = wrapped(self.empty, width - 4) if not self._shown else []
         if not 0 <= y - 2 < len(lines):
             return Strip.blank(width, style)
@@ -398,7 +404,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
     def _draw(
         self, cells: tuple[Cell, ...], at_cursor: bool, sign: str, words: tuple[str, ...], width: int
     ) -> Strip:
-        base = self.rich_style
+        base = self._base
         if at_cursor:
             base += self.get_component_rich_style("virtual-table--cursor", partial=True)
         mark = ("›" if at_cursor else " ") + sign

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.errors import DataError, DiskError
@@ -156,6 +156,44 @@ def test_any_garbage_is_a_data_error_or_unknown(
         LogReader(path).poll()
     except DataError:
         pass
+
+
+EVENT = b'{"type":"Notice","text":"a","seq":1}'
+AWKWARD = (
+    EVENT,
+    EVENT + EVENT,
+    EVENT + b" ",
+    b"",
+    b'{"type":"FromTheFuture","x":1}',
+    b'{"type":"Notice"}',
+    b'{"type":"Notice","text":"a","seq":-1}',
+    b'{"type":"Notice","text":"a","time":1e12}',
+    b'{"type":"StageFinished","seconds":1,"summary":',
+    b'{"a":1}}',
+    b'{"type":"Notice","text":"\xff"}',
+)
+
+
+@example([EVENT + EVENT, b"", EVENT], 7)
+@example([EVENT[:18], EVENT[18:], EVENT + EVENT], 7)
+@given(st.lists(st.sampled_from([EVENT] * 8 + list(AWKWARD)), max_size=7), st.integers(1, 7))
+def test_lines_decoded_together_give_what_each_gives(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], most: int
+) -> None:
+    path = tmp_path_factory.mktemp("log") / "e"
+    path.write_bytes(b"".join(line + b"\n" for line in lines) + EVENT[:9])
+    together, each = LogReader(path), LogReader(path)
+    each._decode = each._decode_each  # type: ignore[method-assign]
+    for _ in range(len(lines) + 1):
+        assert polled(together, most) == polled(each, most)
+
+
+def polled(reader: LogReader, most: int) -> tuple[object, ...]:
+    try:
+        found: object = reader.poll(most)
+    except DataError as error:
+        found = str(error)
+    return found, reader.offset, reader.line, reader.check, dict(reader.unknown)
 
 
 def test_unknown_types_are_skipped_and_counted(tmp_path: Path) -> None:

@@ -84,6 +84,23 @@ def under_cursor(screen: EsmScreen, field: str) -> object:
     return source.view.rows.getter(field)(number)
 
 
+async def test_new_events_are_drawn_without_a_layout(
+    growing: RecordedSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A layout of the screen takes longer than all that is drawn of a portion of events."""
+    async with EsmApp(growing).run_test(size=(120, 40)) as pilot:
+        screen = await press(pilot)
+        counts = screen.decisions.line.content
+        laid_out: list[object] = []
+        reflow = screen._compositor.reflow
+        monkeypatch.setattr(
+            screen._compositor, "reflow", lambda *given: laid_out.append(given) or reflow(*given)
+        )
+        growing.grow(12)
+        screen = await press(pilot)
+        assert screen.decisions.line.content != counts and not laid_out
+
+
 @pytest.mark.parametrize("size", [SMALL, WIDE])
 async def test_decision_under_the_cursor_is_shown_whole(
     session: RecordedSession, size: tuple[int, int]

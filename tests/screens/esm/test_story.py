@@ -55,6 +55,6 @@ def test_the_chain_marks_where_it_left_greedys_way() -> None:
         "1 null ─ ▼ 2 ▸wrong-0012 ─ [3 null]",
         "▼ left greedy's way in segment 2 and came out wrong: wrong-0012 was injected there",
     ]
-    found = find_links(Console(), text, 80)
+    found = find_links(Console(width=80).render_lines(text))
     assert [one.target for one in found] == [Target("decision", f"esm test-0001 {m}") for m in (1, 2, 3)]
     assert {len(line) <= 20 for line in draw_chain(chain, 3, _PLAIN, 20).plain.splitlines()[:3]} == {True}
