@@ -40,7 +40,7 @@ from app.themes import DARK, LIGHT, OWN, hidden
 from app.typed_keys import KeysInOrder
 from engine.errors import RunError, SteerError
 from engine.run.directory import RunDirectory
-from engine.run.event_log import refuse_later_schema
+from engine.run.event_log import refuse_later
 from screens.console_screen import FRAMES
 from screens.event_places import event_place
 from screens.messages import (
@@ -213,7 +213,7 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
     def open_run(self, path: Path, method: str = "", place: Place | None = None) -> None:
         """Watch a run, whether it is running or not, on the screen of `method` at a place, or else on its overview."""
         try:
-            refuse_later_schema(RunDirectory(path).events)
+            refuse_later(RunDirectory(path))
         except RunError as error:
             self.show_error("The run was not opened", error)
             return

@@ -20,7 +20,7 @@ SIGNS: dict[str, tuple[str, Tone]] = {
     "interrupted": ("✗ interrupted", "warn"),
     "stopped": ("■ stopped", ""),
     "failed": ("✗ failed", "bad"),
-    "later version": ("? newer log", "warn"),
+    "later version": ("? newer", "warn"),
     "finished": ("✓ finished", "good"),
     "prepared": ("○ prepared", "dim"),
 }
