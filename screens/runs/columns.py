@@ -159,6 +159,6 @@ COLUMNS: list[ListColumn[RunRow]] = [
     ),
     ListColumn("started", "started", 12, "right", 6, value=lambda r: r.record.created, show=started),
     ListColumn("size", "size", 7, "right", 10, value=lambda r: r.size, show=size),
-    ListColumn("id", "id", 20, priority=0, value=lambda r: r.record.run_id),
+    ListColumn("id", "id", 20, priority=0, name=True, value=lambda r: r.record.run_id),
 ]
 """What matters least goes first where room is short; the id never does."""

@@ -48,6 +48,14 @@ async def until(condition: Callable[[], object], what: str) -> None:
     raise AssertionError(f"waited in vain: {what}")
 
 
+async def test_what_is_typed_before_the_first_screen_waits_for_it(run: RunDirectory) -> None:
+    app = SteerApp(outputs=run.path.parent.parent)
+    throw(app, "/state:")
+    async with app.run_test(size=(100, 30)):
+        await until(lambda: app._began and not app.typing, "the keys")
+        assert app.screen is app.home and app.home.query_one(FilterBar).input.value == "state:"
+
+
 async def test_enter_takes_all_that_was_typed_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
