@@ -84,7 +84,7 @@ def run_console(
     app.fps = fps
     app.event = event
     app.run()
-    for line in app.leaving.farewell:
+    for line in app.leaving.last_words():
         with suppress(OSError):  # the terminal may have closed
             sys.stdout.write(f"{line}\n")
     return app.return_code or FINISHED
@@ -422,6 +422,7 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
         except (SteerError, OSError) as error:
             self.show_error("The sweep was not started", error)
             return
+        self.leaving.sweeps.append(folder)
         self.home.runs.add_folder(folder.parent.parent) if self._is_elsewhere(folder) else None
         self._sweep_wanted(SweepWanted(folder))
 

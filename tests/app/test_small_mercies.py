@@ -19,6 +19,7 @@ from engine.comparison.run_items import read_items
 from engine.errors import RunError
 from engine.events import SCHEMA_VERSION
 from engine.run.directory import LATER, RECORD_VERSION, RunDirectory, create_run
+from engine.run.lock import RunLock
 from screens.error_panel import ErrorPanel
 from screens.leaving import LeaveScreen
 from screens.runs.screen import RunsScreen
@@ -165,3 +166,17 @@ async def test_a_second_ctrl_c_detaches(run: RunDirectory, monkeypatch: pytest.M
         await until(lambda: app.session is not None and len(app.screen_stack) == 2, "the run")
         await pilot.press("ctrl+c", "ctrl+c")
     assert app.return_code == 130 and "still running" in app.leaving.farewell[0]
+
+
+def test_a_sweep_that_goes_on_is_told_of_when_the_console_is_left(tmp_path: Path) -> None:
+    folder = tmp_path / "outputs" / "demo" / "sweep-1"
+    folder.mkdir(parents=True)
+    app = SteerApp(outputs=tmp_path / "outputs")
+    app.leaving.sweeps.append(folder)
+    lock = RunLock(folder / "worker.lock")
+    try:
+        [line] = app.leaving.last_words()
+        assert line.startswith(f"the sweep goes on: {folder}")
+    finally:
+        lock.release()
+    assert app.leaving.last_words() == []

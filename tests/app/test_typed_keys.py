@@ -97,7 +97,9 @@ async def test_pasted_text_and_keys_keep_their_order(tmp_path: Path) -> None:
         throw(app, "na")
         app.post_message(Paste("bcd"))
         throw(app, BACKSPACE + "e")
-        await until(lambda: isinstance(app.screen, NewRunScreen), "the dialog")
+        await until(
+            lambda: isinstance(app.screen, NewRunScreen) and app.screen.query("#config-set"), "the dialog"
+        )
         changes = app.screen.query_one("#config-set", Input)
         await until(lambda: changes.value.endswith("e"), "the last key")
         assert changes.value == "abce"
