@@ -29,6 +29,7 @@ from app.commands import EVERYWHERE, bindings
 from app.leaving import FINISHED, Leaving
 from app.loop_lag import LoopLag
 from app.plain_attributes import plain_attributes
+from app.refused_keys import RefusedKeys
 from app.runs.client import prepare_branch, prepare_resume
 from app.runs.run_list import RunList
 from app.runs.workers import Ended, Workers
@@ -101,7 +102,7 @@ class _NoControls(LineFilter):
 _NO_CONTROLS = _NoControls()
 
 
-class SteerApp(KeysInOrder[None], CalmApp[None]):
+class SteerApp(RefusedKeys[None], KeysInOrder[None], CalmApp[None]):
     """Holds the open run and the workers started here; screens ask it by messages."""
 
     TITLE = "steer-tui"

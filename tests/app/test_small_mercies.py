@@ -180,3 +180,13 @@ def test_a_sweep_that_goes_on_is_told_of_when_the_console_is_left(tmp_path: Path
     finally:
         lock.release()
     assert app.leaving.last_words() == []
+
+
+async def test_a_key_that_does_nothing_now_says_so(run: RunDirectory) -> None:
+    app = SteerApp(outputs=run.path.parent.parent)
+    async with app.run_test(notifications=True) as pilot:
+        await until(lambda: app.home.selected is not None, "the list")
+        await pilot.press("S", "S", "m")
+        await until(lambda: not app.typing, "the keys")
+        told = [shown.message for shown in app._notifications]
+        assert told == ["S Stop: not possible here now."], "once, and not for keys that do something"
