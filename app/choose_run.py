@@ -6,14 +6,16 @@ import sys
 from pathlib import Path
 
 from engine.run.directory import RunDirectory, find_runs
+from engine.run.event_log import refuse_later
 
 
 def choose_run(text: str, outputs: Path) -> RunDirectory:
     """The newest run meant by a path, a run id, or an experiment's name or folder; a line on standard error says so
     where there are others.
 
-    Raises RunError if there is none."""
+    Raises RunError if there is none, or if a later version wrote it."""
     newest, *others = find_runs(text, outputs)
     if others:
         sys.stderr.write(f"{text}: {len(others) + 1} runs; this is the newest, {newest.path}\n")
+    refuse_later(newest)
     return newest

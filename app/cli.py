@@ -339,6 +339,7 @@ def _batch(options: argparse.Namespace) -> int:
 
 def _console(options: argparse.Namespace) -> int:
     from engine.run.directory import find_runs
+    from engine.run.event_log import refuse_later
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise RunError(
@@ -355,16 +356,20 @@ def _console(options: argparse.Namespace) -> int:
     outputs = Path(options.outputs) if options.outputs else None
     run, event = _at_event(options.run or "")
     found = find_runs(run, outputs or Path("outputs")) if run else []
+    if len(found) == 1:
+        refuse_later(found[0])
     if event is not None:
         from screens.event_places import event_place
 
-        found = found[:1]
+        if len(found) > 1:
+            raise RunError(
+                what=f"{len(found)} runs have this name, and an event belongs to one run",
+                where=f"{run}@{event}",
+                mend=f"name the run's folder, such as {found[0].path}@{event}",
+            )
         event_place(found[0].path, event)
     from app.shell import run_console
-    from engine.run.event_log import refuse_later_schema
 
-    if len(found) == 1:
-        refuse_later_schema(found[0].events)
     if len(found) > 1:  # which of them is meant is for the user to say
         place = found[0].path.parent.parent
         return run_console(outputs=place, choose_from=[run.path for run in found], fps=options.fps)

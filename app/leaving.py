@@ -27,6 +27,8 @@ class Leaving:
         self._stopping = False
         self.farewell: list[str] = []
         """Lines to print once the terminal is back."""
+        self.sweeps: list[Path] = []
+        """Folders of the sweeps that were started here; they go on in processes of their own."""
 
     def running(self) -> list[RunDirectory]:
         """Runs that are running: those started here, and the open ones."""
@@ -35,6 +37,17 @@ class Leaving:
             if _is_running(path):
                 runs.setdefault(path.absolute(), RunDirectory(path))
         return list(runs.values())
+
+    def last_words(self) -> list[str]:
+        """The lines to print, with one for each sweep that goes on."""
+        from app.runs.sweeps import queue_works
+
+        going_on = [
+            f"the sweep goes on: {folder}; to watch or stop it: steer-tui --outputs {folder.parent.parent}"
+            for folder in self.sweeps
+            if queue_works(folder)
+        ]
+        return self.farewell + going_on
 
     def ask(self) -> None:
         """Leave; ask first if a run is running."""

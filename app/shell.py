@@ -29,6 +29,7 @@ from app.commands import EVERYWHERE, bindings
 from app.leaving import FINISHED, Leaving
 from app.loop_lag import LoopLag
 from app.plain_attributes import plain_attributes
+from app.refused_keys import RefusedKeys
 from app.runs.client import prepare_branch, prepare_resume
 from app.runs.run_list import RunList
 from app.runs.workers import Ended, Workers
@@ -40,7 +41,7 @@ from app.themes import DARK, LIGHT, OWN, hidden
 from app.typed_keys import KeysInOrder
 from engine.errors import RunError, SteerError
 from engine.run.directory import RunDirectory
-from engine.run.event_log import refuse_later_schema
+from engine.run.event_log import refuse_later
 from screens.console_screen import FRAMES
 from screens.messages import (
     BranchWanted,
@@ -83,7 +84,7 @@ def run_console(
     app.fps = fps
     app.event = event
     app.run()
-    for line in app.leaving.farewell:
+    for line in app.leaving.last_words():
         with suppress(OSError):  # the terminal may have closed
             sys.stdout.write(f"{line}\n")
     return app.return_code or FINISHED
@@ -103,7 +104,7 @@ class _NoControls(LineFilter):
 _NO_CONTROLS = _NoControls()
 
 
-class SteerApp(KeysInOrder[None], CalmApp[None]):
+class SteerApp(RefusedKeys[None], KeysInOrder[None], CalmApp[None]):
     """Holds the open run and the workers started here; screens ask it by messages."""
 
     TITLE = "steer-tui"
@@ -215,7 +216,7 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
     def open_run(self, path: Path, method: str = "", place: Place | None = None) -> None:
         """Watch a run, whether it is running or not, on the screen of `method` at a place, or else on its overview."""
         try:
-            refuse_later_schema(RunDirectory(path).events)
+            refuse_later(RunDirectory(path))
         except RunError as error:
             self.show_error("The run was not opened", error)
             return
@@ -428,6 +429,7 @@ class SteerApp(KeysInOrder[None], CalmApp[None]):
         except (SteerError, OSError) as error:
             self.show_error("The sweep was not started", error)
             return
+        self.leaving.sweeps.append(folder)
         self.home.runs.add_folder(folder.parent.parent) if self._is_elsewhere(folder) else None
         self._sweep_wanted(SweepWanted(folder))
 

@@ -2,7 +2,8 @@
 
 In Textual a letter goes to the queue of the focused widget while `enter`, `backspace` and other bindings are run by the
 app: typed fast, they overtake letters. Here a key that was typed waits until the one before it has gone through the
-queue of its widget and of all around it, twice: messages that it caused are behind it in the same queues.
+queue of its widget and of all around it, twice: messages that it caused are behind it in the same queues. What is typed
+before the first screen is there waits for it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class KeysInOrder(App[ReturnType]):
         super().__init__(*arguments, **options)  # type: ignore[arg-type]
         self._typed: deque[events.Event] = deque()
         self._handling: asyncio.Task[None] | None = None
+        self._began = False
 
     @property
     def typing(self) -> bool:
@@ -40,9 +42,12 @@ class KeysInOrder(App[ReturnType]):
             await self._take_key()
         else:
             await super().on_event(event)
+            if isinstance(event, events.Ready):
+                self._began = True
+                self._handling = asyncio.create_task(self._see_through([self.screen]))
 
     async def _take_key(self) -> None:
-        if self._handling is None and self._typed:
+        if self._began and self._handling is None and self._typed:
             target = self.focused or self.screen
             around = [target, *target.ancestors]
             self._handling = asyncio.create_task(self._see_through(around))

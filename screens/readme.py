@@ -56,7 +56,8 @@ more; below 60 columns they say so, and the run continues. `NO_COLOR` is obeyed:
 `p` pauses the engine after its current item, `p` again continues. `r` *resumes* a run that stopped, was interrupted or
 failed: it starts a worker again. `space` freezes only the view: the header shows FROZEN and how many events it is
 behind. A run opens with its overview; the header names its methods with their state and number: `alt` and the number,
-or a click, goes there, `v` goes to the next, `o` back to the overview. `F` follows the work from method to method.
+or a click on it or on a stage, goes there, `v` goes to the next, `o` back to the overview. `F` follows the work from
+method to method.
 
 On a method's screen `m` marks the row under the cursor (◆) and `;` writes a note on it (◇); `M` lists all marks and
 notes. They are kept beside the log. `Y` writes the row as Markdown and as an HTML file that opens offline. Both name

@@ -24,7 +24,7 @@ from app.text import without_controls
 from engine.errors import RunError, disk_errors
 from engine.events import DecisionTaken, ExampleEvaluated
 from engine.run.directory import RunDirectory, RunRecord, discover
-from engine.run.event_log import read_event, refuse_later_schema
+from engine.run.event_log import read_event, refuse_later
 
 _NAMES = tuple(DECISION_FIELDS)
 COLUMNS = {**{name: field.kind for name, field in DECISION_FIELDS.items()}, "run": "text"}
@@ -47,7 +47,7 @@ def decisions(runs: Sequence[RunDirectory], query: Query) -> int:
         raise RunError(what="whole decisions are no rows of a table", where="--whole", mend="add --json")
     expression = _parsed(query.filter)
     for run in runs:
-        refuse_later_schema(run.events)
+        refuse_later(run)
     if query.form == "parquet":
         from engine.table_file import write_parquet
 

@@ -14,7 +14,7 @@ from app.state.run import RunState
 from engine.errors import DataError
 from engine.events import Event, ModelLoaded
 from engine.run.directory import RunDirectory, RunStatus, inspect
-from engine.run.event_log import read_event, refuse_later_schema
+from engine.run.event_log import read_event, refuse_later
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class RunSource:
 def read_run(directory: RunDirectory) -> RunSource:
     """Read a run, finished or under way. Raises RunError."""
     status = inspect(directory.path)
-    refuse_later_schema(directory.events)
+    refuse_later(directory)
     state, damaged = RunState(), 0
     models: dict[tuple[str, str], ModelLoaded] = {}
     tail = LogTail(directory)

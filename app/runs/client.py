@@ -22,7 +22,7 @@ from engine.errors import ConfigError, RunError, disk_errors
 from engine.processes.own_process import engine_command, engine_environment
 from engine.run.control_address import reachable_address
 from engine.run.directory import BranchPoint, RunDirectory, StageRecord, create_run, inspect
-from engine.run.event_log import LogEntry, LogReader, refuse_later_schema
+from engine.run.event_log import LogEntry, LogReader, refuse_later
 from engine.versions import versions
 
 _STEP = 2_000
@@ -140,7 +140,7 @@ def prepare_resume(directory: RunDirectory, stages: Sequence[str] | None = None)
             where=str(directory.path),
             mend=f"watch it with `steer-tui {directory.path}`, or stop it first",
         )
-    refuse_later_schema(directory.events)
+    refuse_later(directory)
     if stages is None:
         return
     from engine.config.file import dump_config, load_config

@@ -20,16 +20,13 @@ from app.verdict_text import verdicts
 from engine.errors import RunError
 from engine.events import StageFinished, StageProgress, StageStarted
 from engine.events.verdict import Verdict
-from engine.run.directory import RunDirectory, RunRecord, RunStatus, inspect
+from engine.run.directory import LATER, RunDirectory, RunRecord, RunStatus, inspect
 from engine.run.event_log import refuse_later_schema
 from engine.run.stage_state import FINISHED, RUNNING, Stages, StageState, fold_stages
 
 _TAIL = 1 << 16
 _SIZE_EVERY = 10.0
 Signature = tuple[tuple[int, int], ...]
-
-LATER = "later version"
-"""State of a run whose log was written by a later version."""
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,12 @@ def start_queue(folder: Path) -> subprocess.Popen[bytes]:
         )  # fmt: skip
 
 
+def queue_works(folder: Path) -> bool:
+    """Whether a process works on a sweep."""
+    lock = read_lock(folder / "worker.lock")
+    return lock is not None and lock.alive
+
+
 def stop_queue(folder: Path) -> bool:
     """Ask the process that works on a sweep to stop it and its runs; whether there is one on this machine."""
     lock = read_lock(folder / "worker.lock")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from app.state.decisions import NULL
 from app.state.esm import ESMState
@@ -13,18 +13,21 @@ _COLUMNS = ("method", "example", "chosen", "gate", "phase", "ended")
 _MOST_NAMED = 8
 
 
-def reasons(expression: Expression | None, state: ESMState) -> list[str]:
-    """A sentence for each value in `expression` that no decision of `state` has."""
+def reasons(
+    expression: Expression | None, values: Callable[[str], list[str]], noun: str = "decision"
+) -> list[str]:
+    """A sentence for each value in `expression` that no row has. `values`: what the rows have in a field of names;
+    `noun`: what a row is."""
     found = []
     for compare in _texts(expression):
-        known = values_of(compare.field.name, state)
+        known = values(compare.field.name)
         wanted = str(compare.value)
         if known and wanted.lower() not in {value.lower() for value in known}:
-            found.append(f"No decision has {compare.field.name} {wanted}. {_instead(wanted, known)}")
+            found.append(f"No {noun} has {compare.field.name} {wanted}. {_instead(wanted, known)}")
     return found
 
 
-def values_of(field: str, state: ESMState) -> list[str]:
+def values_of(state: ESMState, field: str) -> list[str]:
     """What the decisions have in a field of names; nothing for other fields."""
     if field not in _COLUMNS:
         return []

@@ -20,7 +20,7 @@ from engine.comparison.trace import Step
 from engine.errors import DataError
 from engine.events import Event, ModelLoaded, Unknown, decode
 from engine.run.directory import RunDirectory, RunStatus, inspect
-from engine.run.event_log import read_event
+from engine.run.event_log import read_event, refuse_later
 
 _READERS: dict[str, type[MethodReader]] = {
     "ESM": ESMReader,
@@ -65,7 +65,9 @@ class RunItems:
 
 
 def read_items(path: Path) -> RunItems:
-    """The outcomes of the run at `path`, as far as its log goes. Raises RunError if it is no run."""
+    """The outcomes of the run at `path`, as far as its log goes. Raises RunError if it is no run, or if a later
+    version wrote it."""
+    refuse_later(RunDirectory(path))
     run = RunItems(inspect(path), _readers={name: kind() for name, kind in _READERS.items()})
     curves = CurveReader()
     takers: Takers = {}

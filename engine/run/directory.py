@@ -22,6 +22,8 @@ from engine.files import write_atomic
 from engine.run.lock import HUNG_AFTER, LockInfo, read_lock
 
 RECORD_VERSION = 1
+LATER = "later version"
+"""State of a run whose record or log was written by a later version."""
 _LATEST = 1e11
 """Seconds since 1970 that calendars can still say."""
 
@@ -114,7 +116,16 @@ class RunDirectory:
         return self.path / "worker.log"
 
     def read(self) -> RunRecord:
-        """The record. Raises RunError if this is no run, or one of a newer program."""
+        """The record. Raises RunError if this is no run, or one of a later version."""
+        record = self.read_whoever_wrote_it()
+        if record.record_version > RECORD_VERSION:
+            mend = "update steer-tui, or use the version that wrote it"
+            raise RunError(what=_of_later_version(record), where=str(self.record), mend=mend)
+        return record
+
+    def read_whoever_wrote_it(self) -> RunRecord:
+        """The record, of a later version as well, whose fields may mean something else. Raises RunError if this is no
+        run."""
         try:
             record = msgspec.json.decode(self.record.read_bytes(), type=RunRecord)
             if not all(0 <= moment < _LATEST for moment in (record.created, record.updated)):
@@ -127,9 +138,6 @@ class RunDirectory:
             what = f"this is not a run's record: {error}"
             mend = "restore the file, or start a new run"
             raise RunError(what=what, where=str(self.record), mend=mend) from error
-        if record.record_version > RECORD_VERSION:
-            what = f"record version {record.record_version}, this program knows {RECORD_VERSION}"
-            raise RunError(what=what, where=str(self.record), mend="update steer-tui")
         return record
 
     def write(self, record: RunRecord) -> None:
@@ -138,13 +146,20 @@ class RunDirectory:
         write_atomic(self.record, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
 
 
+def _of_later_version(record: RunRecord) -> str:
+    return (
+        f"this run was written by a later version of steer-tui (its record has version {record.record_version}, "
+        f"this version reads up to {RECORD_VERSION})"
+    )
+
+
 @dataclass(frozen=True)
 class RunStatus:
     """A run's record together with whether its worker lives.
 
     `state`: prepared, running, paused, finished, stopped, failed as recorded; *interrupted* when the worker
-    vanished without a last word; *hung* (presumed) when it lives and its heartbeat is old. `heartbeat_age` is
-    in seconds, None without a living worker.
+    vanished without a last word; *hung* (presumed) when it lives and its heartbeat is old; `LATER` where a later
+    version wrote the record. `heartbeat_age` is in seconds, None without a living worker.
     """
 
     directory: RunDirectory
@@ -164,12 +179,14 @@ class RunStatus:
 def inspect(path: Path) -> RunStatus:
     """What state a run is in. Raises RunError if `path` is no run."""
     directory = RunDirectory(path)
-    record = directory.read()
+    record = directory.read_whoever_wrote_it()
     lock = read_lock(directory.lock)
     if lock is None or not lock.alive:
         state, failure = _state_of_dead(record, lock)
         return RunStatus(directory, record, state, failure=failure)
-    if lock.age > HUNG_AFTER:
+    if record.record_version > RECORD_VERSION:
+        state = LATER
+    elif lock.age > HUNG_AFTER:
         state = "hung"
     else:
         state = record.status if record.status == "paused" else "running"
@@ -177,6 +194,8 @@ def inspect(path: Path) -> RunStatus:
 
 
 def _state_of_dead(record: RunRecord, lock: LockInfo | None) -> tuple[str, str]:
+    if record.record_version > RECORD_VERSION:
+        return LATER, _of_later_version(record)
     if record.status not in ("running", "paused"):
         return record.status, record.failure
     if lock is not None and lock.last_words:

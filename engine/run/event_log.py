@@ -33,6 +33,7 @@ from engine.events import (
     decode_all,
     encode,
 )
+from engine.run.directory import RunDirectory
 
 _BOUNDARIES = (Header, WorkerStarted, WorkerStopped, StageFinished, StageFailed, StageStopped)
 _CHUNK = 1 << 18
@@ -147,6 +148,12 @@ class EventLog:
                 return start + newline
             end = start
         return -1
+
+
+def refuse_later(directory: RunDirectory) -> None:
+    """Raises RunError if a later version wrote the run's record or its log, or if it is no run."""
+    directory.read()
+    refuse_later_schema(directory.events)
 
 
 def refuse_later_schema(path: Path) -> None:

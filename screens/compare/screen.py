@@ -114,7 +114,7 @@ below, for the arrows to scroll them. Numbers that differ by rounding count as e
 
     def _failed(self, text: str) -> None:
         self.methods.empty = one_line(text)
-        self.methods.refresh()
+        self.methods.refresh_rows()
         self.title_line.update(Text(" compare", no_wrap=True))
 
     def _show_comparison(self, comparison: Comparison) -> None:

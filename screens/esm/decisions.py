@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar
 
 from rich.text import Text
@@ -18,7 +19,7 @@ from app.state.esm import ESMState
 from app.table.decision_fields import DECISION_FIELDS
 from app.table.filter import Expression
 from app.table.filter_parser import parse
-from app.table.suggest import reasons
+from app.table.suggest import reasons, values_of
 from app.text import counted
 from engine.errors import SteerError
 from engine.events import DecisionTaken, Event, ExampleEvaluated
@@ -128,7 +129,7 @@ class DecisionsPane(Container):
             return EMPTY
         if len(view) or not view.complete:
             return NO_MATCH
-        return "\n\n".join([*reasons(view.expression, self.source.state), NO_MATCH])
+        return "\n\n".join([*reasons(view.expression, partial(values_of, self.source.state)), NO_MATCH])
 
     # ------------------------------------------------------------ detail
 

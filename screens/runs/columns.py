@@ -21,7 +21,7 @@ SIGNS: dict[str, tuple[str, Tone]] = {
     "interrupted": ("✗ interrupted", "warn"),
     "stopped": ("■ stopped", ""),
     "failed": ("✗ failed", "bad"),
-    "later version": ("? newer log", "warn"),
+    "later version": ("? newer", "warn"),
     "finished": ("✓ finished", "good"),
     "prepared": ("○ prepared", "dim"),
 }
@@ -179,6 +179,6 @@ COLUMNS: list[ListColumn[RunRow]] = [
     ),
     ListColumn("started", "started", 12, "right", 6, value=lambda r: r.record.created, show=started),
     ListColumn("size", "size", 7, "right", 10, value=lambda r: r.size, show=size),
-    ListColumn("id", "id", 20, priority=0, value=lambda r: r.record.run_id),
+    ListColumn("id", "id", 20, priority=0, name=True, value=lambda r: r.record.run_id),
 ]
 """What matters least goes first where room is short; the id never does."""

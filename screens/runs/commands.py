@@ -80,7 +80,9 @@ class RunCommands(Keeping):
                 return self.source.archived or bool(self.source.hidden)
             case "compare":
                 return len(self.source.rows) > 1
-            case "filter" | "group":
+            case "filter":  # while the list is read, too: else the letters behind it would be commands
+                return bool(self.source.rows) or not self.read_once
+            case "group":
                 return bool(self.source.rows)
             case _:
                 return True

@@ -24,6 +24,7 @@ class Keeping(ConsoleScreen[None]):
         super().__init__()
         self.runs = runs
         self.source = RunSource()
+        self.read_once = False
         self.trashed: list[Trashed] = []
 
     @property

@@ -44,6 +44,16 @@ _VALUES: dict[str, Callable[[RunRow], Value]] = {
 }
 
 
+_NAMED = ("name", "title", "tag", "state", "id")
+
+
+def values_of(rows: Sequence[RunRow], field: str) -> list[str]:
+    """What the runs have in a field of names; nothing for other fields."""
+    if field not in _NAMED:
+        return []
+    return sorted({str(value) for row in rows if (value := _VALUES[field](row)) is not None})
+
+
 class _RunRows(Rows):
     def __init__(self, rows: Sequence[RunRow]) -> None:
         self._rows = rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,10 +14,11 @@ from textual.getters import query_one
 
 from app.commands import RUNS, bindings
 from app.runs.run_list import RunList, RunRow
+from app.table.suggest import reasons
 from app.text import counted
 from screens.runs.about import about_run
 from screens.runs.commands import RunCommands
-from screens.runs.run_filter import RUN_FIELDS
+from screens.runs.run_filter import RUN_FIELDS, values_of
 from screens.widgets.filter_bar import FilterBar
 from screens.widgets.key_line import KeyLine
 from screens.widgets.steady import Steady
@@ -93,7 +95,6 @@ Nothing is ever deleted here.
     def __init__(self, runs: RunList) -> None:
         super().__init__(runs)
         self._offered: object = None
-        self._read_once = False
         self._reading = False
         self._wanted: Path | None = None
         self._filter_text = ""
@@ -149,7 +150,7 @@ Nothing is ever deleted here.
 
     def show_runs(self, rows: list[RunRow]) -> None:
         """Draw these runs."""
-        self._read_once = True
+        self.read_once = True
         if rows != self.source.rows or not rows:
             self.source.show_runs(rows)
             self.arranged()
@@ -163,7 +164,9 @@ Nothing is ever deleted here.
 
     def arranged(self) -> None:
         """The rows are others: the filter, the order, a mark or the runs themselves have changed."""
-        self.table.empty = NO_MATCH if self.source.rows else EMPTY
+        rows = self.source.rows
+        why = reasons(self.source.expression, partial(values_of, rows), "run")
+        self.table.empty = "\n\n".join([*why, NO_MATCH]) if rows else EMPTY
         self.table.refresh_rows()
         self._go_to_wanted()
         self._show_title()
@@ -181,7 +184,7 @@ Nothing is ever deleted here.
         working = sum(row.working for row in rows)
         count = counted(len(rows), "runs")
         text = Text.assemble(
-            (" steer-tui ", "bold reverse"), "  ", (count if self._read_once else "reading …", "bold")
+            (" steer-tui ", "bold reverse"), "  ", (count if self.read_once else "reading …", "bold")
         )
         text.append(" in " + ", ".join(f"{folder}/" for folder in self.runs.folders))
         parts = [

@@ -103,7 +103,7 @@ current item. `r` resumes it; so does `steer-tui --sweep --resume` with its fold
 
     def _failed(self, text: str) -> None:
         self.table.empty = one_line(text)
-        self.table.refresh()
+        self.table.refresh_rows()
 
     def show_results(self, results: SweepResults) -> None:
         """Draw these."""

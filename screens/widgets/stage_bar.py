@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from rich.style import Style
 from rich.text import Text
+from textual import events
 from textual.reactive import reactive
 from textual.widget import Widget
 
@@ -15,7 +16,9 @@ from app.text import duration, how_far
 from app.words import figure_name
 from engine.run import stage_state as stages
 from engine.run.stage_state import StageState
+from screens.messages import SystemWanted
 from screens.run_session import Session, run_time_left, shown_stages
+from screens.systems import system_of
 from screens.widgets.bars import bar
 from screens.widgets.tones import tone
 
@@ -38,7 +41,8 @@ _TONES = ("done", "rest", "strong", "dim", "good", "alert", "bad")
 
 
 class StageBar(Widget):
-    """One line a stage where there is room, else one line for all. Call `update` when the session changed."""
+    """One line a stage where there is room, else one line for all; a click on a stage opens its method. Call `update`
+    when the session changed."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"stage-bar--{tone}" for tone in _TONES}
     DEFAULT_CSS = """
@@ -63,6 +67,8 @@ class StageBar(Widget):
     def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._session = session
+        self._spans: list[tuple[range, range, str]] = []
+        """Lines and columns of each stage, for clicks."""
 
     def on_mount(self) -> None:
         self.set_interval(1.0, self.update)  # the age of the last heartbeat grows without events
@@ -87,18 +93,27 @@ class StageBar(Widget):
         return max(1, count) if roomy else 1
 
     def render(self) -> Text:
-        shown = shown_stages(self._session)
+        shown, self._spans = shown_stages(self._session), []
         if not shown:
             return Text("no stage has started yet", self._style("dim")).append_text(
                 Text("  ") + self._worker()
             )
         if self.lines == 1:
             return self._compact(shown)
+        width = self.content_size.width
+        self._spans = [(range(row, row + 1), range(width), stage.name) for row, stage in enumerate(shown)]
         name_width = max(len(stage.name) for stage in shown)
         rows = [self._line(stage, name_width) for stage in shown]
         at = next((i for i, stage in enumerate(shown) if stage.active), len(shown) - 1)
         rows[at] = self._with_right(rows[at], self._worker())
         return Text("\n").join(rows)
+
+    def on_click(self, event: events.Click) -> None:
+        """Open the method of the stage that was clicked."""
+        at = event.get_content_offset(self)
+        for rows, columns, stage in self._spans:
+            if at is not None and at.y in rows and at.x in columns and (system := system_of(stage)):
+                self.post_message(SystemWanted(system.name))
 
     # ------------------------------------------------------------ one line for all
 
@@ -127,7 +142,9 @@ class StageBar(Widget):
         first, last = visible(list(map(len, chips)), shown.index(current), room)
         text = Text("… " if first else "", self._style("dim"), no_wrap=True)
         for stage, chip in zip(shown[first:last], chips[first:last], strict=True):
+            start = text.cell_len
             text.append(chip, self._tone(stage))
+            self._spans.append((range(1), range(start, text.cell_len - 1), stage.name))
         return text.append("… " if last < len(shown) else "", self._style("dim"))
 
     # ------------------------------------------------------------ one line each

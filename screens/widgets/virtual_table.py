@@ -139,6 +139,8 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         self._cursor_key: Hashable = None
         self._began_at: Hashable = None
         self._shown = 0
+        self._looked = False
+        """Whether it is known that there are no rows."""
         self._placed: list[Placed] = []
         self._placed_in = -1
         self._base = Style.null()
@@ -149,7 +151,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
 
     def refresh_rows(self) -> None:
         """The source has other rows: keep the cursor on its row, or at the end while following."""
-        before, self._shown = self._shown, len(self.source)
+        before, self._shown, self._looked = self._shown, len(self.source), True
         distance = self.cursor - round(self.scroll_y)
         self.virtual_size = Size(self.size.width, self._shown + 1)
         if self.follow:
@@ -376,7 +378,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
 
     def _blank(self, y: int, width: int) -> Strip:
         style = self._base
-        lines = wrapped(self.empty, width - 4) if not self._shown else []
+        lines = wrapped(self.empty, width - 4) if self._looked and not self._shown else []
         if not 0 <= y - 2 < len(lines):
             return Strip.blank(width, style)
         text = set_cell_size("  " + lines[y - 2], width)

@@ -12,12 +12,14 @@ import pytest
 from app.cli import main
 from app.export import picture_of
 from app.runs.client import prepare_resume
-from app.runs.run_list import LATER, RunList
+from app.runs.run_list import RunList
 from app.settings import read_setting, settings_file, write_setting
 from app.shell import SteerApp
+from engine.comparison.run_items import read_items
 from engine.errors import RunError
 from engine.events import SCHEMA_VERSION
-from engine.run.directory import RunDirectory, create_run
+from engine.run.directory import LATER, RECORD_VERSION, RunDirectory, create_run
+from engine.run.lock import RunLock
 from screens.error_panel import ErrorPanel
 from screens.leaving import LeaveScreen
 from screens.runs.screen import RunsScreen
@@ -41,12 +43,17 @@ def run(tmp_path: Path) -> RunDirectory:
     return directory
 
 
-@pytest.fixture
-def later_run(run: RunDirectory) -> RunDirectory:
-    text = run.events.read_text()
-    run.events.write_text(
-        text.replace(f'"schema_version":{SCHEMA_VERSION}', f'"schema_version":{SCHEMA_VERSION + 1}', 1)
-    )
+@pytest.fixture(params=["log", "record"])
+def later_run(run: RunDirectory, request: pytest.FixtureRequest) -> RunDirectory:
+    """A run of which a later version wrote the log, or run.json."""
+    file, field, version = {
+        "log": (run.events, "schema_version", SCHEMA_VERSION),
+        "record": (run.record, "record_version", RECORD_VERSION),
+    }[request.param]
+    text = file.read_text()
+    later = re.sub(rf'("{field}": ?){version}', rf"\g<1>{version + 1}", text, count=1)
+    assert later != text
+    file.write_text(later)
     return run
 
 
@@ -97,18 +104,35 @@ async def test_messages_are_not_in_the_picture(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- a log of a later version
 
 
-def test_a_later_log_is_refused_in_one_line(
+def test_a_later_run_is_refused_in_one_line(
     later_run: RunDirectory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(RunError, match="later version"):
         prepare_resume(later_run)
-    assert main(["--batch", "--resume", str(later_run.path)]) == 2
-    assert "schema 2" in capsys.readouterr().err
     [row] = RunList(later_run.path.parent.parent).read()
     assert row.state == LATER and not row.resumable and "later version" in row.status.failure
+    path, out = str(later_run.path), str(later_run.path / "out")
+    for command in (
+        ["--batch", "--resume", path],
+        ["--compare", path, path],
+        ["--report", path],
+        ["ctl", "events", path],
+        ["ctl", "show", path],
+        ["serve", path],
+        ["export-deltas", path, "--format", "vllm", "--out", out],
+        ["export-vectors", path, "--format", "gguf", "--out", out],
+    ):
+        assert main(command) == 2, command
+        said = capsys.readouterr()
+        assert "later version" in said.err and not said.out, command
 
 
-async def test_a_later_log_is_not_opened(later_run: RunDirectory) -> None:
+def test_a_comparison_in_the_console_refuses_it_as_well(later_run: RunDirectory) -> None:
+    with pytest.raises(RunError, match="later version"):
+        read_items(later_run.path)
+
+
+async def test_a_later_run_is_not_opened(later_run: RunDirectory) -> None:
     app = SteerApp(run_dir=later_run.path, outputs=later_run.path.parent.parent)
     async with app.run_test():
         await until(lambda: isinstance(app.screen, ErrorPanel), "the refusal")
@@ -142,3 +166,27 @@ async def test_a_second_ctrl_c_detaches(run: RunDirectory, monkeypatch: pytest.M
         await until(lambda: app.session is not None and len(app.screen_stack) == 2, "the run")
         await pilot.press("ctrl+c", "ctrl+c")
     assert app.return_code == 130 and "still running" in app.leaving.farewell[0]
+
+
+def test_a_sweep_that_goes_on_is_told_of_when_the_console_is_left(tmp_path: Path) -> None:
+    folder = tmp_path / "outputs" / "demo" / "sweep-1"
+    folder.mkdir(parents=True)
+    app = SteerApp(outputs=tmp_path / "outputs")
+    app.leaving.sweeps.append(folder)
+    lock = RunLock(folder / "worker.lock")
+    try:
+        [line] = app.leaving.last_words()
+        assert line.startswith(f"the sweep goes on: {folder}")
+    finally:
+        lock.release()
+    assert app.leaving.last_words() == []
+
+
+async def test_a_key_that_does_nothing_now_says_so(run: RunDirectory) -> None:
+    app = SteerApp(outputs=run.path.parent.parent)
+    async with app.run_test(notifications=True) as pilot:
+        await until(lambda: app.home.selected is not None, "the list")
+        await pilot.press("S", "S", "m")
+        await until(lambda: not app.typing, "the keys")
+        told = [shown.message for shown in app._notifications]
+        assert told == ["S Stop: not possible here now."], "once, and not for keys that do something"

@@ -48,6 +48,14 @@ async def until(condition: Callable[[], object], what: str) -> None:
     raise AssertionError(f"waited in vain: {what}")
 
 
+async def test_what_is_typed_before_the_first_screen_waits_for_it(run: RunDirectory) -> None:
+    app = SteerApp(outputs=run.path.parent.parent)
+    throw(app, "/state:")
+    async with app.run_test(size=(100, 30)):
+        await until(lambda: app._began and not app.typing, "the keys")
+        assert app.screen is app.home and app.home.query_one(FilterBar).input.value == "state:"
+
+
 async def test_enter_takes_all_that_was_typed_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,7 +97,9 @@ async def test_pasted_text_and_keys_keep_their_order(tmp_path: Path) -> None:
         throw(app, "na")
         app.post_message(Paste("bcd"))
         throw(app, BACKSPACE + "e")
-        await until(lambda: isinstance(app.screen, NewRunScreen), "the dialog")
+        await until(
+            lambda: isinstance(app.screen, NewRunScreen) and app.screen.query("#config-set"), "the dialog"
+        )
         changes = app.screen.query_one("#config-set", Input)
         await until(lambda: changes.value.endswith("e"), "the last key")
         assert changes.value == "abce"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from textual.app import App
+from textual.message import Message
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -17,6 +18,7 @@ from engine.wilson import wilson
 from screens.esm.results import ResultsPane
 from screens.esm.screen import EsmScreen
 from screens.esm.what_if import DecisionWhatIf
+from screens.messages import SystemWanted
 from screens.widgets.detail_pane import DetailPane
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import SyntheticRun, write_log
@@ -155,6 +157,19 @@ async def test_every_tab_opens_by_its_number(session: RecordedSession) -> None:
         ):
             await press(pilot, key)
             assert expected in drawn(pilot.app)
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_a_click_on_a_stage_opens_its_method(session: RecordedSession, size: tuple[int, int]) -> None:
+    """In the line of all stages, and where every stage has a line."""
+    messages: list[Message] = []
+    app = EsmApp(session)
+    async with app.run_test(size=size, message_hook=messages.append) as pilot:
+        rows = [strip.text for strip in app.screen._compositor.render_strips()]
+        row = next(at for at, line in enumerate(rows) if "eval" in line)
+        await pilot.click(offset=(rows[row].index("eval"), row))
+        await pilot.pause()
+    assert [message.name for message in messages if isinstance(message, SystemWanted)][:1] == ["ESM"]
 
 
 async def test_every_tab_explains_its_emptiness(tmp_path: Path) -> None:

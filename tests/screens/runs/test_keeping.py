@@ -136,6 +136,15 @@ async def test_filter_is_typed_and_kept(outputs: Path) -> None:
         assert len(app.runs.source) == 3
 
 
+async def test_an_unknown_value_in_the_filter_is_met_with_what_there_is(outputs: Path) -> None:
+    app = RunsApp(outputs)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(app, pilot)
+        await pilot.press("slash", *"state:finishd")
+        await pilot.pause()
+        assert app.runs.table.empty.startswith("No run has state finishd. Is it finished?")
+
+
 async def test_order_by_gain_and_groups_by_name(outputs: Path) -> None:
     app = RunsApp(outputs)
     async with app.run_test(size=(120, 40)) as pilot:

@@ -196,6 +196,17 @@ async def test_empty_table_says_what_will_appear() -> None:
         assert app.query_one(VirtualTable).cursor == 0
 
 
+async def test_a_table_that_has_not_looked_yet_does_not_claim_to_be_empty(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(TableApp, "on_mount", lambda self: None)
+    app = TableApp(0)
+    async with app.run_test(size=(50, 12)):
+        assert "Nothing yet." not in "\n".join(lines(app))
+        app.query_one(VirtualTable).refresh_rows()
+        assert "Nothing yet." in "\n".join(lines(app))
+
+
 async def test_shrinking_rows_keep_the_cursor_inside() -> None:
     """A state of an earlier moment has fewer rows."""
     app = TableApp(100)
