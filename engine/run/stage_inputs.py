@@ -17,6 +17,7 @@ import msgspec
 from engine.config.config import Config
 from engine.config.recorded import all_values, recorded
 from engine.files import append_jsonl, recover_jsonl, write_atomic
+from engine.regular_file import read_regular
 
 FOLDER = "inputs"
 _NO_RESULT = ("scale", FOLDER)
@@ -68,7 +69,7 @@ def read_fields(run_dir: Path, stage: str, cut: bool = False) -> dict[str, str]:
     if cut:
         return {line["field"]: line["value"] for line in recover_jsonl(path)}
     try:
-        lines = path.read_bytes().split(b"\n")[:-1]
+        lines = read_regular(path).split(b"\n")[:-1]
     except OSError:
         return {}
     return {line["field"]: line["value"] for line in map(msgspec.json.decode, lines)}
@@ -77,8 +78,8 @@ def read_fields(run_dir: Path, stage: str, cut: bool = False) -> dict[str, str]:
 def read_inputs(run_dir: Path, stage: str) -> StageInputs | None:
     """What a stage rested on; None while it is not through, and where the file is none."""
     try:
-        return msgspec.json.decode(_inputs_path(run_dir, stage).read_bytes(), type=StageInputs)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return msgspec.json.decode(read_regular(_inputs_path(run_dir, stage)), type=StageInputs)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
