@@ -18,6 +18,7 @@ import msgspec
 
 from engine.errors import DataError, disk_errors
 from engine.regular_file import open_regular, open_to_append, read_regular
+from engine.spreadsheet import cell
 
 _UNFINISHED = ".unfinished"
 _RESTORE = "restore the file, or remove it so that its stage writes it again"
@@ -84,14 +85,15 @@ def json_line(record: dict[str, Any]) -> str:
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]], names: Sequence[str] | None = None) -> str:
-    """CSV with `names` as its columns, else those of the first row; "" without rows and names."""
+    """CSV with `names` as its columns, else those of the first row; "" without rows and names. No text in it is a
+    formula to a spreadsheet."""
     if names is None and not rows:
         return ""
     text = io.StringIO(newline="")
     fieldnames = list(rows[0]) if names is None else list(names)
     writer = csv.DictWriter(text, fieldnames, lineterminator="\n", extrasaction="ignore")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer.writerow({name: cell(name) for name in fieldnames})
+    writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
     return text.getvalue()
 
 
