@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 
 import pytest
@@ -37,5 +38,5 @@ def test_every_table_marks_them(tmp_path: Path) -> None:
         "\n".join(_csv([text]).rstrip("\n") for text in FORMULAS),
     ]
     for table in tables:
-        cells = [row[0] for row in csv.reader(table.splitlines(keepends=True)) if row]
+        cells = [row[0] for row in csv.reader(io.StringIO(table, newline="")) if row]
         assert [text for text in cells if text.startswith(("=", "+", "-", "@", "\t", "\r"))] == []
