@@ -13,12 +13,16 @@ _MARK = "'"
 
 
 def cell(value: Any) -> Any:
-    """`value` as a table holds it."""
-    return _MARK + value if isinstance(value, str) and _is_formula(value) else value
+    """`value` as a table holds it. A carriage return becomes an end of line: `csv` does not quote one where lines end
+    otherwise, and it would begin a new row."""
+    if not isinstance(value, str):
+        return value
+    marked = _MARK + value if _is_formula(value) else value
+    return marked.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def text_of_cell(text: str) -> str:
-    """The text that a table holds as `text`."""
+    """The text that a table holds as `text`, but for its ends of lines."""
     return text[1:] if text.startswith(_MARK) and _is_formula(text[1:]) else text
 
 
