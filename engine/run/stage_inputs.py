@@ -34,6 +34,11 @@ class StageInputs(msgspec.Struct, frozen=True):
     log: int
 
 
+class _FieldRead(msgspec.Struct):
+    field: str
+    value: str
+
+
 class InputsRecorder:
     """Writes down what one stage of a run reads."""
 
@@ -64,15 +69,17 @@ class InputsRecorder:
 
 
 def read_fields(run_dir: Path, stage: str, cut: bool = False) -> dict[str, str]:
-    """The fields that the stage has read so far. `cut`: a torn last line off the file, where nobody writes it."""
+    """The fields that the stage has read so far; none of a spoilt file. `cut`: a torn last line off the file,
+    where nobody writes it."""
     path = _lines_path(run_dir, stage)
     if cut:
         return {line["field"]: line["value"] for line in recover_jsonl(path)}
     try:
         lines = read_regular(path).split(b"\n")[:-1]
-    except OSError:
+        read = [msgspec.json.decode(line, type=_FieldRead) for line in lines]
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
-    return {line["field"]: line["value"] for line in map(msgspec.json.decode, lines)}
+    return {line.field: line.value for line in read}
 
 
 def read_inputs(run_dir: Path, stage: str) -> StageInputs | None:

@@ -18,11 +18,13 @@ from engine.errors import ConfigError, DataError, DiskError, RunError
 from engine.events import SCHEMA_VERSION, Header, Notice
 from engine.files import append_jsonl, read_jsonl, recover_jsonl, write_jsonl
 from engine.regular_file import last_bytes, open_to_append, read_regular
-from engine.run.directory import RunDirectory, create_run, discover
+from engine.run.directory import RunDirectory, SweepPoint, create_run, discover
 from engine.run.event_log import EventLog, LogReader
 from engine.run.find_event import find_event
 from engine.run.lock import RunLock, read_lock
+from engine.run.stage_inputs import read_fields
 from engine.sweep.sweep import SweepFolder
+from screens.runs.source import sweep_of
 
 
 def pipe(path: Path) -> None:
@@ -188,3 +190,20 @@ def test_events_before_a_broken_line_are_not_lost(tmp_path: Path) -> None:
         tail.poll()
     assert len(tail.poll()) == 1
     assert tail.poll() == []
+
+
+@pytest.mark.parametrize("line", [b"{", b"[]", b'{"field": 1}', b"[" * 100_000, b"\xff"])
+def test_spoilt_fields_of_a_stage_are_none(tmp_path: Path, line: bytes) -> None:
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "inputs" / "mine.jsonl").write_bytes(b'{"field": "a", "value": "1"}\n' + line + b"\n")
+    assert read_fields(tmp_path, "mine") == {}
+
+
+@pytest.mark.parametrize("folder", ["../../x", "/etc", "", "..", "a\0b"])
+def test_a_record_leads_to_no_sweep_elsewhere(tmp_path: Path, folder: str) -> None:
+    run = a_run(tmp_path)
+    record = run.read()
+    record.sweep = SweepPoint(folder=folder, number=0, setting={})
+    run.write(record)
+    (row,) = RunList(tmp_path).read()
+    assert sweep_of(row) is None
