@@ -14,6 +14,7 @@ ROLE_NAMES = (
 def check_class(arguments: Sequence[str]) -> int:
     """Run the command; returns the exit code: 0 nothing is wrong, 2 something is."""
     options = _parser().parse_args(arguments)
+    from app.text import without_controls
     from engine.testkit.roles import try_class  # numpy and torch: imported only here
 
     seen = try_class(options.role, options.name, options.seconds)
@@ -27,7 +28,7 @@ def check_class(arguments: Sequence[str]) -> int:
         if wrong
         else f"fit for {options.role}: {len(seen)} trials"
     )
-    sys.stdout.write("\n".join([*lines, said]) + "\n")
+    sys.stdout.write(without_controls("\n".join([*lines, said])) + "\n")
     return 2 if wrong else 0
 
 

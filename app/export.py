@@ -15,6 +15,7 @@ from textual.app import App
 from textual.widgets._toast import ToastRack
 
 from engine.files import write_atomic
+from engine.spreadsheet import cell
 
 _WEB_FONT = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
@@ -32,13 +33,14 @@ def export_path(run_dir: Path, name: str, suffix: str) -> Path:
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
-    """Write a table, whole or not at all; the number of rows. What is missing is an empty field."""
+    """Write a table, whole or not at all; the number of rows. What is missing is an empty field; no
+    text is a formula to a spreadsheet."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(header)
+    writer.writerow(map(cell, header))
     count = 0
     for row in rows:
-        writer.writerow(["" if value is None or value != value else _plain(value) for value in row])
+        writer.writerow(["" if value is None or value != value else cell(_plain(value)) for value in row])
         count += 1
     write_atomic(path, text.getvalue())
     return count

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from engine.regular_file import open_to_read
+
 _MOST_UNPACKED = 64
 """Times its own size an archive may unpack to: floats hardly shrink."""
 _SMALL = 1 << 26
@@ -20,7 +22,7 @@ _SMALL = 1 << 26
 
 def load_array(path: Path, mapped: bool = False) -> NDArray[Any]:
     """The array of a .npy file; `mapped`: not read into memory. Raises OSError, and ValueError for anything else."""
-    with path.open("rb") as file:
+    with open_to_read(path) as file:
         _check_header(file, path.stat().st_size)
     try:
         return np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
@@ -49,7 +51,7 @@ def load_arrays(path: Path) -> Mapping[str, NDArray[Any]]:
 
 def is_archive(path: Path) -> bool:
     """Whether a file holds several arrays (.npz), by its first bytes. Raises OSError."""
-    with path.open("rb") as file:
+    with open_to_read(path) as file:
         return file.read(2) == b"PK"
 
 

@@ -17,6 +17,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from engine.errors import DataError, disk_errors
+from engine.regular_file import open_regular, open_to_append, read_regular
+from engine.spreadsheet import cell
 
 _UNFINISHED = ".unfinished"
 _RESTORE = "restore the file, or remove it so that its stage writes it again"
@@ -83,14 +85,15 @@ def json_line(record: dict[str, Any]) -> str:
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]], names: Sequence[str] | None = None) -> str:
-    """CSV with `names` as its columns, else those of the first row; "" without rows and names."""
+    """CSV with `names` as its columns, else those of the first row; "" without rows and names. No text in it is a
+    formula to a spreadsheet."""
     if names is None and not rows:
         return ""
     text = io.StringIO(newline="")
     fieldnames = list(rows[0]) if names is None else list(names)
     writer = csv.DictWriter(text, fieldnames, lineterminator="\n", extrasaction="ignore")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer.writerow({name: cell(name) for name in fieldnames})
+    writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
     return text.getvalue()
 
 
@@ -103,7 +106,7 @@ def append_jsonl(path: Path, records: Iterable[dict[str, Any]]) -> None:
     """Append records with one write and an fsync. A kill in between tears at most the tail."""
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab") as file:
+        with open_to_append(path) as file:
             file.write("".join(map(json_line, records)).encode())
             file.flush()
             os.fsync(file.fileno())
@@ -112,7 +115,18 @@ def append_jsonl(path: Path, records: Iterable[dict[str, Any]]) -> None:
 def read_jsonl(path: Path) -> list[dict[str, Any]]:
     """The records of all complete lines. A last line without newline is a torn write and is left out. Raises
     DataError with file and line number for an earlier line that is not a JSON object."""
-    return list(_parse_lines(path, path.read_bytes().split(b"\n")[:-1]))
+    return list(_parse_lines(path, _bytes(path).split(b"\n")[:-1]))
+
+
+def _bytes(path: Path) -> bytes:
+    """All of a file that may be missing. Raises FileNotFoundError, DataError."""
+    try:
+        return read_regular(path)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        what = f"the file cannot be read: {error.strerror}"
+        raise DataError(what=what, where=str(path), mend=_RESTORE) from error
 
 
 def whole_letters(value: Any, source: bytes) -> Any:
@@ -134,7 +148,7 @@ def _replaced(value: Any) -> Any:
 def decoded(path: Path, kind: type[Decoded], what: str, mend: str) -> Decoded:
     """The JSON of a whole file as `kind`. Raises DataError: `what`, why, and how to mend it."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        return msgspec.json.decode(read_regular(path), type=kind)
     except OSError as error:
         why = error.strerror or str(error)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -147,7 +161,7 @@ def decoded(path: Path, kind: type[Decoded], what: str, mend: str) -> Decoded:
 def read_whole_jsonl(path: Path, mend: str = _RESTORE) -> list[dict[str, Any]]:
     """The records of a file that is never appended to: a last line without newline means that the file was cut off.
     Raises DataError."""
-    data = path.read_bytes()
+    data = _bytes(path)
     if data and not data.endswith(b"\n"):
         number = data.count(b"\n") + 1
         raise DataError(what="the last line is cut off", where=f"{path}:{number}", mend=mend)
@@ -170,11 +184,11 @@ def recover_jsonl(path: Path, keep: int | None = None) -> list[dict[str, Any]]:
     `keep` records, if given) off the file itself. A missing file holds no records."""
     if not path.exists():
         return []
-    lines = path.read_bytes().split(b"\n")[:-1][:keep]
+    lines = _bytes(path).split(b"\n")[:-1][:keep]
     records = list(_parse_lines(path, lines))
     size = sum(len(line) + 1 for line in lines)
     if size != path.stat().st_size:
-        with disk_errors(path), path.open("r+b") as file:
+        with disk_errors(path), os.fdopen(open_regular(path, os.O_RDWR | os.O_NOFOLLOW), "r+b") as file:
             file.truncate(size)
             os.fsync(file.fileno())
     return records

@@ -12,9 +12,14 @@ import inspect
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from reprlib import Repr
 from typing import Any, TypedDict
 
+from engine.environment_secrets import secret_values
 from engine.errors import ConfigError, Problem
+
+_BEGINNING = Repr()
+_BEGINNING.maxstring = _BEGINNING.maxother = 80
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,9 @@ def imported(name: str, where: str) -> Any:
     module_name, _, attribute = name.partition(":")
     try:
         module = importlib.import_module(module_name)
-    except (Exception, SystemExit) as error:  # the user's module may do anything while it is imported
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # the user's module may do anything while it is imported
         if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
             allowed = (
                 f"a module that can be imported; there is no `{error.name}` (put its folder into PYTHONPATH)"
@@ -71,12 +78,14 @@ def make_own(name: str, role: Role) -> Any:
         raise _unfit(name, role, f"a class; this is a {type(kind).__name__}")
     try:
         own = kind()
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise _unfit(
             name, role, f"a class that is made without arguments; making it failed: {told(error)}"
         ) from error
     for method in role.methods:
-        found = getattr(own, method.name, None)
+        found = _attribute(own, method.name)
         if found is None and not method.required:
             continue
         if not callable(found):
@@ -84,6 +93,13 @@ def make_own(name: str, role: Role) -> Any:
         if (signature := _misses(found, method)) is not None:
             raise _unfit(name, role, f"a method `{method.shown}`; this one takes {signature}")
     return own
+
+
+def _attribute(own: Any, name: str) -> Any:
+    try:
+        return getattr(own, name, None)
+    except BaseException:
+        return None
 
 
 def _misses(found: Callable[..., Any], method: Method) -> str | None:
@@ -105,15 +121,29 @@ def _unfit(name: str, role: Role, allowed: str) -> ConfigError:
 
 def name_of(own: Any, name: str) -> str:
     """What it calls itself, else `name`."""
-    called = getattr(own, "name", None)
+    called = _attribute(own, "name")
     return called if isinstance(called, str) and called else name
 
 
 def told(error: BaseException) -> str:
-    """An error with the line that raised it: `ValueError: no (mine.py:12)`."""
+    """An error with the line that raised it: `ValueError: no (mine.py:12)`; `***` for secrets of the environment."""
     frames = traceback.extract_tb(error.__traceback__)
     at = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}{at}"
+    try:
+        said = str(error)
+    except BaseException:
+        said = "it cannot say why"
+    for secret in secret_values():
+        said = said.replace(secret, "***")
+    return f"{type(error).__name__}: {said}{at}"
+
+
+def shown(value: Any) -> str:
+    """The beginning of a value that a class has returned, which may be of any size and raise when it is asked."""
+    try:
+        return _BEGINNING.repr(value)
+    except BaseException:
+        return f"a {type(value).__name__}"
 
 
 class Misuse(TypedDict):

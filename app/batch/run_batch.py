@@ -18,6 +18,7 @@ from app.state.run import RunState
 from app.text import error_line, error_lines, resume_command
 from engine.errors import DataError, RunError
 from engine.events import StageFailed, WorkerStopped
+from engine.regular_file import last_bytes
 from engine.run.directory import RunDirectory, inspect
 from engine.run.event_log import LogEntry
 from engine.run.lock import HUNG_AFTER
@@ -220,7 +221,7 @@ def _poll(tail: LogTail, errors: Console) -> list[LogEntry]:
 def _last_line(directory: RunDirectory) -> str:
     """The last line of the worker's own log, if it has one."""
     try:
-        lines = directory.worker_log.read_bytes()[-4096:].decode(errors="replace").split("\n")
+        lines = last_bytes(directory.worker_log, 4096).decode(errors="replace").split("\n")
     except OSError:
         return ""
     written = [line.strip() for line in lines if line.strip()]

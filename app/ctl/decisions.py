@@ -25,6 +25,7 @@ from engine.errors import RunError, disk_errors
 from engine.events import DecisionTaken, ExampleEvaluated
 from engine.run.directory import RunDirectory, RunRecord, discover
 from engine.run.event_log import read_event, refuse_later
+from engine.spreadsheet import cell
 
 _NAMES = tuple(DECISION_FIELDS)
 COLUMNS = {**{name: field.kind for name, field in DECISION_FIELDS.items()}, "run": "text"}
@@ -148,5 +149,5 @@ def _folded(directory: RunDirectory) -> RunState:
 
 def _csv(values: Iterable[Any]) -> str:
     line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(values)
+    csv.writer(line, lineterminator="").writerow(map(cell, values))
     return " ".join(without_controls(line.getvalue()).splitlines()) + "\n"

@@ -18,8 +18,9 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from engine.errors import ConfigError, RunError, disk_errors
+from engine.errors import ConfigError, DataError, RunError, disk_errors
 from engine.processes.own_process import engine_command, engine_environment
+from engine.regular_file import open_to_append
 from engine.run.control_address import reachable_address
 from engine.run.directory import BranchPoint, RunDirectory, StageRecord, create_run, inspect
 from engine.run.event_log import LogEntry, LogReader, refuse_later
@@ -158,7 +159,7 @@ def prepare_resume(directory: RunDirectory, stages: Sequence[str] | None = None)
 
 def start_worker(directory: RunDirectory) -> subprocess.Popen[bytes]:
     """Start a worker in a session of its own: it runs on after this process and its terminal."""
-    with disk_errors(directory.worker_log), directory.worker_log.open("ab") as log:
+    with disk_errors(directory.worker_log), open_to_append(directory.worker_log) as log:
         return subprocess.Popen(
             engine_command("run", str(directory.path.absolute())),
             stdin=subprocess.DEVNULL,
@@ -208,16 +209,26 @@ class LogTail:
 
     def __init__(self, directory: RunDirectory) -> None:
         self._reader = LogReader(directory.events)
+        self._problem: DataError | None = None
 
     def poll(self, max_events: int = 10_000, budget_ms: float = 50.0) -> list[LogEntry]:
         """New events, oldest first: at most `max_events`, and no further portion is read after `budget_ms`.
 
-        Raises DataError at a broken line; the next poll continues behind it.
+        Raises DataError at a broken line; the next poll continues behind it. Raises RunError as the reader does.
         """
+        if self._problem is not None:
+            problem, self._problem = self._problem, None
+            raise problem
         deadline = time.monotonic() + budget_ms / 1000
         entries: list[LogEntry] = []
         while len(entries) < max_events:
-            more = self._reader.poll(min(_STEP, max_events - len(entries)))
+            try:
+                more = self._reader.poll(min(_STEP, max_events - len(entries)))
+            except DataError as error:
+                if not entries:
+                    raise
+                self._problem = error
+                break
             entries += more
             if not more or time.monotonic() > deadline:
                 break

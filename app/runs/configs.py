@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
+
+from engine.regular_file import open_to_read
 
 INSTALLED = Path(__file__).resolve().parents[2] / "configs"
 
@@ -32,7 +35,7 @@ def leading_comment(path: Path) -> str:
     """The comment that a file begins with, without its `#`."""
     lines: list[str] = []
     try:
-        with path.open(encoding="utf-8", errors="replace") as file:
+        with TextIOWrapper(open_to_read(path), encoding="utf-8", errors="replace") as file:
             for line in file:
                 if not line.startswith("#"):
                     break

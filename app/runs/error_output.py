@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 
+from engine.environment_secrets import secret_values
+from engine.regular_file import open_to_read
 from engine.run.directory import RunDirectory
 
 _KEPT = 8_192
 _LINES = 3
 _LONGEST = 400
-_SHORTEST_SECRET = 6
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
 _NAMED_IN_CONFIG = re.compile(r"api_key_env['\"]?\s*:\s*['\"]?(\w+)")
+_MOST_CONFIG = 1 << 24
 _USER_IN_ADDRESS = re.compile(r"(?<=://)[^/\s@]+(?=@)")
 
 
@@ -48,11 +48,11 @@ def without_secrets(text: str, run_dir: Path) -> str:
 def secret_striker(run_dir: Path) -> Callable[[str], str]:
     """`without_secrets` for many texts of a run."""
     try:
-        named = _NAMED_IN_CONFIG.findall(RunDirectory(run_dir).config.read_text(errors="replace"))
+        with open_to_read(RunDirectory(run_dir).config) as file:
+            named = _NAMED_IN_CONFIG.findall(file.read(_MOST_CONFIG).decode(errors="replace"))
     except OSError:
         named = []
-    values = {value for name, value in os.environ.items() if name in named or _SECRET_NAME.search(name)}
-    found = sorted((value for value in values if len(value) >= _SHORTEST_SECRET), key=len, reverse=True)
+    found = secret_values(named)
 
     def strike(text: str) -> str:
         for value in found:

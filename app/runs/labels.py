@@ -11,6 +11,7 @@ import msgspec
 
 from engine.errors import DataError
 from engine.files import write_atomic
+from engine.regular_file import LARGEST_RECORD, read_regular
 
 FILE = "labels.json"
 _VERSION = 1
@@ -88,7 +89,7 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 def _read(path: Path) -> _Labels:
     mend = "correct the file or move it away; until then titles, tags and archived runs are not shown"
     try:
-        labels = msgspec.json.decode(path.read_bytes(), type=_Labels)
+        labels = msgspec.json.decode(read_regular(path, LARGEST_RECORD), type=_Labels)
     except FileNotFoundError:
         return _Labels()
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

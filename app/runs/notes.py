@@ -20,6 +20,7 @@ import msgspec
 
 from engine.errors import DiskError, disk_errors
 from engine.files import json_line, whole_letters
+from engine.regular_file import open_regular, open_to_read
 
 FILE = "notes.jsonl"
 LONGEST_TEXT = 4_000
@@ -103,9 +104,7 @@ class Notes:
         entry = msgspec.convert({"time": time.time(), "author": author(), **fields}, Entry)
         line = json_line(msgspec.to_builtins(_limited(entry))).encode()
         with disk_errors(self.path):
-            file = os.open(
-                self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644
-            )
+            file = open_regular(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 size = os.fstat(file).st_size
@@ -126,7 +125,7 @@ class Notes:
 def read_notes(run_dir: Path) -> Written:
     """The marks and notes of a run; none where there is no file. Lines that are no entries are passed over."""
     try:
-        with open(run_dir / FILE, "rb") as file:
+        with open_to_read(run_dir / FILE) as file:
             data = file.read(_LARGEST + 1)
     except OSError:
         return NOTHING

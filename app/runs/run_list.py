@@ -20,6 +20,7 @@ from app.verdict_text import verdicts
 from engine.errors import RunError
 from engine.events import StageFinished, StageProgress, StageStarted
 from engine.events.verdict import Verdict
+from engine.regular_file import open_to_read
 from engine.run.directory import LATER, RunDirectory, RunRecord, RunStatus, inspect
 from engine.run.event_log import refuse_later_schema
 from engine.run.stage_state import FINISHED, RUNNING, Stages, StageState, fold_stages
@@ -214,7 +215,7 @@ def read_progress(directory: RunDirectory) -> StageState:
 def _last_stage_events(path: Path) -> Iterator[StageStarted | StageProgress | StageFinished]:
     """The stage events at the end of a log, in order."""
     try:
-        with open(path, "rb", buffering=0) as file:
+        with open_to_read(path) as file:
             size = os.fstat(file.fileno()).st_size
             start = max(0, size - _TAIL)
             data = os.pread(file.fileno(), size - start, start)

@@ -22,7 +22,7 @@ from app.runs.time_left import Earlier, read_earlier_times
 from app.snapshots.keeper import KeptState, Prefix, Snapshot, SnapshotKeeper
 from app.state.event_index import EventIndex
 from app.state.run import RunState
-from engine.errors import DataError, RunError, SteerError
+from engine.errors import RunError, SteerError
 from engine.events import Event, StagePaused, StageResumed, WorkerStarted, WorkerStopped
 from engine.run.directory import RunDirectory, RunStatus, inspect
 from engine.run.event_log import LogReader, read_event
@@ -280,7 +280,7 @@ class RunSession:
         began, before = time.perf_counter(), self._reader.offset
         try:
             entries = self._reader.poll(_CHUNK)
-        except (DataError, OSError) as error:
+        except (SteerError, OSError) as error:
             self._note(error)
             return self._reader.offset > before  # reading continues behind a broken line
         if not entries:
@@ -321,7 +321,7 @@ class RunSession:
             before = reader.offset
             try:
                 entries = reader.poll(min(_CHUNK, seq - state.seq))
-            except (DataError, OSError) as error:
+            except (SteerError, OSError) as error:
                 self._note(error)
                 entries = []
             if reader.offset == before:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from engine.errors import RunError, disk_errors
 from engine.processes.own_process import engine_command, engine_environment
+from engine.regular_file import open_to_append
 from engine.run.lock import read_lock
 
 
@@ -78,7 +79,7 @@ def start_queue(folder: Path) -> subprocess.Popen[bytes]:
             where=str(folder),
             mend="stop it first, or watch it in the console",
         )
-    with disk_errors(folder), (folder / "worker.log").open("ab") as log:
+    with disk_errors(folder), open_to_append(folder / "worker.log") as log:
         return subprocess.Popen(
             engine_command("sweep", str(folder.absolute())), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             start_new_session=True, env=engine_environment(),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from app.runs.client import start_worker
 from engine.errors import RunError
+from engine.regular_file import last_bytes
 from engine.run.directory import RunDirectory, inspect
 
 _ENDED_WELL = (0, 130)
@@ -58,7 +59,7 @@ def _reason(directory: RunDirectory) -> str:
     if failure:
         return failure
     try:
-        lines = directory.worker_log.read_bytes()[-4096:].decode(errors="replace").splitlines()
+        lines = last_bytes(directory.worker_log, 4096).decode(errors="replace").splitlines()
     except OSError:
         return ""
     return next((line.strip() for line in reversed(lines) if line.strip()), "")

@@ -12,6 +12,8 @@ from typing import BinaryIO
 
 import msgspec
 
+from engine.regular_file import open_to_read
+
 _MAGIC = b"steer-tui sections 1\n"
 _NUMBER = 8
 _LARGEST_HEAD = 1 << 24
@@ -61,7 +63,7 @@ def read_sections(path: Path) -> list[bytes]:
 
 def _own(path: Path) -> BinaryIO:
     """The opened file, if nobody else could have written it."""
-    file = open(path, "rb")
+    file = open_to_read(path)
     status = os.fstat(file.fileno())
     if status.st_uid != os.getuid() or status.st_mode & 0o022:
         file.close()

@@ -25,6 +25,7 @@ from app.snapshots.packing import CannotPackError, Packer, Sections, Unpacker
 from app.snapshots.section_file import NotWholeError, read_about, read_sections, write_sections
 from app.state.event_index import EventIndex, Mark
 from app.state.run import RunState
+from engine.regular_file import open_to_read
 
 _PIECE = 1 << 22
 _SETTLED = 2.0
@@ -66,7 +67,7 @@ class Prefix(NamedTuple):
         """Whether the log begins with these bytes."""
         left, check = self.offset, 0
         try:
-            with open(log, "rb", buffering=0) as file:
+            with open_to_read(log) as file:
                 while left and (piece := file.read(min(left, _PIECE))):
                     check, left = zlib.crc32(piece, check), left - len(piece)
         except OSError:

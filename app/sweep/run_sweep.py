@@ -18,6 +18,7 @@ from app.runs.sweeps import start_queue, stop_queue
 from app.sweep.summary import summary_lines
 from app.sweep_text import counts_words, progress_words, setting_words, sweep_resume_command
 from engine.errors import SteerError
+from engine.regular_file import last_bytes
 from engine.run.directory import RunStatus
 from engine.sweep.results import SweepReader, SweepResults
 from engine.sweep.sweep import Point, SweepFolder, find_sweep
@@ -158,5 +159,5 @@ def _explain(folder: SweepFolder, results: SweepResults, errors: Console) -> Non
         errors.print(Text(f"failed runs: {count}; {reason}", style="red"), soft_wrap=True)
     if not reasons and not counts_words(results):
         with suppress(OSError):
-            lines = folder.log.read_text(errors="replace").strip().splitlines()
+            lines = last_bytes(folder.log, 4096).decode(errors="replace").strip().splitlines()
             errors.print(Text(lines[-1] if lines else "", style="red"), soft_wrap=True)

@@ -19,8 +19,9 @@ from engine.comparison.methods.slsm import SLSMReader
 from engine.comparison.trace import Step
 from engine.errors import DataError
 from engine.events import Event, ModelLoaded, Unknown, decode
+from engine.regular_file import open_to_read
 from engine.run.directory import RunDirectory, RunStatus, inspect
-from engine.run.event_log import read_event, refuse_later
+from engine.run.event_log import LONGEST_LINE, read_event, refuse_later
 
 _READERS: dict[str, type[MethodReader]] = {
     "ESM": ESMReader,
@@ -105,9 +106,11 @@ def _take(run: RunItems, takers: Takers, line: bytes, place: Place) -> None:
 def _lines(path: Path) -> Iterator[tuple[bytes, Place]]:
     """Whole lines without their newline; a last line that is still being written is left alone."""
     offset, rest = 0, b""
-    with open(path, "rb", buffering=0) as file:
+    with open_to_read(path) as file:
         while chunk := file.read(_CHUNK):
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
                 yield line, Place(offset, len(line))
                 offset += len(line) + 1
+            if len(rest) > LONGEST_LINE:  # no event: its end will be none either
+                offset, rest = offset + len(rest), b""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from engine.config.config import Config
 from engine.config.schema import SCHEMA, Location, all_fields, allowed_words, schema_at
 from engine.config.stages import stage_problems
 from engine.errors import ConfigError, Problem
+from engine.regular_file import open_to_read
 from engine.servers.address import has_password, without_passwords
 
 _FIELD = re.compile(r"[\w.-]{1,200}")
@@ -74,7 +76,7 @@ def dump_config(config: Config) -> str:
 
 def _read(path: Path) -> yaml_text.Document:
     try:
-        with path.open(encoding="utf-8") as file:
+        with TextIOWrapper(open_to_read(path), encoding="utf-8") as file:
             return yaml_text.parse(file.read(yaml_text.LARGEST + 1))
     except OSError as error:
         problem = Problem(str(path), error.strerror or str(error), "a readable YAML file")

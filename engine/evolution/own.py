@@ -12,7 +12,7 @@ from engine.errors import RunError
 from engine.evolution.deltas import delta_problems
 from engine.evolution.judges.judge import JudgeFailed, Verdict
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
-from engine.own_class import Method, Role, make_own, misuse, name_of, told
+from engine.own_class import Method, Role, make_own, misuse, name_of, shown, told
 
 JUDGE = Role(
     "evolution.judge.kind",
@@ -38,11 +38,11 @@ class OwnJudge:
             said = self._own.judge(question, list(golds), answer)
         except JudgeFailed:
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             raise JudgeFailed(**misuse(self._kind, JUDGE, "judge", told(error))) from error
         verdict = Verdict(said, f"{self.name} says so") if said is None or isinstance(said, bool) else said
         if not isinstance(verdict, Verdict) or not isinstance(verdict.correct, bool | None):
-            problem = f"it returned {said!r:.80}, not True, False, None or a Verdict of these"
+            problem = f"it returned {shown(said)}, not True, False, None or a Verdict of these"
             raise JudgeFailed(**misuse(self._kind, JUDGE, "judge", problem), final=True)
         return verdict
 
@@ -52,10 +52,12 @@ class OwnJudge:
             return ""
         try:
             why = self._own.cannot_tell(question, list(golds))
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             raise RunError(**misuse(self._kind, JUDGE, "cannot_tell", told(error))) from error
         if not isinstance(why, str):
-            raise RunError(**misuse(self._kind, JUDGE, "cannot_tell", f"it returned {why!r:.80}, not a text"))
+            raise RunError(
+                **misuse(self._kind, JUDGE, "cannot_tell", f"it returned {shown(why)}, not a text")
+            )
         return why
 
 
@@ -74,11 +76,11 @@ class OwnReflector:
             said = self._own.reflect(given, message)
         except ReflectorFailed:
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             raise ReflectorFailed(**misuse(self._kind, REFLECTOR, "reflect", told(error))) from error
         reply = ReflectorReply(dict(said), "") if isinstance(said, Mapping) else said
         if not isinstance(reply, ReflectorReply):
-            problem = f"it returned {said!r:.80}, not deltas or a ReflectorReply"
+            problem = f"it returned {shown(said)}, not deltas or a ReflectorReply"
             raise ReflectorFailed(**misuse(self._kind, REFLECTOR, "reflect", problem))
         if problems := delta_problems(reply.deltas, clusters):
             raise ReflectorFailed(**misuse(self._kind, REFLECTOR, "reflect", "; ".join(problems)))

@@ -28,6 +28,7 @@ from engine.evolution.questions import ask, load_splits
 from engine.files import read_records
 from engine.lm.model_server import ModelAnswer, answer_questions
 from engine.run.stage import StageContext
+from engine.spreadsheet import text_of_cell
 from engine.tasks.example import TaskExample
 
 MOST_SCALES = 64
@@ -118,7 +119,9 @@ class WhatIf:
         if split != TEST_BRIEF:
             return known.get(split, "")
         with layout.comparison(self._run_dir).open(encoding="utf-8", newline="") as file:
-            return next((row["prompt"] for row in csv.DictReader(file) if row["method"] == BRIEF), "")
+            return next(
+                (text_of_cell(row["prompt"]) for row in csv.DictReader(file) if row["method"] == BRIEF), ""
+            )
 
     def _difference(self, record: AnswerRecord, again: ModelAnswer) -> str:
         if record.token_ids == again.tokens and record.answer == again.text:

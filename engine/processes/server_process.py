@@ -12,6 +12,7 @@ from pathlib import Path
 
 from engine.errors import disk_errors
 from engine.processes import guardian as guardian_module
+from engine.regular_file import open_to_append, open_to_read
 
 _TAIL_BYTES = 16_384
 _LONGEST_LINE = 400
@@ -41,7 +42,7 @@ class ServerProcess:
             self._log.parent.mkdir(parents=True, exist_ok=True)
             if self._log.is_file() and self._log.stat().st_size > _LARGEST_LOG:
                 self._log.replace(self._log.with_name(self._log.name + ".1"))
-            with self._log.open("ab") as output:
+            with open_to_append(self._log) as output:
                 self._begins = output.tell()
                 self._guardian = subprocess.Popen(
                     # -I: neither the current folder nor this one stands before the standard library
@@ -78,7 +79,7 @@ class ServerProcess:
     def tail(self, lines: int = 20) -> list[str]:
         """The last lines since it was last started."""
         try:
-            with self._log.open("rb") as file:
+            with open_to_read(self._log) as file:
                 file.seek(max(self._begins, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
                 tail = file.read().decode(errors="replace").splitlines()[-lines:]
         except OSError:

@@ -19,6 +19,7 @@ import msgspec
 from engine.errors import RunError
 from engine.events.verdict import Verdict
 from engine.files import write_atomic
+from engine.regular_file import LARGEST_RECORD, read_regular
 from engine.run.lock import HUNG_AFTER, LockInfo, read_lock
 
 RECORD_VERSION = 1
@@ -127,7 +128,7 @@ class RunDirectory:
         """The record, of a later version as well, whose fields may mean something else. Raises RunError if this is no
         run."""
         try:
-            record = msgspec.json.decode(self.record.read_bytes(), type=RunRecord)
+            record = msgspec.json.decode(read_regular(self.record, LARGEST_RECORD), type=RunRecord)
             if not all(0 <= moment < _LATEST for moment in (record.created, record.updated)):
                 raise msgspec.DecodeError("its times are none")
         except OSError as error:

@@ -33,10 +33,13 @@ from engine.events import (
     decode_all,
     encode,
 )
+from engine.regular_file import open_regular, open_to_read
 from engine.run.directory import RunDirectory
 
 _BOUNDARIES = (Header, WorkerStarted, WorkerStopped, StageFinished, StageFailed, StageStopped)
 _CHUNK = 1 << 18
+LONGEST_LINE = 1 << 26
+"""Bytes of a line: what is longer is no event, and is not held in memory as a whole."""
 
 
 class LogEntry(NamedTuple):
@@ -63,7 +66,7 @@ class EventLog:
         self._failure: Exception | None = None
         with disk_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            self._file = open_regular(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         self._size, self._next = self._recover()
         if self._next == 0:
             self.emit(header)
@@ -159,7 +162,7 @@ def refuse_later(directory: RunDirectory) -> None:
 def refuse_later_schema(path: Path) -> None:
     """Raises RunError if the log in `path` was written by a later version, whose events mean what nobody here knows."""
     try:
-        with open(path, "rb") as file:
+        with open_to_read(path) as file:
             header = decode(file.readline(_CHUNK))
     except (OSError, msgspec.DecodeError):  # no log yet, or none: whoever reads it says so
         return
@@ -190,7 +193,8 @@ class LogReader:
     def poll(self, max_events: int = 10_000) -> list[LogEntry]:
         """The next events, at most `max_events`; none when there is nothing new (or no log yet).
 
-        Raises DataError with file and line at a line that is no event; the next poll goes on behind it.
+        Raises DataError with file and line at a line that is no event; the next poll goes on behind it. Raises
+        RunError where the log cannot be read, or is shorter than before: then so does the next poll.
         """
         data, base = self._read(), self.offset
         try:
@@ -227,13 +231,16 @@ class LogReader:
                 entries.append(LogEntry(event, base + at, end - at))
             at = end + 1
             self._pass(base + at)
+        if not entries and len(data) - at >= LONGEST_LINE:
+            self.offset = base + len(data)
+            raise _broken(f"{self.path}:{self.line + 1}")
         return entries
 
     def behind(self) -> int:
         """Bytes of the log not read yet."""
         try:
             return max(0, self.path.stat().st_size - self.offset)
-        except FileNotFoundError:
+        except OSError:
             return 0
 
     def _pass(self, offset: int) -> None:
@@ -243,13 +250,16 @@ class LogReader:
     def _read(self) -> bytes:
         """Bytes from `offset` on that hold at least one whole line, if the file does."""
         try:
-            file = open(self.path, "rb", buffering=0)
+            file = open_to_read(self.path)
         except FileNotFoundError:
             return b""
+        except OSError as error:
+            what = f"the log cannot be read: {error.strerror}"
+            raise RunError(what=what, where=str(self.path), mend="make it readable") from error
         with file:
             size = os.fstat(file.fileno()).st_size
             if size < self.offset:
-                raise DataError(
+                raise RunError(
                     what=f"the log is shorter ({size} bytes) than what was already read of it ({self.offset})",
                     where=str(self.path),
                     mend="open the run again; if this repeats, something else writes into its folder",
@@ -257,7 +267,7 @@ class LogReader:
             length = _CHUNK
             while True:
                 data = os.pread(file.fileno(), length, self.offset)
-                if b"\n" in data or len(data) < length:
+                if b"\n" in data or len(data) < length or length >= LONGEST_LINE:
                     return data
                 length *= 4
 
@@ -272,7 +282,7 @@ def _ends(data: bytes, most: int) -> list[int]:
 
 def read_event(path: Path, offset: int, length: int) -> Event:
     """Read one event again, whole, from where a `LogReader` found it. Raises DataError if it is not there."""
-    with open(path, "rb", buffering=0) as file:
+    with open_to_read(path) as file:
         line = os.pread(file.fileno(), length, offset)
     try:
         event = decode(line)

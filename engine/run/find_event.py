@@ -9,7 +9,8 @@ import msgspec
 
 from engine.errors import DataError
 from engine.events import Event, Unknown, decode
-from engine.run.event_log import LogEntry
+from engine.regular_file import open_to_read
+from engine.run.event_log import LONGEST_LINE, LogEntry
 
 _NEAR = 1 << 16
 """Bytes that are read line by line."""
@@ -21,21 +22,21 @@ class _Numbered(msgspec.Struct):
 
 def find_event(path: Path, seq: int) -> LogEntry | None:
     """The event with number `seq` and its place; None if the log has none that this program knows. Raises OSError."""
-    with open(path, "rb") as file:
+    with open_to_read(path) as file:
         low, high = 0, os.fstat(file.fileno()).st_size
         while high - low > _NEAR:  # the line begins at `low`, or behind it and before `high`
             middle = (low + high) // 2
             file.seek(middle)
             file.readline()
             start, number = file.tell(), None
-            while start < high and (number := _number(file.readline())) is None:
+            while start < high and (number := _number(file.readline(LONGEST_LINE))) is None:
                 start = file.tell()
             if number is None or number > seq:
                 high = middle + 1
             else:
                 low = start
         file.seek(low)
-        while (start := file.tell()) < high and (line := file.readline()):
+        while (start := file.tell()) < high and (line := file.readline(LONGEST_LINE)):
             if line.endswith(b"\n") and _number(line) == seq:
                 return _entry(line[:-1], start)
     return None
@@ -43,9 +44,9 @@ def find_event(path: Path, seq: int) -> LogEntry | None:
 
 def event_at(path: Path, offset: int) -> Event:
     """The event that begins at byte `offset`. Raises DataError if none does, OSError."""
-    with open(path, "rb") as file:
+    with open_to_read(path) as file:
         file.seek(offset)
-        entry = _entry(file.readline().rstrip(b"\n"), offset)
+        entry = _entry(file.readline(LONGEST_LINE).rstrip(b"\n"), offset)
     if entry is None:
         raise DataError(
             what="no event begins there", where=f"{path}, byte {offset}", mend="open the run again"

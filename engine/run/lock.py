@@ -19,11 +19,13 @@ from pathlib import Path
 import msgspec
 
 from engine.errors import RunError, disk_errors
+from engine.regular_file import open_regular, read_regular
 
 HUNG_AFTER = 30.0
 """Seconds without a heartbeat after which a living worker is presumed hung."""
 
 _SIZE = 4096
+_LARGEST = 1 << 20
 
 
 class _Holder(msgspec.Struct, kw_only=True):
@@ -54,7 +56,7 @@ class RunLock:
         """Take the lock. Raises RunError naming the worker that has it."""
         self._path = path
         with disk_errors(path):
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            self._file = open_regular(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -93,10 +95,10 @@ class RunLock:
 def read_lock(path: Path) -> LockInfo | None:
     """Who holds, or last held, the lock; None if nobody does or the file is no lock file."""
     try:
-        data = path.read_bytes()
+        data = read_regular(path, _LARGEST)
         age = time.time() - path.stat().st_mtime
         holder = msgspec.json.decode(data, type=_Holder)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return LockInfo(holder.pid, holder.host, max(0.0, age), _is_alive(holder, age), holder.last_words)
 

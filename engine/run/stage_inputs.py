@@ -17,6 +17,7 @@ import msgspec
 from engine.config.config import Config
 from engine.config.recorded import all_values, recorded
 from engine.files import append_jsonl, recover_jsonl, write_atomic
+from engine.regular_file import read_regular
 
 FOLDER = "inputs"
 _NO_RESULT = ("scale", FOLDER)
@@ -31,6 +32,11 @@ class StageInputs(msgspec.Struct, frozen=True):
     fields: dict[str, str]
     files: dict[str, tuple[int, int]]
     log: int
+
+
+class _FieldRead(msgspec.Struct):
+    field: str
+    value: str
 
 
 class InputsRecorder:
@@ -63,22 +69,24 @@ class InputsRecorder:
 
 
 def read_fields(run_dir: Path, stage: str, cut: bool = False) -> dict[str, str]:
-    """The fields that the stage has read so far. `cut`: a torn last line off the file, where nobody writes it."""
+    """The fields that the stage has read so far; none of a spoilt file. `cut`: a torn last line off the file,
+    where nobody writes it."""
     path = _lines_path(run_dir, stage)
     if cut:
         return {line["field"]: line["value"] for line in recover_jsonl(path)}
     try:
-        lines = path.read_bytes().split(b"\n")[:-1]
-    except OSError:
+        lines = read_regular(path).split(b"\n")[:-1]
+        read = [msgspec.json.decode(line, type=_FieldRead) for line in lines]
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
-    return {line["field"]: line["value"] for line in map(msgspec.json.decode, lines)}
+    return {line.field: line.value for line in read}
 
 
 def read_inputs(run_dir: Path, stage: str) -> StageInputs | None:
     """What a stage rested on; None while it is not through, and where the file is none."""
     try:
-        return msgspec.json.decode(_inputs_path(run_dir, stage).read_bytes(), type=StageInputs)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return msgspec.json.decode(read_regular(_inputs_path(run_dir, stage)), type=StageInputs)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 

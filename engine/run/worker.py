@@ -95,7 +95,7 @@ class Worker:
         try:
             with stop_signals(self._gate.stop, lambda: os._exit(STOPPED)):
                 code = self._attempt()
-        except Exception as error:
+        except BaseException as error:  # code of the user's own may raise anything
             code = self._fail(error)
         self._close_log()
         return code
@@ -209,7 +209,7 @@ class Worker:
         self._emit(WorkerStopped(status=status, kept=str(self._directory.path)))
         return code
 
-    def _fail(self, error: Exception) -> int:
+    def _fail(self, error: BaseException) -> int:
         """Say what went wrong wherever it can still be said."""
         event, code = describe_failure(error)
         line = one_line(event)
@@ -297,7 +297,7 @@ class Worker:
         self._directory.write(self._record)
 
 
-def describe_failure(error: Exception) -> tuple[StageFailed, int]:
+def describe_failure(error: BaseException) -> tuple[StageFailed, int]:
     """The event that tells of `error`, and the exit code: 2 for what the user can mend, 1 for a full disk and
     for what the program did not foresee."""
     if isinstance(error, SteerError):

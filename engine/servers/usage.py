@@ -19,6 +19,7 @@ import msgspec
 from engine.errors import SteerError, disk_errors
 from engine.events import Event, ServerUsage, without_envelope
 from engine.files import recover_records, write_atomic
+from engine.regular_file import open_to_append
 
 _TELL_EVERY = 1.0
 """Seconds between two events about a role."""
@@ -73,7 +74,7 @@ class UsageBook:
                 self._add(request)
             with disk_errors(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = path.open("ab", buffering=0)
+                self._file = open_to_append(path, 0)
             for total in self.totals.values():
                 self._emit(total)
 

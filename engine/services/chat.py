@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError
 from engine.config.section import Section
 from engine.errors import disk_errors
 from engine.events import ConversationAnswered, StateUpdated
+from engine.regular_file import open_to_append
 from engine.run.stage import StageContext
 from engine.servers.spent import Spent
 from engine.services.line_service import Reply, error_line, serve_lines
@@ -142,7 +143,7 @@ def serve(run_dir: Path, requests: IO[str], replies: IO[bytes]) -> None:
             encoded = msgspec.json.encode(chat.answer(wanted)) + b"\n"
             with disk_errors(file):
                 file.parent.mkdir(parents=True, exist_ok=True)
-                with file.open("ab") as kept:
+                with open_to_append(file) as kept:
                     kept.write(encoded)
             return encoded
 

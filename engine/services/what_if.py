@@ -31,6 +31,7 @@ from pydantic import ValidationError
 from engine.config.section import Section
 from engine.errors import disk_errors
 from engine.events import AnswerTried, LeversTried, PathsTried, WhatIfTried, encode
+from engine.regular_file import open_to_append
 from engine.run.directory import RunDirectory
 from engine.services.line_service import Reply, error_line, serve_lines
 from engine.services.run_context import run_context
@@ -124,7 +125,7 @@ class WhatIfs:
         file = self._run_dir / system / "what_if.jsonl"
         with disk_errors(file):
             file.parent.mkdir(exist_ok=True)
-            with file.open("ab") as kept:
+            with open_to_append(file) as kept:
                 kept.write(encoded)
         return encoded
 

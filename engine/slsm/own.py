@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.own_class import Method, Role, make_own, misuse, name_of, told
+from engine.own_class import Method, Role, make_own, misuse, name_of, shown, told
 from engine.slsm.controllers.controller import Conflict, Detection, Update
 from engine.slsm.controllers.diff import DiffRefused, StateDiff, apply_diff
 from engine.slsm.judges.judge import AnswerJudgeFailed, AnswerVerdict
@@ -38,11 +38,11 @@ class OwnAnswerJudge:
             said = self._own.judge(criterion, answer)
         except AnswerJudgeFailed:
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             raise AnswerJudgeFailed(**misuse(self._kind, JUDGE, "judge", told(error))) from error
         verdict = AnswerVerdict(said, f"{self.name} says so") if isinstance(said, bool) else said
         if not isinstance(verdict, AnswerVerdict) or not isinstance(verdict.passed, bool):
-            problem = f"it returned {said!r:.80}, not True, False or an AnswerVerdict"
+            problem = f"it returned {shown(said)}, not True, False or an AnswerVerdict"
             raise AnswerJudgeFailed(**misuse(self._kind, JUDGE, "judge", problem))
         return verdict
 
@@ -63,10 +63,10 @@ class OwnController:
                 said = Update(apply_diff(state, said), said)
         except DiffRefused as error:
             return self._lost(state, f"its diff does not fit: {error}")
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             return self._lost(state, told(error))
         if not isinstance(said, Update):
-            return self._lost(state, f"it returned {said!r:.80}, not an Update or a StateDiff")
+            return self._lost(state, f"it returned {shown(said)}, not an Update or a StateDiff")
         if type(said.state) is not type(state):
             return self._lost(
                 state, f"it returned a {type(said.state).__name__} for a {type(state).__name__}"
@@ -79,11 +79,11 @@ class OwnController:
             return Detection()
         try:
             said = self._own.detect(state, turns, answer)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             return Detection(failure=_failure(self._kind, "detect", told(error)))
         found = Detection(tuple(said)) if isinstance(said, list | tuple) else said
         if not isinstance(found, Detection) or not all(isinstance(one, Conflict) for one in found.conflicts):
-            problem = f"it returned {said!r:.80}, not a Detection or Conflicts"
+            problem = f"it returned {shown(said)}, not a Detection or Conflicts"
             return Detection(failure=_failure(self._kind, "detect", problem))
         return found
 

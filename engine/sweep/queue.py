@@ -19,6 +19,7 @@ from pathlib import Path
 
 from engine.errors import SteerError, disk_errors
 from engine.processes.own_process import engine_command, engine_environment
+from engine.regular_file import open_to_append
 from engine.run.directory import RunDirectory, RunStatus
 from engine.run.lock import RunLock
 from engine.run.stop_signals import stop_signals
@@ -157,7 +158,7 @@ class Queue:
         self._no_sooner = time.monotonic() + _ALL_WAIT
 
     def _start(self, run: RunDirectory, point: Point) -> None:
-        with disk_errors(run.worker_log), run.worker_log.open("ab") as log:
+        with disk_errors(run.worker_log), open_to_append(run.worker_log) as log:
             self._processes[point.run_id] = subprocess.Popen(
                 engine_command("run", str(run.path)), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 start_new_session=True, env=engine_environment(),

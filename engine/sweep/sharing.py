@@ -19,6 +19,7 @@ from msgspec import structs
 from engine.errors import RunError, disk_errors
 from engine.events import SCHEMA_VERSION, Header, Notice
 from engine.files import inside
+from engine.regular_file import open_to_append, open_to_read
 from engine.run.directory import RunDirectory, RunRecord, StageRecord
 from engine.run.event_log import EventLog
 from engine.run.stage_inputs import StageInputs, read_inputs, result_files, write_inputs
@@ -109,8 +110,8 @@ def _take_log(donor: Donor, path: Path, record: RunRecord) -> int:
     EventLog(directory.events, header).close()
     with (
         disk_errors(directory.events),
-        open(donor.run.events, "rb") as theirs,
-        open(directory.events, "ab") as own,
+        open_to_read(donor.run.events) as theirs,
+        open_to_append(directory.events) as own,
     ):
         before = len(theirs.readline())
         ahead = own.tell() - before

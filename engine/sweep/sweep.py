@@ -14,6 +14,7 @@ import msgspec
 
 from engine.errors import RunError
 from engine.files import write_atomic
+from engine.regular_file import LARGEST_RECORD, read_regular
 from engine.run.directory import RunDirectory
 from engine.run.lock import LockInfo, read_lock
 
@@ -85,7 +86,7 @@ class SweepFolder:
     def read(self) -> SweepRecord:
         """The state. Raises RunError if this is no sweep, or one of a newer program."""
         try:
-            record = msgspec.json.decode(self.state.read_bytes(), type=SweepRecord)
+            record = msgspec.json.decode(read_regular(self.state, LARGEST_RECORD), type=SweepRecord)
         except OSError as error:
             what = f"this is not a sweep: {error.strerror}"
             mend = "name a sweep's folder, `<outputs>/<name>/sweep-<id>`"

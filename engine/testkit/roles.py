@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.errors import SteerError
 from engine.events import PathStep
 from engine.evolution.clusters.descriptions import ClusterDescription
 from engine.evolution.history import History
@@ -13,12 +12,12 @@ from engine.evolution.own import OwnJudge, OwnReflector
 from engine.evolution.reflectors.reflector import JudgedAnswer, ReflectorInput
 from engine.gflownet.answer.own_reader import OwnReader
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt
-from engine.own_class import imported
+from engine.own_class import imported, shown
 from engine.slsm.multichallenge import Criterion
 from engine.slsm.own import OwnAnswerJudge, OwnController
 from engine.slsm.state import FlatState, SemanticState
 from engine.slsm.turns import Turn
-from engine.testkit.trial import TEXTS, Seen, Trial, tried
+from engine.testkit.trial import TEXTS, Seen, Trial, failure_of, tried
 
 QUESTION, GOLDS = "What is 6 times 7?", ["42", "forty-two"]
 _CLUSTERS = ("0", "1", "2")
@@ -119,7 +118,7 @@ def compare_trials() -> list[Trial]:
     """`task.compare`: a function of the whole text and the right answer."""
 
     def problem_of(said: Any) -> str:
-        return "" if isinstance(said, bool) else f"it returned {said!r:.80}, neither True nor False"
+        return "" if isinstance(said, bool) else f"it returned {shown(said)}, neither True nor False"
 
     return [
         *_with_texts("compare", lambda own, text: own(text.strip(), "42"), problem_of),
@@ -140,8 +139,6 @@ ROLES: dict[str, tuple[Callable[[str], Any], Callable[[], list[Trial]]]] = {
 def try_class(role: str, name: str, seconds: float) -> list[Seen]:
     """What `module:Class` does as `role`. A class that cannot even be made is one finding."""
     make, trials = ROLES[role]
-    try:
-        make(name)
-    except SteerError as error:
-        return [Seen("import and make it", str(error))]
+    if problem := failure_of(lambda: make(name), seconds):
+        return [Seen("import and make it", problem)]
     return [Seen("import and make it"), *tried(lambda: make(name), trials(), seconds)]

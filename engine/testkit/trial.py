@@ -73,6 +73,14 @@ def tried(make: Callable[[], Any], trials: Sequence[Trial], seconds: float = SEC
     return seen
 
 
+def failure_of(call: Callable[[], Any], seconds: float) -> str:
+    """Why a call fails, or does not return; "" where it does."""
+    (one,) = _at_once([call], seconds)
+    if one is None:
+        return f"it did not return within {seconds:g} seconds"
+    return "" if one.raised is None else _said(one.raised)
+
+
 def _in_threads(
     make: Callable[[], Any], trials: Sequence[Trial], first: Sequence[Any], seconds: float
 ) -> str:

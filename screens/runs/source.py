@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from app.runs.run_list import RunRow
 from app.table.filter import Expression, words
 from app.text import counted
+from engine.sweep.sweep import is_folder_name
 from screens.runs.columns import COLUMNS, difference_cell
 from screens.runs.fields import ORDERS, gain, headline, short_value
 from screens.runs.run_filter import kept
@@ -199,7 +200,9 @@ def _cell(shown: str | Cell) -> Cell:
 def sweep_of(row: RunRow) -> Path | None:
     """The folder of the sweep that a run belongs to."""
     point = row.record.sweep
-    return None if point is None else row.path.parent / point.folder
+    if point is None or not is_folder_name(point.folder):  # a record may come from elsewhere
+        return None
+    return row.path.parent / point.folder
 
 
 def _sweep_name(row: RunRow) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from engine.errors import RunError, SteerError
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt, rough_tokens
-from engine.own_class import Method, Role, make_own, misuse, name_of, told
+from engine.own_class import Method, Role, make_own, misuse, name_of, shown, told
 from engine.run.gate import StopRequested
 
 READER = Role(
@@ -31,14 +31,14 @@ class OwnReader:
             return rough_tokens(text)
         count = self._called("count_tokens", text)
         if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-            raise self._failed("count_tokens", f"it returned {count!r:.80}, not a whole number from 0 on")
+            raise self._failed("count_tokens", f"it returned {shown(count)}, not a whole number from 0 on")
         return count
 
     def read(self, prompts: Sequence[EvidencePrompt], checkpoint: Callable[[], None]) -> list[str]:
         """Raises RunError."""
         said = self._called("read", list(prompts), checkpoint)
         if not isinstance(said, list | tuple) or not all(isinstance(text, str) for text in said):
-            raise self._failed("read", f"it returned {said!r:.80}, not a list of texts")
+            raise self._failed("read", f"it returned {shown(said)}, not a list of texts")
         if len(said) != len(prompts):
             raise self._failed("read", f"it returned {len(said)} texts for {len(prompts)} prompts")
         return list(said)
@@ -48,7 +48,7 @@ class OwnReader:
             return getattr(self._own, method)(*arguments)
         except (SteerError, StopRequested):  # the second comes from `checkpoint`
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             raise self._failed(method, told(error)) from error
 
     def _failed(self, method: str, problem: str) -> RunError:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engine.errors import DataError, DiskError
+from engine.errors import DataError, DiskError, RunError
 from engine.events import Header, Notice, StageProgress, TrainingStep, decode
 from engine.run.event_log import EventLog, LogReader, read_event
 from engine.run.lock import RunLock
@@ -221,7 +221,7 @@ def test_shrunken_log_is_reported(tmp_path: Path) -> None:
     reader = LogReader(path)
     reader.poll()
     path.write_bytes(b"")
-    with pytest.raises(DataError, match="shorter"):
+    with pytest.raises(RunError, match="shorter"):
         reader.poll()
 
 

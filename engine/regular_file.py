@@ -1,0 +1,56 @@
+"""Files of a run are opened here: it may come from elsewhere, and a pipe that nobody writes to blocks whoever opens it,
+a device never ends, and a link leads what is appended to another file.
+
+Whatever is no regular file is an OSError, as any file that cannot be read.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+LARGEST_RECORD = 1 << 26
+"""Bytes of a file that is read as a whole before anything is known of it."""
+
+
+def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
+    """A descriptor of a regular file. Raises OSError."""
+    descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY, 0o644)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no regular file, but a folder, a pipe or a device", str(path))
+    return descriptor
+
+
+def open_to_read(path: Path) -> BinaryIO:
+    """A regular file, to be read. Raises OSError."""
+    return os.fdopen(open_regular(path), "rb")
+
+
+def open_to_append(path: Path, buffering: int = -1) -> BinaryIO:
+    """A regular file, made if it is not there, to be appended to; never what a link leads to. Raises
+    OSError."""
+    return os.fdopen(
+        open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW), "ab", buffering
+    )
+
+
+def read_regular(path: Path, largest: int | None = None) -> bytes:
+    """The bytes of a regular file. Raises OSError, also where it has more than `largest`."""
+    with open_to_read(path) as file:
+        if largest is None:
+            return file.read()
+        data = file.read(largest + 1)
+    if len(data) > largest:
+        raise OSError(errno.EINVAL, f"it is larger than {largest >> 20:,} MiB", str(path))
+    return data
+
+
+def last_bytes(path: Path, most: int) -> bytes:
+    """The last bytes of a regular file. Raises OSError."""
+    with open_to_read(path) as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - most))
+        return file.read(most)

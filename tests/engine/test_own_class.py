@@ -1,0 +1,115 @@
+"""Classes of the user's own that do their worst: each is told in an error, none ends the worker or shows a key."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+
+from engine.errors import ConfigError
+from engine.own_class import Method, Role, make_own, shown, told
+from engine.slsm.judges.judge import AnswerJudgeFailed
+from engine.slsm.multichallenge import Criterion
+from engine.slsm.own import OwnAnswerJudge
+from engine.testkit.roles import try_class
+
+ROLE = Role("slsm.judge.kind", (Method("judge", ("criterion", "answer")),))
+KEY = "sk-a-key-of-this-machine"
+
+
+class Worst(BaseException):
+    """Passes `except Exception`."""
+
+
+class WorstInMaking:
+    def __init__(self) -> None:
+        raise Worst("made")
+
+
+class WorstInLooking:
+    def __getattr__(self, name: str) -> object:
+        raise Worst(name)
+
+
+class WorstInJudging:
+    def judge(self, criterion: object, answer: str) -> bool:
+        raise Worst("judged")
+
+
+class Unspeakable:
+    """What cannot even be shown."""
+
+    def __repr__(self) -> str:
+        raise Worst("shown")
+
+
+class ReturnsUnspeakable:
+    def judge(self, criterion: object, answer: str) -> object:
+        return Unspeakable()
+
+
+class ReturnsMuch:
+    def judge(self, criterion: object, answer: str) -> object:
+        return "x" * 10_000_000
+
+
+class TellsKey:
+    def judge(self, criterion: object, answer: str) -> object:
+        raise ValueError(f"refused: {KEY}")
+
+
+@pytest.fixture(autouse=True)
+def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("SOME_API_KEY", KEY)
+    worst = ModuleType("worst_classes")
+    for kind in (WorstInMaking, WorstInLooking, WorstInJudging, ReturnsUnspeakable, ReturnsMuch, TellsKey):
+        setattr(worst, kind.__name__, kind)
+    monkeypatch.setitem(sys.modules, "worst_classes", worst)
+    yield
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("WorstInMaking", "Worst: made"), ("WorstInLooking", "it has none")]
+)
+def test_a_class_that_cannot_be_made(name: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        make_own(f"worst_classes:{name}", ROLE)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("WorstInJudging", "Worst: judged"),
+        ("ReturnsUnspeakable", "returned a Unspeakable"),
+        ("ReturnsMuch", "returned 'xxx"),
+        ("TellsKey", r"refused: \*\*\*"),
+    ],
+)
+def test_a_judge_that_does_its_worst(name: str, said: str) -> None:
+    judge = OwnAnswerJudge(f"worst_classes:{name}")
+    with pytest.raises(AnswerJudgeFailed, match=said) as caught:
+        judge.judge(Criterion.__new__(Criterion), "an answer")
+    assert KEY not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_an_error_that_cannot_say_why() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise Worst
+
+    assert told(Mute()) == "Mute: it cannot say why"
+    assert shown(3) == "3"
+
+
+def test_a_class_whose_making_does_not_return(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Waits:
+        def __init__(self) -> None:
+            threading.Event().wait()
+
+    monkeypatch.setattr(sys.modules["worst_classes"], "Waits", Waits, raising=False)
+    (seen,) = try_class("slsm.judge", "worst_classes:Waits", 0.01)
+    assert seen.problem == "it did not return within 0.01 seconds"

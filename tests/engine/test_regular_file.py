@@ -1,0 +1,209 @@
+"""Pipes, devices and links in the place of a run's files: nobody waits for them, nobody writes where they lead."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.runs.client import LogTail
+from app.runs.labels import Label, Labels
+from app.runs.notes import NOTHING, Notes, read_notes
+from app.runs.run_list import RunList
+from engine.comparison.run_items import read_items
+from engine.config.file import load_config
+from engine.errors import ConfigError, DataError, DiskError, RunError
+from engine.events import SCHEMA_VERSION, Header, Notice
+from engine.files import append_jsonl, read_jsonl, recover_jsonl, write_jsonl
+from engine.regular_file import last_bytes, open_to_append, read_regular
+from engine.run.directory import RunDirectory, SweepPoint, create_run, discover
+from engine.run.event_log import EventLog, LogReader
+from engine.run.find_event import find_event
+from engine.run.lock import RunLock, read_lock
+from engine.run.stage_inputs import read_fields
+from engine.sweep.sweep import SweepFolder
+from screens.runs.source import sweep_of
+
+
+def pipe(path: Path) -> None:
+    """Whoever opens it waits for a writer."""
+    os.mkfifo(path)
+
+
+def endless(path: Path) -> None:
+    """Whoever reads it never comes to an end."""
+    path.symlink_to("/dev/zero")
+
+
+def loop(path: Path) -> None:
+    """A link to itself."""
+    path.symlink_to(path.name)
+
+
+in_its_place = pytest.mark.parametrize("put", [pipe, endless, loop])
+Put = Callable[[Path], None]
+
+
+def a_run(outputs: Path) -> RunDirectory:
+    """A run whose log holds an event."""
+    run = create_run(outputs, "x", seed=0, stages=["mine"], config={}, config_text="", versions={})
+    header = Header(
+        schema_version=SCHEMA_VERSION, name="x", run_id=run.path.name, seed=0, stages=["mine"], versions={}
+    )
+    log = EventLog(run.events, header)
+    log.emit(Notice(text="well"))
+    log.close()
+    return run
+
+
+@in_its_place
+def test_a_record_that_is_no_file(tmp_path: Path, put: Put) -> None:
+    run = a_run(tmp_path)
+    run.record.unlink()
+    put(run.record)
+    with pytest.raises(RunError, match="not a run"):
+        run.read()
+    assert discover(tmp_path) == RunList(tmp_path).read() == []
+
+
+@in_its_place
+def test_a_log_that_is_no_file(tmp_path: Path, put: Put) -> None:
+    run = a_run(tmp_path)
+    run.events.unlink()
+    put(run.events)
+    assert [row.progress.name for row in RunList(tmp_path).read()] == [""]
+    with pytest.raises(RunError, match="log cannot be read"):
+        LogTail(run).poll()
+    with pytest.raises(DataError, match="log cannot be read"):
+        read_items(run.path)
+    with pytest.raises(OSError, match=r"Errno"):
+        find_event(run.events, 1)
+
+
+@in_its_place
+def test_a_lock_labels_notes_and_a_configuration_that_are_no_files(tmp_path: Path, put: Put) -> None:
+    run = a_run(tmp_path)
+    run.config.unlink()
+    notes, labels = Notes(run.path), Labels(tmp_path)
+    for path in (run.lock, run.config, notes.path, labels.path):
+        put(path)
+    assert read_lock(run.lock) is None
+    assert read_notes(run.path) == NOTHING
+    labels.read()
+    assert "no labels" in labels.wrong or put is loop
+    with pytest.raises(ConfigError):
+        load_config(run.config)
+    for write in (
+        lambda: notes.add(None, "the run", "a note"),
+        lambda: RunLock(run.lock),
+        lambda: append_jsonl(notes.path, [{}]),
+    ):
+        with pytest.raises(DiskError, match="something else has this name"):
+            write()
+    if put is not loop:
+        with pytest.raises(DataError):
+            labels.put(run.path, Label("a title"))
+
+
+@in_its_place
+def test_a_sweep_that_is_no_file(tmp_path: Path, put: Put) -> None:
+    put(tmp_path / "sweep.json")
+    with pytest.raises(RunError, match="not a sweep"):
+        SweepFolder(tmp_path).read()
+
+
+@in_its_place
+def test_records_that_are_no_file(tmp_path: Path, put: Put) -> None:
+    put(tmp_path / "x")
+    for read in (read_jsonl, recover_jsonl):
+        if put is loop and read is recover_jsonl:
+            continue  # what leads nowhere is not there
+        with pytest.raises(DataError, match="cannot be read"):
+            read(tmp_path / "x")
+
+
+def test_nothing_is_appended_to_what_a_link_leads_to(tmp_path: Path) -> None:
+    elsewhere, link = tmp_path / "profile", tmp_path / "answers.jsonl"
+    write_jsonl(elsewhere, [{"a": 1}])
+    before = elsewhere.read_bytes() + b'{"torn'
+    elsewhere.write_bytes(before)
+    link.symlink_to(elsewhere)
+    with pytest.raises(DiskError):
+        append_jsonl(link, [{"b": 2}])
+    with pytest.raises(DiskError):
+        recover_jsonl(link)
+    with pytest.raises(OSError, match=r"Errno"):
+        open_to_append(link)
+    assert elsewhere.read_bytes() == before
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(RunError, match="larger than 64 MiB"):
+        RunDirectory(tmp_path).read()
+    assert last_bytes(path, 4) == b"\0" * 4
+    path.write_bytes(b"12345")
+    assert read_regular(path, 5) == b"12345"
+    with pytest.raises(OSError, match="larger"):
+        read_regular(path, 4)
+
+
+def test_a_line_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is passed over in pieces, none of which is held with the others; what follows is read."""
+    monkeypatch.setattr("engine.run.event_log.LONGEST_LINE", 1 << 18)
+    run = a_run(tmp_path)
+    whole = run.events.read_bytes()
+    with run.events.open("ab") as file:
+        file.write(b"\0" * (1 << 20) + b"\n" + whole.splitlines(keepends=True)[1])
+    reader, told, texts = LogReader(run.events), 0, []
+    while reader.behind():
+        try:
+            texts += [entry.event.text for entry in reader.poll() if isinstance(entry.event, Notice)]
+        except DataError:
+            told += 1
+    assert texts == ["well", "well"]
+    assert told == 5
+
+
+def test_a_log_that_shrinks_is_told_each_time(tmp_path: Path) -> None:
+    """Unlike a broken line, behind which reading goes on: whoever passes these over would ask for ever."""
+    run = a_run(tmp_path)
+    tail = LogTail(run)
+    assert tail.poll()
+    run.events.write_bytes(b"")
+    for _ in range(2):
+        with pytest.raises(RunError, match="shorter"):
+            tail.poll()
+
+
+def test_events_before_a_broken_line_are_not_lost(tmp_path: Path) -> None:
+    run = a_run(tmp_path)
+    lines = run.events.read_bytes().splitlines(keepends=True)
+    run.events.write_bytes(b"".join([*lines, b"broken\n", lines[1]]))
+    tail = LogTail(run)
+    assert len(tail.poll()) == 2
+    with pytest.raises(DataError, match=":3"):
+        tail.poll()
+    assert len(tail.poll()) == 1
+    assert tail.poll() == []
+
+
+@pytest.mark.parametrize("line", [b"{", b"[]", b'{"field": 1}', b"[" * 100_000, b"\xff"])
+def test_spoilt_fields_of_a_stage_are_none(tmp_path: Path, line: bytes) -> None:
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "inputs" / "mine.jsonl").write_bytes(b'{"field": "a", "value": "1"}\n' + line + b"\n")
+    assert read_fields(tmp_path, "mine") == {}
+
+
+@pytest.mark.parametrize("folder", ["../../x", "/etc", "", "..", "a\0b"])
+def test_a_record_leads_to_no_sweep_elsewhere(tmp_path: Path, folder: str) -> None:
+    run = a_run(tmp_path)
+    record = run.read()
+    record.sweep = SweepPoint(folder=folder, number=0, setting={})
+    run.write(record)
+    (row,) = RunList(tmp_path).read()
+    assert sweep_of(row) is None
