@@ -29,6 +29,7 @@ class Verdict(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     the baseline alone; where items are `graded` (partly right), those that are better and worse. `k`: of a metric at K
     tries. `ahead`: other simple methods that did better than this one, the best first. `tokens`, `baseline_tokens`:
     means of an item, probes and second tries included; `cost`: of the whole stage, in the prices' unit.
+    `remark`: a sentence on what the figure can be compared with.
     """
 
     method: str
@@ -52,6 +53,7 @@ class Verdict(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     tokens: float | None = None
     baseline_tokens: float | None = None
     cost: float | None = None
+    remark: str = ""
 
     @property
     def shown(self) -> bool:

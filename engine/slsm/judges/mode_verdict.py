@@ -17,7 +17,7 @@ BASELINES: Sequence[Mode] = ("reminder", "baseline")
 Answers = Mapping[tuple[str, str], Sequence[ConversationAnswered]]
 
 
-def mode_verdict(answers: Answers, seed: int) -> Verdict | None:
+def mode_verdict(answers: Answers, seed: int, remark: str = "") -> Verdict | None:
     """From all answers by mode and memory; None without a baseline or without conversations judged under both."""
     method, baseline = _first(answers, METHODS), _first(answers, BASELINES)
     if method is None or baseline is None:
@@ -43,6 +43,7 @@ def mode_verdict(answers: Answers, seed: int) -> Verdict | None:
         tokens=_tokens(answers[method]),
         baseline_tokens=_tokens(answers[baseline]),
         cost=sum(answer.cost for answer in answers[method]) or None,
+        remark=remark,
     )
 
 
