@@ -20,11 +20,12 @@ class PatientProtocol(H11Protocol):
     """uvicorn's, which by itself waits for ever for the head of a request. Subclassed for each server by `patient`."""
 
     patience: float
+    most: int
     waiting: dict[PatientProtocol, asyncio.TimerHandle]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.waiting) >= MOST_WAITING:
+        if len(self.waiting) >= self.most:
             next(iter(self.waiting))._drop()
         self._wait()
 
@@ -58,16 +59,20 @@ class PatientProtocol(H11Protocol):
 
 
 def patient(patience: float) -> type[PatientProtocol]:
-    """The protocol of one server: `patience` is the seconds that a request may take to begin."""
-    return type("Patient", (PatientProtocol,), {"patience": patience, "waiting": {}})
+    """The protocol of one server: `patience` is the seconds that a request may take to begin. Half of the process's
+    files are left to other things."""
+    most = min(MOST_WAITING, allow_many_files() // 2)
+    return type("Patient", (PatientProtocol,), {"patience": patience, "most": most, "waiting": {}})
 
 
-def allow_many_files() -> None:
-    """Let the process hold as many connections as the server takes, as far as its hard limit goes."""
+def allow_many_files() -> int:
+    """Raise the limit of open files as far as connections need and the hard limit goes; how many are allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return wanted
 
 
 class Seldom(logging.Filter):

@@ -13,9 +13,10 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from engine.errors import RunError
-from engine.serve.connections import Seldom, allow_many_files, patient
+from engine.serve.connections import Seldom, patient
 
 BACKLOG = 1024
+_LOGGERS = ("uvicorn.error", "asyncio")
 GRACE = 2
 """Seconds that answers under way get to be sent when the server ends."""
 
@@ -49,7 +50,6 @@ def url_of(listening: socket.socket, host: str) -> str:
 @contextmanager
 def serving(app: ASGIApp, listening: socket.socket, patience: float) -> Iterator[None]:
     """Serve while inside; returns when the last connection is closed. `patience`: seconds for a request to begin."""
-    allow_many_files()
     listening.listen(
         BACKLOG
     )  # from now on a client is heard, if only by the kernel until the thread has begun
@@ -67,7 +67,8 @@ def serving(app: ASGIApp, listening: socket.socket, patience: float) -> Iterator
         backlog=BACKLOG,
     )
     told = Seldom()
-    logging.getLogger("uvicorn.error").addFilter(told)
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(told)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listening],), name="serve-http", daemon=True)
     thread.start()
@@ -77,4 +78,5 @@ def serving(app: ASGIApp, listening: socket.socket, patience: float) -> Iterator
         server.should_exit = True
         thread.join(GRACE + 10)
         listening.close()
-        logging.getLogger("uvicorn.error").removeFilter(told)
+        for name in _LOGGERS:
+            logging.getLogger(name).removeFilter(told)
