@@ -53,9 +53,12 @@ def _judge_points(section: SLSMSection, unjudged: int) -> list[BoardPoint]:
             ("temperature", f"{openai.temperature:g}", "0"),
             ("judge's tokens", str(openai.max_tokens), str(BOARD_TOKENS)),
         ]
-    failed = "failed" if section.judge.failures_fail or not unjudged else "left out"
-    points.append((f"{unjudged} without a verdict", failed, "failed"))
-    return [BoardPoint(what=what, here=here, board=board, same=here == board) for what, here, board in points]
+    counted = not unjudged or judge.failures_fail
+    here = f"{unjudged}, {'failed' if judge.failures_fail else 'left out'}" if unjudged else "0"
+    return [
+        *(BoardPoint(what=what, here=here, board=board, same=here == board) for what, here, board in points),
+        BoardPoint(what="answers without a verdict", here=here, board="failed", same=counted),
+    ]
 
 
 def content_of(dialogues: Dialogues) -> str:

@@ -145,7 +145,7 @@ def test_a_judge_behind_a_server_is_asked_and_counted_as_configured(
     about = json.loads(layout.summary(tmp_path).read_text())
     assert about["unjudged"] == 1
     assert (about["score_baseline_none"] == about["score_failures_fail_baseline_none"]) is theirs
-    left_out = "1 without a verdict: left out, not failed" in about["differs_from_published"]
+    left_out = "answers without a verdict: 1, left out, not failed" in about["differs_from_published"]
     assert left_out is not theirs
 
 
