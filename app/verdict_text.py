@@ -61,7 +61,7 @@ def verdict_sentence(verdict: Verdict) -> str:
     text = f"{text[:1].upper()}{text[1:]}: {_difference(verdict)}{_counts(verdict)}."
     if not verdict.shown:
         text += " The interval includes zero: no difference is shown."
-    return text + _kept(verdict) + _ahead(verdict)
+    return text + _kept(verdict) + _ahead(verdict) + (verdict.remark and f" {verdict.remark}")
 
 
 def _bare(verdict: Verdict, value: float) -> str:

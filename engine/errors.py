@@ -89,6 +89,7 @@ class DiskError(SteerError):
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_NOWHERE = {errno.ENOENT, errno.ENODEV}
 _IN_THE_WAY = {
     errno.EEXIST,
     errno.EINVAL,
@@ -130,6 +131,8 @@ def _mend(error: OSError) -> str | None:
         return "make it writable, or choose another folder with `run.outputs`"
     if error.errno in _IN_THE_WAY:
         return "something else has this name: move it, or choose another folder with `run.outputs`"
+    if error.errno in _NOWHERE:
+        return "nothing can be kept there: choose another folder with `run.outputs`"
     return "check the disk" if error.errno == errno.EIO else None
 
 

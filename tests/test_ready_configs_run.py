@@ -187,7 +187,7 @@ def test_slsm_on_multichallenge(tmp_path: Path) -> None:
         f"slsm.data.path={path}",
         "slsm.model={backend: embedded, path: dialogues}",
         "slsm.controller.kind=rules",
-        "slsm.judge.kind=exact",
+        "slsm.judge={kind: exact}",
         "slsm.max_new_tokens=16",
     )
     scored = {event.mode: event for event in events if isinstance(event, ModeScored)}

@@ -14,6 +14,7 @@ from rich.text import Text
 from app.text import counted, duration, how_many, loading, model_pace
 from app.verdict_text import verdict_sentence
 from engine.events import (
+    BoardCompared,
     Event,
     MethodEvaluated,
     ModelLoaded,
@@ -88,6 +89,8 @@ def sentence(event: Event) -> str | None:
             return f"{event.method}: accuracy {event.accuracy:.3f} on {counted(event.n, 'examples')}"
         case ServeOpened():
             return f"takes requests at {event.url}; {event.key}"
+        case BoardCompared():
+            return event.sentence
         case Notice():
             return event.text if event.level == "info" else f"{event.level}: {event.text}"
         case _:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from rich.table import Table
+from rich.text import Text
 
 from app.result_tables.layout import figure, interval, result_tables
 from app.state.run import RunState
+from engine.events import BoardCompared
 
 _FIGURES = (
     "n",
@@ -31,4 +33,13 @@ def tables(state: RunState) -> list[Table]:
         )
         for row in state.slsm.modes.values()
     ]  # fmt: skip
-    return result_tables("Memory notes, against baseline", ["mode", "memory"], _FIGURES, rows)
+    found = result_tables("Memory notes, against baseline", ["mode", "memory"], _FIGURES, rows)
+    if found and state.slsm.board is not None:
+        found[0].caption = Text("\n".join(board_lines(state.slsm.board)), justify="left")
+    return found
+
+
+def board_lines(board: BoardCompared) -> list[str]:
+    """Whether the scores are comparable with the published ones, and what is as published."""
+    same = [f"{point.what} {point.here}" for point in board.points if point.same]
+    return [board.sentence, f"As published: {', '.join(same) or 'nothing'}."]

@@ -56,6 +56,7 @@ class SLSMState(MethodState):
         self.failures = 0
         self.results: Grow[ResultRow] = Grow()
         self.modes: dict[tuple[str, str], ev.ModeScored] = {}
+        self.board: ev.BoardCompared | None = None
 
     def turns(self, conversation_id: str) -> int:
         """Of a conversation; 0 where its beginning is not known."""
@@ -143,3 +144,8 @@ def _answered(state: SLSMState, event: ev.ConversationAnswered, place: Place) ->
 @SLSMState.on(ev.ModeScored)
 def _scored(state: SLSMState, event: ev.ModeScored, place: Place) -> None:
     state.modes[event.mode, event.memory_mode] = event
+
+
+@SLSMState.on(ev.BoardCompared)
+def _board(state: SLSMState, event: ev.BoardCompared, place: Place) -> None:
+    state.board = event

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -12,6 +12,8 @@ from engine.config.openai import OpenAISection
 from engine.config.section import NonNegativeInt, OwnClass, PositiveInt, Section
 
 _HOTTEST = 2.0
+BOARD_JUDGE, BOARD_TOKENS = "gpt-4o-2024-08-06", 4096
+"""The judge of MultiChallenge's authors, and its longest reply."""
 
 
 class SLSMControllerSection(Section):
@@ -53,10 +55,35 @@ class SLSMJudgeSection(Section):
         description="`exact`: offline, for questions that can be checked; `openai`: a model; `none`: no score; "
         "or `module:Class`.",
     )
+    prompt: Literal["default", "multichallenge"] = Field(
+        default="default",
+        description="With `openai`. `multichallenge`: strict as its authors ask, their judge and its tokens unless you "
+        "name others, and an answer without a verdict has failed.",
+    )
     attempts: PositiveInt = Field(
-        default=3, description="Attempts at a verdict before the answer is left out."
+        default=3, description="Attempts at a verdict before the answer is left out, or has failed."
     )
     openai: OpenAISection = OpenAISection()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_their_judge(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or given.get("prompt") != "multichallenge":
+            return given
+        openai = given.get("openai", {})
+        theirs = {"model": BOARD_JUDGE, "max_tokens": BOARD_TOKENS}
+        return {**given, "openai": {**theirs, **openai}} if isinstance(openai, dict) else given
+
+    @model_validator(mode="after")
+    def _prompt_is_used(self) -> SLSMJudgeSection:
+        if self.prompt != "default" and self.kind != "openai":
+            raise ValueError(f"`prompt: {self.prompt}` is for a language model: set `kind: openai`")
+        return self
+
+    @property
+    def failures_fail(self) -> bool:
+        """Whether an answer without a verdict has failed."""
+        return self.prompt == "multichallenge"
 
 
 class SLSMDataSection(Section):

@@ -86,6 +86,8 @@ from engine.events.serve import (
     ServeOpened,
 )
 from engine.events.slsm import (
+    BoardCompared,
+    BoardPoint,
     ConflictFound,
     ConversationAnswered,
     ConversationOpened,

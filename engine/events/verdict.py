@@ -29,7 +29,8 @@ class Verdict(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     the baseline alone; where items are `graded` (partly right), those that are better and worse. `k`: of a metric at K
     tries. `ahead`: other simple methods that did better than this one, the best first. `tokens`, `baseline_tokens`:
     means of an item, probes and second tries included; `cost`: of the whole stage, in the prices' unit. `curve`: how
-    the method's figure moved over the items, or while it was trained (`engine.verdict_curve`).
+    the method's figure moved over the items, or while it was trained (`engine.verdict_curve`). `remark`: a sentence on
+    what the figure can be compared with.
     """
 
     method: str
@@ -54,6 +55,7 @@ class Verdict(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     baseline_tokens: float | None = None
     cost: float | None = None
     curve: list[float] = []
+    remark: str = ""
 
     @property
     def shown(self) -> bool:

@@ -81,12 +81,18 @@ class History(msgspec.Struct, kw_only=True):
         return sum(1 for _ in takewhile(lambda item: item.aborted, reversed(self.iterations)))
 
 
+class _Kept(msgspec.Struct):
+    """The file, which names its iterations even where there is none: a file without them has lost them."""
+
+    iterations: list[Iteration]
+
+
 def read_history(path: Path) -> History:
     """What `write_history` wrote; an empty history where there is none. Raises DataError."""
     if not path.is_file():
         return History()
     mend = "restore the file, or start a new run"
-    history = decoded(path, History, "the history cannot be read", mend)
+    history = History(iterations=decoded(path, _Kept, "the history cannot be read", mend).iterations)
     if [item.iteration for item in history.iterations] != list(range(len(history.iterations))):
         raise DataError(
             what="the history's iterations are not 0, 1, 2, ...",

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
+_COLDEST = 1e-6
+"""Logits divided by a lower temperature may be no numbers any more; this one is as good as greedy."""
 
 
 def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -62,7 +64,7 @@ def choose(logits: Tensor, temperatures: NDArray[np.float64], draws: NDArray[np.
     if draws is None:
         return greedy(logits)
     warm = temperatures > 0
-    divisors = torch.from_numpy(np.where(warm, temperatures, 1.0))
+    divisors = torch.from_numpy(np.where(warm, np.maximum(temperatures, _COLDEST), 1.0))
     tokens = sampled(logits, divisors, torch.from_numpy(draws))
     if warm.all():
         return tokens

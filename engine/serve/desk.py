@@ -66,6 +66,8 @@ class Desk:
         self._waiting: deque[Ticket] = deque()
         self._lock = threading.Condition()
         self._held = 0
+        self._entered: dict[int, Ticket] = {}
+        """All whose end has not been told yet."""
         self._closed = False
         self._checking = ThreadPoolExecutor(4, thread_name_prefix="check-answers")
         self._checked: dict[int, Ticket] = {}
@@ -98,6 +100,7 @@ class Desk:
         """Have a prepared ticket answered; its held place is given back at its end."""
         with self._lock:
             if not self._closed:
+                self._entered[id(ticket)] = ticket
                 self._waiting.append(ticket)
                 self._lock.notify_all()
                 return
@@ -138,7 +141,7 @@ class Desk:
         """Tell all that are left that there will be no answer."""
         with self._lock:
             self._closed = True
-            left = [*self._waiting, *self._flying.values(), *self._checked.values()]
+            left = [*self._entered.values()]  # also one whose line in the log could not be written
             self._waiting.clear()
         for ticket in left:
             ticket.tell(why)
@@ -295,6 +298,7 @@ class Desk:
             )
         )
         self._progress(sum(self._counts.values()) - self._counts["refused"], written)
+        del self._entered[id(ticket)]
         self.release()
 
     def _report(self) -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import errno
+import logging
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import uvicorn
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from engine.errors import RunError
+from engine.serve.connections import Seldom, patient
 
 BACKLOG = 1024
+_LOGGERS = ("uvicorn.error", "asyncio")
 GRACE = 2
 """Seconds that answers under way get to be sent when the server ends."""
 
@@ -45,8 +48,8 @@ def url_of(listening: socket.socket, host: str) -> str:
 
 
 @contextmanager
-def serving(app: Starlette, listening: socket.socket) -> Iterator[None]:
-    """Serve while inside; returns when the last connection is closed."""
+def serving(app: ASGIApp, listening: socket.socket, patience: float) -> Iterator[None]:
+    """Serve while inside; returns when the last connection is closed. `patience`: seconds for a request to begin."""
     listening.listen(
         BACKLOG
     )  # from now on a client is heard, if only by the kernel until the thread has begun
@@ -56,14 +59,16 @@ def serving(app: Starlette, listening: socket.socket) -> Iterator[None]:
         access_log=False,
         lifespan="off",
         loop="asyncio",
-        http="h11",
+        http=patient(patience),
         ws="none",
         server_header=False,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=GRACE,
-        limit_concurrency=2048,
         backlog=BACKLOG,
     )
+    told = Seldom()
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(told)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listening],), name="serve-http", daemon=True)
     thread.start()
@@ -73,3 +78,5 @@ def serving(app: Starlette, listening: socket.socket) -> Iterator[None]:
         server.should_exit = True
         thread.join(GRACE + 10)
         listening.close()
+        for name in _LOGGERS:
+            logging.getLogger(name).removeFilter(told)

@@ -13,6 +13,7 @@ from engine.lm.kept_texts import KeepingModel
 from engine.lm.protocol import LanguageModel
 from engine.run.stage import StageContext, StageResult
 from engine.serve.desk import Desk
+from engine.serve.guard import Guard
 from engine.serve.http import SteeredServer
 from engine.serve.key import server_key
 from engine.serve.listening import bound, serving, url_of
@@ -34,7 +35,8 @@ class Serve:
             desk = Desk(levers, section, context.emit, lambda done, tokens: context.progress(done, 0, tokens))
             server = SteeredServer(desk, section, key, usual, context.config.run.seed)
             context.start(0, unit="requests")
-            with serving(server.app, listening):
+            app = Guard(server.app, section.host, key.secret is None, section.max_body)
+            with serving(app, listening, section.client_timeout):
                 context.emit(
                     ServeOpened(
                         url=url_of(listening, section.host),

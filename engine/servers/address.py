@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import ipaddress
 import re
+import socket
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 
 _SHORTEST_SECRET = 4
@@ -69,11 +70,23 @@ def address_secrets(url: str) -> list[str]:
 def is_local(url: str) -> bool:
     """Whether the server is on this machine: nobody else reads what is sent there."""
     parts = _split(url)
-    host = "" if parts is None else (parts.hostname or "")
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
+    host = "" if parts is None else (parts.hostname or "").rstrip(".")
+    address = numeric(host)
+    if address is None:
         return host == "localhost" or host.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified
+
+
+def numeric(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that a host is written as, also in the short forms that the system reads (127.1); None for a name."""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        try:
+            return ipaddress.IPv4Address(socket.inet_aton(host)) if host[:1].isdigit() else None
+        except OSError:
+            return None
+    return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address
 
 
 def _split(url: str) -> SplitResult | None:

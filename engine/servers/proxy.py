@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
+from contextlib import suppress
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from urllib.parse import SplitResult, urlsplit
 from urllib.request import (
     HTTPRedirectHandler,
     OpenerDirector,
@@ -13,7 +15,7 @@ from urllib.request import (
     proxy_bypass,
 )
 
-from engine.servers.address import is_local
+from engine.servers.address import is_local, numeric
 
 
 def proxy_of(url: str) -> str:
@@ -23,11 +25,29 @@ def proxy_of(url: str) -> str:
     key) is nothing that another machine should be handed.
     """
     parts = urlsplit(url)
-    if is_local(url) or proxy_bypass(parts.netloc.rpartition("@")[2]):
+    if is_local(url) or _is_excepted(parts):
         return ""
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
     return proxy if "://" in proxy or not proxy else f"http://{proxy}"
+
+
+def _is_excepted(parts: SplitResult) -> bool:
+    """Whether `NO_PROXY` names the host: by name, with its port or without, or by a network such as 10.0.0.0/8."""
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    written = f"[{host}]" if ":" in host else host
+    if proxy_bypass(f"{written}:{port}") or proxy_bypass(host):
+        return True
+    address = numeric(host)
+    return address is not None and any(address in network for network in _networks())
+
+
+def _networks() -> list[IPv4Network | IPv6Network]:
+    found = []
+    for name in getproxies().get("no", "").split(","):
+        with suppress(ValueError):
+            found.append(ip_network(name.strip(), strict=False))
+    return found
 
 
 def proxy_host(proxy: str) -> str:

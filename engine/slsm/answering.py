@@ -213,6 +213,10 @@ class ConversationAnswerer:
         record = self.records.verdicts.get((event.conversation_id, event.answer))
         if record is None:
             return event
+        if record.passed is None and self.section.judge.failures_fail:
+            return msgspec.structs.replace(
+                event, passed=False, verdict=f"no verdict, so failed: {record.reason}"
+            )
         return msgspec.structs.replace(event, passed=record.passed, verdict=record.reason)
 
 

@@ -75,7 +75,7 @@ def make_judge(context: StageContext) -> AnswerJudge | None:
     section = context.config.slsm.judge
     if section.kind == "openai":
         client = context.client(section.openai, "judge", "slsm.judge.openai")
-        return OpenAIAnswerJudge(client, section.openai.model)
+        return OpenAIAnswerJudge(client, section.openai.model, section.prompt == "multichallenge")
     if is_own(section.kind):
         return OwnAnswerJudge(section.kind)
     return ExactAnswerJudge() if section.kind == "exact" else None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from engine.config.slsm import SLSMSection
 from engine.errors import DataError
-from engine.events import ConversationAnswered, ModeScored, SLSMBegan, without_envelope
+from engine.events import BoardCompared, ConversationAnswered, ModeScored, SLSMBegan, without_envelope
 from engine.files import csv_text, write_atomic
 from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext, StageResult
@@ -19,7 +19,7 @@ from engine.slsm.from_config import make_chat_model, make_controller, make_dialo
 from engine.slsm.judges.judge import check_exact
 from engine.slsm.judges.mode_verdict import mode_verdict
 from engine.slsm.judges.pairs import compared_pairs
-from engine.slsm.judges.published_board import differences, score_with_failures
+from engine.slsm.judges.published_board import board_points, score_with_failures
 from engine.slsm.judges.scoring import score_mode
 from engine.slsm.judges.verdicts import JudgeRunner
 from engine.slsm.own_turns import OwnTurns
@@ -188,18 +188,20 @@ class _SLSMRun:
             text = f"{about['unanswered']} of {len(answers)} requests gave no answer, which counts as failed"
             self.context.notice(f"{text}; the first is {_first_failure(answers)}", level="warning")
 
-    def _beside_published(self, cut: int) -> dict[str, object]:
-        """For MultiChallenge: what differs from its authors' evaluation, and scores counted their way."""
-        if not (found := differences(self.section, self.dialogues, cut)):
-            return {}
-        self.context.notice(f"beside published scores of MultiChallenge: {'; '.join(found)}")
+    def _beside_published(self, cut: int, unjudged: int) -> BoardCompared | None:
+        """For MultiChallenge: what makes the scores comparable with the published ones or not."""
+        points = board_points(self.section, self.dialogues, cut, unjudged)
+        return BoardCompared(points=points) if points else None
+
+    def _their_count(self, board: BoardCompared) -> dict[str, object]:
+        """What differs from the authors' evaluation, and scores counted their way."""
         counted = {
             f"score_failures_fail_{mode}_{memory}": round(
                 score_with_failures(self._results_of((mode, memory))), 4
             )
             for mode, memory in self.variants
         }
-        return {"differs_from_published": found, **counted}
+        return {"differs_from_published": board.differs, **counted}
 
     def _nothing_judged(self) -> DataError:
         verdicts = self.records.verdicts.values()
@@ -235,15 +237,18 @@ class _SLSMRun:
             for item in scored
             if item.score is not None
         }
-        published = self._beside_published(int(str(about["cut"]))) if scores else {}
+        board = self._beside_published(int(str(about["cut"])), unjudged) if scores else None
+        published = {} if board is None else self._their_count(board)
         write_atomic(layout.summary(run_dir), json.dumps({**about, **scores, **published}, indent=1) + "\n")
         files = [layout.results, layout.states, layout.modes, layout.pairs, layout.summary]
         counted = ("controller_failures", "unjudged", "cut", "unanswered")
         totals = {name: about[name] for name in counted} | scores
         self._warn(about)
-        if self.judge is not None and not scores:
+        if self.judge is not None and (not scores or 0 < unjudged == len(self.records.verdicts)):
             raise self._nothing_judged()
-        verdict = mode_verdict(self._by_variant, self._pairs_seed)
+        if board is not None:
+            self.context.emit(board)
+        verdict = mode_verdict(self._by_variant, self._pairs_seed, "" if board is None else board.sentence)
         return StageResult(totals, [str(path(run_dir).relative_to(run_dir)) for path in files], verdict)
 
 

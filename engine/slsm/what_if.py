@@ -179,5 +179,5 @@ class WhatIf:
         try:
             verdict = self._judge.judge(criterion, answer)
         except AnswerJudgeFailed as error:
-            return None, str(error)
+            return (False if self._context.config.slsm.judge.failures_fail else None), str(error)
         return verdict.passed, verdict.reason

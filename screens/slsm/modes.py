@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 
+from app.result_tables.slsm import board_lines
 from app.state.run import RunState
 from app.state.slsm import SLSMState
 from app.text import counted
@@ -77,7 +78,15 @@ def draw_modes(state: SLSMState, palette: dict[str, Style]) -> RenderableType:
         Text(),
         _scores(rows, palette),
     ]
-    parts += [Text(_SCORE, palette["dim"]), Text(), _axes(rows, palette), Text(), _notes(rows, palette)]
+    parts += [Text(_SCORE, palette["dim"]), Text()]
+    if (board := state.board) is not None:
+        first, rest = board_lines(board)
+        parts += [
+            Text(first, palette["bad" if board.differs else "good"]),
+            Text(rest, palette["dim"]),
+            Text(),
+        ]
+    parts += [_axes(rows, palette), Text(), _notes(rows, palette)]
     parts += [Text(_NOTES, palette["dim"]), Text()]
     parts += [
         _cost(rows, palette),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import pickle
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +17,7 @@ from engine.errors import (
     Problem,
     RunError,
     SteerError,
+    disk_errors,
 )
 from engine.servers.client import ServerFailed
 
@@ -41,3 +44,10 @@ def test_an_error_is_never_long_and_holds_whole_letters() -> None:
     error = SteerError(what=f"begin {'x' * 200_000} end", where="\ud800", mend="c")
     assert len(str(error)) < LONGEST + 100 and error.what.startswith("begin") and error.what.endswith("end")
     assert error.where == "?" and str(error).encode()
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.ENOTDIR, errno.ENOSPC, errno.EACCES, errno.EINVAL])
+def test_a_place_that_nothing_can_be_kept_at_is_told(number: int) -> None:
+    """`--outputs /proc/x` says that it is not there, though its folder is."""
+    with pytest.raises(DiskError, match=r"cannot write: .* \(/proc/x\): "), disk_errors(Path("/proc/x")):
+        raise OSError(number, "no")

@@ -76,6 +76,7 @@ def load_cluster_map(folder: Path) -> ClusterMap:
         ids = load_array(folder / IDS_FILE)
         clusters = ClusterMap(ids, int(about["clusters"]), str(about["vocabulary"]))
         fits = ids.dtype == np.uint8 and ids.shape == (about["vocab_size"],)
+        fits = fits and 0 < clusters.count <= NO_CLUSTER and about["sizes"] == clusters.sizes()
         if not fits or not ((ids < clusters.count) | (ids == NO_CLUSTER)).all():
             raise ValueError("cluster_ids.npy is not what clusters.json says")
     except FileNotFoundError as error:

@@ -18,7 +18,7 @@ BASELINES: Sequence[Mode] = ("reminder", "baseline")
 Answers = Mapping[tuple[str, str], Sequence[ConversationAnswered]]
 
 
-def mode_verdict(answers: Answers, seed: int) -> Verdict | None:
+def mode_verdict(answers: Answers, seed: int, remark: str = "") -> Verdict | None:
     """From all answers by mode and memory; None without a baseline or without conversations judged under both."""
     method, baseline = _first(answers, METHODS), _first(answers, BASELINES)
     if method is None or baseline is None:
@@ -45,6 +45,7 @@ def mode_verdict(answers: Answers, seed: int) -> Verdict | None:
         baseline_tokens=_tokens(answers[baseline]),
         cost=sum(answer.cost for answer in answers[method]) or None,
         curve=running(bool(answer.passed) for answer in answers[method] if answer.passed is not None),
+        remark=remark,
     )
 
 

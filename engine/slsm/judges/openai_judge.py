@@ -1,7 +1,8 @@
 """A language model as judge: it answers MultiChallenge's target question about an answer.
 
 It is asked as the benchmark's authors ask (arXiv 2501.17399), in our words: one message with the answer alone, no
-conversation; the question as the criterion, to be applied very strictly; reasoning first, then YES or NO.
+conversation; the question as the criterion; reasoning first, then YES or NO. They ask to be very strict, which we do
+where `strict` is set.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ The assistant's answer:
 {answer}
 >>>
 
-The criterion, which you apply very strictly:
+The criterion{strictly}:
 <<<
 {question}
 >>>
@@ -42,12 +43,13 @@ SCHEMA: Schema = {
 class OpenAIAnswerJudge:
     """Asks once; the caller retries."""
 
-    def __init__(self, client: OpenAIClient, model: str) -> None:
+    def __init__(self, client: OpenAIClient, model: str, strict: bool) -> None:
         self.name = model
+        self._strictly = ", which you apply VERY STRICTLY" if strict else ""
         self._client = client
 
     def judge(self, criterion: Criterion, answer: str) -> AnswerVerdict:
-        asked = _ASKED.format(answer=answer, question=criterion.target_question)
+        asked = _ASKED.format(answer=answer, question=criterion.target_question, strictly=self._strictly)
         messages: list[Message] = [{"role": "user", "content": asked}]
         try:
             reply = self._client.complete(messages, SCHEMA)

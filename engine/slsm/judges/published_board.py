@@ -1,4 +1,4 @@
-"""What keeps a score on MultiChallenge from standing beside the published ones, and the score counted as theirs is.
+"""What makes a score on MultiChallenge comparable with the published ones or not, and the score counted as theirs is.
 
 The authors' evaluation (arXiv 2501.17399): gpt-4o-2024-08-06 as judge at temperature 0 with up to 4,096 tokens, all 273
 conversations, one attempt, and an answer without a verdict has failed.
@@ -6,40 +6,71 @@ conversations, one attempt, and an answer without a verdict has failed.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from statistics import fmean
 
-from engine.config.slsm import SLSMSection
-from engine.events import ConversationAnswered
+from engine.config.slsm import BOARD_JUDGE, BOARD_TOKENS, SLSMSection
+from engine.events import BoardPoint, ConversationAnswered
 from engine.slsm.judges.scoring import outcomes_of
 from engine.slsm.multichallenge import Dialogues
 
 AXES = frozenset(("INFERENCE_MEMORY", "INSTRUCTION_RETENTION", "SELF_COHERENCE", "RELIABLE_VERSION_EDITING"))
-_JUDGE, _TOKENS, _CONVERSATIONS = "gpt-4o-2024-08-06", 4096, 273
+CONVERSATIONS = 273
+FIRST_PUBLISHED = "df059db983248ef9c94a1b92bc1ca2340c61966068675ae95384dc11e5e95e6e"
+"""Content of data/benchmark_questions.jsonl as published with the paper in 2025."""
 
 
-def differences(section: SLSMSection, dialogues: Dialogues, cut: int) -> list[str]:
-    """What differs from the authors' evaluation; none for other data."""
+def board_points(section: SLSMSection, dialogues: Dialogues, cut: int, unjudged: int) -> list[BoardPoint]:
+    """Each setting of the evaluation beside the authors' own; none for other data."""
     if section.data.path is None or not set(dialogues.axes) <= AXES:
         return []
-    judge, found = section.judge, []
+    count, content = len(dialogues.conversations), content_of(dialogues)
+    known = content == FIRST_PUBLISHED
+    data = "first published (2025)" if known else f"another or a part, content {content[:12]}"
+    return [
+        *_judge_points(section, unjudged),
+        BoardPoint(what="conversations", here=str(count), board=str(CONVERSATIONS), same=count == CONVERSATIONS),
+        BoardPoint(what="data", here=data, board="first published (2025)", same=known),
+        BoardPoint(what="attempts", here=str(section.attempts), board="1", same=section.attempts == 1),
+        BoardPoint(
+            what="answers", here=f"{cut} cut at {section.answer_tokens} tokens" if cut else "whole",
+            board="whole", same=not cut,
+        ),
+    ]  # fmt: skip
+
+
+def _judge_points(section: SLSMSection, unjudged: int) -> list[BoardPoint]:
+    judge, openai = section.judge, section.judge.openai
     if judge.kind != "openai":
-        found.append(f"the judge is `{judge.kind}`, not {_JUDGE}")
+        points = [("judge", judge.kind, BOARD_JUDGE)]
     else:
-        if judge.openai.model != _JUDGE:
-            found.append(f"the judge is {judge.openai.model}, not {_JUDGE}")
-        if judge.openai.temperature:
-            found.append(f"the judge's temperature is {judge.openai.temperature:g}, not 0")
-        if judge.openai.max_tokens < _TOKENS:
-            found.append(f"the judge has {judge.openai.max_tokens} tokens, not {_TOKENS}")
-        found.append("the judge's prompt says the same in other words")
-    if len(dialogues.conversations) != _CONVERSATIONS:
-        found.append(f"{len(dialogues.conversations)} conversations, not {_CONVERSATIONS}")
-    if section.attempts > 1:
-        found.append(f"the best of {section.attempts} attempts, not one")
-    if cut:
-        found.append(f"{cut} answers are cut at {section.answer_tokens} tokens")
-    return found
+        theirs = judge.prompt == "multichallenge"
+        points = [
+            ("judge", openai.model, BOARD_JUDGE),
+            ("prompt", "very strict" if theirs else "default, not strict", "very strict"),
+            ("temperature", f"{openai.temperature:g}", "0"),
+            ("judge's tokens", str(openai.max_tokens), str(BOARD_TOKENS)),
+        ]
+    counted = not unjudged or judge.failures_fail
+    here = f"{unjudged}, {'failed' if judge.failures_fail else 'left out'}" if unjudged else "0"
+    return [
+        *(BoardPoint(what=what, here=here, board=board, same=here == board) for what, here, board in points),
+        BoardPoint(what="answers without a verdict", here=here, board="failed", same=counted),
+    ]
+
+
+def content_of(dialogues: Dialogues) -> str:
+    """SHA-256 of what the conversations say and ask, whatever form and order of lines the file has."""
+    rows = [
+        [
+            one.id, one.axis, [[turn.user, turn.assistant] for turn in one.turns],
+            *((asked.target_question, asked.pass_criteria) if (asked := dialogues.criteria.get(one.id)) else ()),
+        ]
+        for one in dialogues.conversations
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(sorted(rows, key=lambda row: str(row[0]))).encode()).hexdigest()
 
 
 def score_with_failures(answers: Sequence[ConversationAnswered]) -> float:

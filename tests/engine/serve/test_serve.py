@@ -13,6 +13,7 @@ import pytest
 from openai import OpenAI, RateLimitError
 
 from app.doctor.server import run_server_doctor
+from engine.errors import DiskError
 from engine.esm import layout
 from engine.events import (
     DecisionTaken,
@@ -273,5 +274,26 @@ def test_a_stop_ends_it_and_whoever_waits_is_told(
         other.stop()
         assert whole.getresponse().status == 503
         assert b'"code": "stopping"' in first.read()
+    finally:
+        embedded.between = between
+
+
+def test_who_is_asking_when_the_disk_is_full_is_told(
+    full_run: Path, embedded: Any, tmp_path: Path, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line of its request cannot be written: the stage ends, and nobody is left without an answer."""
+
+    def full(event: object) -> None:
+        raise DiskError(what="no space left", where="events.jsonl", mend="free some space")
+
+    served.wait(lambda: served.desks[0].held == 0, "all places are free")
+    between = embedded.between
+    other = Served(full_run, tmp_path, embedded)
+    try:
+        monkeypatch.setattr(other.desks[0], "_emit", full)
+        status, _, said = other.post(CHAT, chat(QUESTION))
+        assert status == 503 and said["error"]["code"] == "stopping"
+        other.stop()
+        assert isinstance(other.error, DiskError)
     finally:
         embedded.between = between

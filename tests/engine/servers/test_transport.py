@@ -193,8 +193,11 @@ def test_what_goes_to_this_machine_goes_past_proxies(through: Any) -> None:
         assert Http(server.url, "", 5).get("/models").good
         assert Http(server.url, "", 5).proxy == ""
     assert not through.heard and not any("proxy" in text for text in notices)
-    for url in ("http://localhost:1/v1", "http://[::1]:1/v1", "http://127.9.9.9/v1"):
-        assert proxy_of(url) == ""
+    local = ("localhost:1", "[::1]:1", "127.9.9.9", "LOCALHOST", "a.localhost.", "0.0.0.0", "[::]", "127.1")
+    for host in (*local, "2130706433", "[::ffff:127.0.0.1]", "0x7f.1"):
+        assert proxy_of(f"http://{host}/v1") == "", host
+    for host in ("127.0.0.1.invalid", "localhost.invalid", "8.8.8.8", "1.invalid", "[2001:db8::1]"):
+        assert proxy_of(f"http://{host}/v1"), host
 
 
 def test_a_proxy_that_is_used_is_told_once_by_its_host(through: Any) -> None:
@@ -217,6 +220,11 @@ def test_hosts_that_the_environment_takes_out_go_straight(
 ) -> None:
     monkeypatch.setenv("no_proxy", "inside.invalid")
     assert proxy_of("http://inside.invalid/v1") == "" != proxy_of("http://outside.invalid/v1")
+    monkeypatch.setenv("no_proxy", "10.0.0.0/8, plain.invalid:80, fd00::/8")
+    for host in ("10.1.2.3", "plain.invalid", "plain.invalid:80", "[fd00::1]", "[::ffff:10.1.2.3]"):
+        assert proxy_of(f"http://{host}/v1") == "", host
+    for host in ("11.1.2.3", "plain.invalid:81", "[fe00::1]"):
+        assert proxy_of(f"http://{host}/v1"), host
     for password in ("word", "wo/rd", "wo?r#d", "w@rd", "[word"):
         assert proxy_host(f"http://user:{password}@proxy.invalid:3128/") == "proxy.invalid:3128"
     monkeypatch.setenv("http_proxy", "proxy.invalid:3128")

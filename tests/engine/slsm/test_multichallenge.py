@@ -203,7 +203,7 @@ def openai(server: MisbehavingServer, timeout: float = 30) -> dict[str, Any]:
 
 def judge_at(server: MisbehavingServer, timeout: float = 30) -> OpenAIAnswerJudge:
     section = OpenAISection(**openai(server, timeout))
-    return OpenAIAnswerJudge(OpenAIClient(section, "slsm.judge.openai"), section.model)
+    return OpenAIAnswerJudge(OpenAIClient(section, "slsm.judge.openai"), section.model, strict=True)
 
 
 def verdict(said: str, **more: Any) -> str:
@@ -221,7 +221,7 @@ def test_a_judge_behind_a_server(criteria: str, given: str, passed: bool) -> Non
     assert found.spent.tokens == 120
     (asked,) = server.requests[0]["messages"]
     assert asked["role"] == "user", "as the benchmark's authors ask: one message, no conversation"
-    places = [asked["content"].index(part) for part in ("It is Rex.", "very strictly", SECRET)]
+    places = [asked["content"].index(part) for part in ("It is Rex.", "VERY STRICTLY", SECRET)]
     assert places == sorted(places)
 
 

@@ -102,7 +102,9 @@ def _judge(data: bytes, folder: Path) -> object:
 
 
 def _answer_judge(data: bytes, folder: Path) -> object:
-    return OpenAIAnswerJudge(_Said(data), "m").judge(Criterion("No commas?", "YES"), "One and two")  # type: ignore[arg-type]
+    return OpenAIAnswerJudge(_Said(data), "m", strict=True).judge(
+        Criterion("No commas?", "YES"), "One and two"
+    )  # type: ignore[arg-type]
 
 
 def _reflector(data: bytes, folder: Path) -> object:

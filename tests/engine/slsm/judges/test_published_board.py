@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from engine.config.slsm import SLSMSection
-from engine.events import ConversationAnswered, Notice
+from engine.errors import DataError
+from engine.events import BoardCompared, ConversationAnswered, ModeScored
 from engine.slsm import layout
-from engine.slsm.judges.published_board import differences, score_with_failures
-from engine.slsm.multichallenge import Dialogues, parse_dialogues
+from engine.slsm.judges.published_board import board_points, content_of, score_with_failures
+from engine.slsm.multichallenge import Criterion, Dialogues, parse_dialogues
 from tests.engine.slsm.test_published_answers import right, run
+from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 
 AXES = ("INFERENCE_MEMORY", "INSTRUCTION_RETENTION", "SELF_COHERENCE", "RELIABLE_VERSION_EDITING")
-THEIRS: dict[str, Any] = {"kind": "openai", "openai": {"model": "gpt-4o-2024-08-06", "max_tokens": 4096}}
+THEIRS: dict[str, Any] = {"kind": "openai", "prompt": "multichallenge", "openai": {}}
 
 
 def dialogues(count: int, axes: tuple[str, ...] = AXES) -> Dialogues:
@@ -35,20 +39,39 @@ def section(**changes: Any) -> SLSMSection:
     return SLSMSection.model_validate({"data": {"path": "x"}, "judge": THEIRS} | changes)
 
 
-def test_their_setting_differs_in_the_words_of_the_prompt_alone() -> None:
-    assert differences(section(), dialogues(273), 0) == ["the judge's prompt says the same in other words"]
+def differences(section: SLSMSection, given: Dialogues, cut: int, unjudged: int = 0) -> list[str]:
+    return BoardCompared(points=board_points(section, given, cut, unjudged)).differs
+
+
+def test_their_setting_on_their_data_is_comparable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The published file itself is not here; the constant is its content's."""
+    given = dialogues(273)
+    monkeypatch.setattr("engine.slsm.judges.published_board.FIRST_PUBLISHED", content_of(given))
+    assert section().judge.openai.model == "gpt-4o-2024-08-06" and section().judge.openai.max_tokens == 4096
+    assert differences(section(), given, 0, unjudged=3) == [], "answers without a verdict count as failed"
+    board = BoardCompared(points=board_points(section(), given, 0, 3))
+    assert board.sentence.startswith("Comparable with published scores")
+
+
+def test_the_version_of_the_data_is_its_content(tmp_path: Path) -> None:
+    one, other = dialogues(273), dialogues(273)
+    assert content_of(one) == content_of(replace(other, conversations=[*other.conversations][::-1]))
+    changed = replace(other, criteria={**other.criteria, "5": Criterion("Is it?", "NO")})
+    assert content_of(one) != content_of(changed)
+    assert any("data: another" in one for one in differences(section(), changed, 0))
 
 
 @pytest.mark.parametrize(
     ("changes", "count", "cut", "said"),
     (
-        ({"judge": {"kind": "exact"}}, 273, 0, "the judge is `exact`, not gpt-4o-2024-08-06"),
-        ({"judge": {"kind": "openai", "openai": {"max_tokens": 4096}}}, 273, 0, "the judge is gpt-4o, not"),
-        ({"judge": {"kind": "openai", "openai": THEIRS["openai"] | {"max_tokens": 99}}}, 273, 0, "has 99 tokens"),
-        ({"judge": {"kind": "openai", "openai": THEIRS["openai"] | {"temperature": 1.0}}}, 273, 0, "temperature is 1"),
-        ({"attempts": 3}, 273, 0, "the best of 3 attempts, not one"),
-        ({}, 100, 0, "100 conversations, not 273"),
-        ({"max_new_tokens": 7}, 273, 5, "5 answers are cut at 7 tokens"),
+        ({"judge": {"kind": "exact"}}, 273, 0, "judge: exact, not gpt-4o-2024-08-06"),
+        ({"judge": {"kind": "openai", "openai": {"max_tokens": 4096}}}, 273, 0, "judge: gpt-4o, not"),
+        ({"judge": {"kind": "openai"}}, 273, 0, "prompt: default, not strict, not very strict"),
+        ({"judge": THEIRS | {"openai": {"max_tokens": 99}}}, 273, 0, "judge's tokens: 99, not 4096"),
+        ({"judge": THEIRS | {"openai": {"temperature": 1.0}}}, 273, 0, "temperature: 1, not 0"),
+        ({"attempts": 3}, 273, 0, "attempts: 3, not 1"),
+        ({}, 100, 0, "conversations: 100, not 273"),
+        ({"max_new_tokens": 7}, 273, 5, "answers: 5 cut at 7 tokens, not whole"),
     ),
 )  # fmt: skip
 def test_each_difference_is_said(changes: dict[str, Any], count: int, cut: int, said: str) -> None:
@@ -83,7 +106,58 @@ def test_a_run_says_it_once_and_in_its_summary(tmp_path: Path) -> None:
     records[0]["RESPONSE"] = "Nothing."
     events = run(tmp_path, records)
     about = json.loads(layout.summary(tmp_path).read_text())
-    assert "12 conversations, not 273" in about["differs_from_published"]
+    assert "conversations: 12, not 273" in about["differs_from_published"]
     assert about["score_failures_fail_baseline_none"] == about["score_baseline_none"]
-    assert sum("beside published scores" in one.text for one in events if isinstance(one, Notice)) == 1
+    assert sum(isinstance(one, BoardCompared) for one in events) == 1
     assert list(csv.DictReader(layout.pairs(tmp_path).open())) == [], "one mode makes no pair"
+
+
+def judge_at(server: MisbehavingServer, **changes: Any) -> dict[str, Any]:
+    openai = {"base_url": server.url, "api_key_env": "none", "retries": 0}
+    return {"kind": "openai", "attempts": 2, "openai": openai, **changes}
+
+
+def verdict_of(body: dict[str, Any]) -> str:
+    return json.dumps({"reasoning": "as asked", "verdict": "YES"})
+
+
+def fails_on_the_first(body: dict[str, Any]) -> str:
+    return "no completion" if "No verdict on this." in body["messages"][0]["content"] else ""
+
+
+@pytest.mark.parametrize(("prompt", "judged"), (("multichallenge", 12), ("default", 11)))
+def test_a_judge_behind_a_server_is_asked_and_counted_as_configured(
+    tmp_path: Path, prompt: str, judged: int
+) -> None:
+    records = right()
+    records[0]["RESPONSE"] = "No verdict on this."
+    with misbehaving_server(verdict_of, fault_of=fails_on_the_first) as server:
+        events = run(tmp_path, records, judge=judge_at(server, prompt=prompt))
+    theirs = prompt == "multichallenge"
+    asked = [body["messages"] for body in server.requests]
+    assert all(len(messages) == 1 for messages in asked), "one message with the answer alone"
+    assert all(("VERY STRICTLY" in messages[0]["content"]) is theirs for messages in asked)
+    assert {body["model"] for body in server.requests} == {"gpt-4o-2024-08-06" if theirs else "gpt-4o"}
+    assert {body["max_tokens"] for body in server.requests} == {4096 if theirs else 2000}
+    assert sum("No verdict on this." in messages[0]["content"] for messages in asked) == 2, "both attempts"
+    (scored,) = [one for one in events if isinstance(one, ModeScored)]
+    assert scored.judged == judged
+    about = json.loads(layout.summary(tmp_path).read_text())
+    assert about["unjudged"] == 1
+    assert (about["score_baseline_none"] == about["score_failures_fail_baseline_none"]) is theirs
+    left_out = "answers without a verdict: 1, left out, not failed" in about["differs_from_published"]
+    assert left_out is not theirs
+
+
+def test_where_no_answer_got_a_verdict_there_is_no_score(tmp_path: Path) -> None:
+    """Not one of 0, though each counts as failed."""
+    with (
+        misbehaving_server(lambda body: "no verdict") as server,
+        pytest.raises(DataError, match="no answer was judged"),
+    ):
+        run(tmp_path, right(), judge=judge_at(server, prompt="multichallenge"))
+
+
+def test_the_prompt_is_for_a_language_model() -> None:
+    with pytest.raises(ValidationError, match="set `kind: openai`"):
+        section(judge={"kind": "exact", "prompt": "multichallenge"})

@@ -1,0 +1,61 @@
+"""What is refused before a request is read: forms that a proxy may read otherwise, and pages of a browser.
+
+Without a key, a web page in the browser of whoever runs the server could reach it under a name of its own that leads to
+this machine. So a server without a key answers only under names that no page can have.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from engine.serve.replies import error_body
+
+
+class Guard:
+    """The application behind it sees only requests that may be read. `host`: as the server listens; `open`: it asks for
+    no key; `largest`: bytes of a body."""
+
+    def __init__(self, app: ASGIApp, host: str, open: bool, largest: int) -> None:
+        self._app = app
+        self._names = {"localhost", host.lower(), socket.gethostname().lower()}
+        self._open = open
+        self._largest = largest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse, or hand on."""
+        headers = Headers(scope=scope)
+        refused = self._refused(headers)
+        if refused is None:
+            await self._app(scope, receive, send)
+            return
+        status, why = refused
+        body = error_body(why, "invalid_request_error")
+        await JSONResponse(body, status, {"Connection": "close"})(scope, receive, send)
+
+    def _refused(self, headers: Headers) -> tuple[int, str] | None:
+        if "content-length" in headers and "transfer-encoding" in headers:
+            return 400, "a request has either Content-Length or Transfer-Encoding"
+        if int(headers.get("content-length", "0")) > self._largest:
+            return 413, f"a request has at most {self._largest} bytes"
+        if self._open and not self._is_own(headers.get("host", "")):
+            return 403, "without a key this server answers only under its own address: start it with a key"
+        if self._open and "origin" in headers and not self._is_own(headers["origin"].partition("://")[2]):
+            return 403, "without a key this server does not answer pages of a browser: start it with a key"
+        return None
+
+    def _is_own(self, host: str) -> bool:
+        """Whether a name with or without port is this server's; an address as such is no name that a page can have."""
+        name = host.lower()
+        name = name[1:].partition("]")[0] if name.startswith("[") else name.rpartition(":")[0] or name
+        if name in self._names or name.endswith(".localhost"):
+            return True
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True

@@ -1,0 +1,47 @@
+"""Files of a run that somebody has changed: told, never taken for what they were."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.errors import DataError
+from engine.evolution.clusters.cluster_map import (
+    ABOUT_FILE,
+    IDS_FILE,
+    ClusterMap,
+    load_cluster_map,
+    save_cluster_map,
+)
+from engine.evolution.history import read_history
+
+
+@pytest.mark.parametrize(
+    "change", ({"clusters": 10**30}, {"clusters": 4}, {"sizes": [3, 3]}, {"sizes": None}, {})
+)
+def test_clusters_are_those_that_were_written(tmp_path: Path, change: dict[str, Any]) -> None:
+    ids = np.array([0, 1, 1, 0, 1, 2], dtype=np.uint8)
+    save_cluster_map(ClusterMap(ids, 3, "v"), tmp_path)
+    assert load_cluster_map(tmp_path).sizes() == [2, 3, 1]
+    if change:
+        about = json.loads((tmp_path / ABOUT_FILE).read_text()) | change
+        (tmp_path / ABOUT_FILE).write_text(json.dumps(about))
+    else:  # another token's cluster, of the right form
+        ids[0] = 2
+        np.save(tmp_path / IDS_FILE, ids)
+    with pytest.raises(DataError, match="not what clusters"):
+        load_cluster_map(tmp_path)
+
+
+def test_a_history_without_iterations_has_lost_them(tmp_path: Path) -> None:
+    """It was read as a run that had done nothing yet."""
+    path = tmp_path / "history.json"
+    path.write_text("{}")
+    with pytest.raises(DataError, match="iterations"):
+        read_history(path)
+    path.write_text('{"iterations": []}')
+    assert read_history(path).iterations == []

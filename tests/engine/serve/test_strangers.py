@@ -1,0 +1,163 @@
+"""What a stranger may send: it is refused, it costs others nothing, and no page of a browser gets at the server."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from engine.serve import connections
+from engine.serve.guard import Guard
+from engine.serve.listening import bound, serving
+from tests.engine.serve.conftest import Served
+
+CHAT = "/v1/chat/completions"
+BODY = '{"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}'
+
+
+async def _well(request: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+@contextmanager
+def small_server(patience: float = 60, open: bool = True) -> Iterator[int]:
+    """The server's connections and guard before a small application."""
+    app = Guard(Starlette(routes=[Route("/", _well, methods=["GET", "POST"])]), "127.0.0.1", open, 1000)
+    with bound("127.0.0.1", 0) as listening, serving(app, listening, patience):
+        yield listening.getsockname()[1]
+
+
+def connected(port: int, sent: str) -> socket.socket:
+    client = socket.create_connection(("127.0.0.1", port), timeout=60)
+    client.sendall(sent.encode())
+    return client
+
+
+def answer(port: int, sent: str) -> bytes:
+    """All that the server says until it closes the connection."""
+    with connected(port, sent) as client:
+        return b"".join(iter(lambda: client.recv(65536), b""))
+
+
+def status(port: int, *headers: str, body: str = "") -> int:
+    lines = [f"{'POST' if body else 'GET'} / HTTP/1.1", *headers, "Connection: close", "", body]
+    return int(answer(port, "\r\n".join(lines)).split()[1])
+
+
+def test_a_request_that_never_begins_is_left() -> None:
+    with small_server(patience=0.05) as port:
+        for begun in ("", "GET / HT", "GET / HTTP/1.1\r\nHost: a\r\nX"):
+            with connected(port, begun) as client, pytest.raises((ConnectionError, StopIteration)):
+                next(iter(lambda: client.recv(100), b""))
+
+
+def test_a_flood_of_half_requests_shuts_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each begun request takes the place of the oldest; a whole one is answered at once."""
+    monkeypatch.setattr(connections, "MOST_WAITING", 4)
+    with small_server() as port:
+        flood = [connected(port, "GET / HTTP/1.1\r\nX") for _ in range(40)]
+        assert status(port, "Host: localhost") == 200
+        with pytest.raises((ConnectionError, StopIteration)):
+            next(iter(lambda: flood[0].recv(100), b""))
+        for client in flood:
+            client.close()
+
+
+def test_after_an_answer_a_connection_has_to_begin_anew() -> None:
+    said = b""
+    with (
+        small_server(patience=0.1) as port,
+        connected(port, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\nX") as client,
+        suppress(ConnectionError),
+    ):
+        while piece := client.recv(65536):
+            said += piece
+    assert b"200 OK" in said
+
+
+def test_a_form_that_a_proxy_may_read_otherwise_is_refused_and_nothing_behind_it_is_read() -> None:
+    behind = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    both = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    with small_server() as port:
+        said = answer(port, both + behind)
+    assert said.startswith(b"HTTP/1.1 400") and said.count(b"HTTP/1.1") == 1
+
+
+def test_a_body_that_is_announced_too_large_is_not_waited_for() -> None:
+    with small_server() as port:
+        assert status(port, "Host: localhost", "Content-Length: 1001", body="x") == 413
+        assert status(port, "Host: localhost", "Content-Length: 99999999999999999999", body="x") == 413
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    (
+        ("localhost", 200), ("127.0.0.1:8899", 200), ("[::1]:8899", 200), ("a.localhost:1", 200), ("10.0.0.7", 200),
+        ("evil.example", 403), ("evil.example:8899", 403), ("127.0.0.1.evil.example", 403), ("localhost.evil", 403),
+        ("", 403), ("[evil", 403),
+    ),
+)  # fmt: skip
+def test_without_a_key_a_page_cannot_reach_it_under_its_own_name(host: str, expected: int) -> None:
+    with small_server() as port:
+        assert status(port, f"Host: {host}") == expected
+
+
+def test_without_a_key_a_page_is_not_answered_but_an_own_one() -> None:
+    with small_server() as port:
+        assert status(port, "Host: localhost", "Origin: https://evil.example") == 403
+        assert status(port, "Host: localhost", "Origin: null") == 403
+        assert status(port, "Host: localhost", "Origin: http://localhost:3000") == 200
+
+
+def test_with_a_key_any_name_will_do() -> None:
+    """The key is what a page does not have."""
+    with small_server(open=False) as port:
+        assert status(port, "Host: models.example", "Origin: https://models.example") == 200
+
+
+def test_the_log_tells_of_strangers_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "uvicorn.error"), small_server() as port:
+        for _ in range(20):
+            assert answer(port, "nonsense\r\n\r\n").startswith(b"HTTP/1.1 400")
+    assert sum("Invalid HTTP request" in record.getMessage() for record in caplog.records) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    (
+        BODY.replace("Hi", "\\ud800"), BODY.replace("1}", '1, "stop": "\\udfff"}'), BODY.replace("1}", "NaN}"),
+        BODY.replace("1}", f"{'9' * 5000}}}"), "[" * 10_000, '"x"', "\ufeff" + BODY,
+    ),
+)  # fmt: skip
+def test_what_no_text_may_hold_is_refused(served: Served, body: str) -> None:
+    got, _, said = served.post(CHAT, body.encode())
+    assert got == 400 and said["error"]["type"] == "invalid_request_error"
+
+
+def test_the_lowest_temperature_is_greedy(served: Served) -> None:
+    question = "Omar has 4 toys. Then Omar makes 1. How many toys does Omar have now?"
+    texts = [
+        served.ask(question, max_tokens=8, temperature=t, seed=1)["choices"][0] for t in (0, 1e-308, 5e-324)
+    ]
+    assert texts[0] == texts[1] == texts[2]
+
+
+def test_no_access_is_given_to_pages(served: Served) -> None:
+    """A page that asks whether it may send is not told that it may."""
+    import http.client
+
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
+    asked = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
+    connection.request("OPTIONS", CHAT, headers=asked)
+    reply = connection.getresponse()
+    assert reply.status == 405 and json.loads(reply.read())["error"]
+    assert not any(name.lower().startswith("access-control") for name, _ in reply.getheaders())
+    connection.close()
