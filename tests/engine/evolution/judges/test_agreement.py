@@ -33,7 +33,10 @@ def test_figures_by_hand() -> None:
     assert (found.answers, found.judged, found.cannot_tell) == (52, 50, 1)
     assert found.agreement == 0.7 and found.kappa == pytest.approx(0.4)
     assert found.precision == 0.8 and found.recall == pytest.approx(20 / 30)
-    assert found.kappa_low < 0.4 < found.kappa_high and found.kappa_high - found.kappa_low < 0.6
+    error = math.sqrt(0.7 * 0.3 / 50) / (1 - 0.5)  # Cohen 1960: of the agreement, over what chance leaves
+    assert (found.kappa_low, found.kappa_high) == pytest.approx(
+        (0.4 - 1.96 * error, 0.4 + 1.96 * error), abs=0.04
+    )
 
 
 def test_types_have_figures_of_their_own() -> None:
