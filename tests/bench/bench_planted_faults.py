@@ -11,12 +11,14 @@ fails. Writes results/planted_faults.csv; faults that stand there are not plante
 from __future__ import annotations
 
 import csv
+import importlib
 import os
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).resolve().parent / "results" / "planted_faults.csv"
@@ -272,6 +274,31 @@ FAULTS: tuple[Fault, ...] = (
 )  # fmt: skip
 
 
+LIBRARIES = (
+    "torch", "transformers", "torch_geometric.nn", "scipy.stats", "sklearn.cluster", "hypothesis", "openai", "textual",
+    "pyarrow.parquet", "lmdb", "safetensors.torch", "pydantic", "msgspec", "yaml", "PIL.Image", "_pytest.config",
+)  # fmt: skip
+"""What the tests import besides this project: loaded once, and taken over by each fault's process."""
+
+
+def run_tests(copy: Path, told: Path, tests: list[str]) -> NoReturn:
+    """In a process of its own: pytest over the copy, which says in `told` what it found."""
+    import pytest
+
+    output = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.chdir(copy)
+    os.environ |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    sys.dont_write_bytecode = True
+    sys.path[:] = [str(copy), *(place for place in sys.path if place and Path(place).resolve() != ROOT)]
+    for name in [name for name in sys.modules if name.split(".")[0] in ("tests", "engine", "app", "screens")]:
+        del sys.modules[name]
+    code = pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests])
+    sys.stdout.flush()
+    os._exit(int(code))
+
+
 def planted(fault: Fault, copy: Path) -> str:
     """The first test that fails with the fault, or ""."""
     path = copy / fault.file
@@ -282,13 +309,14 @@ def planted(fault: Fault, copy: Path) -> str:
     try:
         names = [fault.tests] if fault.tests else [f"{fault.method}/{name}" for name in TESTS[fault.method]]
         tests = [f"tests/engine/{name}" for name in names]
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
-        there = [name for name in tests if (copy / name).exists()]
-        done = subprocess.run(
-            [*command, *there], cwd=copy, capture_output=True, text=True, check=False,
-            env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(copy)},
-        )  # fmt: skip
-        failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        told = copy / "told.txt"
+        process = os.fork()
+        if process == 0:
+            run_tests(copy, told, [name for name in tests if (copy / name).exists()])
+        os.waitpid(process, 0)
+        lines = told.read_text(encoding="utf-8").splitlines()
+        assert any(" in " in line for line in lines[-2:]), f"the tests did not run: {lines[-5:]}"
+        failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
         return failed[0].split(" ")[1] if failed else ""
     finally:
         path.write_text(text, encoding="utf-8")
@@ -300,6 +328,8 @@ def main(methods: list[str]) -> None:
     if TABLE.exists():
         with TABLE.open(newline="", encoding="utf-8") as file:
             known = {(row["file"], row["old"], row["new"]) for row in csv.DictReader(file)}
+    for library in LIBRARIES:
+        importlib.import_module(library)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
         archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True)

@@ -7,6 +7,7 @@ can be exchanged unnoticed.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -29,7 +30,7 @@ OWN, OTHER = [1.0, 1.0, 0.6, 0.0, 1.0], [0.0, 0.0, 0.3, 0.3, 1.0]
 """Better in three, worse in one, equal in one; means 0.72 and 0.32, differences 1, 1, 0.3, -0.3, 0."""
 
 
-def resampled(differences: list[float]) -> tuple[float, float]:
+def resampled(differences: Sequence[float]) -> tuple[float, float]:
     """The 95% percentile interval of a mean, over every one of the n^n resamples."""
     n = len(differences)
     sums = Counter({0.0: 1})
