@@ -51,7 +51,7 @@ def test_wilson_by_hand() -> None:
     assert wilson(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)
 
 
-@pytest.mark.parametrize(("k", "n"), [(0, 1), (0, 7), (1, 9), (9, 9), (40, 41), (117, 200)])
+@pytest.mark.parametrize(("k", "n"), [(0, 7), (0, 21), (1, 9), (9, 9), (16, 16), (40, 41), (117, 200)])
 def test_wilson_s_ends_are_where_the_score_test_turns(k: int, n: int) -> None:
     """The shares p at which |k/n - p| is 1.96 standard errors of p (Wilson 1927), 0 and 1 being the last."""
     for end, last in zip(wilson(k, n), (0.0, 1.0), strict=True):
