@@ -55,6 +55,14 @@ def test_types_have_figures_of_their_own() -> None:
     assert math.isnan(found["names"].kappa) and math.isnan(found["names"].agreement)
 
 
+def test_one_question_has_no_interval() -> None:
+    """However many answers it has."""
+    found = agreement_with_people(
+        [answer(True), answer(False), answer(True)], [Said(True), Said(False), Said(False)]
+    )[""]
+    assert found.kappa == pytest.approx(0.4) and math.isnan(found.kappa_low) and math.isnan(found.kappa_high)
+
+
 def test_answers_to_one_question_stand_together() -> None:
     """A hundred answers to two questions are two draws, not a hundred: the interval is wide."""
     people = [answer(place % 2 == 0, "a" if place < 50 else "b") for place in range(100)]
