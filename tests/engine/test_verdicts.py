@@ -162,7 +162,10 @@ def answers() -> dict[tuple[str, str], list[ConversationAnswered]]:
     ]
     plain = [answer(key, "reminder", passed, model_tokens=30) for key, (_, passed, _) in PASSED.items()]
     never = [answer(key, "never", True) for key in PASSED]
-    return {("never", ""): never, ("reminder", ""): plain, ("on_detection", ""): own}
+    nothing = [answer(key, "baseline", False) for key in PASSED]
+    return {
+        ("never", ""): never, ("baseline", ""): nothing, ("reminder", ""): plain, ("on_detection", ""): own,
+    }  # fmt: skip
 
 
 def test_of_memory_notes() -> None:
@@ -187,7 +190,7 @@ def test_of_memory_notes_where_a_mode_is_missing() -> None:
 
 def test_two_modes_on_the_same_conversations() -> None:
     given = answers()
-    del given["never", ""]
+    del given["never", ""], given["baseline", ""]
     (row,) = compared_pairs(given, 1)
     assert {name: row[name] for name in ("first", "second", "n", "first_passes", "second_passes")} == {
         "first": "reminder ", "second": "on_detection ", "n": 5, "first_passes": 2, "second_passes": 4,
