@@ -2,6 +2,8 @@
 
     python -m tests.bench.bench_planted_faults [METHOD ...]
 
+The last third of them lies in what is told about the methods: intervals, tests, tables, verdicts, comparisons.
+
 Each fault is planted in a copy of the committed files, and the tests that are to notice it are run there until one
 fails. Writes results/planted_faults.csv; faults that stand there are not planted again: remove the file to begin anew.
 """
@@ -9,12 +11,14 @@ fails. Writes results/planted_faults.csv; faults that stand there are not plante
 from __future__ import annotations
 
 import csv
+import importlib
 import os
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).resolve().parent / "results" / "planted_faults.csv"
@@ -29,6 +33,8 @@ class Fault:
     file: str
     old: str
     new: str
+    tests: str = ""
+    """Where the tests stand that are to notice it, below tests/engine; none: those of the method."""
 
 
 TESTS: dict[str, tuple[str, ...]] = {
@@ -163,7 +169,134 @@ FAULTS: tuple[Fault, ...] = (
             ("mine_stage.py", "(-pairs[i][\"quality\"], i)", "(pairs[i][\"quality\"], i)"),
         )
     ),
+    *(
+        Fault(file.split("/")[1] if "/" in file[7:] else "figures", file, old, new, tests)
+        for tests, file, faults in (
+            ("test_statistics.py", "engine/statistics.py", (
+                ("means = draws @ values / len(delta)", "means = draws @ values / len(values)"),
+                ("/ size / len(groups)", "/ size"),
+                ("mean = np.mean([np.mean(", "mean = np.max([np.mean("),
+                ("np.random.default_rng(seed).multinomial", "np.random.default_rng(0).multinomial"),
+                ("generator = np.random.default_rng(seed)", "generator = np.random.default_rng(0)"),
+                ("range(min(gained, lost) + 1)", "range(gained + 1)"),
+                ("Fraction(2 * below", "Fraction(below"),
+            )),
+            ("test_statistics.py", "engine/wilson.py", (
+                ("share + z * z / (2 * n)", "share + z / (2 * n)"),
+                ("z * z / (4 * n * n)", "z * z / (4 * n)"),
+                ("max(0.0, centre - half)", "centre - half"),
+            )),
+            ("comparison", "engine/comparison/figures.py", (
+                ("mean_a=_mean(first)", "mean_a=_mean(second)"),
+                ("tokens_a=_mean([a for a, _ in counted])", "tokens_a=_mean([b for _, b in counted])"),
+                ("paired_bootstrap(second_tokens, first_tokens", "paired_bootstrap(first_tokens, second_tokens"),
+                ("paired_bootstrap(second, first", "paired_bootstrap(first, second"),
+                ("(True, False): 1, (False, True): 2", "(True, False): 2, (False, True): 1"),
+            )),
+            ("comparison", "engine/comparison/trace.py", (
+                ("isinstance(a, float) and isinstance(b, float)", "isinstance(a, float)"),
+                ("if pair.written_otherwise), None", "if True), None"),
+            )),
+            ("comparison", "engine/comparison/methods/pool.py", (
+                ("and len(scores) == 1 else None", "else None"),
+                ("((_BEFORE, event.oracle_before), (_AFTER, event.oracle_after))",
+                 "((_AFTER, event.oracle_before), (_BEFORE, event.oracle_after))"),
+            )),
+            ("comparison", "engine/comparison/methods/slsm.py", (
+                ("passed = any(verdicts)", "passed = all(verdicts)"),
+                ("sum(event.model_tokens for", "max(event.model_tokens for"),
+            )),
+            ("comparison", "engine/comparison/methods/evolution.py", (
+                ("AnswersScored) and event.best", "AnswersScored)"),
+            )),
+            ("sweep/test_results.py", "engine/sweep/results.py", (
+                ("one.value if one.verdict.lower_is_better else -one.value", "-one.value"),
+                ("return value, one.tokens or 0.0,", "return value, 0.0,"),
+                ("key: _mean(scores) for key", "key: scores[-1] for key"),
+                ("ordered = sorted(keys)", "ordered = list(settings[0].scores)"),
+            )),
+            ("sweep/test_resolution.py", "engine/sweep/resolution.py", (
+                ("np.median(half[shown])", "np.median(errors[shown])"),
+            )),
+            ("esm/test_report.py", "engine/esm/report.py", (
+                ('"mean_probe_tokens": sum(line["probe_tokens_used"]', '"mean_probe_tokens": sum(line["tokens_used"]'),
+                ('sum(step["alpha"] for step in steered)', 'sum(step["score"] for step in steered)'),
+                ('"steered_share": len(steered) / len(steps)', '"steered_share": len(steered) / len(own)'),
+                ('if b["correct"] and not a["correct"]', 'if not b["correct"] and not a["correct"]'),
+                ("sum(known) / len(known)", "len(known) / len(known)"),
+            )),
+            ("esm/test_decide.py", "engine/esm/decide.py", (
+                ("injectable = any(hit.entry.vector is not None for", "injectable = any(hit.entry.vector is None for"),
+                ("len(rows) < max(online.min_entries, 1)", "len(rows) <= max(online.min_entries, 1)"),
+                ("hits[0].similarity < online.min_sim", "hits[0].similarity <= online.min_sim"),
+                ("scores[best] < online.tau_null", "scores[best] <= online.tau_null"),
+                ("key=lambda hit: -hit.ahat)[:most]", "key=lambda hit: -hit.similarity)[:most]"),
+            )),
+            ("test_verdicts.py", "engine/esm/verdict.py", (
+                ('["accuracy"] > own["accuracy"]', '["accuracy"] >= own["accuracy"]'),
+            )),
+            ("test_verdicts.py", "engine/slsm/judges/mode_verdict.py", (
+                ('("reminder", "baseline")', '("baseline", "reminder")'),
+                ("value < 0 for axis", "value <= 0 for axis"),
+                ("max(1, len({a.conversation_id for a in answers}))", "max(1, len(answers))"),
+            )),
+            ("test_verdicts.py", "engine/slsm/judges/pairs.py", (
+                ("[[two - one for one, two in axis]", "[[one - two for one, two in axis]"),
+            )),
+            ("slsm/test_outcome.py", "engine/slsm/outcome.py", (
+                ("item=found.item, why=found.why", "item=found.why, why=found.item"),
+            )),
+            ("test_verdicts.py", "engine/gflownet/evaluation/verdict.py", (
+                ("fixed=int((mine > theirs)", "fixed=int((mine < theirs)"),
+                ("prior > mine.mean()", "prior >= mine.mean()"),
+            )),
+            ("test_verdicts.py", "engine/pool/verdicts.py", (
+                ("broken=int((own < other)", "broken=int((own <= other)"),
+                ("np.array(after), np.array(before)", "np.array(before), np.array(after)"),
+            )),
+            ("test_verdicts.py", "engine/evolution/verdict.py", (
+                ("baseline_value=sum(other for _, other in pairs)", "baseline_value=sum(own for own, _ in pairs)"),
+                ("low=best.tokens_low or 0.0", "low=best.tokens_high or 0.0"),
+            )),
+            ("evolution/judges/test_agreement.py", "engine/evolution/judges/agreement.py", (
+                ("_TAIL = 2.5", "_TAIL = 5"),
+                ("np.zeros(4))", "np.zeros(8))"),
+            )),
+            ("evolution/reflectors", "engine/evolution/reflectors/statistical_reflector.py", (
+                ("best - item.score.error", "best"),
+                ("max(change[NUMBER_CLUSTER], 0.0)", "min(change[NUMBER_CLUSTER], 0.0)"),
+                ("np.argsort(-lengths, kind", "np.argsort(lengths, kind"),
+                ("wrong = judged & ~right", "wrong = ~right"),
+            )),
+        )
+        for old, new in faults
+    ),
 )  # fmt: skip
+
+
+LIBRARIES = (
+    "torch", "transformers", "torch_geometric.nn", "scipy.stats", "sklearn.cluster", "hypothesis", "openai", "textual",
+    "pyarrow.parquet", "lmdb", "safetensors.torch", "pydantic", "msgspec", "yaml", "PIL.Image", "_pytest.config",
+)  # fmt: skip
+"""What the tests import besides this project: loaded once, and taken over by each fault's process."""
+
+
+def run_tests(copy: Path, told: Path, tests: list[str]) -> NoReturn:
+    """In a process of its own: pytest over the copy, which says in `told` what it found."""
+    import pytest
+
+    output = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.chdir(copy)
+    os.environ |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    sys.dont_write_bytecode = True
+    sys.path[:] = [str(copy), *(place for place in sys.path if place and Path(place).resolve() != ROOT)]
+    for name in [name for name in sys.modules if name.split(".")[0] in ("tests", "engine", "app", "screens")]:
+        del sys.modules[name]
+    code = pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests])
+    sys.stdout.flush()
+    os._exit(int(code))
 
 
 def planted(fault: Fault, copy: Path) -> str:
@@ -174,14 +307,16 @@ def planted(fault: Fault, copy: Path) -> str:
         raise SystemExit(f"{fault.file}: {fault.old!r} stands there {text.count(fault.old)} times")
     path.write_text(text.replace(fault.old, fault.new), encoding="utf-8")
     try:
-        tests = [f"tests/engine/{fault.method}/{name}" for name in TESTS[fault.method]]
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
-        there = [name for name in tests if (copy / name).exists()]
-        done = subprocess.run(
-            [*command, *there], cwd=copy, capture_output=True, text=True, check=False,
-            env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(copy)},
-        )  # fmt: skip
-        failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        names = [fault.tests] if fault.tests else [f"{fault.method}/{name}" for name in TESTS[fault.method]]
+        tests = [f"tests/engine/{name}" for name in names]
+        told = copy / "told.txt"
+        process = os.fork()
+        if process == 0:
+            run_tests(copy, told, [name for name in tests if (copy / name).exists()])
+        os.waitpid(process, 0)
+        lines = told.read_text(encoding="utf-8").splitlines()
+        assert any(" in " in line for line in lines[-2:]), f"the tests did not run: {lines[-5:]}"
+        failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
         return failed[0].split(" ")[1] if failed else ""
     finally:
         path.write_text(text, encoding="utf-8")
@@ -193,13 +328,15 @@ def main(methods: list[str]) -> None:
     if TABLE.exists():
         with TABLE.open(newline="", encoding="utf-8") as file:
             known = {(row["file"], row["old"], row["new"]) for row in csv.DictReader(file)}
+    for library in LIBRARIES:
+        importlib.import_module(library)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
         archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True)
         subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
         for fault in FAULTS:
             shown = (fault.file, fault.old.strip(), fault.new.strip())
-            if fault.method not in (methods or TESTS) or shown in known:
+            if (methods and fault.method not in methods) or shown in known:
                 continue
             by = planted(fault, copy)
             new = not TABLE.exists()

@@ -47,6 +47,18 @@ def test_by_hand() -> None:
     assert found.difference == pytest.approx(2 / 7) and found.p == pytest.approx(0.625)
 
 
+def test_means_and_tokens_of_either_run() -> None:
+    """Tokens are taken where both have them: A spends 10 and 30, B 16 and 28; the intervals are of all resamples."""
+    a = [item("p", 1.0, tokens=10), item("q", 0.0, tokens=30), item("r", 1.0), item("s", 0.0, tokens=500)]
+    b = [item("p", 1.0, tokens=16), item("q", 1.0, tokens=28), item("r", 1.0, tokens=900), item("s", 1.0)]
+    found = figures(list(zip(a, b, strict=True)), seed=0)
+    assert (found.mean_a, found.mean_b, found.difference) == (0.5, 1.0, 0.5)
+    assert (found.low, found.high) == (0.0, 1.0)
+    assert (found.tokens_a, found.tokens_b) == (20, 22)
+    assert (found.tokens_low, found.tokens_high) == (-2, 6), "B minus A"
+    assert figures(pairs_of([1.0], [0.0]), seed=0).tokens_a is None
+
+
 def test_partial_scores_count_in_the_mean_and_not_as_right() -> None:
     found = figures(pairs_of([0.3, 1.0], [0.6, 1.0]), seed=0)
     assert found.cells == (1, 0, 0, 1) and found.difference == pytest.approx(0.15)
@@ -80,3 +92,6 @@ def test_items_are_paired_by_id_and_question_in_whatever_order() -> None:
     ]
     assert (paired.only_a, paired.only_b, paired.other_question) == (0, 1, 1)
     assert [x.id for x, _ in paired.of_cell(1)] == ["s"]
+    a.items["q"], b.items["p"] = item("q", None), item("p", None)
+    a.items["t"] = b.items["t"] = item("t", None)
+    assert (pair_items(a, b).unjudged, len(pair_items(a, b).pairs)) == (3, 4)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from engine.comparison.trace import Step, align
+import pytest
+
+from engine.comparison.trace import Step, Value, align, same
 
 
 def step(key: str, text: str = "", probe: float = -0.1, **decided: object) -> Step:
@@ -17,6 +19,28 @@ def test_the_first_step_that_was_decided_otherwise() -> None:
     assert parting.summary == "3: α" and parting.steps[3].differs == ("text",)
 
 
+def test_a_text_may_differ_later_than_what_was_decided() -> None:
+    a = [step("1", "same"), step("2", "same", α=1.0), step("3", "x")]
+    b = [step("1", "same"), step("2", "same", α=2.0), step("3", "y")]
+    assert (align(a, b).first, align(a, b).first_text) == (1, 2)
+    assert (align(a, a).first, align(a, a).first_text, align(a, a).summary) == (None, None, "")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "equal"),
+    [
+        (0.5, None, False),
+        (None, 0.5, False),
+        (None, None, True),
+        (0.5, "0.5", False),
+        ("x", "x", True),
+        (0.0, 5e-5, True),
+    ],
+)
+def test_a_value_that_one_run_lacks_is_another_value(a: Value, b: Value, equal: bool) -> None:
+    assert same(a, b) is equal
+
+
 def test_rounding_is_no_difference() -> None:
     a, b = [step("1", probe=-0.0148841, α=4.010874)], [step("1", probe=-0.0148839, α=4.010879)]
     assert align(a, b).first is None and align(a, b).first_weighed is None
@@ -29,3 +53,9 @@ def test_a_step_that_one_run_lacks_is_a_difference_in_its_place() -> None:
     for parting, words in ((align(a, b), "only in B"), (align(b, a), "only in A")):
         assert [pair.key for pair in parting.steps] == ["1", "2", "3", "tail", "answer"]
         assert parting.first == 2 and parting.steps[2].differs == (words,)
+
+
+def test_steps_that_either_run_lacks_stand_where_they_were_made() -> None:
+    a = [step("1"), step("2"), step("3"), step("answer")]
+    b = [step("1"), step("x"), step("answer")]
+    assert [pair.key for pair in align(a, b).steps] == ["1", "x", "2", "3", "answer"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.config.esm import OnlineSection
-from engine.esm.decide import Hit, Probe, choose, retrieve
+from engine.esm.decide import Hit, Probe, Retrieval, choose, retrieve
 from engine.esm.memory import Entry, EpisodicMemory
 
 VECTOR = np.ones(2, dtype=np.float32)
@@ -59,3 +59,38 @@ def test_keys_of_any_length_are_directions() -> None:
     keys = np.array([[3.0, 4.0], [0.0, 2.0]], dtype=np.float32)
     rows, found = EpisodicMemory.of(entries, keys).similarities(1, np.array([[0.0, 5.0]], dtype=np.float32))
     assert rows.tolist() == [0, 1] and found.tolist() == pytest.approx([0.8, 1.0])
+
+
+def test_where_no_neighbour_has_a_vector_there_is_nothing_to_choose_from() -> None:
+    keys = np.array([[1, 0], [0.9, 0.1], [0, 1]], dtype=np.float32)
+    memory = EpisodicMemory.of([_entry("a", wrong=False), _entry("b", wrong=False), _entry("c")], keys)
+    near_right, near_wrong = (np.array([state], dtype=np.float32) for state in ([1.0, 0.0], [0.0, 1.0]))
+    assert retrieve(memory, 2, near_right, ONLINE).gate == "no_candidates", (
+        "the two nearest are right entries"
+    )
+    found = retrieve(memory, 2, near_wrong, ONLINE)
+    assert found.gate is None and [hit.entry.tool_name for hit in found.candidates(5)] == ["c"]
+    assert found.null_ahat() == pytest.approx(found.hits[1].similarity) and found.top_similarity == 1.0
+
+
+def test_gates_hold_at_their_very_value() -> None:
+    """As many entries as asked for, and as similar, as gainful as asked for: enough."""
+    memory = EpisodicMemory.of([_entry("a"), _entry("b")], np.array([[0.6, 0.8], [0, 1]], dtype=np.float32))
+    state = np.array([[1.0, 0.0]], dtype=np.float32)
+    similarity = float(np.float32(0.6))
+    at = {"min_entries": 2, "min_sim": similarity}
+    assert retrieve(memory, 2, state, ONLINE.model_copy(update=at)).gate is None
+    assert retrieve(memory, 2, state, ONLINE.model_copy(update=at | {"min_entries": 3})).gate == "min_entries"
+    assert retrieve(memory, 2, state, ONLINE.model_copy(update=at | {"min_sim": 0.61})).gate == "min_sim"
+    assert choose([_hit(0.1)], 0.0, None, ONLINE).gate == "chosen", "tau_null is 0.1"
+
+
+def test_candidates_are_ranked_by_similarity_times_quality_and_the_nearer_first_among_equals() -> None:
+    hits = [
+        Hit(_entry(name, wrong=name != "r"), similarity, ahat)
+        for name, similarity, ahat in (("x", 0.9, 0.3), ("r", 0.8, 2.0), ("y", 0.7, 0.6), ("z", 0.6, 0.6))
+    ]
+    found = Retrieval(None, 4, hits)
+    assert [hit.entry.tool_name for hit in found.candidates(2)] == ["y", "z"]
+    assert [hit.entry.tool_name for hit in found.candidates(9)] == ["y", "z", "x"]
+    assert found.null_ahat() == 2.0 and found.top_similarity == 0.9

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from engine.events import ConflictFound
 from engine.servers.spent import Spent
-from engine.slsm.outcome import DetectedConflicts, ModelAnswer, answer_event
+from engine.slsm.controllers.controller import Conflict, Detection
+from engine.slsm.outcome import DetectedConflicts, ModelAnswer, answer_event, conflict_events
 from engine.slsm.policy import Decision
 from engine.slsm.turns import Conversation, Turn
 
@@ -34,3 +35,8 @@ def test_without_a_second_answer_the_first_counts() -> None:
     )
     assert (event.answer, event.first_answer, event.reason, event.attempt) == ("A cat.", "", "always", 1)
     assert (event.detector_calls, event.model_calls, event.model_tokens, event.cost) == (0, 1, 20, 0.25)
+
+
+def test_a_conflict_is_told_with_its_item_and_why() -> None:
+    (told,) = conflict_events(Detection((Conflict("dog", "another name", True),)))
+    assert (told.item, told.why, told.exact) == ("dog", "another name", True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from engine.sweep.resolution import resolution
 
@@ -49,3 +50,11 @@ def test_settings_that_answer_the_same_cannot_be_told_apart() -> None:
 
 def test_of_tokens_the_fewest_are_the_best() -> None:
     assert resolution([[10.0, 12.0] * 9, [50.0, 61.0] * 9], lower_is_better=True).best == 0
+
+
+def test_two_settings_are_told_apart_from_two_standard_errors_on() -> None:
+    """With one pair the largest deviation is that pair's own: 1.96 standard errors of the paired difference."""
+    one, other = np.random.default_rng(1).random((2, 300))
+    found = resolution([one.tolist(), (one + 0.3 * other - 0.2).tolist()])
+    assert found.smallest == pytest.approx(1.96 * float(np.std(0.3 * other)) / 300**0.5, rel=0.08)
+    assert found.best == 0 and found.n == 300

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,7 @@ from app.text_console import make_console
 from engine.events import Event
 from engine.events.verdict import Verdict
 from engine.run.directory import RunDirectory, SweepPoint
-from engine.sweep.results import SweepReader
+from engine.sweep.results import SettingResult, SweepReader, _averaged, _best, _table
 from engine.sweep.sweep import Axis, Point, SweepFolder, SweepRecord
 from tests.two_runs import evaluated, make_run
 
@@ -69,8 +70,42 @@ def test_seeds_are_one_setting_and_their_items_are_no_further_items(tmp_path: Pa
     best = found.settings[1]
     assert found.best is best and best.value == 0.95 and best.baseline_value == 0.25
     assert best.gain is not None and best.gain.difference == pytest.approx(0.7) and 0.5 < best.gain.low < 0.7
+    assert best.tokens == (103 + 104) / 2, "of both seeds"
     assert found.resolution is not None and found.resolution.tied == ()
     assert "better than each of the 2 others" in " ".join(remarks(found))
+
+
+def result(number: int, value: float, tokens: float, lower: bool = False) -> SettingResult:
+    verdict = Verdict(
+        method="esm", baseline="greedy", metric="accuracy", n=1, value=value, baseline_value=0, difference=0, low=0,
+        high=0, lower_is_better=lower,
+    )  # fmt: skip
+    point = Point(number, str(number), {})
+    return SettingResult({}, (point,), ("finished",), verdict, 1, value, 0.0, tokens=tokens)
+
+
+@pytest.mark.parametrize(
+    ("settings", "best"),
+    [
+        ([result(1, 0.5, 10), result(2, 0.7, 90), result(3, 0.6, 10)], 2),
+        ([result(1, 0.7, 90), result(2, 0.7, 80), result(3, 0.6, 10)], 2),
+        ([result(2, 0.7, 80), result(1, 0.7, 80)], 1),
+        ([result(1, 50, 50, lower=True), result(2, 40, 40, lower=True), result(3, 45, 45, lower=True)], 2),
+    ],
+    ids=["value", "fewer tokens", "the first", "lower is better"],
+)
+def test_which_setting_is_the_best(settings: list[SettingResult], best: int) -> None:
+    found = _best(settings)
+    assert found is not None and found.points[0].number == best
+    assert _best([]) is None
+
+
+def test_an_item_is_the_mean_of_its_seeds_and_settings_share_their_items() -> None:
+    x, y, z = ("x", "?"), ("y", "?"), ("z", "?")
+    assert _averaged([{x: 1.0, y: 0.0}, {x: 0.0, y: 0.0}, {y: 1.0, z: 1.0}]) == {x: 0.5, y: 1 / 3, z: 1.0}
+    tables = [{x: 0.1, y: 0.2, z: 0.3}, {}, {z: 0.6, x: 0.4}]
+    settings = [replace(result(n, 0.5, 1), scores=scores) for n, scores in enumerate(tables)]
+    assert _table(settings) == ([[0.1, 0.3], [0.4, 0.6]], [0, 2])
 
 
 def test_a_sweep_that_cannot_tell_its_settings_apart_says_so(tmp_path: Path) -> None:

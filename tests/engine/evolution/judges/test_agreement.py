@@ -33,7 +33,10 @@ def test_figures_by_hand() -> None:
     assert (found.answers, found.judged, found.cannot_tell) == (52, 50, 1)
     assert found.agreement == 0.7 and found.kappa == pytest.approx(0.4)
     assert found.precision == 0.8 and found.recall == pytest.approx(20 / 30)
-    assert found.kappa_low < 0.4 < found.kappa_high and found.kappa_high - found.kappa_low < 0.6
+    error = math.sqrt(0.7 * 0.3 / 50) / (1 - 0.5)  # Cohen 1960: of the agreement, over what chance leaves
+    assert (found.kappa_low, found.kappa_high) == pytest.approx(
+        (0.4 - 1.96 * error, 0.4 + 1.96 * error), abs=0.04
+    )
 
 
 def test_types_have_figures_of_their_own() -> None:
@@ -50,6 +53,14 @@ def test_types_have_figures_of_their_own() -> None:
     assert found["sums"].kappa == 1.0 and found["sums"].judged == 2
     assert (found["names"].judged, found["names"].cannot_tell) == (0, 1)
     assert math.isnan(found["names"].kappa) and math.isnan(found["names"].agreement)
+
+
+def test_one_question_has_no_interval() -> None:
+    """However many answers it has."""
+    found = agreement_with_people(
+        [answer(True), answer(False), answer(True)], [Said(True), Said(False), Said(False)]
+    )[""]
+    assert found.kappa == pytest.approx(0.4) and math.isnan(found.kappa_low) and math.isnan(found.kappa_high)
 
 
 def test_answers_to_one_question_stand_together() -> None:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 
 from engine.evolution.deltas import Deltas
 from engine.evolution.history import History, Iteration
 from engine.evolution.reflectors.reflector import JudgedAnswer, ReflectorInput
-from engine.evolution.reflectors.statistical_reflector import StatisticalReflector, search_state
-from engine.evolution.score import Outcome, score
+from engine.evolution.reflectors.statistical_reflector import (
+    Evidence,
+    StatisticalReflector,
+    direction,
+    gather,
+    search_state,
+)
+from engine.evolution.score import Outcome, Score, score
 
 NAMES = [str(i) for i in range(6)]
 PADDING = {3: 14, 4: 9}
@@ -75,3 +82,69 @@ def test_the_same_answers_give_the_same_reply() -> None:
     given = ReflectorInput(0, deltas, {}, judged, history)
     reflector = StatisticalReflector(2.0, 8.0)
     assert reflector.reflect(given, "") == reflector.reflect(given, "other words")
+
+
+def judged_as(correct: bool | None, *clusters: int) -> JudgedAnswer:
+    return JudgedAnswer("", "", 99, correct, "", list(clusters))
+
+
+def test_what_answers_tell_by_counting() -> None:
+    """Six answers, so the longest are two, and of the three right ones the shortest is one. Tokens of no cluster (255)
+    do not count."""
+    answers = [
+        judged_as(True, *[3] * 6, 1, 1), judged_as(True, 3, 3, 1, 2), judged_as(True, 1, 2, *[255] * 30),
+        judged_as(False, *[3] * 4, 1), judged_as(False, 1), judged_as(None, *[3] * 9, 2),
+    ]  # fmt: skip
+    found = gather(answers, 4)
+    assert (found.long, found.short, found.wrong) == (9.0, 2.0, 0.4)
+    assert found.padding.tolist() == [0, -0.5, -0.5, 1], (
+        "share of what is longer by, less the share it has anyway"
+    )
+    assert found.missing.tolist() == pytest.approx([0, 1 / 4, 2 / 3, 1 / 4]), (
+        "right ones have 4/3, 2/3, 8/3; 1, 0, 2"
+    )
+    excess = 1 - 2 / 9
+    wanted = [0.6 * excess, 0.4 / 4, 0.4 * 2 / 3, 0.4 / 4 - excess]
+    assert direction(found).tolist() == pytest.approx(wanted)
+    nothing_right = gather(answers[3:], 4)
+    assert (nothing_right.long, nothing_right.short, nothing_right.wrong) == (10.0, 1.0, 1.0)
+    assert not nothing_right.missing.any()
+
+
+@pytest.mark.parametrize(
+    ("padding", "long", "short", "wrong", "wanted"),
+    [
+        ([0, 1, 0.5, -1], 10, 5, 0.0, [0.5, 0, -0.25, 0]),
+        ([0, 1, 0.5, -1], 10, 5, 1.0, [0, 0, -0.25, 0]),
+        ([0, 0, 0.5, 0.25], 10, 5, 0.0, [0.5, 0, -0.5, -0.25]),
+        ([0, 1, 0.5, 0], 4, 8, 0.25, [-0.25, 0, 0, 0]),
+    ],
+    ids=["numbers stay", "all wrong: no sooner end", "in proportion to the most padded", "too short"],
+)
+def test_the_direction_of_a_step(
+    padding: list[float], long: float, short: float, wrong: float, wanted: list[float]
+) -> None:
+    evidence = Evidence(np.array(padding, dtype=float), np.zeros(4), long, short, wrong)
+    assert direction(evidence).tolist() == pytest.approx(wanted)
+
+
+def test_a_step_is_halved_for_each_iteration_below_the_best_by_more_than_its_error() -> None:
+    def iteration(number: int, composite: float) -> Iteration:
+        found = Score(
+            answers=1, judged=1, correct=1, mean_tokens=1, shortness=1, correctness=1, composite=composite, error=0.1
+        )  # fmt: skip
+        return Iteration(iteration=number, deltas={"0": float(number)}, examples=[], score=found)
+
+    tried = [
+        iteration(number, composite) for number, composite in enumerate((0.5, 0.45, 0.6, 0.4, 0.3, 0.55))
+    ]
+    found = []
+    for count in (0, 1, 2, 3, 4, 5, 6):
+        given = ReflectorInput(count, {"0": 77.0}, {}, [], History(iterations=tried[:count]))
+        base, step, worse = search_state(given, 8.0)
+        found.append((base["0"], step, worse))
+    go_on, back = 77.0, 2.0
+    assert found == [
+        (go_on, 8, False), (go_on, 8, False), (go_on, 8, False), (go_on, 8, False), (back, 4, True), (back, 2, True),
+        (go_on, 2, False),
+    ]  # fmt: skip

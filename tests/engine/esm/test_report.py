@@ -1,0 +1,98 @@
+"""The tables of an evaluation, from lines written by hand: no two figures of a row are equal."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.config.file import load_config
+from engine.esm.report import write_report
+from tests.kill_and_resume import DEMO
+
+
+def step(gate: str, top: float | None = None, chosen: str | None = None, **more: float) -> dict[str, Any]:
+    given = {"m": 1, "gate": gate, "chosen": chosen, "top_similarity": top, "alpha": 0.0, "score": 0.0}
+    return given | more
+
+
+def line(key: str, right: str, used: int, probed: int, steps: list[dict[str, Any]]) -> dict[str, Any]:
+    """`right`: of the answer as a whole, and as it is marked, 1 or 0 each."""
+    return {
+        "example_id": key, "question": f"Q {key}", "text": f"T {key}\n\nend", "pred": "7" if right[0] == "1" else "",
+        "gold": "7", "correct": right[0] == "1", "correct_strict": right[1] == "1", "tokens_used": used,
+        "probe_tokens_used": probed, "budget_used": used + probed, "steps": steps,
+    }  # fmt: skip
+
+
+GREEDY = [
+    line(key, right, 10, 0, [])
+    for key, right in zip("abcdef", ("00", "00", "01", "11", "00", "11"), strict=True)
+]
+ESM = [
+    line("a", "11", 20, 6, [step("chosen", 0.9, "w1", alpha=3.0, score=2.0), step("null_best", 0.4)]),
+    line("b", "10", 10, 0, [step("first_segment")]),
+    line("c", "10", 10, 3, [step("chosen", 0.8, "w2", alpha=1.0, score=0.5), step("tail")]),
+    line("d", "00", 10, 0, [step("min_sim", 0.1)]),
+    line("e", "00", 10, 0, []),
+    line("f", "11", 12, 0, [step("min_sim", 0.3)]),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    config = load_config(DEMO, ["eval.cases=1", "decode.max_new_tokens=50"])
+    lines = {"greedy": GREEDY, "esm": ESM, "no_probing": ESM[:2] + GREEDY[2:]}
+    result = write_report(folder, config, lines, [{"kl": 2.0, "tokens": 30}, {"kl": 1.0, "tokens": 10}])
+    assert result.summary["accuracy_esm"] == pytest.approx(4 / 6) and result.summary["kl_per_token"] == 3 / 40
+    assert result.verdict is not None and (result.verdict.fixed, result.verdict.broken) == (3, 1)
+    return folder
+
+
+def rows(path: Path) -> dict[str, dict[str, str]]:
+    with path.open(newline="") as file:
+        return {row["method"]: row for row in csv.DictReader(file)}
+
+
+def test_a_row_has_shares_tokens_and_the_pairs_with_greedy(written: Path) -> None:
+    main, ablation = (
+        rows(next(written.rglob(f"{name}.csv"))) for name in ("main_results_single", "ablation")
+    )
+    assert list(main) == ["greedy", "esm"] and list(ablation) == ["esm", "no_probing"]
+    row = {name: float(value) for name, value in main["esm"].items() if name not in ("dataset", "method")}
+    wanted = {
+        "T_max": 50, "n": 6, "accuracy": 4 / 6, "accuracy_strict": 2 / 6, "mean_committed_tokens": 12,
+        "mean_probe_tokens": 1.5, "mean_total_tokens": 13.5, "difference": 2 / 6, "mcnemar_p": 2 * (1 + 4) / 2**4,
+        "fixed": 3, "broken": 1,
+    }  # fmt: skip
+    assert {name: row[name] for name in wanted} == pytest.approx(wanted)
+    assert row["low"] == pytest.approx(-2 / 6) and row["high"] == pytest.approx(5 / 6)
+    assert main["greedy"]["difference"] == main["greedy"]["fixed"] == ""
+    assert (ablation["no_probing"]["fixed"], ablation["no_probing"]["broken"]) == ("2", "0")
+
+
+def test_diagnostics_count_gates_and_the_means_of_what_was_steered(written: Path) -> None:
+    (path,) = written.rglob("diagnostics_T50.json")
+    found = {row["method"]: row for row in json.loads(path.read_text())}
+    assert list(found) == ["esm", "no_probing"]
+    assert found["esm"] == {
+        "method": "esm", "decisions": 7, "steered": 2, "steered_share": pytest.approx(2 / 7),
+        "mean_alpha": pytest.approx(2.0), "mean_score": pytest.approx(1.25),
+        "mean_top_similarity": pytest.approx((0.9 + 0.4 + 0.8 + 0.1 + 0.3) / 5),
+        "gates": "chosen:2 first_segment:1 min_sim:2 null_best:1 tail:1",
+    }  # fmt: skip
+
+
+def test_cases_count_all_and_show_the_first(written: Path) -> None:
+    (path,) = written.rglob("cases_T50.md")
+    text = path.read_text()
+    assert "3 improved, 1 worsened by esm against greedy" in text
+    improved, worsened = text.split("## Improved")[1].split("## Worsened")
+    assert "### a\n" in improved and "### b\n" not in improved and "### d\n" in worsened
+    assert "steered at m=1 w1 α=3.000" in improved and "steered at no control point" in worsened
+    assert "Greedy (no answer)" in improved and "ESM (7)" in improved and "> T a\n>\n> end" in improved
+    assert "Greedy (7)" in worsened and "ESM (no answer)" in worsened

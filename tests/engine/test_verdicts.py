@@ -1,0 +1,202 @@
+"""The verdict of each method against counting by hand: what a run is remembered by.
+
+In each case more items get better than worse and the interval is not even about its difference, so that no two figures
+can be exchanged unnoticed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.esm.verdict import esm_verdict
+from engine.events import ConversationAnswered
+from engine.events.verdict import Verdict
+from engine.evolution.comparison import BEST, BRIEF, PLAIN, Method, compare
+from engine.evolution.score import Outcome
+from engine.evolution.verdict import evolution_verdict
+from engine.gflownet.evaluation.evaluator import Evaluation
+from engine.gflownet.evaluation.verdict import sampler_verdict
+from engine.pool.verdicts import pool_verdict, selector_verdict
+from engine.slsm.judges.mode_verdict import mode_verdict
+from engine.slsm.judges.pairs import compared_pairs
+
+OWN, OTHER = [1.0, 1.0, 0.6, 0.0, 1.0], [0.0, 0.0, 0.3, 0.3, 1.0]
+"""Better in three, worse in one, equal in one; means 0.72 and 0.32, differences 1, 1, 0.3, -0.3, 0."""
+
+
+def resampled(differences: Sequence[float]) -> tuple[float, float]:
+    """The 95% percentile interval of a mean, over every one of the n^n resamples."""
+    n = len(differences)
+    sums = Counter({0.0: 1})
+    for _ in range(n):
+        longer: Counter[float] = Counter()
+        for (total, ways), value in product(sums.items(), differences):
+            longer[round(total + value, 9)] += ways
+        sums = longer
+    below = np.cumsum([sums[total] for total in sorted(sums)]) / n**n
+    low, high = (sorted(sums)[int(np.searchsorted(below, share))] / n for share in (0.025, 0.975))
+    return low, high
+
+
+def figures(verdict: Verdict | None) -> list[float | int | None]:
+    assert verdict is not None
+    return [
+        verdict.n,
+        verdict.value,
+        verdict.baseline_value,
+        verdict.difference,
+        verdict.fixed,
+        verdict.broken,
+    ]
+
+
+def graded(verdict: Verdict) -> None:
+    """OWN beside OTHER."""
+    assert verdict.graded and verdict.shown is (verdict.low > 0)
+    assert figures(verdict) == pytest.approx([5, 0.72, 0.32, 0.4, 3, 1])
+    assert (verdict.low, verdict.high) == pytest.approx(resampled([1, 1, 0.3, -0.3, 0]), abs=0.03)
+
+
+def test_of_a_pool_and_of_a_selector() -> None:
+    pool = pool_verdict(OTHER, OWN, 1, 2.5)
+    graded(pool)
+    assert (pool.method, pool.baseline, pool.metric, pool.cost) == ("pool", "given", "oracle", 2.5)
+    selector = selector_verdict({"a": np.array(OWN), "b": np.array(OTHER)}, "a", "b", 1, 0.0)
+    graded(selector)
+    assert (selector.method, selector.baseline, selector.cost) == ("a", "b", None)
+
+
+@pytest.mark.parametrize(("prior", "ahead"), [([0.71] * 5, []), ([0.72] * 5, []), ([0.73] * 5, ["prior"])])
+def test_of_a_sampler(prior: list[float], ahead: list[str]) -> None:
+    """At K paths; the prior alone is named where it is ahead of the sampler."""
+    found = {
+        method: Evaluation(method, 4, figures={"answer_recall_union@4": values, "success@4": [0.0] * 5})
+        for method, values in (("distinct", OWN), ("beam", OTHER), ("prior", prior))
+    }
+    verdict = sampler_verdict(found, 1)
+    graded(verdict)
+    assert (verdict.method, verdict.baseline, verdict.k) == ("gflownet", "beam", 4)
+    assert verdict.ahead == ahead
+
+
+def esm_row(accuracy: float, total: float, **more: Any) -> dict[str, Any]:
+    return {"n": 10, "accuracy": accuracy, "mean_total_tokens": total} | more
+
+
+def test_of_esm() -> None:
+    rows = {
+        "greedy": esm_row(0.8, 80.0),
+        "esm": esm_row(0.7, 95.0, difference=-0.1, low=-0.4, high=0.3, fixed=1, broken=2),
+        "majority_vote": esm_row(0.7, 240.0),
+        "no_probing": esm_row(0.9, 70.0),
+    }
+    verdict = esm_verdict(rows)
+    assert figures(verdict) == [10, 0.7, 0.8, -0.1, 1, 2]
+    assert verdict is not None and (verdict.low, verdict.high) == (-0.4, 0.3)
+    assert (verdict.tokens, verdict.baseline_tokens) == (95.0, 80.0)
+    assert verdict.ahead == [], "an equal one is not ahead, an ablation is no baseline"
+    ahead = esm_verdict(rows | {"majority_vote": esm_row(0.71, 240.0)})
+    assert ahead is not None and ahead.ahead == ["majority_vote"]
+    assert esm_verdict({"esm": rows["esm"]}) is None and esm_verdict({"greedy": rows["greedy"]}) is None
+
+
+def test_of_an_evolution() -> None:
+    """Ten questions; of one the judge could not tell under the best deltas. Tokens of all ten count."""
+    right = [True] * 6 + [False] * 4
+    plain = [Outcome(40, one) for one in right]
+    best = [Outcome(tokens, not one) for tokens, one in zip(range(20, 30), right, strict=True)]
+    best[:4] = [Outcome(20, True), Outcome(21, True), Outcome(22, None), Outcome(23, True)]
+    methods = [Method(PLAIN, plain), Method(BRIEF, plain), Method(BEST, best)]
+    rows = compare(methods, 100.0, seed=1)
+    verdict = evolution_verdict(rows, methods, ["brief_prompt"], 0.0)
+    assert (verdict.lower_is_better, verdict.better, verdict.shown, verdict.unit) == (
+        True,
+        True,
+        True,
+        "tokens",
+    )
+    assert figures(verdict) == pytest.approx([10, 24.5, 40, -15.5, 4, 2])
+    assert verdict.low < -15.5 < verdict.high < -13 and (verdict.tokens, verdict.baseline_tokens) == (
+        24.5,
+        40,
+    )
+    kept = verdict.kept
+    assert kept is not None and kept.n == 9
+    assert (kept.value, kept.baseline_value, kept.difference) == pytest.approx((7 / 9, 5 / 9, 2 / 9))
+    assert (kept.low, kept.high) == pytest.approx(resampled([1] * 4 + [-1] * 2 + [0] * 3))
+    assert (verdict.ahead, verdict.cost) == (["brief_prompt"], None)
+    assert evolution_verdict(rows, methods, [], 0.25).cost == 0.25
+
+
+PASSED = {
+    # axis, then whether it passes under reminder, on_detection (two attempts)
+    "a": ("one", False, (False, True)),
+    "b": ("one", False, (True, True)),
+    "c": ("one", True, (False, False)),
+    "d": ("one", True, (True, None)),
+    "e": ("two", False, (True, False)),
+    "f": ("two", None, (True, True)),
+    "g": ("two", True, (None, None)),
+}
+
+
+def answer(key: str, mode: str, passed: bool | None, attempt: int = 0, **more: Any) -> ConversationAnswered:
+    return ConversationAnswered(
+        conversation_id=key, axis=PASSED[key][0], mode=mode, memory_mode="none", attempt=attempt, answer="",
+        injected=mode != "reminder", reason="", passed=passed, **more,
+    )  # fmt: skip
+
+
+def answers() -> dict[tuple[str, str], list[ConversationAnswered]]:
+    spent = {"controller_tokens": 3, "model_tokens": 40, "detector_tokens": 2, "cost": 0.5}
+    own = [
+        answer(key, "on_detection", passed, attempt, **spent)
+        for key, (_, _, both) in PASSED.items()
+        for attempt, passed in enumerate(both)
+    ]
+    plain = [answer(key, "reminder", passed, model_tokens=30) for key, (_, passed, _) in PASSED.items()]
+    never = [answer(key, "never", True) for key in PASSED]
+    nothing = [answer(key, "baseline", False) for key in PASSED]
+    return {
+        ("never", ""): never, ("baseline", ""): nothing, ("reminder", ""): plain, ("on_detection", ""): own,
+    }  # fmt: skip
+
+
+def test_of_memory_notes() -> None:
+    """Judged under both are a to e. Axis one: 3 of 4 against 2 of 4; axis two: 1 of 1 against none."""
+    verdict = mode_verdict(answers(), 1)
+    assert figures(verdict) == pytest.approx([5, (3 / 4 + 1) / 2, (2 / 4 + 0) / 2, (1 / 4 + 1) / 2, 3, 1])
+    assert verdict is not None and (verdict.method, verdict.baseline) == ("on_detection", "reminder")
+    one = resampled([1, 1, -1, 0])
+    assert (verdict.low, verdict.high) == pytest.approx(((one[0] + 1) / 2, (one[1] + 1) / 2), abs=0.01)
+    assert (verdict.tokens, verdict.baseline_tokens, verdict.cost) == (90, 30, 7.0)
+
+
+def test_of_memory_notes_where_a_mode_is_missing() -> None:
+    own, plain = ("on_detection", ""), ("reminder", "")
+    given = answers()
+    assert mode_verdict({own: given[own]}, 1) is None and mode_verdict({plain: given[plain]}, 1) is None
+    unjudged = [answer(key, "reminder", None) for key in PASSED]
+    assert mode_verdict({own: given[own], plain: unjudged}, 1) is None
+    verdict = mode_verdict({plain: given[plain], ("never", ""): given["never", ""]}, 1)
+    assert verdict is not None and verdict.method == "never" and verdict.cost is None
+
+
+def test_two_modes_on_the_same_conversations() -> None:
+    given = answers()
+    del given["never", ""], given["baseline", ""]
+    (row,) = compared_pairs(given, 1)
+    assert {name: row[name] for name in ("first", "second", "n", "first_passes", "second_passes")} == {
+        "first": "reminder ", "second": "on_detection ", "n": 5, "first_passes": 2, "second_passes": 4,
+    }  # fmt: skip
+    assert (row["first_only"], row["second_only"]) == (1, 3)
+    assert row["p"] == pytest.approx(2 * (1 + 4) / 2**4)
+    one = resampled([1, 1, -1, 0])
+    assert row["difference"] == pytest.approx((1 / 4 + 1) / 2)
+    assert (row["low"], row["high"]) == pytest.approx(((one[0] + 1) / 2, (one[1] + 1) / 2), abs=0.01)
