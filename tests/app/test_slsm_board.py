@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from io import StringIO
 
 from rich.console import Console
@@ -27,6 +28,6 @@ def test_it_stands_beside_the_scores() -> None:
     said = "Not comparable with published scores (judge: gpt-4o, not gpt-4o-2024-08-06)."
     assert str(tables(state)[0].caption) == f"{said}\nAs published: conversations 273."
     console = Console(width=200, record=True, file=StringIO())
-    styles = dict.fromkeys(("strong", "dim", "bad", "good", "heading"), Style())
+    styles: dict[str, Style] = defaultdict(Style)
     console.print(draw_modes(state.slsm, styles))
     assert said in console.export_text()

@@ -67,7 +67,8 @@ def test_of_a_pool_and_of_a_selector() -> None:
     pool = pool_verdict(OTHER, OWN, 1, 2.5)
     graded(pool)
     assert (pool.method, pool.baseline, pool.metric, pool.cost) == ("pool", "given", "oracle", 2.5)
-    selector = selector_verdict({"a": np.array(OWN), "b": np.array(OTHER)}, "a", "b", 1, 0.0)
+    selector = selector_verdict({"a": np.array(OWN), "b": np.array(OTHER)}, "a", "b", 1, 0.0, [0.2, 0.3])
+    assert selector.curve == [0.2, 0.3]
     graded(selector)
     assert (selector.method, selector.baseline, selector.cost) == ("a", "b", None)
 
@@ -96,14 +97,17 @@ def test_of_esm() -> None:
         "majority_vote": esm_row(0.7, 240.0),
         "no_probing": esm_row(0.9, 70.0),
     }
-    verdict = esm_verdict(rows)
+    answers = {"esm": [{"correct": right} for right in (True, False, False, True)]}
+    verdict = esm_verdict(rows, answers)
     assert figures(verdict) == [10, 0.7, 0.8, -0.1, 1, 2]
     assert verdict is not None and (verdict.low, verdict.high) == (-0.4, 0.3)
     assert (verdict.tokens, verdict.baseline_tokens) == (95.0, 80.0)
+    assert verdict.curve == [1, 0.5, 0.3333, 0.5]
     assert verdict.ahead == [], "an equal one is not ahead, an ablation is no baseline"
-    ahead = esm_verdict(rows | {"majority_vote": esm_row(0.71, 240.0)})
+    ahead = esm_verdict(rows | {"majority_vote": esm_row(0.71, 240.0)}, answers)
     assert ahead is not None and ahead.ahead == ["majority_vote"]
-    assert esm_verdict({"esm": rows["esm"]}) is None and esm_verdict({"greedy": rows["greedy"]}) is None
+    assert esm_verdict({"esm": rows["esm"]}, answers) is None
+    assert esm_verdict({"greedy": rows["greedy"]}, answers) is None
 
 
 def test_of_an_evolution() -> None:
@@ -114,7 +118,7 @@ def test_of_an_evolution() -> None:
     best[:4] = [Outcome(20, True), Outcome(21, True), Outcome(22, None), Outcome(23, True)]
     methods = [Method(PLAIN, plain), Method(BRIEF, plain), Method(BEST, best)]
     rows = compare(methods, 100.0, seed=1)
-    verdict = evolution_verdict(rows, methods, ["brief_prompt"], 0.0)
+    verdict = evolution_verdict(rows, methods, ["brief_prompt"], 0.0, [])
     assert (verdict.lower_is_better, verdict.better, verdict.shown, verdict.unit) == (
         True,
         True,
@@ -131,7 +135,7 @@ def test_of_an_evolution() -> None:
     assert (kept.value, kept.baseline_value, kept.difference) == pytest.approx((7 / 9, 5 / 9, 2 / 9))
     assert (kept.low, kept.high) == pytest.approx(resampled([1] * 4 + [-1] * 2 + [0] * 3))
     assert (verdict.ahead, verdict.cost) == (["brief_prompt"], None)
-    assert evolution_verdict(rows, methods, [], 0.25).cost == 0.25
+    assert evolution_verdict(rows, methods, [], 0.25, []).cost == 0.25
 
 
 PASSED = {

@@ -102,9 +102,8 @@ def _judge(data: bytes, folder: Path) -> object:
 
 
 def _answer_judge(data: bytes, folder: Path) -> object:
-    return OpenAIAnswerJudge(_Said(data), "m", strict=True).judge(
-        Criterion("No commas?", "YES"), "One and two"
-    )  # type: ignore[arg-type]
+    judge = OpenAIAnswerJudge(_Said(data), "m", strict=True)  # type: ignore[arg-type]
+    return judge.judge(Criterion("No commas?", "YES"), "One and two")
 
 
 def _reflector(data: bytes, folder: Path) -> object:
