@@ -12,11 +12,10 @@ def changed_in_menu(path: Path, changes: Sequence[str], edit: Callable[[Path, Pa
     left as it is. Raises ConfigError for a wrong configuration, before and after."""
     from engine.config.file import load_config  # pydantic: imported only where the menu is opened
     from engine.config.form import as_typed
-    from engine.config.kconfig import all_leaves, config_text, kconfig_text, read_kconfig
+    from engine.config.kconfig import all_leaves, config_text, has_line_end, kconfig_text, read_kconfig
 
     config = load_config(path, changes).model_dump(mode="json")
-    # Kconfig has no text of several lines.
-    leaves = [leaf for leaf in all_leaves() if "\n" not in str(_value(config, leaf.path))]
+    leaves = [leaf for leaf in all_leaves() if not has_line_end(str(_value(config, leaf.path)))]
     with tempfile.TemporaryDirectory() as name:
         menu, values = Path(name) / "Kconfig", Path(name) / ".config"
         menu.write_text(kconfig_text(leaves, f"steer-tui: {path.name}"), encoding="utf-8")

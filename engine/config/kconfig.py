@@ -14,7 +14,7 @@ import json
 import re
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -31,6 +31,7 @@ SYSTEMS: dict[str, type[BaseModel]] = {"clusters": ClustersSection, "evolution":
 _LEFT_OUT = {"evolution.kconfig"}
 """The .config file itself."""
 _LINE = re.compile(r"^CONFIG_(?P<symbol>\w+)=(?P<value>.*)$")
+_TEXT = re.compile(r'"(?P<inner>(?:[^"\\\x00-\x08\x0b-\x1f]|\\.)*)"')
 _UNSET = re.compile(r"^# CONFIG_(?P<symbol>\w+) is not set$")
 _FOLDER = Path(__file__).resolve().parents[2] / "configs"
 
@@ -71,14 +72,22 @@ class Leaf:
 
 def leaves() -> list[Leaf]:
     """Every field of the systems that `configs/Kconfig` covers."""
-    return [leaf for name, model in SYSTEMS.items() for leaf in _leaves(model, (name,))]
+    return _by_section(leaf for name, model in SYSTEMS.items() for leaf in _leaves(model, (name,)))
 
 
 def all_leaves() -> list[Leaf]:
     """Every field of the configuration, but for sections that may be left out."""
     from engine.config.config import Config
 
-    return list(_leaves(Config, ()))
+    return _by_section(_leaves(Config, ()))
+
+
+def _by_section(found: Iterable[Leaf]) -> list[Leaf]:
+    """A section's own fields together, also where a section inside it stands between them: it has one menu."""
+    sections: dict[tuple[str, ...], list[Leaf]] = {}
+    for leaf in found:
+        sections.setdefault(leaf.path[:-1], []).append(leaf)
+    return [leaf for own in sections.values() for leaf in own]
 
 
 def _leaves(model: type[BaseModel], path: tuple[str, ...]) -> Iterator[Leaf]:
@@ -159,7 +168,14 @@ def _entry(leaf: Leaf) -> list[str]:
     if leaf.kind == "int":
         low, high = _bounds(leaf.info)
         return [*lines, f"\trange {low} {high}", f"\tdefault {default}", *help_]
-    return [*lines, f'\tdefault "{_quoted(_as_text(default))}"', *help_]
+    text = _as_text(default)
+    known = [] if has_line_end(text) else [f'\tdefault "{_quoted(text)}"']
+    return [*lines, *known, *help_]
+
+
+def has_line_end(text: str) -> bool:
+    """Whether Kconfig cannot hold this text: it has none of several lines."""
+    return "\n" in text or "\r" in text
 
 
 def _bounds(info: FieldInfo) -> tuple[int, int]:
@@ -197,7 +213,7 @@ def read_kconfig(
     An empty string means that no value is given. Ranges are checked when the configuration is validated.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").split("\n")  # menus write other line ends as they are
     except (OSError, UnicodeDecodeError) as error:
         problem = Problem(str(path), str(error), "a .config as `make menuconfig` writes it")
         raise ConfigError([problem]) from None
@@ -207,6 +223,7 @@ def read_kconfig(
     values: dict[str, Any] = {}
     origins: dict[tuple[str, ...], str] = {}
     problems: list[Problem] = []
+    seen: set[str] = set()
     for number, line in enumerate(lines, 1):
         where = f"{path}:{number}"
         unset, assigned = _UNSET.match(line), _LINE.match(line)
@@ -217,9 +234,19 @@ def read_kconfig(
             problems.append(Problem(where, line, "CONFIG_SYMBOL=value"))
             continue
         symbol, text = match["symbol"], "n" if unset else match["value"]
+        if symbol in seen:
+            problems.append(Problem(f"{where} CONFIG_{symbol}", "the symbol again", "each symbol once"))
+            continue
+        seen.add(symbol)
         if symbol in choices:
             leaf, value = choices[symbol]
-            if text == "y":
+            if text not in ("y", "n"):
+                problems.append(Problem(f"{where} CONFIG_{symbol}", text, "y or n"))
+            elif text == "y" and leaf.path in origins:
+                first = origins[leaf.path].partition(" ")[0]
+                allowed = f"one value: {first} has chosen another already"
+                problems.append(Problem(f"{where} CONFIG_{symbol}", text, allowed))
+            elif text == "y":
                 _put(values, origins, leaf, value, where)
         elif symbol not in plain:
             problems.append(Problem(f"{where} CONFIG_{symbol}", text, "a symbol of configs/Kconfig"))
@@ -244,12 +271,13 @@ def _value(leaf: Leaf, text: str) -> Any:
             raise ValueError("y or n")
         return text == "y"
     if leaf.kind == "int":
-        if not re.fullmatch(r"[+-]?\d+", text):
+        if not re.fullmatch(r"[+-]?[0-9]+", text):
             raise ValueError("a whole number")
-        return int(text)
-    if len(text) < 2 or text[0] != '"' or text[-1] != '"':
-        raise ValueError('text between "quotes"')
-    inner = re.sub(r"\\(.)", r"\1", text[1:-1])
+        return yaml_text.whole_number(text)
+    quoted = _TEXT.fullmatch(text)
+    if quoted is None:
+        raise ValueError('text between "quotes", with \\" for a quote in it')
+    inner = re.sub(r"\\(.)", r"\1", quoted["inner"])
     if not inner:
         return None
     return inner if _is_text(leaf.info.annotation) else yaml_text.parse(inner).value

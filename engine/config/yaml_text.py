@@ -57,7 +57,15 @@ class _Dumper(yaml.SafeDumper):
 def _construct_int(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
     text = loader.construct_scalar(node)
     base = {"0o": 8, "0x": 16}.get(text[:2], 10)
-    return int(text[2:] if base != 10 else text, base)
+    return whole_number(text[2:] if base != 10 else text, base)
+
+
+def whole_number(text: str, base: int = 10) -> int:
+    """Raises ValueError for one of more than 63 bits: neither the log nor an array holds it."""
+    number = int(text, base) if len(text) < 100 else _TOO_LARGE
+    if abs(number) >= _TOO_LARGE:
+        raise ValueError("whole numbers below 2^63")
+    return number
 
 
 def _construct_float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
@@ -73,6 +81,7 @@ LARGEST = 1 << 18
 _MOST_VALUES = 20_000
 """Values, each counted as often as aliases repeat it."""
 _DEEPEST = 24
+_TOO_LARGE = 1 << 63
 _TOO_DEEP = f"values are nested more than {_DEEPEST} deep"
 
 

@@ -109,6 +109,11 @@ class ConversationAnswered(Event, tag=True, kw_only=True, frozen=True):
     passed: bool | None = None
     verdict: str = ""
 
+    @property
+    def tokens(self) -> int:
+        """Of controller, model and detector together."""
+        return self.controller_tokens + self.model_tokens + self.detector_tokens
+
 
 class BoardPoint(msgspec.Struct, kw_only=True, frozen=True):
     """A setting of an evaluation on MultiChallenge: as it is here, and as it is for the published scores."""

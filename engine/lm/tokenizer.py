@@ -7,6 +7,11 @@ from typing import Any
 
 from jinja2 import TemplateError
 
+from engine.errors import ModelError
+
+_TIMES, _BESIDE = 16, 1 << 20
+"""Characters that a chat template may make of a conversation: as often its own, and as many beside."""
+
 
 class HfTokenizer:
     """`Tokenizer` over a transformers tokenizer. `eos`: further ids that end a text, e.g. from the
@@ -53,14 +58,29 @@ class HfTokenizer:
 
     def _render(self, messages: Sequence[dict[str, str]]) -> str:
         system, *rest = messages
-        if system["role"] != "system" or not rest:
-            return self._apply(messages)
         try:
-            return self._apply(messages)
-        except TemplateError:
-            # Some templates (such as Gemma's) refuse a system role: its text then opens the user's turn.
-            first = {**rest[0], "content": f"{system['content']}\n\n{rest[0]['content']}"}
-            return self._apply([first, *rest[1:]])
+            if system["role"] != "system" or not rest:
+                return self._apply(messages)
+            try:
+                return self._apply(messages)
+            except TemplateError:
+                # Some templates (such as Gemma's) refuse a system role: its text then opens the user's turn.
+                first = {**rest[0], "content": f"{system['content']}\n\n{rest[0]['content']}"}
+                return self._apply([first, *rest[1:]])
+        except Exception as error:  # a template is code of whoever made the model: it raises what it likes
+            raise _template_error(f"{type(error).__name__}: {error}".splitlines()[0][:200]) from error
 
     def _apply(self, messages: Sequence[dict[str, str]]) -> str:
-        return self._tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
+        text = self._tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
+        given = sum(len(message["content"]) for message in messages)
+        if len(text) > _TIMES * given + _BESIDE:
+            raise ValueError(f"it makes {len(text):,} characters of {given:,}")
+        return text
+
+
+def _template_error(why: str) -> ModelError:
+    return ModelError(
+        what=f"the model's chat template fails: {why}",
+        where="chat_template in the model's folder",
+        mend="copy the model's tokenizer files again, or take a model whose template takes such conversations",
+    )

@@ -41,7 +41,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "evolution": ("test_oracle.py", "test_score.py", "test_deltas.py"),
     "gflownet": ("test_oracle.py", "evaluation/test_metrics.py", "sampler"),
     "slsm": (
-        "test_policy.py", "test_outcome.py", "test_oracle.py", "test_answering.py", "controllers", "test_slsm_stage.py",
+        "test_policy.py", "test_outcome.py", "test_multichallenge.py", "test_oracle.py", "test_answering.py",
+        "controllers", "test_slsm_stage.py",
     ),
     "pool": (
         "test_oracle.py", "test_trajectory_quality_controller.py", "test_top_k.py", "test_improve.py",

@@ -12,7 +12,8 @@ from engine.events import ConversationAnswered, ConversationOpened, Event, State
 
 
 class SLSMReader:
-    """A conversation passes if one of its attempts passes, as in the stage's own scores."""
+    """A conversation passes if one of its attempts passes, as in the stage's own scores; it costs what all its
+    attempts did, controller and detector included, as in the stage's verdict."""
 
     kinds: ClassVar[tuple[type[Event], ...]] = (ConversationOpened, ConversationAnswered, StateUpdated)
 
@@ -52,7 +53,7 @@ class SLSMReader:
             "\n".join(text for turn in turns for text in turn),
             None if passed is None else float(passed),
             passed,
-            sum(event.model_tokens for event, _ in attempts.values()),
+            sum(event.tokens for event, _ in attempts.values()),
             tuple(attempts[number][1] for number in sorted(attempts)),
         )
 

@@ -94,7 +94,7 @@ def _only_table(named: _Named, path: Path) -> tuple[NDArray[Any], Any]:
     tables = {
         name: value for name, value in named.items() if isinstance(value, np.ndarray) and value.ndim > 1
     }
-    ids = {name: value for name, value in named.items() if name not in tables and np.ndim(value) == 1}
+    ids = {name: value for name, value in named.items() if name not in tables and _is_list(value)}
     if len(tables) != 1 or len(ids) > 1:
         raise DataError(
             what=f"holds {', '.join(named) or 'nothing'}: not one table and its ids",
@@ -102,6 +102,10 @@ def _only_table(named: _Named, path: Path) -> tuple[NDArray[Any], Any]:
             mend="save the embeddings [n, d] and, if their order is another, the ids [n]",
         )
     return next(iter(tables.values())), next(iter(ids.values()), None)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list) or (isinstance(value, np.ndarray) and value.ndim == 1)
 
 
 def _numpy(path: Path) -> NDArray[Any] | _Named:
@@ -145,7 +149,7 @@ def _torch(path: Path) -> _Named:
             where=str(path),
             mend="save one with torch.save",
         )
-    return {str(name): _array(value) for name, value in loaded.items()}
+    return {str(name): _array(value, path) for name, value in loaded.items()}
 
 
 def _safetensors(path: Path) -> _Named:
@@ -153,17 +157,29 @@ def _safetensors(path: Path) -> _Named:
     from safetensors.torch import load_file
 
     try:
-        return {name: _array(value) for name, value in load_file(path).items()}
+        return {name: _array(value, path) for name, value in load_file(path).items()}
     except (SafetensorError, OSError) as error:
         raise DataError(
             what=f"no safetensors file: {error}", where=str(path), mend="copy it again"
         ) from error
 
 
-def _array(value: Any) -> Any:
-    """A tensor as an array (bfloat16 as float32); any other value unchanged."""
+def _array(value: Any, path: Path) -> Any:
+    """A tensor as an array, with floats that numpy does not know (bfloat16) as float32; any other value unchanged.
+    Raises DataError for a tensor that is no plain one, or has more places than numbers."""
     import torch
 
     if not isinstance(value, torch.Tensor):
         return value
-    return (value.float() if value.dtype == torch.bfloat16 else value).detach().numpy()
+    known = not value.is_floating_point() or value.dtype in (torch.float16, torch.float32, torch.float64)
+    try:
+        if value.numel() * value.element_size() > value.untyped_storage().nbytes():
+            raise TypeError("it repeats the same numbers")
+        return (value if known else value.float()).detach().resolve_conj().resolve_neg().numpy()
+    except (TypeError, RuntimeError, NotImplementedError) as error:
+        raise DataError(
+            what=f"holds a tensor ({value.dtype}, {value.layout}) that is no plain table: "
+            f"{str(error).splitlines()[0][:200]}",
+            where=str(path),
+            mend="save plain floats: torch.save(table.to_dense().float().contiguous().cpu(), FILE)",
+        ) from error

@@ -62,5 +62,4 @@ def _macro(axes: Sequence[Sequence[float]]) -> float:
 
 def _tokens(answers: Sequence[ConversationAnswered]) -> float:
     """Tokens of controller, model and detector together, a conversation."""
-    spent = (a.controller_tokens + a.model_tokens + a.detector_tokens for a in answers)
-    return sum(spent) / max(1, len({a.conversation_id for a in answers}))
+    return sum(answer.tokens for answer in answers) / max(1, len({a.conversation_id for a in answers}))

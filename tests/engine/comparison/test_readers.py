@@ -82,7 +82,7 @@ def test_a_conversation_passes_if_an_attempt_does_and_all_attempts_are_paid() ->
     def answered(key: str, attempt: int, passed: bool | None, tokens: int) -> ConversationAnswered:
         return ConversationAnswered(
             conversation_id=key, axis="x", mode="always", memory_mode="flat", attempt=attempt, answer="",
-            injected=True, reason="", passed=passed, model_tokens=tokens,
+            injected=True, reason="", passed=passed, controller_tokens=100, model_tokens=tokens, detector_tokens=1000,
         )  # fmt: skip
 
     events: list[Event] = [
@@ -91,7 +91,7 @@ def test_a_conversation_passes_if_an_attempt_does_and_all_attempts_are_paid() ->
     ]  # fmt: skip
     (items,) = read(SLSMReader(), events).values()
     assert [(one.id, one.score, one.right, one.tokens) for one in items.values()] == [
-        ("a", 1.0, True, 24), ("b", 0.0, False, 11), ("c", None, None, 7),
+        ("a", 1.0, True, 2224), ("b", 0.0, False, 2211), ("c", None, None, 1107),
     ]  # fmt: skip
     assert items["a"].places == (Place(1, 1), Place(5, 1)), "by attempt, each as it was told last"
 

@@ -9,7 +9,7 @@ import pytest
 
 from engine.config.config import Config
 from engine.config.file import load_config
-from engine.config.kconfig import defconfig_text, kconfig_text, leaves, read_kconfig
+from engine.config.kconfig import all_leaves, defconfig_text, kconfig_text, leaves, read_kconfig
 from engine.errors import ConfigError
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
@@ -88,3 +88,52 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     path.write_text("evolution: {kconfig: none.config}\n")
     with pytest.raises(ConfigError, match="menuconfig"):
         load_config(path)
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "words"),
+    [
+        ("CONFIG_EVOLUTION_ITERATIONS=3\nCONFIG_EVOLUTION_ITERATIONS=7\n", 2, "each symbol once"),
+        ("CONFIG_EVOLUTION_ITERATIONS=3\n# CONFIG_EVOLUTION_ITERATIONS is not set\n", 2, "each symbol once"),
+        (
+            "CONFIG_EVOLUTION_REFLECTOR_KIND_OPENAI=y\nCONFIG_EVOLUTION_REFLECTOR_KIND_STATISTICAL=y\n",
+            2,
+            ".config:1 has chosen another",
+        ),
+        ("CONFIG_EVOLUTION_REFLECTOR_KIND_OPENAI=maybe\n", 1, "y or n"),
+        (f"CONFIG_EVOLUTION_ITERATIONS={'9' * 400}\n", 1, "below 2^63"),
+        (f"CONFIG_EVOLUTION_ITERATIONS={'9' * 40_000}\n", 1, "below 2^63"),
+        ("CONFIG_EVOLUTION_ITERATIONS=\u0663\n", 1, "a whole number"),
+        ('CONFIG_EVOLUTION_FINANCEBENCH="a"b"\n', 1, "for a quote in it"),
+        ('CONFIG_EVOLUTION_FINANCEBENCH="a\\"\n', 1, "for a quote in it"),
+        ('CONFIG_EVOLUTION_FINANCEBENCH="a\0b"\n', 1, "for a quote in it"),
+        ('CONFIG_EVOLUTION_POOL="3"\n', 1, "a list"),
+        ('CONFIG_EVOLUTION_POOL="[3, 1"\n', 1, "flow sequence"),
+        (f'CONFIG_EVOLUTION_POOL="[{"9" * 30}]"\n', 1, "below 2^63"),
+    ],
+)
+def test_what_a_menu_never_writes_is_told_with_its_line(
+    tmp_path: Path, lines: str, line: int, words: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(yaml(tmp_path, lines))
+    assert f".config:{line} CONFIG_" in str(caught.value) and words in str(caught.value)
+
+
+def test_a_huge_number_is_refused_in_yaml_too(tmp_path: Path) -> None:
+    for number in ("9" * 30, "9" * 30_000, "0x" + "f" * 20):
+        with pytest.raises(ConfigError, match=r"below 2\^63"):
+            load_config(yaml(tmp_path, "", f"  iterations: {number}\n"))
+
+
+def test_each_section_has_one_menu_and_every_default_can_be_read(tmp_path: Path) -> None:
+    (tmp_path / "Kconfig").write_text(kconfig_text(all_leaves()))
+    menu = kconfiglib.Kconfig(str(tmp_path / "Kconfig"), warn_to_stderr=False)
+    assert not menu.warnings
+    titles = [node.prompt[0] for node in menu.node_iter() if node.item is kconfiglib.MENU]
+    assert len(titles) == len(set(titles))
+
+
+def test_a_line_end_that_only_some_know_is_part_of_a_text(tmp_path: Path) -> None:
+    path = yaml(tmp_path, 'CONFIG_EVOLUTION_FINANCEBENCH="a\u2028b\x85c"\n')
+    assert load_config(path).evolution.financebench == "a\u2028b\x85c"

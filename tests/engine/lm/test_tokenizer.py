@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from engine.errors import ModelError
 from engine.lm.tokenizer import HfTokenizer
 from tests.tiny_models import tiny_tokenizer
 
@@ -91,3 +92,24 @@ def test_one_turn_is_the_shortest_conversation() -> None:
         assert tokenizer.encode_chat("hi") == tokenizer.encode_messages([{"role": "user", "content": "hi"}])
         alone = tokenizer.encode_chat("hi", "be kind")
         assert alone == tokenizer.encode_messages([SYSTEM, {"role": "user", "content": "hi"}])
+
+
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        ("{{ raise_exception('never') }}", "TemplateError: never"),
+        ("{{ messages.__class__.__mro__ }}", "SecurityError"),
+        ("{{ messages.append(1) }}", "SecurityError"),
+        ("{% for i in range(1000000000) %}{{ i }}{% endfor %}", "OverflowError"),
+        ("{{ 'x' * 3000000 }}", "3,000,000 characters of 2"),
+        ("{{ messages[0].content + 1 }}", "TypeError"),
+        ("{{ messages[0].nothing.more }}", "UndefinedError"),
+        ("{% if %}", "TemplateSyntaxError"),
+        ("{{ 1 // 0 }}", "ZeroDivisionError"),
+    ],
+)
+@pytest.mark.parametrize("system", [None, "be kind"])
+def test_a_template_that_fails_is_one_clear_error(template: str, why: str, system: str | None) -> None:
+    with pytest.raises(ModelError, match="chat template fails") as caught:
+        HfTokenizer(tiny_tokenizer(template)).encode_chat("hi", system)
+    assert why.removesuffix(" of 2") in caught.value.what

@@ -219,7 +219,7 @@ def test_full_places_and_vanished_clients(served: Served) -> None:
     """While the work is paused the queue fills up; then one is turned away, and half of the others leave."""
     served.wait(lambda: served.desks[0].held == 0, "all places are free")
     before = {kind: len(served.ended(kind)) for kind in ("answered", "vanished")}
-    refused = served.of(ServeLoad)[-1].refused
+    refused = max((load.refused for load in served.of(ServeLoad)), default=0)
     served.gate.pause()
     served.wait(lambda: served.gate.state == "paused", "the work pauses")
     waiting = [served.send(CHAT, chat(f"{QUESTION} {i}", stream=i % 2 == 0)) for i in range(PLACES + WAITING)]

@@ -333,3 +333,32 @@ def test_the_configuration_for_ok_vqa_is_valid_and_names_the_first_missing_file(
     assert files.demonstrations is not None and files.queries is None and files.heldout is not None
     with pytest.raises(DataError, match=r"OpenEnded_mscoco_train2014_questions\.json"):
         make_dataset(found)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.eye(3).to_sparse(),
+        lambda: torch.eye(3).to_sparse_csr(),
+        lambda: torch.ones(3, 2, device="meta"),
+        lambda: torch.quantize_per_tensor(torch.ones(3, 2), 0.1, 0, torch.qint8),
+        lambda: torch.ones(1, 1).expand(3, 10**9),
+    ],
+    ids=["sparse", "rows", "meta", "quantized", "spread"],
+)
+@pytest.mark.parametrize("inside", [False, True], ids=["alone", "in a dictionary"])
+def test_a_tensor_that_is_no_plain_table_is_told(tmp_path: Path, make: Any, inside: bool) -> None:
+    tensor = make()
+    torch.save({"a": tensor, "ids": [0, 1, 2]} if inside else tensor, tmp_path / "odd.pt")
+    with pytest.raises(DataError, match="no plain table") as caught:
+        read_embeddings(tmp_path / "odd.pt", asked(3))
+    assert caught.value.where.endswith("odd.pt") and "torch.save" in caught.value.mend
+
+
+def test_numbers_that_numpy_does_not_know_and_ids_of_no_shape(tmp_path: Path) -> None:
+    torch.save(torch.ones(3, 2).to(torch.float8_e4m3fn), tmp_path / "small.pt")
+    assert read_embeddings(tmp_path / "small.pt", asked(3)).tolist() == [[1, 1]] * 3
+    torch.save({"a": torch.ones(2, 2), "ids": [[1], [1, 2]]}, tmp_path / "ids.pt")
+    with pytest.raises(DataError, match="neither numbers nor texts"):
+        read_embeddings(tmp_path / "ids.pt", asked(2))
