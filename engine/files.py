@@ -8,7 +8,7 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +23,7 @@ from engine.spreadsheet import cell
 _UNFINISHED = ".unfinished"
 _RESTORE = "restore the file, or remove it so that its stage writes it again"
 _AT_ONCE = 16
+_MOST_DIGITS = 20
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 Decoded = TypeVar("Decoded")
@@ -115,7 +116,7 @@ def append_jsonl(path: Path, records: Iterable[dict[str, Any]]) -> None:
 def read_jsonl(path: Path) -> list[dict[str, Any]]:
     """The records of all complete lines. A last line without newline is a torn write and is left out. Raises
     DataError with file and line number for an earlier line that is not a JSON object."""
-    return list(_parse_lines(path, _bytes(path).split(b"\n")[:-1]))
+    return list(_parse_lines(path, _bytes(path).split(b"\n")[:-1], _whole_number))
 
 
 def _bytes(path: Path) -> bytes:
@@ -165,18 +166,28 @@ def read_whole_jsonl(path: Path, mend: str = _RESTORE) -> list[dict[str, Any]]:
     if data and not data.endswith(b"\n"):
         number = data.count(b"\n") + 1
         raise DataError(what="the last line is cut off", where=f"{path}:{number}", mend=mend)
-    return list(_parse_lines(path, data.split(b"\n")[:-1]))
+    return list(_parse_lines(path, data.split(b"\n")[:-1], int))
 
 
-def _parse_lines(path: Path, lines: list[bytes]) -> Iterable[dict[str, Any]]:
+def _parse_lines(path: Path, lines: list[bytes], as_number: Callable[[str], int]) -> Iterable[dict[str, Any]]:
     for number, line in enumerate(lines, 1):
         try:
-            record = whole_letters(json.loads(line), line)
+            record = whole_letters(json.loads(line, parse_int=as_number), line)
+        except OverflowError as error:
+            raise DataError(what=str(error), where=f"{path}:{number}", mend=_RESTORE) from error
         except (ValueError, RecursionError):
             record = None
         if not isinstance(record, dict):
             raise DataError(what="this line is not a JSON object", where=f"{path}:{number}", mend=_RESTORE)
         yield record
+
+
+def _whole_number(text: str) -> int:
+    """Raises OverflowError for one of more than 64 bits: it could be read, and never be logged again."""
+    number = int(text) if len(text) <= _MOST_DIGITS else 1 << 64
+    if not -1 << 63 <= number < 1 << 64:
+        raise OverflowError(f"{text[:_MOST_DIGITS]}… is a number that no record holds")
+    return number
 
 
 def recover_jsonl(path: Path, keep: int | None = None) -> list[dict[str, Any]]:
@@ -185,7 +196,7 @@ def recover_jsonl(path: Path, keep: int | None = None) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     lines = _bytes(path).split(b"\n")[:-1][:keep]
-    records = list(_parse_lines(path, lines))
+    records = list(_parse_lines(path, lines, _whole_number))
     size = sum(len(line) + 1 for line in lines)
     if size != path.stat().st_size:
         with disk_errors(path), os.fdopen(open_regular(path, os.O_RDWR | os.O_NOFOLLOW), "r+b") as file:

@@ -7,11 +7,39 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch.nn import Module
 from torch.optim import Optimizer
 
 from engine.errors import DataError
 from engine.torch_file import load_torch, save_torch
+
+
+def check_numbers(part: Module | Optimizer) -> None:
+    """Raises ArithmeticError where weights, or an optimiser's moments, hold NaN or infinity, and ValueError for moments
+    of another shape than their weights, which torch takes without a word."""
+    if isinstance(part, Module):
+        numbers = list(part.state_dict().items())
+    else:
+        numbers = []
+        for weight, own in part.state.items():
+            for name, value in own.items():
+                if isinstance(value, torch.Tensor) and value.ndim:
+                    if value.shape != weight.shape:
+                        raise ValueError(f"{name} {list(value.shape)} of weights {list(weight.shape)}")
+                    numbers.append((name, value))
+    for name, value in numbers:
+        if isinstance(value, torch.Tensor) and value.is_floating_point() and not bool(value.isfinite().all()):
+            raise ArithmeticError(f"{name} holds NaN or infinity")
+
+
+def _position(name: str, value: Any, start: Any) -> Any:
+    """Raises TypeError for a position of another kind, ValueError for a count below zero."""
+    if isinstance(start, int) and not isinstance(value, int):
+        raise TypeError(f"{name} is a {type(value).__name__}, not a number")
+    if type(start) is int and not 0 <= value < 1 << 53:
+        raise ValueError(f"{name} is {value}")
+    return value
 
 
 @dataclass(frozen=True)
@@ -40,9 +68,12 @@ class TrainingState:
             self._compare(dict(state["shape"]))
             for name, part in self.parts.items():
                 part.load_state_dict(state[name])
-            return {name: state[name] for name in start}
+                check_numbers(part)
+            return {name: _position(name, state[name], start[name]) for name in start}
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
-            raise self._error(f"has another shape: {error}") from error
+            raise self._error(f"has another shape: {str(error)[:500]}") from error
+        except ArithmeticError as error:
+            raise self._error(f"cannot be gone on with: {error}") from error
 
     def _compare(self, saved: Mapping[str, Any]) -> None:
         differing = sorted(name for name in {*self.shape, *saved} if saved.get(name) != self.shape.get(name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from engine.esm.lines import read_entries
 from engine.esm.vectors import load_vector
 from engine.files import decoded, inside
 from engine.lm.protocol import ModelInfo, Vector
+from engine.regular_file import read_regular
 
 
 @dataclass(frozen=True)
@@ -60,13 +62,14 @@ class EpisodicMemory:
         """Read and check against the model. Anything that does not fit it is a DataError."""
         rows = read_entries(folder / "entries.jsonl", "memory", info.num_layers)
         keys = _read_keys(required(folder / "keys.npy", "memory"))
-        _check_model(required(folder / "memory.json", "memory"), info)
+        built = _check_model(required(folder / "memory.json", "memory"), info)
         if keys.shape != (len(rows), info.hidden_size):
             raise DataError(
                 what=f"keys have shape {keys.shape}, expected ({len(rows)}, {info.hidden_size})",
                 where=str(folder / "keys.npy"),
                 mend="run the stage `memory` again",
             )
+        _check_digest(folder / "keys.npy", built)
         entries = [
             Entry(
                 tool_name=row["tool_name"],
@@ -124,14 +127,25 @@ def _read_keys(path: Path) -> NDArray[np.float32]:
 
 
 class _Built(msgspec.Struct):
-    """memory.json: the model that the keys are states of."""
+    """memory.json: the model that the keys are states of. `keys_sha256`: of keys.npy, "" in older runs."""
 
     model: str
     hidden_size: int
     num_layers: int
+    keys_sha256: str = ""
 
 
-def _check_model(path: Path, info: ModelInfo) -> None:
+def _check_digest(path: Path, built: _Built) -> None:
+    """Changed keys may be numbers like any other: entries would be found by the wrong states."""
+    if built.keys_sha256 and hashlib.sha256(read_regular(path)).hexdigest() != built.keys_sha256:
+        raise DataError(
+            what="the keys are not as the stage `memory` wrote them: some bytes have changed",
+            where=str(path),
+            mend="run the stage `memory` again",
+        )
+
+
+def _check_model(path: Path, info: ModelInfo) -> _Built:
     what, again = "it does not say which model the memory is for", "run the stage `memory` again"
     built = decoded(path, _Built, what, again)
     for name, there, here in (
@@ -145,3 +159,4 @@ def _check_model(path: Path, info: ModelInfo) -> None:
                 where=str(path),
                 mend="mine, select and build the memory with this model, or load the model it was built for",
             )
+    return built

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from collections import Counter
@@ -22,7 +23,7 @@ from engine.run.stage import StageContext, StageResult
 
 
 class BuildMemory:
-    """Writes keys.npy, entries.jsonl and memory.json (which model the keys are states of)."""
+    """Writes keys.npy, entries.jsonl and memory.json (which model the keys are states of, and their digest)."""
 
     name = "memory"
 
@@ -55,8 +56,14 @@ class BuildMemory:
         buffer = io.BytesIO()
         np.save(buffer, keys.astype(np.float32))
         write_atomic(memory_dir / "keys.npy", buffer.getvalue())
+        digest = hashlib.sha256(buffer.getvalue()).hexdigest()
         write_jsonl(memory_dir / "entries.jsonl", library)
-        built = {"model": info.fingerprint, "hidden_size": info.hidden_size, "num_layers": info.num_layers}
+        built = {
+            "model": info.fingerprint,
+            "hidden_size": info.hidden_size,
+            "num_layers": info.num_layers,
+            "keys_sha256": digest,
+        }
         write_atomic(memory_dir / "memory.json", json.dumps(built, indent=2) + "\n")
         counts = _by_control_point(library)
         layers = sorted({record["layer"] for record in library})

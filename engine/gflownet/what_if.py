@@ -25,6 +25,7 @@ from engine.gflownet.graphs.tables import EmbeddingTables, Texts
 from engine.gflownet.sampler.module import GFlowNetModule, prior_alpha
 from engine.run.stage import StageContext
 from engine.torch_file import load_torch
+from engine.training_state import check_numbers
 
 
 class Wanted(Section):
@@ -56,7 +57,15 @@ class WhatIf:
         module = GFlowNetModule(tables.width, config.gflownet)
         try:
             module.load_state_dict(state["module"])
-        except (KeyError, RuntimeError) as error:
+            check_numbers(module)
+            step = int(state["step"])
+        except ArithmeticError as error:
+            raise DataError(
+                what=f"the checkpoint cannot be used: {error}",
+                where=str(path),
+                mend="remove the file and run the stage gflownet again",
+            ) from error
+        except (KeyError, RuntimeError, TypeError, ValueError, AttributeError) as error:
             raise DataError(
                 what="the checkpoint has another shape than the run's configuration says",
                 where=str(path),
@@ -65,7 +74,7 @@ class WhatIf:
             ) from error
         self._run_dir = run_dir
         self._drawing = _own_drawing(context, config.gflownet)
-        self._alpha = prior_alpha(config.gflownet, int(state["step"]))
+        self._alpha = prior_alpha(config.gflownet, step)
         data = GAgentPyGDataset(layout.agent_graphs(run_dir, "test"))
         self._numbers = {data[number].sample_id: number for number in range(len(data))}
         questions = QuestionBatches(data, tables, module)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from engine.errors import DataError
 from engine.files import append_jsonl, recover_records
 
 KeyT = TypeVar("KeyT", bound=Hashable)
@@ -24,11 +25,19 @@ class KeyedRecords(Mapping[KeyT, Record]):
         key: Callable[[Record], KeyT],
         as_line: Callable[[Record], dict[str, Any]] = msgspec.to_builtins,
     ) -> None:
-        """Read what is there; a torn tail is cut off. Raises DataError for a line that is something else."""
+        """Read what is there; a torn tail is cut off. Raises DataError for a line that is something else, and for two
+        lines of one key that do not say the same."""
         self._key = key
         self._path = path
         self._as_line = as_line
-        self._records = {key(record): record for record in recover_records(path, kind)}
+        self._records: dict[KeyT, Record] = {}
+        for number, record in enumerate(recover_records(path, kind), 1):
+            if self._records.setdefault(key(record), record) != record:
+                raise DataError(
+                    what=f"{key(record)} stands in an earlier line already, with other values",
+                    where=f"{path}:{number}",
+                    mend="restore the file, or remove it so that its stage writes it again",
+                )
 
     def __getitem__(self, key: KeyT) -> Record:
         return self._records[key]

@@ -74,3 +74,30 @@ def test_a_file_with_other_contents_is_refused(tmp_path: Path, name: str, value:
     save_torch(path, contents if value is ... else contents | {name: value})
     with pytest.raises(DataError, match="the checkpoint has another shape"):
         state.restore({"step": 0})
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda c: c["network"]["weight"].fill_(float("nan")), "weight holds NaN"),
+        (lambda c: c["network"]["bias"].fill_(float("inf")), "bias holds NaN or infinity"),
+        (lambda c: c["optimizer"]["state"][0]["exp_avg"].fill_(float("nan")), "exp_avg holds NaN"),
+        (lambda c: c["optimizer"]["state"][0].update(exp_avg=torch.ones(7)), r"exp_avg \[7\]"),
+        (lambda c: c.update(step="1"), "step is a str"),
+        (lambda c: c.update(step=-1), "step is -1"),
+        (lambda c: c.update(step=10**30), "step is 1000"),
+    ],
+)
+def test_numbers_that_no_training_wrote_are_told(tmp_path: Path, spoil: Any, words: str) -> None:
+    path = tmp_path / "s.pt"
+    state, network, optimizer = training(path, 0)
+    network(torch.arange(3.0)).square().sum().backward()
+    optimizer.step()
+    state.save({"step": 1})
+    assert training(path, 1)[0].restore({"step": 0}) == {"step": 1}
+    contents = load_torch(path, "")
+    spoil(contents)
+    save_torch(path, contents)
+    with pytest.raises(DataError, match=words) as caught:
+        training(path, 1)[0].restore({"step": 0})
+    assert caught.value.where == str(path) and caught.value.mend == "begin anew"

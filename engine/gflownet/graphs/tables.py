@@ -62,25 +62,44 @@ class Texts:
         return cls(_list(layout.entity_texts(run_dir)), _list(layout.relation_texts(run_dir)))
 
     def entity(self, number: int) -> str:
-        """Name of an entity; its id where it has none."""
-        return self.entities[number]
+        """Name of an entity; its id where it has none. Raises DataError for a number of other graphs."""
+        return _name(self.entities, number, "entity")
 
     def relation(self, number: int) -> str:
-        """Name of a relation."""
-        return self.relations[number]
+        """Name of a relation. Raises DataError for a number of other graphs."""
+        return _name(self.relations, number, "relation")
 
 
 _FIRST = "run the stage graphs first"
+_OTHER = "are those of other graphs: remove the folder gflownet and run its stages again"
+
+
+def _name(names: list[str], number: int, kind: str) -> str:
+    if not 0 <= number < len(names):
+        raise DataError(
+            what=f"{kind} {number} is asked for, there are {len(names)}",
+            where=f"gflownet, the names of kind {kind}",
+            mend=f"the names {_OTHER}",
+        )
+    return names[number]
 
 
 def _rows(table: NDArray[np.float32], numbers: torch.Tensor, name: str) -> torch.Tensor:
-    if numbers.numel() and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(table):
+    outside = numbers[(numbers < 0) | (numbers >= len(table))]
+    if outside.numel():
         raise DataError(
-            what=f"row {int(numbers.max())} is asked for, there are {len(table)}",
+            what=f"row {int(outside[0])} is asked for, there are {len(table)}",
             where=f"gflownet/{name}",
-            mend="the embeddings are those of other graphs: remove the folder gflownet and run its stages again",
+            mend=f"the embeddings {_OTHER}",
         )
-    return torch.from_numpy(table[numbers.numpy()])
+    rows = torch.from_numpy(table[numbers.numpy()])
+    if not bool(torch.isfinite(rows).all()):
+        raise DataError(
+            what="some of its numbers are NaN or infinite",
+            where=f"gflownet/{name}",
+            mend="remove the file and run the stage graphs again",
+        )
+    return rows
 
 
 def _mapped(path: Path) -> NDArray[np.float32]:

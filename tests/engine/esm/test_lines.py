@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -113,7 +114,9 @@ def memory(tmp_path: Path) -> Path:
     folder.mkdir()
     write_jsonl(folder / "entries.jsonl", [WRONG, RIGHT])
     np.save(folder / "keys.npy", np.eye(2, 8, dtype=np.float32))
-    (folder / "memory.json").write_text(json.dumps({"model": "print", "hidden_size": 8, "num_layers": 4}))
+    digest = hashlib.sha256((folder / "keys.npy").read_bytes()).hexdigest()
+    built = {"model": "print", "hidden_size": 8, "num_layers": 4, "keys_sha256": digest}
+    (folder / "memory.json").write_text(json.dumps(built))
     return folder
 
 
@@ -143,6 +146,11 @@ def vector(memory: Path) -> None:
         (lambda folder: (folder / "memory.json").write_text('{"model": 1}'), "memory.json", "which model"),
         (lambda folder: np.save(folder / "keys.npy", np.full((2, 8), "1")), "keys.npy", "keys are <U1"),
         (lambda folder: np.save(folder / "keys.npy", np.full((2, 8), np.nan)), "keys.npy", "NaN"),
+        (
+            lambda folder: np.save(folder / "keys.npy", np.eye(2, 8, 1, np.float32)),
+            "keys.npy",
+            "bytes have changed",
+        ),
         (vector, "a.pt", "NaN"),
         (lambda folder: entries(folder, layer=9), "entries.jsonl:1", "`layer` is 9"),
     ],

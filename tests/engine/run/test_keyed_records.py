@@ -76,3 +76,25 @@ def test_a_line_may_be_written_in_another_way(tmp_path: Path) -> None:
 
     KeyedRecords(path, Measured, Measured.key, without_value).add(Measured("a", 0, 0.5))
     assert path.read_text() == '{"name": "a", "draw": 0}\n' and opened(path)["a", 0].value == 0.0
+
+
+def test_two_lines_of_one_key_must_say_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "measured.jsonl"
+    opened(path).add(Measured("a", 0, 0.5), Measured("b", 0))
+    whole = path.read_text()
+    path.write_text(whole + whole.splitlines()[0] + "\n")
+    assert len(opened(path)) == 2
+    path.write_text(whole + '{"name": "a", "draw": 0, "value": 0.7}\n')
+    with pytest.raises(DataError, match="earlier line") as caught:
+        opened(path)
+    assert caught.value.where.endswith("measured.jsonl:3") and "remove it" in caught.value.mend
+
+
+@pytest.mark.parametrize("number", ["1" + "0" * 30, "-" + "9" * 19, "9" * 20, "7" * 5000])
+def test_a_number_that_could_never_be_logged_is_told(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "measured.jsonl"
+    opened(path).add(Measured("a", 0))
+    path.write_text(f'{path.read_text()}{{"name": "a", "draw": {number}}}\n')
+    with pytest.raises(DataError, match="a number that no record holds") as caught:
+        opened(path)
+    assert caught.value.where.endswith("measured.jsonl:2")

@@ -21,7 +21,7 @@ from engine.gflownet.agent_graphs.builder import GAgentBuilder
 from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
 from engine.gflownet.agent_graphs.samples import GAgentSample
 from engine.gflownet.agent_graphs.store import load_samples, save_samples
-from engine.gflownet.graphs.tables import EmbeddingTables
+from engine.gflownet.graphs.tables import EmbeddingTables, Texts
 from engine.gflownet.sampler.graph_batch import GraphBatch, concatenate, from_pyg
 from tests.engine.gflownet.random_graphs import WIDTH, retrieval_graph, scored_graphs
 
@@ -253,3 +253,21 @@ def test_rows_beyond_the_embeddings_are_named(packed: Path):
     data = GAgentPyGDataset(packed)
     with pytest.raises(DataError, match="row 202 is asked for, there are 201"):
         from_pyg(Batch.from_data_list([data[0]]), few)
+
+
+def test_numbers_of_other_graphs_and_embeddings_that_are_none_are_told() -> None:
+    for numbers, named in (([0, -1], "row -1"), ([10**15], f"row {10**15}")):
+        with pytest.raises(DataError, match=named):
+            TABLES.entities(torch.tensor(numbers))
+    spoilt = TABLES.relation.copy()
+    spoilt[1, 0] = np.nan
+    tables = EmbeddingTables(TABLES.entity, spoilt)
+    assert tables.relations(torch.tensor([0])).shape[0] == 1
+    with pytest.raises(DataError, match="NaN") as caught:
+        tables.relations(torch.tensor([0, 1]))
+    assert "relation_embeddings.npy" in caught.value.where and "stage graphs" in caught.value.mend
+    for number in (-1, 2):
+        with pytest.raises(DataError, match=f"relation {number} is asked for, there are 2"):
+            Texts(["a"], ["r", "s"]).relation(number)
+        with pytest.raises(DataError, match=f"entity {number} is asked for, there are 1"):
+            Texts(["a"], ["r", "s"]).entity(number)
