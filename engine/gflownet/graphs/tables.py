@@ -88,7 +88,7 @@ def _rows(table: NDArray[np.float32], numbers: torch.Tensor, name: str) -> torch
     outside = numbers[(numbers < 0) | (numbers >= len(table))]
     if outside.numel():
         raise DataError(
-            what=f"row {int(outside[0])} is asked for, there are {len(table)}",
+            what=f"row {int(outside[outside.abs().argmax()])} is asked for, there are {len(table)}",
             where=f"gflownet/{name}",
             mend=f"the embeddings {_OTHER}",
         )
