@@ -128,9 +128,28 @@ class _SLSMRun:
         return [(conversation.id, *variant, attempt) for attempt in range(self.section.attempts)]
 
     def _is_finished(self, conversation: Conversation) -> bool:
-        return all(
-            key in self.results for variant in self.variants for key in self._keys(conversation, variant)
+        """Whether its results are kept, and all that they come from: what is missing is done again."""
+        keys = [key for variant in self.variants for key in self._keys(conversation, variant)]
+        states = (
+            (conversation.id, memory, turn) in self.tracker.states
+            for memory in self.memories
+            for turn in range(len(conversation.turns))
         )
+        return all(key in self.results and self._is_kept(self.results[key]) for key in keys) and all(states)
+
+    def _is_kept(self, result: ConversationAnswered) -> bool:
+        key, kept = result.conversation_id, self.records
+        detecting = result.mode in DETECTING
+        if (key, result.attempt, result.note) not in kept.answers:
+            return False
+        if detecting and (key, result.attempt, "") not in kept.answers:
+            return False
+        if result.failure:
+            return True
+        if detecting and (key, result.memory_mode, result.attempt) not in kept.detections:
+            return False
+        judged = self.judge is not None and key in self.dialogues.criteria
+        return not judged or (key, result.answer) in kept.verdicts
 
     def _answer_batch(self, conversations: Sequence[Conversation]) -> None:
         conversations = self.own_turns.fill(conversations)
