@@ -157,13 +157,13 @@ def test_a_torn_last_line_is_written_again(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ("states", "answers", "detections", "verdicts"))
 def test_lines_that_were_taken_out_are_done_again(tmp_path: Path, name: str) -> None:
     """One in the middle, then all, while the results are there."""
-    run_slsm(tmp_path, **ALL)
+    run_slsm(tmp_path, n=3, **ALL)
     whole = files(tmp_path)
     path = getattr(layout, name)(tmp_path)
     lines = path.read_text().splitlines(keepends=True)
     for kept in (lines[: len(lines) // 2] + lines[len(lines) // 2 + 1 :], []):
         path.write_text("".join(kept))
-        run_slsm(tmp_path, **ALL)
+        run_slsm(tmp_path, n=3, **ALL)
         assert sorted(path.read_text().splitlines(keepends=True)) == sorted(lines)
         assert {**files(tmp_path), path.name: 0} == {**whole, path.name: 0}
 
