@@ -64,7 +64,9 @@ def test_gold_stands_in_where_right_rollouts_are_too_few(
     assert names(split_rollouts([*right, WRONG[1]], GOLD, 2, own)) == found
     if source == "gold":
         assert split_rollouts([*right, WRONG[1]], None, 2, own) is None
-        assert split_rollouts([*right, WRONG[1]], rollout("H", 0.5, segments=1), 2, own) is None
+        assert (
+            split_rollouts([*right, WRONG[1]], rollout("H", 0.5, segments=1, source="gold"), 2, own) is None
+        )
 
 
 def test_without_the_need_for_right_and_wrong_the_halves_by_reward_are_contrasted() -> None:
