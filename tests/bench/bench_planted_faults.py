@@ -2,8 +2,8 @@
 
     python -m tests.bench.bench_planted_faults [METHOD ...]
 
-The last third of them lies in what is told about the methods (intervals, tests, tables, verdicts, comparisons) and in what all share: draws, kept texts,
-formats of vectors, answers and examples.
+The later ones lie in what is told about the methods (intervals, tests, tables, verdicts, comparisons) and in what all
+share: draws, kept texts, formats of vectors, answers and examples.
 
 Each fault is planted in a copy of the committed files, and the tests that are to notice it are run there until one
 fails. Writes results/planted_faults.csv; faults that stand there are not planted again: remove the file to begin anew.
