@@ -2,7 +2,8 @@
 
     python -m tests.bench.bench_planted_faults [METHOD ...]
 
-The last third of them lies in what is told about the methods: intervals, tests, tables, verdicts, comparisons.
+The later ones lie in what is told about the methods (intervals, tests, tables, verdicts, comparisons) and in what all
+share: draws, kept texts, formats of vectors, answers and examples.
 
 Each fault is planted in a copy of the committed files, and the tests that are to notice it are run there until one
 fails. Writes results/planted_faults.csv; faults that stand there are not planted again: remove the file to begin anew.
@@ -268,6 +269,42 @@ FAULTS: tuple[Fault, ...] = (
                 ("max(change[NUMBER_CLUSTER], 0.0)", "min(change[NUMBER_CLUSTER], 0.0)"),
                 ("np.argsort(-lengths, kind", "np.argsort(lengths, kind"),
                 ("wrong = judged & ~right", "wrong = ~right"),
+            )),
+            ("esm/test_contrast.py", "engine/esm/contrast.py", (
+                ("return self.right_key - self.wrong_key", "return self.wrong_key - self.right_key"),
+                ("len(wrong) < config.min_incorrect_rollouts", "not wrong"),
+                ("has_gold or len(right) >= config.min_correct_rollouts", "len(right) >= config.min_correct_rollouts"),
+                ("ranked[: len(ranked) // 2], ranked[len(ranked) // 2 :]",
+                 "ranked[len(ranked) // 2 :], ranked[: len(ranked) // 2]"),
+                ("rollout.states[m - 1, layer_index]", "rollout.states[m - 2, layer_index]"),
+            )),
+            ("lm/test_sampling.py", "engine/lm/sampling.py", (
+                ("_mix(seeds + _GAMMA)", "(seeds + _GAMMA)"),
+                ("counters + np.uint64(1)", "counters + np.uint64(2)"),
+                ("seed & 0xFFFFFFFFFFFFFFFF", "seed & 0xFFFFFFFF"),
+                ('wide = torch.float32 if logits.device.type == "mps" else torch.float64', "wide = torch.float32"),
+                ("np.maximum(temperatures, _COLDEST)", "temperatures"),
+            )),
+            ("lm/test_kept_texts.py", "engine/lm/kept_texts.py", (
+                ("(vector, steer.layer, steer.scale)", "(vector, steer.layer)"),
+                ("info.fingerprint, info.dtype, ", "info.dtype, "),
+                ("_steer(branch.steer), branch.seed, earlier", "_steer(branch.steer), earlier"),
+                ("branch.processor is not None or (", "False or ("),
+            )),
+            ("vectors", "engine/vectors/torch_forms.py", (
+                ('entry.get("steering_coefficient", 1.0)', 'entry.get("steering_coefficient", 0.0)'),
+                ('or entry.get("bias") is not None', ""),
+                ('{layer: _vector(v, f"{path}: layer {layer}") for layer, v in content',
+                 '{layer - 1: _vector(v, f"{path}: layer {layer}") for layer, v in content'),
+            )),
+            ("tasks/test_loaders.py", "engine/tasks/extractors.py", (
+                ("plain_number(marked[-1])", "plain_number(marked[0])"),
+                ("named[-1].upper()", "named[0].upper()"),
+                ("said[-1].strip()", "said[0].strip()"),
+            )),
+            ("tasks/test_loaders.py", "engine/tasks/loaders.py", (
+                ("generator(seed, ", "generator(0, "),
+                ("return examples[:size]", "return examples[-size:]"),
             )),
         )
         for old, new in faults

@@ -168,3 +168,29 @@ def test_a_row_is_added_as_it_is(levers: Levers) -> None:
     logits = torch.zeros(2, levers.model.info.vocab_size)
     added = np.asarray(levers.deltas.processor(0.5)([[], []], logits))
     assert set(np.unique(added)) == {0.0, -4.0} and not logits.any()
+
+
+def test_limits_and_settings_reach_the_decoding(levers: Levers) -> None:
+    """Compared with the run's own configuration: with each other, all could ignore them."""
+    own = levers.config
+    usual = levers.prepare("q", asked("Hello"), ESM).text.decider
+    assert (usual.seed, usual.temperature) == (own.run.seed, own.decode.temperature)
+    assert (usual.budget, usual.points) == (own.decode.max_new_tokens, own.control_points.M)
+    limits = Limits(max_tokens=21, temperature=0.8, seed=own.run.seed + 5)
+    chosen = Chosen(["esm"], online={"k_scale": 9.25})
+    decider = levers.prepare("q", asked("Hello"), chosen, limits).text.decider
+    assert (decider.budget, decider.temperature, decider.seed) == (21, 0.8, own.run.seed + 5)
+    assert decider.online == own.online.model_copy(update={"k_scale": 9.25})
+    cold = levers.prepare("q", asked("Hello"), PLAIN, Limits(temperature=0.0, seed=0)).text.decider
+    assert (cold.temperature, cold.seed, cold.points, cold.processor) == (0.0, 0, 0, None)
+    prompt, context = levers.prepare("q", asked("Hello"), PLAIN).text.prompt, levers.model.info.context
+    long = levers.prepare("q", asked("Hello"), PLAIN, Limits(max_tokens=10**6)).text.decider
+    assert long.budget == context - 1 - len(prompt) > 0
+
+
+def test_the_first_of_several_stops_ends_a_text(levers: Levers) -> None:
+    text = levers.prepare("q", asked("Hello"), PLAIN, Limits(stops=("de", "c", "x"))).text
+    text.answer.text = "abcdef"
+    assert text.text == "ab" and text.stopped
+    text.answer.text = "ab"
+    assert text.text == "ab" and not text.stopped

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 
-from engine.lm.kept_texts import KeepingModel, KeptTexts, NamedProcessor
+from engine.lm.kept_texts import (
+    KeepingModel,
+    KeptTexts,
+    NamedProcessor,
+    _digest,
+    _KeepingPrefixes,
+    _request,
+)
 from engine.lm.protocol import Branch, Completion, Request, Sampling, Steer
 from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.conftest import Pair
@@ -140,6 +149,52 @@ def test_other_requests_find_nothing(model: TransformersModel, tmp_path: Path) -
         model.generate([base], logits_processor=processed),
     )
     assert_same(keeper.generate([base]), model.generate([base]))
+
+
+def test_whatever_decides_a_text_is_in_its_name(model: TransformersModel, tmp_path: Path) -> None:
+    ones, prompt = np.ones(model.info.hidden_size, dtype=np.float32), (1, 2)
+    steers = [
+        None,
+        *(Steer(*steer) for steer in ((ones, 1, 2.0), (ones, 0, 2.0), (ones, 1, -2.0), (-ones, 1, 2.0))),
+    ]
+    samplings = [
+        Sampling(6, 1.0),
+        Sampling(5, 1.0),
+        Sampling(6, 0.5),
+        Sampling(6, 1.0, "e"),
+        Sampling(6, 1.0, "f"),
+    ]
+    requests = [
+        Request(prompt, *rest)
+        for rest in [
+            *((sampling, 1, None) for sampling in samplings),
+            *((samplings[0], 1, steer) for steer in steers[1:]),
+            *((samplings[0], 1, None, layers, after) for layers in ((0,), (0, 1)) for after in ("e", "f")),
+            (samplings[0], 2, None),
+        ]
+    ]
+    names = {_digest(model.info, prompt, (_request(request), "")) for request in requests}
+    assert len(names) == len(requests) == 14
+    first = (_request(requests[0]), "")
+    others = (replace(model.info, fingerprint="other"), replace(model.info, dtype="other"))
+    names |= {_digest(info, prompt, first) for info in others}
+    names |= {_digest(model.info, (2, 1), first), _digest(model.info, prompt, (first[0], "processor"))}
+    assert len(names) == 18
+    prefixes = cast("_KeepingPrefixes", keeping(model, tmp_path).open([[1, 2], [2, 1]]))
+    begun = [None, *(Completion(list(tokens), [], "", "length") for tokens in ((4,), (5,)))]
+    branches = [
+        *(Branch(0, sampling) for sampling in samplings),
+        *(Branch(0, samplings[0], steer) for steer in steers[1:]),
+        *(Branch(0, samplings[0], continue_from=earlier) for earlier in begun[1:]),
+        Branch(0, samplings[0], seed=2),
+        Branch(1, samplings[0]),
+    ]
+    assert len({prefixes._name(branch) for branch in branches} - {""}) == len(branches) == 13
+    unnamed = [
+        Branch(0, samplings[0], processor=lambda written, logits: logits),
+        Branch(0, samplings[0], steers[1], keep=True),
+    ]
+    assert [prefixes._name(branch) for branch in unnamed] == ["", ""]
 
 
 def test_stored_results_empty_the_file(model: TransformersModel, tmp_path: Path) -> None:

@@ -54,3 +54,48 @@ def test_greedy_and_sampled_rows_in_one_batch() -> None:
 def test_logprobs_are_nats_at_temperature_1() -> None:
     logits = torch.log(torch.tensor([[0.2, 0.8], [0.5, 0.5]])) + 3.0
     np.testing.assert_allclose(logprobs_of(logits, torch.tensor([0, 1])).exp(), [0.2, 0.5], rtol=1e-5)
+
+
+def test_draws_are_those_of_the_published_generator() -> None:
+    """SplitMix64 from state 0, as its authors' code prints it. A row's generator begins at its seed mixed once, so the
+    seed that mixes to 0 is minus the constant that is added first."""
+    published = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+    seeds = seeds_array([-0x9E3779B97F4A7C15])
+    found = uniforms(seeds, np.arange(3, dtype=np.uint64))
+    assert found.tolist() == [(bits >> 11) * 2.0**-53 for bits in published]
+    start, mask = published[0], 2**64 - 1  # where seed 0 begins: neither at 0 nor at a shift of another seed
+    z = (start + 2 * 0x9E3779B97F4A7C15) & mask
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & mask
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & mask
+    second = ((z ^ (z >> 31)) >> 11) * 2.0**-53
+    assert uniforms(seeds_array([0]), np.array([1], dtype=np.uint64)).tolist() == [second]
+
+
+def test_every_bit_of_a_seed_counts() -> None:
+    seeds = [3, 3 + 2**8, 3 + 2**40, 3 + 2**63, -3, 2**64 + 3]
+    assert seeds_array(seeds).tolist() == [3, 3 + 2**8, 3 + 2**40, 3 + 2**63, 2**64 - 3, 3]
+    first = uniforms(seeds_array(seeds), np.array([0], dtype=np.uint64)).tolist()
+    assert len(set(first)) == 5 and first[0] == first[-1]
+
+
+def test_the_tail_of_a_large_vocabulary_is_reached() -> None:
+    """A hundred thousand tokens share a ten-thousandth: in float32 none of them would ever be drawn."""
+    tail = 100_000
+    logits = torch.full((3, tail + 1), float(np.log(1e-9)))
+    logits[:, 0] = 0.0
+    draws = torch.from_numpy(
+        np.array([(1 + place * 1e-9) / (1 + 1e-4) for place in (10_000.5, 50_000.5, 90_000.5)])
+    )
+    assert sampled(logits, torch.ones(3), draws).tolist() == [10_001, 50_001, 90_001]
+
+
+def test_a_temperature_next_to_0_is_as_good_as_greedy() -> None:
+    logits = torch.tensor([[3.0, 5.0, 4.0]] * 2)
+    assert choose(logits, np.array([1e-320, 1e-9]), np.array([0.999, 0.0])).tolist() == [1, 1]
+
+
+def test_a_token_without_probability_is_never_drawn() -> None:
+    logits = torch.tensor([[-torch.inf, 0.0, -torch.inf, 0.0]] * 3)
+    assert sampled(
+        logits, torch.ones(3), torch.tensor([0.0, 0.5, 1 - 2.0**-53], dtype=torch.float64)
+    ).tolist() == [1, 3, 3]

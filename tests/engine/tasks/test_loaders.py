@@ -11,6 +11,7 @@ import pytest
 from engine.config.config import Config
 from engine.errors import DataError
 from engine.esm.examples import evaluation_examples, training_examples
+from engine.tasks.example import TaskExample
 from engine.tasks.extractors import extract_marked, extract_pred
 from engine.tasks.loaders import check_disjoint, load_task_dataset
 from engine.tasks.metrics import is_correct
@@ -273,6 +274,29 @@ def test_signs_tell_problems_apart_spacing_does_not(tmp_path: Path) -> None:
         check_disjoint(read("What is $3+5$?"), read(" what is  $3+5$?\n"))
 
 
+def test_the_first_examples_or_a_subset_that_goes_with_seed_and_split(tmp_path: Path) -> None:
+    for split in ("train", "test"):
+        text = "".join(json.dumps(_gsm8k(f"Q{number}")) + "\n" for number in range(30))
+        (tmp_path / f"{split}.jsonl").write_text(text)
+
+    def read(split: str, seed: int, shuffle: bool, size: int = 30) -> list[str]:
+        found = load_task_dataset("gsm8k", str(tmp_path), split, size, seed, shuffle)
+        return [example.question for example in found]
+
+    assert read("test", 7, False, size=3) == ["Q0", "Q1", "Q2"]
+    drawn = read("test", 7, True)
+    assert sorted(drawn) == sorted(read("test", 0, False)) and read("test", 7, True, size=3) == drawn[:3]
+    orders = [read("test", 0, False), drawn, read("test", 8, True), read("train", 7, True)]
+    assert len({tuple(order) for order in orders}) == 4
+    problems = [load_task_dataset("generated", None, "train", 5, seed=seed)[0].question for seed in (1, 1, 2)]
+    assert problems[0] == problems[1] != problems[2]
+
+
+def test_an_id_that_was_learnt_from_is_an_overlap_whatever_its_text() -> None:
+    with pytest.raises(DataError, match="1 examples are both learnt from and evaluated: same"):
+        check_disjoint([TaskExample("same", "Q", "1")], [TaskExample("same", "R", "1")])
+
+
 def test_overlap_is_an_error() -> None:
     train = load_task_dataset("generated", None, "train", 5)
     check_disjoint(train, load_task_dataset("generated", None, "test", 50))
@@ -285,9 +309,11 @@ def test_overlap_is_an_error() -> None:
     [
         ("gsm8k", "so\n#### $1,234.50", "1234.5"),
         ("gsm8k", "it is 12 or 13", "13"),
+        ("gsm8k", "#### 3\nThat is wrong.\n#### 4", "4"),
         ("gsm8k", "so\n#### -$5", "-5"),
         ("gsm8k", "so\n#### $-5", "-5"),
         ("gsm8k", "so\n#### \\$.50", "0.5"),
+        ("gsm8k", "so\n#### -.50", "-0.5"),
         ("generated", "no mark 12", ""),
         ("math500", "\\boxed{1} then \\boxed{\\frac{1}{2}}", "\\frac{1}{2}"),
         ("math500", "so $\\boxed 9$.", "9"),
@@ -298,6 +324,10 @@ def test_overlap_is_an_error() -> None:
         ("arc-c", "The answer is: B. A is wrong.", "B"),
         ("arc-c", "The answer is **B**, as A is wrong.", "B"),
         ("arc-c", "The answer is a magnet, and that is B.", "B"),
+        ("arc-c", "So it is E", "E"),
+        ("arc-c", "so it is a magnet", ""),
+        ("arc-c", "The answer is A. No: the answer is (e), not B.", "E"),
+        ("exact", "Answer: Lima\nNo.\nAnswer: Paris", "Paris"),
     ],
 )
 def test_extraction(dataset: str, text: str, pred: str) -> None:
@@ -336,3 +366,27 @@ def test_math_equality(pred: str, right: bool) -> None:
 )
 def test_aime_equality(pred: str, right: bool) -> None:
     assert is_correct("aime", pred, "25") is right
+
+
+@pytest.mark.parametrize(
+    ("dataset", "pred", "gold", "right"),
+    [
+        ("gsm8k", "1,000", "1000", True),
+        ("gsm8k", "$5.00", "5", True),
+        ("gsm8k", "5", "15", False),
+        ("gsm8k", "15", "5", False),
+        ("gsm8k", "-5", "5", False),
+        ("arc-c", "B", "B", True),
+        ("arc-c", "B", "C", False),
+        ("exact", "**The  Seine**.", "the seine", True),
+        ("exact", "Seine", "the Seine", False),
+        *((dataset, "", "", False) for dataset in ("gsm8k", "arc-c", "exact", "math500")),
+        ("math500", "\\left( 1,\\, \\dfrac{2}{3} \\right).", "(1,\\frac{2}{3})", True),
+        ("math500", "$\\tfrac12$", "\\frac12", True),
+    ],
+)
+def test_equality_without_computing(
+    dataset: str, pred: str, gold: str, right: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.tasks.metrics._equivalent", lambda pred, gold: pytest.fail("SymPy is asked"))
+    assert is_correct(dataset, pred, gold) is right

@@ -9,6 +9,7 @@ from pathlib import Path
 import gguf
 import numpy as np
 import pytest
+import safetensors.numpy
 import torch
 
 from engine.errors import DataError
@@ -77,6 +78,39 @@ def test_the_harness_gets_its_hookpoints_and_the_scale_as_coefficient(tmp_path: 
     np.testing.assert_array_equal(content["h.4"]["steering_vector"].numpy(), vectors.vectors[4])
 
 
+def test_each_tool_finds_the_layers_under_their_own_numbers_and_signs(tmp_path: Path) -> None:
+    """Read by the plain libraries: what this project reads back could be wrong twice."""
+    vectors = _vectors(0, 3)
+    plain = safetensors.numpy.load_file(_written(tmp_path, "safetensors", vectors, -2.0))
+    assert plain.keys() == {"direction.0", "direction.3"}
+    content = torch.load(_written(tmp_path, "steering-vectors", vectors, -2.0), weights_only=True)
+    assert content["layer_type"] == "decoder_block" and content["layer_activations"].keys() == {0, 3}
+    for layer, vector in vectors.vectors.items():
+        np.testing.assert_array_equal(plain[f"direction.{layer}"], -2 * vector)
+        np.testing.assert_array_equal(content["layer_activations"][layer].numpy(), -2 * vector)
+    only = torch.load(_written(tmp_path, "easysteer", _vectors(3), -2.0), weights_only=True)
+    np.testing.assert_array_equal(only.numpy(), -2 * _vectors(3).vectors[3])
+
+
+def test_files_that_other_tools_wrote(tmp_path: Path) -> None:
+    vector = torch.arange(1.0, SIZE + 1)
+    harness = {"steering_vector": vector, "action": "add", "bias": None, "head_index": None}
+    written: dict[str, tuple[object, float]] = {
+        "no coefficient": ({"model.layers.2": harness}, 1.0),
+        "a coefficient": ({"transformer.h.2": {**harness, "steering_coefficient": -3.0}}, -3.0),
+        "layer to tensor": ({2: vector}, 1.0),
+        "steering-vectors without a type": ({"layer_activations": {2: vector}}, 1.0),
+    }
+    for name, (content, times) in written.items():
+        (tmp_path / "a.pt").write_bytes(_torch(content))
+        found = read_vectors(tmp_path / "a.pt")
+        assert found.layers == [2], name
+        np.testing.assert_array_equal(found.vectors[2], times * vector.numpy())
+    for key in ("2", "layer.2", "layers.2", "direction.2"):
+        safetensors.numpy.save_file({key: vector.numpy()}, tmp_path / "a.safetensors")
+        assert read_vectors(tmp_path / "a.safetensors").layers == [2]
+
+
 def _torch(content: object) -> bytes:
     buffer = io.BytesIO()
     torch.save(content, buffer)
@@ -102,6 +136,14 @@ BAD = {
     ),
     "not a whole decoder layer": ("a.pt", lambda: _torch({"layers.1.mlp": {"action": "add"}})),
     "only the action `add`": ("a.pt", lambda: _torch({"layers.1": {"action": "clamp"}})),
+    "without bias": (
+        "a.pt",
+        lambda: _torch({"layers.1": {"action": "add", "bias": 1.0, "steering_vector": torch.ones(3)}}),
+    ),
+    "and head_index": (
+        "a.pt",
+        lambda: _torch({"layers.1": {"action": "add", "head_index": 0, "steering_vector": torch.ones(3)}}),
+    ),
     "expected a tensor": ("a.pt", lambda: _torch({"layers.1": {"action": "add"}})),
     "not a readable GGUF": ("a.gguf", lambda: b"GGUF????"),
     "not a readable safetensors": ("a.safetensors", lambda: b"nonsense"),
