@@ -47,7 +47,11 @@ def _tell(trials: Callable[[Begin], Sequence[Seen]], told: int) -> None:
     """Of the copy: never returns."""
     try:
         with os.fdopen(told, "wb", buffering=0) as file:
-            seen = trials(lambda trial: file.write(trial.encode() + b"\n") and None)
+
+            def begin(trial: str) -> None:
+                file.write(trial.encode() + b"\n")
+
+            seen = trials(begin)
             file.write(_SEEN + msgspec.json.encode(seen) + b"\n")
     except BaseException:
         traceback.print_exc()
