@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.testkit.trial import Seen
 
 ROLE_NAMES = (
     "evolution.judge", "evolution.reflector", "slsm.judge", "slsm.controller", "answer.reader", "task.compare",
@@ -15,9 +19,14 @@ def check_class(arguments: Sequence[str]) -> int:
     """Run the command; returns the exit code: 0 nothing is wrong, 2 something is."""
     options = _parser().parse_args(arguments)
     from app.text import without_controls
-    from engine.testkit.roles import try_class  # numpy and torch: imported only here
+    from engine.testkit.apart import apart
 
-    seen = try_class(options.role, options.name, options.seconds)
+    def trials(begin: Callable[[str], None]) -> Sequence[Seen]:
+        from engine.testkit.roles import try_class  # numpy and torch: imported only here
+
+        return try_class(options.role, options.name, options.seconds, begin)
+
+    seen = apart(trials)
     wrong = [one for one in seen if one.problem]
     lines = [f"{'wrong' if one.problem else 'ok':6}{one.trial}" for one in seen]
     for place, one in enumerate(seen):
@@ -36,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="steer-tui check-class",
         description="Try out a class of your own as a run would use it: ordinary, empty, odd and huge texts, twice, "
-        "and in threads. It runs in this process.",
+        "and in threads. It runs in a process of its own.",
         epilog="The module has to be importable: an installed package, or a folder in PYTHONPATH.",
     )
     parser.add_argument("role", choices=ROLE_NAMES, help="what it is used as: the field that names it")

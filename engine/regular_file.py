@@ -25,6 +25,11 @@ def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
     return descriptor
 
 
+def check_regular(path: Path) -> None:
+    """Before other code opens the file by its name. Raises OSError where it cannot be read or is no regular file."""
+    os.close(open_regular(path))
+
+
 def open_to_read(path: Path) -> BinaryIO:
     """A regular file, to be read. Raises OSError."""
     return os.fdopen(open_regular(path), "rb")

@@ -13,6 +13,7 @@ import torch
 
 from engine.errors import DataError
 from engine.files import write_atomic
+from engine.regular_file import check_regular
 
 
 def save_torch(path: Path, state: dict[str, Any]) -> None:
@@ -40,7 +41,9 @@ def load_torch(path: Path, mend: str) -> dict[str, Any]:
 
 
 def check_packed(path: Path) -> None:
-    """Raises ValueError for an archive that unpacks to more than it is: `torch.save` packs nothing."""
+    """Raises ValueError for an archive that unpacks to more than it is: `torch.save` packs nothing. Raises OSError
+    for what is no regular file."""
+    check_regular(path)
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())

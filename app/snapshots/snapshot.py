@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from app.snapshots.cache import file_of, make_room
+from app.snapshots.cache import MOST_BYTES, file_of, make_room
 from app.snapshots.code import code_key
 from app.snapshots.packing import CannotPackError, Packer, Sections, Unpacker
 from app.snapshots.section_file import NotWholeError, read_about, read_sections, write_sections
@@ -132,6 +132,8 @@ def save(log: Path, snapshot: Snapshot, before: Stamp | None) -> None:
     try:
         path = file_of(log)
         sections = _pack(snapshot)
+        if sum(map(len, sections)) > MOST_BYTES:
+            return  # `load` would not read it
         stamp = before if before is not None and before == Stamp.of(log) and before.settled else None
         about = _About(code_key(), str(log.resolve()), stamp, snapshot.prefix)
         write_sections(path, msgspec.msgpack.encode(about), sections)
@@ -144,6 +146,8 @@ def load(log: Path) -> tuple[Snapshot, bool] | None:
     """The snapshot of `log`, and whether its stamp was enough to trust it; None where there is none to trust."""
     try:
         path = file_of(log)
+        if path.stat().st_size > MOST_BYTES:  # a file of holes claims any size, and room is made for it
+            return None
         about = msgspec.msgpack.decode(read_about(path), type=_About)
         if about.code != code_key() or about.log != str(log.resolve()):
             return None

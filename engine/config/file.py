@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from functools import cache
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pydantic import ValidationError
 
@@ -24,6 +25,8 @@ _LONGEST_VALUE = 60
 _MOST_PROBLEMS = 40
 _SECRETS = ("api_key", "apikey", "password", "secret", "token")
 """In names of fields whose values no error repeats."""
+_DESCRIPTORS = (Path("/dev/fd"), Path("/proc/self/fd"))
+_STDIN = Path("/dev/stdin")
 
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
@@ -76,8 +79,9 @@ def dump_config(config: Config) -> str:
 
 def _read(path: Path) -> yaml_text.Document:
     try:
-        with TextIOWrapper(open_to_read(path), encoding="utf-8") as file:
-            return yaml_text.parse(file.read(yaml_text.LARGEST + 1))
+        if path.parent in _DESCRIPTORS or path == _STDIN:
+            return yaml_text.parse(_of_descriptor(path))
+        return yaml_text.parse(_beginning(open_to_read(path)))
     except OSError as error:
         problem = Problem(str(path), error.strerror or str(error), "a readable YAML file")
     except UnicodeDecodeError as error:
@@ -85,6 +89,19 @@ def _read(path: Path) -> yaml_text.Document:
     except yaml_text.YamlError as error:
         problem = Problem(f"{path}:{error.line}", str(error), "valid YAML")
     raise ConfigError([problem])
+
+
+@cache
+def _of_descriptor(path: Path) -> str:
+    """What stands behind a descriptor that the user's command was given, `--config <(…)`: it may be a pipe, which is
+    read once, and gives its text once."""
+    return _beginning(path.open("rb"))
+
+
+def _beginning(opened: BinaryIO) -> str:
+    """As much of a file as a configuration may hold, and a letter more where it is longer."""
+    with TextIOWrapper(opened, encoding="utf-8") as file:
+        return file.read(yaml_text.LARGEST + 1)
 
 
 def _set(value: dict[Any, Any], override: str, origins: dict[Location, str]) -> list[Problem]:

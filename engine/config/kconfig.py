@@ -26,6 +26,7 @@ from engine.config import yaml_text
 from engine.config.evolution import ClustersSection, EvolutionSection
 from engine.errors import ConfigError, Problem
 from engine.files import write_atomic
+from engine.regular_file import LARGEST_RECORD, read_regular
 
 SYSTEMS: dict[str, type[BaseModel]] = {"clusters": ClustersSection, "evolution": EvolutionSection}
 _LEFT_OUT = {"evolution.kconfig"}
@@ -213,7 +214,8 @@ def read_kconfig(
     An empty string means that no value is given. Ranges are checked when the configuration is validated.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")  # menus write other line ends as they are
+        text = read_regular(path, LARGEST_RECORD).decode().replace("\r\n", "\n")
+        lines = text.split("\n")  # menus write other line ends as they are
     except (OSError, UnicodeDecodeError) as error:
         problem = Problem(str(path), str(error), "a .config as `make menuconfig` writes it")
         raise ConfigError([problem]) from None

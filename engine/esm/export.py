@@ -12,9 +12,9 @@ import numpy as np
 
 from engine.errors import DataError
 from engine.esm import layout
-from engine.esm.layout import required
+from engine.esm.lines import read_entries
 from engine.esm.vectors import load_vector, vector_bytes
-from engine.files import inside, read_jsonl, write_atomic, write_jsonl
+from engine.files import inside, write_atomic, write_jsonl
 from engine.lm.protocol import Vector
 from engine.run.directory import RunDirectory
 from engine.vectors.formats import vector_file
@@ -24,8 +24,11 @@ from engine.vectors.names import FORMATS
 
 @dataclass(frozen=True)
 class LibraryVector:
-    """An entry of kind wrong; entries of kind right hold no vector, and are not among these. `m`: its control point."""
+    """An entry of kind wrong; entries of kind right hold no vector, and are not among these. `file`: the beginning of
+    the names of its files, of its place in the library alone: what the library calls it may be any path. `m`: its
+    control point."""
 
+    file: str
     lib_id: str
     name: str
     layer: int
@@ -41,17 +44,18 @@ def library_vectors(
     """The entries with a vector, in the library's order: all, or those with `ids` (lib_id or tool name), of `layers` if
     any are named. Raises DataError for an id without a vector, and where nothing is left."""
     folder = layout.library(run_dir)
-    records = read_jsonl(required(folder / "library.jsonl", "select"))
+    records = _library(run_dir)
     wanted = _records(records, ids, str(folder)) if ids else [r for r in records if r["vector_path"]]
     found = [
         LibraryVector(
+            record["file"],
             record["lib_id"],
             record["tool_name"],
             record["layer"],
             record["quality"],
             load_vector(inside(folder, record["vector_path"])),
-            record.get("control_point_m", 0),
-            record.get("key_path", ""),
+            record["control_point_m"],
+            record["key_path"],
         )
         for record in wanted
         if not layers or record["layer"] in layers
@@ -64,6 +68,13 @@ def library_vectors(
             mend=f"vectors are there for layers: {there}",
         )
     return found
+
+
+def _library(run_dir: Path) -> list[dict[str, Any]]:
+    """The library's entries, each with what its files are called."""
+    records = read_entries(layout.library(run_dir) / "library.jsonl", "select")
+    named = [{**record, "file": f"lib_{place:05d}"} for place, record in enumerate(records)]
+    return [{"lib_id": record["file"], **record} for record in named]
 
 
 def _records(records: Sequence[dict[str, Any]], ids: Sequence[str], where: str) -> list[dict[str, Any]]:
@@ -139,14 +150,14 @@ def export(
     strength = online["k_scale"] * online["beta"] * float(np.mean([entry.quality for entry in entries]))
     groups = {out: entries}
     if each:
-        groups = {out / f"{entry.lib_id}{FORMATS[form].suffix}": [entry] for entry in entries}
+        groups = {out / f"{entry.file}{FORMATS[form].suffix}": [entry] for entry in entries}
     for path, own in groups.items():
         write_atomic(path, vector_file(form, as_layer_vectors(own), model, scale, hookpoint))
     if each:
         lines = [_line(path, own[0]) for path, own in groups.items()]
         if memory:
             for line, entry in zip(lines, entries, strict=True):
-                line |= {"m": entry.m, "key": _copied_key(run.path, entry.key_path, out, entry.lib_id)}
+                line |= {"m": entry.m, "key": _copied_key(run.path, entry.key_path, out, entry.file)}
             lines += _right_entries(run.path, out, layers) if not ids else []
         write_jsonl(out / "index.jsonl", lines)
     return Exported(list(groups), len(entries), sorted({entry.layer for entry in entries}), strength)
@@ -157,16 +168,15 @@ def _line(path: Path, entry: LibraryVector) -> dict[str, Any]:
     return {"file": path.name, **about}
 
 
-def _copied_key(run_dir: Path, key_path: str, out: Path, lib_id: str) -> str:
+def _copied_key(run_dir: Path, key_path: str, out: Path, file: str) -> str:
     """The key of an entry beside its vector; the name of its file."""
-    name = f"{lib_id}_key.pt"
+    name = f"{file}_key.pt"
     write_atomic(out / name, vector_bytes(load_vector(inside(layout.library(run_dir), key_path))))
     return name
 
 
 def _right_entries(run_dir: Path, out: Path, layers: Sequence[int]) -> list[dict[str, Any]]:
     """Lines of the entries that speak for leaving a segment alone."""
-    records = read_jsonl(required(layout.library(run_dir) / "library.jsonl", "select"))
     return [
         {
             "kind": "right",
@@ -175,8 +185,8 @@ def _right_entries(run_dir: Path, out: Path, layers: Sequence[int]) -> list[dict
             "layer": record["layer"],
             "quality": record["quality"],
             "m": record["control_point_m"],
-            "key": _copied_key(run_dir, record["key_path"], out, record["lib_id"]),
+            "key": _copied_key(run_dir, record["key_path"], out, record["file"]),
         }
-        for record in records
+        for record in _library(run_dir)
         if not record["vector_path"] and (not layers or record["layer"] in layers)
     ]

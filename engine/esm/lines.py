@@ -36,6 +36,7 @@ class _Entry(msgspec.Struct):
     key_path: str
     vector_path: str | None
     model: str
+    lib_id: str | None = None
 
 
 class _Pair(msgspec.Struct):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from engine.errors import DataError
 from engine.files import write_atomic
+from engine.regular_file import LARGEST_RECORD, read_regular
 
 Deltas = dict[str, float]
 """Cluster id ("0", "1", ...) -> what is added."""
@@ -56,7 +57,7 @@ def check_deltas(value: object, clusters: Sequence[str], where: str) -> Deltas:
 def read_deltas(path: Path, clusters: Sequence[str]) -> Deltas:
     """Deltas of exactly these clusters from a JSON file. Raises DataError."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_regular(path, LARGEST_RECORD))
     except FileNotFoundError as error:
         raise DataError(
             what="no such file of deltas", where=str(path), mend="correct the path, or start from zeros"

@@ -7,6 +7,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from engine.regular_file import open_to_read, read_regular
+
 WHOLE = 256 * 2**20
 """Bytes of weight files up to which every byte counts."""
 BLOCKS = 64
@@ -21,14 +23,14 @@ NOT_THE_MODEL = ("_name_or_path", "transformers_version", "torch_dtype", "dtype"
 def fingerprint(config: Path, weights: Sequence[Path]) -> str:
     """sha256 over config.json and weight files, in hexadecimal."""
     digest = hashlib.sha256()
-    settings = json.loads(config.read_text(encoding="utf-8"))
+    settings = json.loads(read_regular(config))
     computed = {key: value for key, value in settings.items() if key not in NOT_THE_MODEL}
     digest.update(json.dumps(computed, sort_keys=True).encode())
     whole = sum(path.stat().st_size for path in weights) <= WHOLE
     for path in sorted(weights, key=lambda path: path.name):
         digest.update(f"\0{path.name}\0{path.stat().st_size}\0".encode())
         if whole:
-            digest.update(path.read_bytes())
+            digest.update(read_regular(path))
         else:
             _add_sample(digest, path)
     return digest.hexdigest()
@@ -39,7 +41,7 @@ def file_fingerprint(file: Path) -> str:
     size = file.stat().st_size
     digest = hashlib.sha256(f"{size}\0".encode())
     if size <= WHOLE:
-        digest.update(file.read_bytes())
+        digest.update(read_regular(file))
     else:
         _add_sample(digest, file)
     return digest.hexdigest()
@@ -53,7 +55,7 @@ def parts_fingerprint(files: Sequence[Path]) -> str:
 
 def _add_sample(digest: hashlib._Hash, path: Path) -> None:
     last = max(0, path.stat().st_size - BLOCK)
-    with path.open("rb") as file:
+    with open_to_read(path) as file:
         for index in range(BLOCKS):
             file.seek(last * index // (BLOCKS - 1))
             digest.update(file.read(BLOCK))

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from engine.errors import ModelError
+from engine.regular_file import open_to_read
 from engine.versions import package_version
 
 MAGIC = b"GGUF"
@@ -71,7 +72,7 @@ def _check(file: Path, path: str) -> None:
 
 def _check_magic(file: Path, where: str) -> None:
     try:
-        with file.open("rb") as opened:
+        with open_to_read(file) as opened:
             magic = opened.read(len(MAGIC))
     except OSError as error:
         raise ModelError(

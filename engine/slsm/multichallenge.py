@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import DataError
+from engine.regular_file import read_regular
 from engine.slsm.turns import Conversation, turns_of
 from engine.tasks.hub import fetch, hub_name
 from engine.tasks.records import read_records
@@ -63,7 +64,7 @@ def read_dialogues(path: Path, most: int | None) -> Dialogues:
 def read_bytes(path: Path, setting: str = SETTING) -> bytes:
     """A file's content. Raises DataError."""
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except OSError as error:
         or_hub = f", or to {HUB}" if setting == SETTING else ""
         raise DataError(

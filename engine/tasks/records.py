@@ -10,6 +10,7 @@ from typing import Any
 
 from engine.errors import DataError
 from engine.files import whole_letters
+from engine.regular_file import open_to_read
 
 Record = tuple[str, dict[str, Any]]
 """Position of a record (`file:line`, `file: row n`), and its fields."""
@@ -23,7 +24,7 @@ _BOM = b"\xef\xbb\xbf"
 def read_records(path: Path) -> Iterator[Record]:
     """The records one after the other. Raises DataError for a file or a record that cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             start = file.read(len(_POINTER))
     except OSError as error:
         raise DataError(
@@ -44,7 +45,7 @@ def read_records(path: Path) -> Iterator[Record]:
 
 def read_jsonl_records(path: Path) -> Iterator[Record]:
     """Objects of a JSON-lines file, blank lines left out. Raises DataError with file and line."""
-    with path.open("rb") as file:
+    with open_to_read(path) as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue

@@ -136,9 +136,16 @@ ROLES: dict[str, tuple[Callable[[str], Any], Callable[[], list[Trial]]]] = {
 }
 
 
-def try_class(role: str, name: str, seconds: float) -> list[Seen]:
-    """What `module:Class` does as `role`. A class that cannot even be made is one finding."""
+_MAKE = "import and make it"
+
+
+def try_class(
+    role: str, name: str, seconds: float, begin: Callable[[str], None] = lambda trial: None
+) -> list[Seen]:
+    """What `module:Class` does as `role`. A class that cannot even be made is one finding. `begin` is told what is
+    tried next."""
     make, trials = ROLES[role]
+    begin(_MAKE)
     if problem := failure_of(lambda: make(name), seconds):
-        return [Seen("import and make it", problem)]
-    return [Seen("import and make it"), *tried(lambda: make(name), trials(), seconds)]
+        return [Seen(_MAKE, problem)]
+    return [Seen(_MAKE), *tried(lambda: make(name), trials(), seconds, begin)]

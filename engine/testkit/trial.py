@@ -27,6 +27,8 @@ TEXTS = {
 }
 """What models write, and what they should not."""
 
+_ALL = "all of these at once, in threads"
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -53,12 +55,18 @@ class _Call:
     raised: BaseException | None = None
 
 
-def tried(make: Callable[[], Any], trials: Sequence[Trial], seconds: float = SECONDS) -> list[Seen]:
+def tried(
+    make: Callable[[], Any],
+    trials: Sequence[Trial],
+    seconds: float = SECONDS,
+    begin: Callable[[str], None] = lambda trial: None,
+) -> list[Seen]:
     """Each trial, twice and on an object of its own each time, and all of them again side by side on one object. After
-    a call that does not return nothing further is tried: it cannot be ended."""
+    a call that does not return nothing further is tried: it cannot be ended. `begin` is told what is tried next."""
     seen: list[Seen] = []
     first: list[Any] = []
     for trial in trials:
+        begin(trial.name)
         calls = _at_once([lambda: trial.call(make())], seconds)  # noqa: B023
         problem = _problem(trial, calls[0], seconds)
         if calls[0] is None:
@@ -69,7 +77,8 @@ def tried(make: Callable[[], Any], trials: Sequence[Trial], seconds: float = SEC
             problem = _differs(again, calls[0].returned, "the same call on a new object")
         seen.append(Seen(trial.name, problem))
     if not any(one.problem for one in seen):
-        seen.append(Seen("all of these at once, in threads", _in_threads(make, trials, first, seconds)))
+        begin(_ALL)
+        seen.append(Seen(_ALL, _in_threads(make, trials, first, seconds)))
     return seen
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import DataError
+from engine.regular_file import open_to_read
 from engine.vectors.gguf_form import gguf_bytes, read_gguf
 from engine.vectors.layer_vectors import LayerVectors
 from engine.vectors.safetensors_form import read_safetensors, safetensors_bytes
@@ -44,7 +45,7 @@ def vector_file(
 def read_vectors(path: Path) -> LayerVectors:
     """What a file holds, whichever tool wrote it. Raises DataError."""
     try:
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             start = file.read(4)
     except OSError as error:
         raise DataError(

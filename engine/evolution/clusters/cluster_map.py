@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from engine.array_file import load_array
 from engine.errors import DataError
 from engine.files import write_atomic
+from engine.regular_file import LARGEST_RECORD, read_regular
 
 EOS_CLUSTER, NUMBER_CLUSTER, FIRST_KMEANS = 0, 1, 2
 NO_CLUSTER = 255
@@ -72,7 +73,7 @@ def save_cluster_map(clusters: ClusterMap, folder: Path) -> list[Path]:
 def load_cluster_map(folder: Path) -> ClusterMap:
     """Read what `save_cluster_map` wrote. Raises DataError for files that are missing or do not fit."""
     try:
-        about = json.loads((folder / ABOUT_FILE).read_text(encoding="utf-8"))
+        about = json.loads(read_regular(folder / ABOUT_FILE, LARGEST_RECORD))
         ids = load_array(folder / IDS_FILE)
         clusters = ClusterMap(ids, int(about["clusters"]), str(about["vocabulary"]))
         fits = ids.dtype == np.uint8 and ids.shape == (about["vocab_size"],)
@@ -81,7 +82,7 @@ def load_cluster_map(folder: Path) -> ClusterMap:
             raise ValueError("cluster_ids.npy is not what clusters.json says")
     except FileNotFoundError as error:
         raise _unusable(folder, f"`{Path(str(error.filename)).name}` is not there") from error
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise _unusable(folder, f"the clusters cannot be read: {error}") from error
     return clusters
 

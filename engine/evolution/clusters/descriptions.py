@@ -16,6 +16,7 @@ from engine.evolution.clusters.cluster_map import EOS_CLUSTER, NUMBER_CLUSTER, C
 from engine.evolution.clusters.token_frequency import TokenFrequency
 from engine.files import whole_letters, write_atomic
 from engine.lm.vocabulary import Vocabulary
+from engine.regular_file import LARGEST_RECORD, read_regular
 
 _SPECIAL = {
     EOS_CLUSTER: "EOS/EOT: the tokens that end a text or a turn",
@@ -99,7 +100,7 @@ def _in_words(entry: object) -> str:
 
 def _content(path: Path, clusters: Sequence[str]) -> dict[str, object]:
     try:
-        data = path.read_bytes()
+        data = read_regular(path, LARGEST_RECORD)
         content = whole_letters(json.loads(data), data)
     except (OSError, ValueError, RecursionError) as error:
         raise _unreadable(path, str(error)) from error

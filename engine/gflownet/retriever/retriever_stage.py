@@ -18,6 +18,7 @@ from engine.gflownet.graphs.store import RetrievalStore
 from engine.gflownet.graphs.tables import EmbeddingTables, Texts
 from engine.gflownet.retriever.subgraphrag import UNSCORED, Coverage, GivenScores, GraphScores, coverage
 from engine.gflownet.retriever.training import RetrieverTraining, mean_recalls, score_graphs
+from engine.regular_file import read_regular
 from engine.run.stage import StageContext, StageResult
 from engine.torch_file import torch_threads
 
@@ -183,7 +184,7 @@ def read_scores(run_dir: Path, split: str) -> list[torch.Tensor]:
     """Scores [E] of each graph of a split. Raises DataError where they are missing."""
     path = layout.edge_scores(run_dir, split)
     try:
-        content = safetensors.torch.load(path.read_bytes())
+        content = safetensors.torch.load(read_regular(path))
         return list(content["scores"].split(content["sizes"].tolist()))
     except (OSError, KeyError, ValueError, RuntimeError, safetensors.SafetensorError) as error:
         raise DataError(

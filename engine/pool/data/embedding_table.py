@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from engine.array_file import is_archive, load_array, load_arrays
 from engine.errors import DataError
 from engine.pool.data.vqa_files import VQAQuestion
+from engine.regular_file import check_regular
 from engine.torch_file import check_packed
 
 _Named = Mapping[str, Any]
@@ -157,6 +158,7 @@ def _safetensors(path: Path) -> _Named:
     from safetensors.torch import load_file
 
     try:
+        check_regular(path)
         return {name: _array(value, path) for name, value in load_file(path).items()}
     except (SafetensorError, OSError) as error:
         raise DataError(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import DataError
+from engine.regular_file import read_regular
 
 SMALLEST_SIDE = 128
 """Smaller pictures are enlarged, each pixel to a square: a vision model's patches have 14 pixels or more."""
@@ -56,7 +57,7 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except OSError as error:
         raise DataError(
             what=f"no image: {error.strerror}", where=str(path), mend="check the folder and pattern of images"

@@ -12,6 +12,7 @@ import msgspec
 
 from engine.errors import DataError
 from engine.files import write_atomic
+from engine.regular_file import read_regular
 
 POOL_SIZE = 64
 """Candidates of a query after normalisation."""
@@ -92,7 +93,7 @@ def read_rl_data(path: Path, table_size: int | None = None) -> RLData:
     wrong scores and repeated ids.
     """
     try:
-        data = json.loads(path.read_bytes(), object_pairs_hook=_object)
+        data = json.loads(read_regular(path), object_pairs_hook=_object)
     except OSError as error:
         raise DataError(
             what=f"no RL data: {error.strerror}", where=str(path), mend="name a JSON file"

@@ -13,6 +13,7 @@ from zipfile import BadZipFile, ZipFile
 import msgspec
 
 from engine.errors import DataError
+from engine.regular_file import open_to_read, read_regular
 
 _T = TypeVar("_T")
 
@@ -108,8 +109,8 @@ def vqa_file(path: Path) -> Path:
 def _bytes(path: Path) -> bytes:
     path = vqa_file(path)
     if path.suffix != ".zip":
-        return path.read_bytes()
-    with ZipFile(path) as archive:
+        return read_regular(path)
+    with open_to_read(path) as file, ZipFile(file) as archive:
         names = [
             name for name in archive.namelist() if name.endswith(".json") and not name.startswith("__MACOSX")
         ]

@@ -16,6 +16,7 @@ import app.snapshots.snapshot as snapshots
 import engine.run.event_log as event_log
 from app.runs.session import RunSession
 from app.snapshots.cache import cache_folder, file_of, make_room
+from app.snapshots.section_file import read_about
 from app.snapshots.snapshot import KeptState, Prefix, Snapshot, Stamp, load, save
 from app.state.columns import Columns, Grow, Names, Texts
 from app.state.event_index import EventIndex
@@ -268,6 +269,16 @@ def test_a_spoilt_snapshot_is_not_used(run: RunDirectory) -> None:
     assert load(run.events) is None
     path.chmod(0o600)
     assert load(run.events) is not None
+
+
+def test_a_snapshot_of_holes_takes_no_memory(run: RunDirectory) -> None:
+    """Its lengths are right, and room for them would be made before they are read."""
+    path = saved(run.events)
+    head = msgspec.msgpack.encode((read_about(path), [1 << 40]))
+    begin = b"steer-tui sections 1\n" + len(head).to_bytes(8) + head
+    path.write_bytes(begin)
+    os.truncate(path, len(begin) + (1 << 40) + 8)
+    assert load(run.events) is None
 
 
 def test_a_snapshot_of_other_code_or_of_another_log_is_not_used(

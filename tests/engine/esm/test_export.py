@@ -34,8 +34,13 @@ def run(tmp_path: Path, vectors: list[Vector]) -> Path:
         {
             "lib_id": f"lib_{i}",
             "tool_name": f"pair{i}_{'right' if i == 3 else 'wrong'}",
+            "kind": "right" if i == 3 else "wrong",
+            "example_id": f"e{i}",
+            "control_point_m": 1,
             "layer": layer,
             "quality": 0.5,
+            "key_path": "",
+            "model": "m",
             "vector_path": None if i == 3 else f"vectors/{i}.pt",
         }
         for i, layer in enumerate(LAYERS)
@@ -94,3 +99,28 @@ def test_what_cannot_be_exported_is_told(
     out = tmp_path / "out.gguf"
     assert main(["export-vectors", str(run), "--format", "gguf", "--out", str(out), *arguments]) == 2
     assert said in " ".join(capsys.readouterr().err.split()) and not out.exists()
+
+
+@pytest.mark.parametrize("name", ["../outside", "/tmp/hostile", "a\0b", "i" * 5000, ".", "", "PAIR"])
+def test_no_file_is_named_by_what_the_library_calls_an_entry(run: Path, tmp_path: Path, name: str) -> None:
+    library, out = run / "esm/library/library.jsonl", tmp_path / "each"
+    records = read_jsonl(library)
+    records[0]["lib_id"], records[1]["lib_id"] = name, name.lower()
+    write_jsonl(library, records)
+    before = set(tmp_path.iterdir())
+    assert main(["export-vectors", str(run), "--format", "gguf", "--out", str(out), "--each"]) == 0
+    assert set(tmp_path.iterdir()) == {*before, out}
+    assert [path.name for path in sorted(out.iterdir())] == [
+        "index.jsonl",
+        *(f"lib_{place:05d}.gguf" for place in range(3)),
+    ]
+    assert [line["lib_id"] for line in read_jsonl(out / "index.jsonl")][:2] == [name, name.lower()]
+
+
+def test_a_library_with_an_entry_that_is_none_is_one_error(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    library = run / "esm/library/library.jsonl"
+    write_jsonl(library, [record | {"lib_id": ["x"]} for record in read_jsonl(library)])
+    assert main(["export-vectors", str(run), "--format", "gguf", "--out", str(run / "x")]) == 2
+    assert "library.jsonl:1" in capsys.readouterr().err

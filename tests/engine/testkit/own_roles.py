@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
+import signal
 import sys
 import threading
 
@@ -78,6 +80,18 @@ class Blocks(Judge):
 class Quits(Judge):
     def judge(self, question, golds, answer):
         sys.exit(3)
+
+
+class EndsTheProcess(Judge):
+    def judge(self, question, golds, answer):
+        if not answer:
+            os._exit(3)
+        return True
+
+
+class IsKilled(Judge):
+    def judge(self, question, golds, answer):
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Remembers(Judge):

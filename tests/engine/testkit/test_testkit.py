@@ -71,6 +71,14 @@ def test_a_class_that_is_fit_passes(role: str, capsys: pytest.CaptureFixture[str
         ("evolution.judge", "Draws", "gave something else"),
         ("evolution.judge", "Blocks", "did not return within 1 seconds"),
         ("evolution.judge", "Quits", "SystemExit: 3"),
+        ("evolution.judge", "EndsTheProcess", "judge an empty text: it ended the process it ran in"),
+        ("evolution.judge", "EndsTheProcess", "exit code 3"),
+        (
+            "evolution.judge",
+            "IsKilled",
+            "judge an ordinary text: it ended the process it ran in, a whole run with",
+        ),
+        ("evolution.judge", "IsKilled", "killed by SIGKILL"),
         ("evolution.judge", "Remembers", "the call beside others gave something else"),
         ("evolution.judge", "FewArguments", "`judge(question, golds, answer)`; this one takes (answer)"),
         (

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from engine.errors import DataError
 from engine.gflownet.graphs.raw import Triple
+from engine.regular_file import read_regular
 
 END = "<end>"
 _COLUMNS = re.compile(r"\t+")
@@ -89,13 +90,14 @@ def _answers(path: Path, number: int, field: str, end: str) -> tuple[str, ...]:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Number and text of each line that is not empty."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        data = read_regular(path)
+        text = data.decode("utf-8-sig")
     except OSError as error:
         raise DataError(
             what=f"cannot be read: {error.strerror}", where=str(path), mend="correct the path"
         ) from error
     except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        line = data[: error.start].count(b"\n") + 1
         raise DataError(
             what="bytes that are no UTF-8", where=f"{path}, line {line}", mend="convert the file to UTF-8"
         ) from error
