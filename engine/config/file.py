@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pydantic import ValidationError
 
@@ -22,6 +22,7 @@ from engine.servers.address import has_password, without_passwords
 _FIELD = re.compile(r"[\w.-]{1,200}")
 _LONGEST_VALUE = 60
 _MOST_PROBLEMS = 40
+_OPENED = (Path("/dev/fd"), Path("/proc/self/fd"))
 _SECRETS = ("api_key", "apikey", "password", "secret", "token")
 """In names of fields whose values no error repeats."""
 
@@ -76,7 +77,7 @@ def dump_config(config: Config) -> str:
 
 def _read(path: Path) -> yaml_text.Document:
     try:
-        with TextIOWrapper(open_to_read(path), encoding="utf-8") as file:
+        with TextIOWrapper(_open(path), encoding="utf-8") as file:
             return yaml_text.parse(file.read(yaml_text.LARGEST + 1))
     except OSError as error:
         problem = Problem(str(path), error.strerror or str(error), "a readable YAML file")
@@ -85,6 +86,11 @@ def _read(path: Path) -> yaml_text.Document:
     except yaml_text.YamlError as error:
         problem = Problem(f"{path}:{error.line}", str(error), "valid YAML")
     raise ConfigError([problem])
+
+
+def _open(path: Path) -> BinaryIO:
+    """A regular file, or what the shell has opened for `--config <(…)` and `--config /dev/stdin`: its writer is there."""
+    return path.open("rb") if str(path) == "/dev/stdin" or path.parent in _OPENED else open_to_read(path)
 
 
 def _set(value: dict[Any, Any], override: str, origins: dict[Location, str]) -> list[Problem]:

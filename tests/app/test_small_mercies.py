@@ -8,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from textual.app import ComposeResult
 
 from app.cli import main
 from app.export import picture_of
+from app.refused_keys import RefusedKeys
 from app.runs.client import prepare_resume
 from app.runs.run_list import RunList
 from app.settings import read_setting, settings_file, write_setting
@@ -23,6 +25,7 @@ from engine.run.lock import RunLock
 from screens.error_panel import ErrorPanel
 from screens.leaving import LeaveScreen
 from screens.runs.screen import RunsScreen
+from screens.widgets.detail_pane import DetailPane
 from tests.synthetic_run import SyntheticRun, write_log
 
 
@@ -190,3 +193,15 @@ async def test_a_key_that_does_nothing_now_says_so(run: RunDirectory) -> None:
         await until(lambda: not app.typing, "the keys")
         told = [shown.message for shown in app._notifications]
         assert told == ["S Stop: not possible here now."], "once, and not for keys that do something"
+
+
+async def test_a_key_that_finds_nothing_to_scroll_says_nothing() -> None:
+    class Short(RefusedKeys[None]):
+        def compose(self) -> ComposeResult:
+            yield DetailPane()
+
+    app = Short()
+    async with app.run_test(notifications=True) as pilot:
+        app.query_one(DetailPane).focus()
+        await pilot.press("down", "pagedown", "home", "left")
+        assert not app._notifications
