@@ -89,7 +89,7 @@ def _read(path: Path) -> yaml_text.Document:
 
 
 def _open(path: Path) -> BinaryIO:
-    """A regular file, or what the shell has opened for `--config <(…)` and `--config /dev/stdin`: its writer is there."""
+    """A regular file, or what the shell has opened already: `--config <(…)`, `--config /dev/stdin`."""
     return path.open("rb") if str(path) == "/dev/stdin" or path.parent in _OPENED else open_to_read(path)
 
 

@@ -172,14 +172,15 @@ async def test_a_second_ctrl_c_detaches(run: RunDirectory, monkeypatch: pytest.M
 
 
 def test_a_sweep_that_goes_on_is_told_of_when_the_console_is_left(tmp_path: Path) -> None:
-    folder = tmp_path / "outputs" / "demo" / "sweep-1"
+    folder = tmp_path / "my outputs" / "demo" / "sweep-1"
     folder.mkdir(parents=True)
-    app = SteerApp(outputs=tmp_path / "outputs")
+    app = SteerApp(outputs=tmp_path / "my outputs")
     app.leaving.sweeps.append(folder)
     lock = RunLock(folder / "worker.lock")
     try:
         [line] = app.leaving.last_words()
         assert line.startswith(f"the sweep goes on: {folder}")
+        assert line.endswith(f"steer-tui --outputs '{tmp_path}/my outputs'")
     finally:
         lock.release()
     assert app.leaving.last_words() == []
