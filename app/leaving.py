@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from shlex import quote
 
 from textual.app import App
 
@@ -43,7 +44,7 @@ class Leaving:
         from app.runs.sweeps import queue_works
 
         going_on = [
-            f"the sweep goes on: {folder}; to watch or stop it: steer-tui --outputs {folder.parent.parent}"
+            f"the sweep goes on: {folder}; to watch or stop it: steer-tui --outputs {quote(str(folder.parent.parent))}"
             for folder in self.sweeps
             if queue_works(folder)
         ]

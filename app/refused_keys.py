@@ -18,6 +18,9 @@ class RefusedKeys(App[ReturnType]):
         return done
 
     def _bound_to(self, key: str) -> Binding | None:
+        active = self.screen.active_bindings.get(key)
+        if active is not None and active.enabled:  # there is only nothing to do, such as to scroll
+            return None
         for _, bindings in self.screen._modal_binding_chain:
             for binding in bindings.key_to_bindings.get(key, ()):
                 if binding.description and not binding.priority:

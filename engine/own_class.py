@@ -18,7 +18,13 @@ from typing import Any, TypedDict
 from engine.environment_secrets import secret_values
 from engine.errors import ConfigError, Problem
 
-_BEGINNING = Repr()
+
+class _Beginning(Repr):
+    def repr_str(self, x: str, level: int) -> str:
+        return super().repr_str(_without_secrets(x), level)  # before it is cut: a part of a key is too much
+
+
+_BEGINNING = _Beginning()
 _BEGINNING.maxstring = _BEGINNING.maxother = 80
 
 
@@ -133,15 +139,20 @@ def told(error: BaseException) -> str:
         said = str(error)
     except BaseException:
         said = "it cannot say why"
+    return f"{type(error).__name__}: {_without_secrets(said)}{at}"
+
+
+def _without_secrets(text: str) -> str:
     for secret in secret_values():
-        said = said.replace(secret, "***")
-    return f"{type(error).__name__}: {said}{at}"
+        text = text.replace(secret, "***")
+    return text
 
 
 def shown(value: Any) -> str:
-    """The beginning of a value that a class has returned, which may be of any size and raise when it is asked."""
+    """The beginning of a value that a class has returned, which may be of any size and raise when it is asked; `***`
+    for secrets of the environment."""
     try:
-        return _BEGINNING.repr(value)
+        return _without_secrets(_BEGINNING.repr(value))
     except BaseException:
         return f"a {type(value).__name__}"
 

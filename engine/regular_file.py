@@ -19,10 +19,13 @@ LARGEST_RECORD = 1 << 26
 def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
     """A descriptor of a regular file. Raises OSError."""
     descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY, 0o644)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is no regular file, but a folder, a pipe or a device", str(path))
-    return descriptor
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "it is no regular file, but a pipe or a device", str(path))
 
 
 def check_regular(path: Path) -> None:

@@ -12,13 +12,13 @@ from screens.widgets.filter_bar import FilterBar
 from screens.widgets.virtual_table import VirtualTable
 
 
-def pane_view(pane: Widget) -> dict[str, Any]:
-    """What is to be kept of a tab's content."""
+def pane_view(pane: Widget, over: bool) -> dict[str, Any]:
+    """What is to be kept of a tab's content. `over`: no more rows come, so that none is followed."""
     bars = [(bar.input.value, bar.finding) for bar in pane.query(FilterBar)]
     tables = [
         {
             "key": table.selected_key,
-            "follow": table.follow,
+            "follow": table.follow and not over,
             "sort": (table.sort_column, table.sort_reverse),
         }
         for table in pane.query(VirtualTable)

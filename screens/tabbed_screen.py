@@ -25,7 +25,7 @@ from screens.console_screen import NARROWEST
 from screens.messages import UpWanted
 from screens.place import History, Place
 from screens.run_screen import RunScreen
-from screens.run_session import Session
+from screens.run_session import Session, run_over
 from screens.tab_views import pane_view, place_in, show_place, take_up
 from screens.what_if.screen import WhatIfScreen
 from screens.widgets.chart import Chart
@@ -156,7 +156,8 @@ class TabbedScreen(RunScreen):
 
     def view(self) -> dict[str, Any]:
         """How the screen is left."""
-        panes = {tab.id: pane_view(self.query_one(f"#{tab.id}")) for tab in self.TABS}
+        over = run_over(self.session)
+        panes = {tab.id: pane_view(self.query_one(f"#{tab.id}"), over) for tab in self.TABS}
         return {"tab": self.tabs.active, "chosen": self._chosen, "panes": panes}
 
     def open_place(self, place: Place) -> None:

@@ -57,8 +57,8 @@ class SLSMJudgeSection(Section):
     )
     prompt: Literal["default", "multichallenge"] = Field(
         default="default",
-        description="With `openai`. `multichallenge`: strict as its authors ask, their judge and its tokens unless you "
-        "name others, and an answer without a verdict has failed.",
+        description="With `openai`. `multichallenge`: as its authors judge, with their model and its tokens unless you "
+        "name others; an answer without a verdict has failed.",
     )
     attempts: PositiveInt = Field(
         default=3, description="Attempts at a verdict before the answer is left out, or has failed."

@@ -139,7 +139,9 @@ class BoardCompared(Event, tag=True, kw_only=True, frozen=True):
         """`Not comparable with published scores (conversations: 12, not 273).`"""
         if self.differs:
             return f"Not comparable with published scores ({'; '.join(self.differs)})."
-        return "Comparable with published scores: judge, prompt, counting and data are theirs."
+        return (
+            "Comparable with published scores: judge, counting and data are theirs, the prompt asks the same."
+        )
 
 
 class ModeScored(Event, tag=True, kw_only=True, frozen=True):

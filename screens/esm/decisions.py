@@ -118,7 +118,7 @@ class DecisionsPane(Container):
             return
         if not self._begun and run_over(self._session):
             self._begun = True
-            if not self.table.follow:
+            if not self.table.follow or self.has_class("-open"):  # somebody reads a row
                 return
             row = self.source.first_turned("esm")
             self.table.begin_at(0 if row is None else row)

@@ -109,7 +109,8 @@ class ResultsPane(Vertical):
         self.table.styles.height = max(7, min(len(rows), 12) + 1) if not rows else min(len(rows), 12) + 1
         if not self._begun and run_over(self._session):
             self._begun = True
-            self.table.begin_at(next((at for at, row in enumerate(rows) if row.method == METHOD), 0))
+            if not self.table.cursor:  # else somebody reads another row
+                self.table.begin_at(next((at for at, row in enumerate(rows) if row.method == METHOD), 0))
         self._show_status()
         self.chart.show_series(_series(state))
         if rows != self._rows:

@@ -124,7 +124,7 @@ class IterationsPane(Container):
             return
         if not self._begun and run_over(self._session):
             self._begun = True
-            if not self.table.follow:
+            if not self.table.follow or self.has_class("-open"):  # somebody reads a row
                 return
             best = state.best
             self.table.begin_at(0 if best is None else list(state.iterations).index(best.iteration))

@@ -94,7 +94,7 @@ class ListPane(Container):
         """A run that is over is read from its first telling row on; a live one is followed."""
         if not self._begun and len(self.source) and run_over(self.session):
             self._begun = True
-            if not self.table.follow:
+            if not self.table.follow or self.has_class("-open"):  # somebody reads a row
                 return
             if self.ORDER is not None:
                 self.table.sort_by(*self.ORDER)

@@ -16,7 +16,7 @@ class Steady(Static):
         super().__init__(content, id=id, classes=classes, markup=False)
 
     def update(self, content: VisualType = "", *, layout: bool = True) -> None:
-        if content == self.content:
+        if _same(content, self.content):
             return
         super().update(content, layout=False)
         if layout and self.styles.auto_dimensions and self._lines_needed() != self.content_size.height:
@@ -25,3 +25,8 @@ class Steady(Static):
     def _lines_needed(self) -> int:
         width = self.content_size.width
         return self.visual.get_height(self.styles.get_rules(), width) if width else -1
+
+
+def _same(one: VisualType, other: VisualType) -> bool:
+    """Also in the style of the whole, which texts are equal without."""
+    return one == other and getattr(one, "style", None) == getattr(other, "style", None)

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from textual.app import ComposeResult
 
 from app.cli import main
 from app.export import picture_of
+from app.refused_keys import RefusedKeys
 from app.runs.client import prepare_resume
 from app.runs.run_list import RunList
 from app.settings import read_setting, settings_file, write_setting
@@ -23,6 +25,7 @@ from engine.run.lock import RunLock
 from screens.error_panel import ErrorPanel
 from screens.leaving import LeaveScreen
 from screens.runs.screen import RunsScreen
+from screens.widgets.detail_pane import DetailPane
 from tests.synthetic_run import SyntheticRun, write_log
 
 
@@ -169,14 +172,15 @@ async def test_a_second_ctrl_c_detaches(run: RunDirectory, monkeypatch: pytest.M
 
 
 def test_a_sweep_that_goes_on_is_told_of_when_the_console_is_left(tmp_path: Path) -> None:
-    folder = tmp_path / "outputs" / "demo" / "sweep-1"
+    folder = tmp_path / "my outputs" / "demo" / "sweep-1"
     folder.mkdir(parents=True)
-    app = SteerApp(outputs=tmp_path / "outputs")
+    app = SteerApp(outputs=tmp_path / "my outputs")
     app.leaving.sweeps.append(folder)
     lock = RunLock(folder / "worker.lock")
     try:
         [line] = app.leaving.last_words()
         assert line.startswith(f"the sweep goes on: {folder}")
+        assert line.endswith(f"steer-tui --outputs '{tmp_path}/my outputs'")
     finally:
         lock.release()
     assert app.leaving.last_words() == []
@@ -190,3 +194,15 @@ async def test_a_key_that_does_nothing_now_says_so(run: RunDirectory) -> None:
         await until(lambda: not app.typing, "the keys")
         told = [shown.message for shown in app._notifications]
         assert told == ["S Stop: not possible here now."], "once, and not for keys that do something"
+
+
+async def test_a_key_that_finds_nothing_to_scroll_says_nothing() -> None:
+    class Short(RefusedKeys[None]):
+        def compose(self) -> ComposeResult:
+            yield DetailPane()
+
+    app = Short()
+    async with app.run_test(notifications=True) as pilot:
+        app.query_one(DetailPane).focus()
+        await pilot.press("down", "pagedown", "home", "left")
+        assert not app._notifications

@@ -105,6 +105,13 @@ def test_an_error_that_cannot_say_why() -> None:
     assert shown(3) == "3"
 
 
+def test_what_a_class_returned_is_shown_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", KEY)
+    assert shown(KEY) == "'***'"
+    assert shown({"said": [KEY]}) == "{'said': ['***']}"
+    assert KEY[:8] not in shown("x" * 20 + KEY + "y" * 200), "nor a part of it, where the text is cut"
+
+
 def test_a_class_whose_making_does_not_return(monkeypatch: pytest.MonkeyPatch) -> None:
     class Waits:
         def __init__(self) -> None:

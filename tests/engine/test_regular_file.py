@@ -207,3 +207,14 @@ def test_a_record_leads_to_no_sweep_elsewhere(tmp_path: Path, folder: str) -> No
     run.write(record)
     (row,) = RunList(tmp_path).read()
     assert sweep_of(row) is None
+
+
+def test_a_configuration_may_come_from_a_pipe_that_the_shell_opened() -> None:
+    """`--config <(…)`: its writer is there, so that nobody waits in vain."""
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, b"run: {name: piped}\n")
+        os.close(writing)
+        assert load_config(Path(f"/dev/fd/{reading}")).run.name == "piped"
+    finally:
+        os.close(reading)

@@ -1,8 +1,8 @@
 """A language model as judge: it answers MultiChallenge's target question about an answer.
 
 It is asked as the benchmark's authors ask (arXiv 2501.17399), in our words: one message with the answer alone, no
-conversation; the question as the criterion; reasoning first, then YES or NO. They ask to be very strict, which we do
-where `strict` is set.
+conversation; the question as the criterion, to be applied very strictly; reasoning first, then YES or NO. They ask it
+in capitals, which we do where `capitals` is set.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ The assistant's answer:
 {answer}
 >>>
 
-The criterion{strictly}:
+The criterion, which you apply {strictly}:
 <<<
 {question}
 >>>
@@ -43,9 +43,9 @@ SCHEMA: Schema = {
 class OpenAIAnswerJudge:
     """Asks once; the caller retries."""
 
-    def __init__(self, client: OpenAIClient, model: str, strict: bool) -> None:
+    def __init__(self, client: OpenAIClient, model: str, capitals: bool) -> None:
         self.name = model
-        self._strictly = ", which you apply VERY STRICTLY" if strict else ""
+        self._strictly = "VERY STRICTLY" if capitals else "very strictly"
         self._client = client
 
     def judge(self, criterion: Criterion, answer: str) -> AnswerVerdict:

@@ -46,10 +46,9 @@ def _judge_points(section: SLSMSection, unjudged: int) -> list[BoardPoint]:
     if judge.kind != "openai":
         points = [("judge", judge.kind, BOARD_JUDGE)]
     else:
-        theirs = judge.prompt == "multichallenge"
         points = [
             ("judge", openai.model, BOARD_JUDGE),
-            ("prompt", "very strict" if theirs else "default, not strict", "very strict"),
+            ("prompt", judge.prompt, "multichallenge"),
             ("temperature", f"{openai.temperature:g}", "0"),
             ("judge's tokens", str(openai.max_tokens), str(BOARD_TOKENS)),
         ]

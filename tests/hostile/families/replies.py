@@ -102,7 +102,7 @@ def _judge(data: bytes, folder: Path) -> object:
 
 
 def _answer_judge(data: bytes, folder: Path) -> object:
-    judge = OpenAIAnswerJudge(_Said(data), "m", strict=True)  # type: ignore[arg-type]
+    judge = OpenAIAnswerJudge(_Said(data), "m", capitals=True)  # type: ignore[arg-type]
     return judge.judge(Criterion("No commas?", "YES"), "One and two")
 
 

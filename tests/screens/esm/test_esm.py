@@ -513,3 +513,30 @@ async def test_a_finished_run_opens_where_esm_turned_an_answer(session: Recorded
         session.seek(session.total_events // 2)
         await press(pilot)
         assert pane.table.follow and pane.table.cursor == len(pane.source) - 1
+
+
+async def test_the_last_row_of_a_finished_run_is_taken_up_where_it_was_left(session: RecordedSession) -> None:
+    """It is a row that somebody chose, not the newest one that is followed."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await press(pilot, "1", "G")
+        left, last = screen.view(), len(screen.decisions.source) - 1
+    again = EsmApp(session)
+    again.esm.left_view = left
+    async with again.run_test(size=SMALL) as pilot:
+        assert (await press(pilot)).decisions.table.cursor == last
+
+
+async def test_the_end_of_a_run_moves_nobody_who_reads(growing: RecordedSession) -> None:
+    """The row that was opened stays, and the method that was chosen."""
+    async with EsmApp(growing).run_test(size=SMALL) as pilot:
+        screen = await press(pilot, "1", "G", "enter")
+        growing.grow(len(growing._entries) - growing.total_events - 1)
+        screen = await press(pilot)
+        newest = len(screen.decisions.source) - 1
+        results = (await press(pilot, "4", "down")).query_one(ResultsPane)
+        chosen = results.table.cursor
+        growing.grow(1)
+        await press(pilot)
+        assert results.table.cursor == chosen > 0
+        screen = await press(pilot, "1")
+        assert screen.decisions.table.cursor == newest

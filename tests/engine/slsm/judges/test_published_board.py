@@ -66,7 +66,7 @@ def test_the_version_of_the_data_is_its_content(tmp_path: Path) -> None:
     (
         ({"judge": {"kind": "exact"}}, 273, 0, "judge: exact, not gpt-4o-2024-08-06"),
         ({"judge": {"kind": "openai", "openai": {"max_tokens": 4096}}}, 273, 0, "judge: gpt-4o, not"),
-        ({"judge": {"kind": "openai"}}, 273, 0, "prompt: default, not strict, not very strict"),
+        ({"judge": {"kind": "openai"}}, 273, 0, "prompt: default, not multichallenge"),
         ({"judge": THEIRS | {"openai": {"max_tokens": 99}}}, 273, 0, "judge's tokens: 99, not 4096"),
         ({"judge": THEIRS | {"openai": {"temperature": 1.0}}}, 273, 0, "temperature: 1, not 0"),
         ({"attempts": 3}, 273, 0, "attempts: 3, not 1"),
@@ -137,6 +137,7 @@ def test_a_judge_behind_a_server_is_asked_and_counted_as_configured(
     asked = [body["messages"] for body in server.requests]
     assert all(len(messages) == 1 for messages in asked), "one message with the answer alone"
     assert all(("VERY STRICTLY" in messages[0]["content"]) is theirs for messages in asked)
+    assert theirs or all("apply very strictly" in messages[0]["content"] for messages in asked)
     assert {body["model"] for body in server.requests} == {"gpt-4o-2024-08-06" if theirs else "gpt-4o"}
     assert {body["max_tokens"] for body in server.requests} == {4096 if theirs else 2000}
     assert sum("No verdict on this." in messages[0]["content"] for messages in asked) == 2, "both attempts"
