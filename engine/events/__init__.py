@@ -8,6 +8,7 @@ other versions: it skips types it does not know and counts them (`Unknown`), and
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any, Union
 
@@ -165,6 +166,8 @@ def decode(line: bytes) -> Event | Unknown:
         raise msgspec.DecodeError(f"no UTF-8: {error}") from None
     if isinstance(event, Unknown):
         return event
+    if _LONG.search(line):
+        _refuse_long(msgspec.json.decode(line))
     if not (event.seq >= 0 and 0 <= event.time < LATEST):
         raise msgspec.DecodeError(f"number {event.seq} or time {event.time:g} cannot be")
     return event
@@ -177,12 +180,31 @@ def decode_all(lines: bytes, count: int) -> list[Event] | None:
     # holds one, if there are as many as lines.
     if not (lines[:1] == b"{" and lines[-1:] == b"}" and lines.count(b"}\n{") == count - 1):
         return None
+    if _LONG.search(lines):
+        return None
     try:
         events: list[Event] = _decoder().decode_lines(lines)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
     whole = len(events) == count and all(event.seq >= 0 and 0 <= event.time < LATEST for event in events)
     return events if whole else None
+
+
+_LONG = re.compile(rb":\s*-?[0-9]{19}")
+"""A field that may be a whole number of more than 64 bits: what events are kept in cannot hold one. (It may be text,
+too.)"""
+
+
+def _refuse_long(value: object) -> None:
+    """Raises `msgspec.DecodeError` for a whole number of more than 64 bits anywhere in `value`."""
+    if isinstance(value, dict):
+        for inner in value.values():
+            _refuse_long(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            _refuse_long(inner)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise msgspec.DecodeError("a whole number has more than 64 bits")
 
 
 def _decoded(line: bytes) -> Event | Unknown:

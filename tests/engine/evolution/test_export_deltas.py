@@ -27,6 +27,7 @@ from engine.lm.load import EMBEDDED, load_model
 from engine.lm.protocol import Request, Sampling
 from engine.lm.transformers.model import TransformersModel
 from engine.lm.vocabulary import load_vocabulary
+from engine.run.directory import RunDirectory, RunRecord
 
 DELTAS = {"0": 1.5, "1": -0.35, "2": 0.75, "3": -3.0}
 
@@ -47,7 +48,15 @@ def run(tmp_path: Path, clusters: ClusterMap) -> Path:
     save_cluster_map(clusters, folder)
     write_deltas(layout.deltas_best(tmp_path), DELTAS)
     layout.processor_best(tmp_path).write_text(processor_source(clusters, DELTAS))
-    (tmp_path / "run.json").write_text("{}")
+    about: dict[str, Any] = {
+        "created": 0.0,
+        "updated": 0.0,
+        "seeds": {},
+        "stages": {},
+        "versions": {},
+        "config": {},
+    }
+    RunDirectory(tmp_path).write(RunRecord(name="shorter", run_id="1", **about))
     return tmp_path
 
 

@@ -45,11 +45,22 @@ def test_events_are_stamped(tmp_path: Path) -> None:
         '{"type":"Notice","seq":-3,"time":1.0,"text":"x"}',
         '{"type":"Notice","seq":3,"time":1e300,"text":"x"}',
         '{"type":"Notice","seq":3,"time":-1.0,"text":"x"}',
+        '{"type":"Notice","seq":1000000000000000000000,"time":1.0,"text":"x"}',
+        '{"type":"StageProgress","seq":3,"time":1.0,"done": -9223372036854775809,"total":3}',
         '{"type":"Notice","seq":3,"time":1.0,"text":' + "[" * 100_000 + "]" * 100_000 + "}",
         '{"type":"Foreign","more":' + "[" * 100_000 + "]" * 100_000 + "}",
         "[" * 200_000,
     ],
-    ids=["negative number", "end of time", "before time", "deep", "deep and unknown", "open"],
+    ids=[
+        "negative number",
+        "end of time",
+        "before time",
+        "long number",
+        "long field",
+        "deep",
+        "deep and unknown",
+        "open",
+    ],
 )
 def test_a_hostile_line_is_told_and_the_log_goes_on(tmp_path: Path, line: str) -> None:
     """It stopped the reading without a word, or crashed what draws clocks."""
@@ -63,6 +74,12 @@ def test_a_hostile_line_is_told_and_the_log_goes_on(tmp_path: Path, line: str) -
     with pytest.raises(DataError, match="not an event"):
         reader.poll()
     assert texts(reader) == ["two"]
+
+
+def test_long_digits_in_a_text_are_text(tmp_path: Path) -> None:
+    path = tmp_path / "e"
+    write(path, "pi: 31415926535897932384", "all: 9223372036854775808, and more")
+    assert texts(LogReader(path)) == ["pi: 31415926535897932384", "all: 9223372036854775808, and more"]
 
 
 def test_links_are_not_written_through(tmp_path: Path) -> None:
