@@ -203,7 +203,7 @@ def openai(server: MisbehavingServer, timeout: float = 30) -> dict[str, Any]:
 
 def judge_at(server: MisbehavingServer, timeout: float = 30) -> OpenAIAnswerJudge:
     section = OpenAISection(**openai(server, timeout))
-    return OpenAIAnswerJudge(OpenAIClient(section, "slsm.judge.openai"), section.model, strict=True)
+    return OpenAIAnswerJudge(OpenAIClient(section, "slsm.judge.openai"), section.model, capitals=True)
 
 
 def verdict(said: str, **more: Any) -> str:

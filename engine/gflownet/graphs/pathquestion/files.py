@@ -91,11 +91,12 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Number and text of each line that is not empty."""
     try:
         data = read_regular(path)
-        text = data.decode("utf-8-sig")
     except OSError as error:
         raise DataError(
             what=f"cannot be read: {error.strerror}", where=str(path), mend="correct the path"
         ) from error
+    try:
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise DataError(
