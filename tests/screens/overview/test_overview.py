@@ -234,6 +234,7 @@ async def test_following_goes_where_the_work_is(tmp_path: Path) -> None:
         wanted = [message for message in app.asked if isinstance(message, SystemWanted)]
         assert wanted and all((m.name, m.followed) == ("ESM", True) for m in wanted)
         app.first.action_leave_work()
+        await pilot.pause()  # what was asked before that may still be on its way
         app.asked.clear()
         app.first.poll()
         await pilot.pause()
