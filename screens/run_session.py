@@ -115,14 +115,9 @@ def run_time_left(session: Session) -> TimeLeft | None:
 
 
 def run_over(session: Session) -> bool:
-    """Whether all of a run is shown and nothing more will come: no worker is at work on it."""
+    """Whether all of a run is shown and it came to its end. Of one that broke off, the newest row tells where."""
     status, state = session.status, session.state
-    over = (state.status if status is None else status.state) in (
-        "finished",
-        "stopped",
-        "interrupted",
-        "failed",
-    )
+    over = (state.status if status is None else status.state) in ("finished", "stopped")
     return over and session.cursor is None and not session.behind
 
 
