@@ -95,7 +95,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="KEY=VALUE",
-        help="with --batch or --check: change fields of the configuration",
+        help="change fields of the configuration; without --batch the dialog of a new run opens with them",
     )
     parser.add_argument(
         "--outputs", metavar="DIR", help="folder of the runs (default: the one in the configuration)"
@@ -233,8 +233,10 @@ def _misuse(options: argparse.Namespace) -> str:
         return "--stages, --resume, --prepare and --detach need --batch"
     if options.prepare and options.detach:
         return "--prepare starts no worker: give either --prepare or --detach"
-    if options.set and not options.batch and options.check is None:
-        return "--set needs --batch or --check"
+    if options.set and options.run:
+        return "RUN has its own configuration: it takes no --set"
+    if options.set and (options.compare or options.report or options.doctor):
+        return "--compare, --report and --doctor take no --set"
     if options.check is not None and (options.batch or options.run or options.config):
         return "--check takes files only: --check FILE..."
     if options.compare and (options.batch or options.run or options.config or options.check is not None):
@@ -373,9 +375,9 @@ def _console(options: argparse.Namespace) -> int:
     if len(found) > 1:  # which of them is meant is for the user to say
         place = found[0].path.parent.parent
         return run_console(outputs=place, choose_from=[run.path for run in found], fps=options.fps)
-    return run_console(
-        options.config, found[0].path if found else None, outputs, fps=options.fps, event=event
-    )
+    config = options.config or (default_config() if options.set else None)
+    path = found[0].path if found else None
+    return run_console(config, path, outputs, fps=options.fps, event=event, changes=options.set)
 
 
 def _at_event(text: str) -> tuple[str, int | None]:

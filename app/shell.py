@@ -74,15 +74,18 @@ def run_console(
     choose_from: Sequence[Path] = (),
     fps: float = FRAMES,
     event: int | None = None,
+    changes: Sequence[str] = (),
 ) -> int:
-    """Open the console: on a run, on the dialog that starts one, or on the list of runs (of `choose_from` alone, if
-    some are given). `event`: open the run at the item of the event with this number. The exit code."""
+    """Open the console: on a run, on the dialog that starts one (with `changes` typed in), or on the list of runs (of
+    `choose_from` alone, if some are given). `event`: open the run at the item of the event with this number. The exit
+    code."""
     for name in ("COLUMNS", "LINES"):  # exported by some shells and tools: then no resize would be seen
         os.environ.pop(name, None)
     sys.setswitchinterval(0.001)  # keys do not wait for the thread that folds the log
     app = SteerApp(config_path, run_dir, outputs, choose_from)
     app.fps = fps
     app.event = event
+    app.changes = changes
     app.run()
     for line in app.leaving.last_words():
         with suppress(OSError):  # the terminal may have closed
@@ -127,6 +130,8 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], CalmApp[None]):
         self.fps = FRAMES
         self.event: int | None = None
         """Number of the event in whose item the run is opened first."""
+        self.changes: Sequence[str] = ()
+        """Changes of the configuration with which the dialog of a new run is opened first."""
         self.engine_workers = Workers()
         self.session: RunSession | None = None
         self._parents: list[tuple[RunSession | None, int]] = []
@@ -188,7 +193,7 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], CalmApp[None]):
         if self._run_dir is not None:
             self.open_event(self._run_dir, self.event)
         elif self._config_path is not None:
-            self.call_after_refresh(self._ask_for_run, self._config_path)
+            self.call_after_refresh(self._ask_for_run, self._config_path, self.changes)
         elif self._choose_from:
             self.call_after_refresh(self._ask_which)
 
@@ -409,10 +414,10 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], CalmApp[None]):
         if self.start_worker(RunDirectory(message.run_dir)):
             self.notify("A worker resumes the run.")
 
-    def _ask_for_run(self, config: Path | None) -> None:
+    def _ask_for_run(self, config: Path | None, changes: Sequence[str] = ()) -> None:
         from screens.new_run import NewRunScreen
 
-        self.push_screen(NewRunScreen(config, self._outputs), self._begin)
+        self.push_screen(NewRunScreen(config, self._outputs, changes), self._begin)
 
     def _begin(self, begun: RunDirectory | Path | None) -> None:
         if isinstance(begun, Path):

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -62,8 +63,11 @@ with their help, `^k` opens Kconfig's menu; both add to *Changes*.
     set_input = query_one("#config-set", Input)
     message = query_one("#config-message", Static)
 
-    def __init__(self, config: Path | None = None, outputs: Path | None = None) -> None:
+    def __init__(
+        self, config: Path | None = None, outputs: Path | None = None, changes: Sequence[str] = ()
+    ) -> None:
         super().__init__()
+        self._changes = joined_changes(changes)
         self._configs = find_configs()
         given = config or (self._configs[0].path if self._configs else Path("configs/demo.yaml"))
         self._given = given
@@ -80,7 +84,7 @@ with their help, `^k` opens Kconfig's menu; both add to *Changes*.
             yield ConfigList(self._configs, self._number(self._given))
             yield Input(str(self._given), placeholder="path of a YAML file", id="config-path")
             yield Label("Changes (optional)")
-            yield Input(placeholder="such as task.eval_size=20 online.L=4", id="config-set")
+            yield Input(self._changes, placeholder="such as task.eval_size=20 online.L=4", id="config-set")
             with VerticalScroll(id="config-scroll", can_focus=False):  # tab goes from field to field
                 yield Static(id="config-message", markup=False)
         yield KeyLine()

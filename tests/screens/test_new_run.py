@@ -13,7 +13,8 @@ from textual.binding import BindingType
 from textual.widgets import Input
 
 from app.commands import EVERYWHERE, bindings
-from app.runs.start_form import StartForm
+from app.runs.start_form import StartForm, split_changes
+from app.shell import SteerApp
 from engine.run.directory import RunDirectory
 from engine.sweep.sweep import SweepFolder
 from screens.ask import AskScreen
@@ -56,6 +57,18 @@ async def until(condition: Callable[[], object], what: str) -> None:
             return
         await asyncio.sleep(0.02)
     raise AssertionError(f"waited in vain: {what}")
+
+
+async def test_changes_of_the_command_line_stand_in_the_dialog(tmp_path: Path) -> None:
+    """As `steer-tui --config FILE --set online.L=5 'run.name=two words'` gives them."""
+    app = SteerApp(DEMO, outputs=tmp_path)
+    app.changes = ["online.L=5", "run.name=two words"]
+    async with app.run_test(size=(80, 24)):
+        await until(lambda: isinstance(app.screen, NewRunScreen) and app.screen.is_mounted, "the dialog")
+        dialog = app.screen
+        assert isinstance(dialog, NewRunScreen)
+        assert dialog.path == DEMO
+        assert split_changes(dialog.set_input.value) == ["online.L=5", "run.name=two words"]
 
 
 async def test_two_changed_fields_and_enter_start_a_run(tmp_path: Path) -> None:
