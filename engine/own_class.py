@@ -18,7 +18,6 @@ from typing import Any, TypedDict
 from engine.environment_secrets import secret_values
 from engine.errors import ConfigError, Problem
 
-
 _MOST_SHOWN = 80
 
 
