@@ -44,7 +44,11 @@ class Guard:
             return 413, f"a request has at most {self._largest} bytes"
         if self._open and not self._is_own(headers.get("host", "")):
             return 403, "without a key this server answers only under its own address: start it with a key"
-        if self._open and "origin" in headers and not self._is_own(headers["origin"].partition("://")[2], page=True):
+        if (
+            self._open
+            and "origin" in headers
+            and not self._is_own(headers["origin"].partition("://")[2], page=True)
+        ):
             return 403, "without a key this server does not answer pages of a browser: start it with a key"
         return None
 

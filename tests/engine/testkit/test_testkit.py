@@ -112,13 +112,15 @@ def test_a_process_that_a_class_has_left_holds_nobody_up(tmp_path: Path) -> None
     def trials(begin: Callable[[str], None]) -> list[Seen]:
         begin("judge")
         if (left := os.fork()) == 0:
-            time.sleep(60)
+            time.sleep(10)
+            (tmp_path / "over").touch()
             os._exit(0)
         (tmp_path / "left").write_text(str(left))
         os._exit(3)
 
     assert [one.trial for one in apart(trials)] == ["judge"]
-    os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)  # it is still there
+    assert not (tmp_path / "over").exists()
+    os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
 
 
 def test_an_interrupt_is_no_error_of_the_class(capfd: pytest.CaptureFixture[str]) -> None:
