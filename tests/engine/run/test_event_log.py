@@ -234,6 +234,9 @@ def test_event_is_read_again_from_its_place(tmp_path: Path) -> None:
         assert decode(path.read_bytes()[entry.offset :][: entry.length]) == entry.event
     with pytest.raises(DataError):
         read_event(path, 3, 10)
+    path.unlink()
+    with pytest.raises(DataError, match="No such file"):
+        read_event(path, 0, 10)
 
 
 def test_shrunken_log_is_reported(tmp_path: Path) -> None:
