@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import signal
@@ -13,8 +14,11 @@ from pathlib import Path
 
 import pexpect
 import pytest
+from rich.console import Console
 
-from engine.run.directory import discover, inspect
+from app.batch.run_batch import _poll
+from app.runs.client import LogTail
+from engine.run.directory import RunDirectory, discover, inspect
 
 Make = Callable[..., Path]
 WaitUntil = Callable[..., None]
@@ -239,3 +243,13 @@ def test_closed_pipe_stops_the_worker(
     process.wait(60)
     assert process.stderr is not None and "Traceback" not in process.stderr.read()
     wait_until(lambda: discover(tmp_path / "outputs")[0].state == "stopped", "the worker's end")
+
+
+def test_any_number_of_broken_lines_is_passed_over(tmp_path: Path) -> None:
+    """Each is told; a thousand of them ended the batch."""
+    lines = ["broken"] * 2_000 + ['{"type":"Notice","seq":1,"time":1.0,"text":"x"}']
+    (tmp_path / "events.jsonl").write_text("\n".join(lines) + "\n")
+    said = io.StringIO()
+    entries = _poll(LogTail(RunDirectory(tmp_path)), Console(file=said))
+    assert [entry.event.seq for entry in entries] == [1]
+    assert said.getvalue().count("not an event") == 2_000
