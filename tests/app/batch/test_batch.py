@@ -250,6 +250,7 @@ def test_any_number_of_broken_lines_is_passed_over(tmp_path: Path) -> None:
     lines = ["broken"] * 1_100 + ['{"type":"Notice","seq":1,"time":1.0,"text":"x"}']
     (tmp_path / "events.jsonl").write_text("\n".join(lines) + "\n")
     entries: list[LogEntry] = []
-    with suppress(RecursionError):  # pytest takes minutes to show a thousand errors, each of which led to the next
+    # pytest takes minutes to show a thousand errors, each of which led to the next.
+    with suppress(RecursionError):
         entries = _poll(LogTail(RunDirectory(tmp_path)), Console(quiet=True))
     assert [entry.event.seq for entry in entries] == [1]
