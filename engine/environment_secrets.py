@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 
 _SHORTEST = 6
-_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
+_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 
 
 def secret_values(named: Collection[str] = ()) -> list[str]:

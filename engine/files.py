@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,7 @@ _UNFINISHED = ".unfinished"
 _RESTORE = "restore the file, or remove it so that its stage writes it again"
 _AT_ONCE = 16
 _MOST_DIGITS = 20
+_LONG = re.compile(rb"[0-9]{19}")
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 Decoded = TypeVar("Decoded")
@@ -171,8 +173,9 @@ def read_whole_jsonl(path: Path, mend: str = _RESTORE) -> list[dict[str, Any]]:
 
 def _parse_lines(path: Path, lines: list[bytes], as_number: Callable[[str], int]) -> Iterable[dict[str, Any]]:
     for number, line in enumerate(lines, 1):
+        parse_int = as_number if _LONG.search(line) else None  # which takes twice as long
         try:
-            record = whole_letters(json.loads(line, parse_int=as_number), line)
+            record = whole_letters(json.loads(line, parse_int=parse_int), line)
         except OverflowError as error:
             raise DataError(what=str(error), where=f"{path}:{number}", mend=_RESTORE) from error
         except (ValueError, RecursionError):

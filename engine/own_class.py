@@ -18,14 +18,23 @@ from typing import Any, TypedDict
 from engine.environment_secrets import secret_values
 from engine.errors import ConfigError, Problem
 
+_MOST_SHOWN = 80
+
 
 class _Beginning(Repr):
+    """Secrets are taken out before a text is cut: a part of a key is too much."""
+
     def repr_str(self, x: str, level: int) -> str:
-        return super().repr_str(_without_secrets(x), level)  # before it is cut: a part of a key is too much
+        return super().repr_str(_without_secrets(x), level)
+
+    def repr_instance(self, x: object, level: int) -> str:
+        """Of a value of any other class, bytes as well."""
+        text = _without_secrets(repr(x))
+        return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
 
 
 _BEGINNING = _Beginning()
-_BEGINNING.maxstring = _BEGINNING.maxother = 80
+_BEGINNING.maxstring = _MOST_SHOWN
 
 
 @dataclass(frozen=True)

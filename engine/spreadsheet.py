@@ -1,14 +1,14 @@
 """Texts in tables that people open with a spreadsheet, which runs a text that begins like a formula: `=cmd|…`.
 
-Such a text gets an apostrophe in front, as one types it there. Numbers stay as they are; JSON lines and Parquet hold
-every text as it is.
+Such a text gets an apostrophe in front, as one types it there, and so does one that has such apostrophes already: each
+is read back as it was. Numbers stay as they are; JSON lines and Parquet hold every text as it is.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _MARK = "'"
 
 
@@ -27,6 +27,8 @@ def text_of_cell(text: str) -> str:
 
 
 def _is_formula(text: str) -> bool:
+    """Whether a spreadsheet would run it, whatever marks stand before it."""
+    text = text.lstrip(_MARK)
     if not text.startswith(_FORMULA):
         return False
     try:

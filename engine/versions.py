@@ -20,10 +20,8 @@ _PACKAGES = (
 
 def package_version(name: str) -> str | None:
     """Version of an installed package, None if it is not installed."""
-    from importlib.metadata import (
-        PackageNotFoundError,
-        version,
-    )  # takes a while, and not before the first paint
+    # Importing it takes a while, which must not be before the first paint.
+    from importlib.metadata import PackageNotFoundError, version
 
     try:
         return version(name)

@@ -210,12 +210,13 @@ class _Batch:
 
 
 def _poll(tail: LogTail, errors: Console) -> list[LogEntry]:
-    try:
-        return tail.poll()
-    except DataError as error:
-        for line in error_lines(error):
-            errors.print(Text(line, style="red"), soft_wrap=True)
-        return _poll(tail, errors)
+    """The next events; broken lines before them are told."""
+    while True:
+        try:
+            return tail.poll()
+        except DataError as error:
+            for line in error_lines(error):
+                errors.print(Text(line, style="red"), soft_wrap=True)
 
 
 def _last_line(directory: RunDirectory) -> str:

@@ -57,12 +57,8 @@ class RunItems:
         return self._readers[arm.system].steps(arm.name, item, self.read)
 
     def read(self, place: Place) -> Event:
-        """An event of the log, whole."""
-        try:
-            return read_event(self.status.directory.events, *place)
-        except OSError as error:
-            what = f"the log cannot be read: {error.strerror}"
-            raise DataError(what=what, where=str(self.path), mend="compare the runs again") from error
+        """An event of the log, whole. Raises DataError."""
+        return read_event(self.status.directory.events, *place)
 
 
 def read_items(path: Path) -> RunItems:

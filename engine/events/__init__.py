@@ -190,9 +190,8 @@ def decode_all(lines: bytes, count: int) -> list[Event] | None:
     return events if whole else None
 
 
-_LONG = re.compile(rb":\s*-?[0-9]{19}")
-"""A field that may be a whole number of more than 64 bits: what events are kept in cannot hold one. (It may be text,
-too.)"""
+_LONG = re.compile(rb"[:,\[]\s*-?[0-9]{19}")
+"""What may be a whole number of more than 64 bits: what events are kept in cannot hold one. (It may be text, too.)"""
 
 
 def _refuse_long(value: object) -> None:

@@ -281,9 +281,17 @@ def _ends(data: bytes, most: int) -> list[int]:
 
 
 def read_event(path: Path, offset: int, length: int) -> Event:
-    """Read one event again, whole, from where a `LogReader` found it. Raises DataError if it is not there."""
-    with open_to_read(path) as file:
-        line = os.pread(file.fileno(), length, offset)
+    """Read one event again, whole, from where a `LogReader` found it. Raises DataError if it is not there, or the log
+    is not there any more."""
+    try:
+        with open_to_read(path) as file:
+            line = os.pread(file.fileno(), length, offset)
+    except OSError as error:
+        raise DataError(
+            what=f"the log cannot be read any more: {error.strerror}",
+            where=str(path),
+            mend="put the run's folder back where it was, or open the run anew",
+        ) from error
     try:
         event = decode(line)
     except msgspec.DecodeError as error:

@@ -44,18 +44,22 @@ class Guard:
             return 413, f"a request has at most {self._largest} bytes"
         if self._open and not self._is_own(headers.get("host", "")):
             return 403, "without a key this server answers only under its own address: start it with a key"
-        if self._open and "origin" in headers and not self._is_own(headers["origin"].partition("://")[2]):
+        if (
+            self._open
+            and "origin" in headers
+            and not self._is_own(headers["origin"].partition("://")[2], page=True)
+        ):
             return 403, "without a key this server does not answer pages of a browser: start it with a key"
         return None
 
-    def _is_own(self, host: str) -> bool:
-        """Whether a name with or without port is this server's; an address as such is no name that a page can have."""
+    def _is_own(self, host: str, page: bool = False) -> bool:
+        """Whether a name with or without port is this server's. To ask an address, a page needs no name of its own: so
+        any is. A `page` may itself come from any address: then only one of this machine is."""
         name = host.lower()
         name = name[1:].partition("]")[0] if name.startswith("[") else name.rpartition(":")[0] or name
         if name in self._names or name.endswith(".localhost"):
             return True
         try:
-            ipaddress.ip_address(name)
+            return ipaddress.ip_address(name).is_loopback or not page
         except ValueError:
             return False
-        return True

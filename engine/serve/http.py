@@ -157,9 +157,8 @@ class SteeredServer:
                     if len(data) > self._section.max_body:
                         what = f"a request has at most {self._section.max_body} bytes"
                         raise Refused(413, error_body(what, "invalid_request_error"), {"Connection": "close"})
-            return msgspec.json.decode(
-                data
-            )  # refuses NaN and half of a surrogate pair, which no text may hold
+            # Unlike `json.loads` it refuses NaN, and half of a surrogate pair, which no text may hold.
+            return msgspec.json.decode(data)
         except TimeoutError:
             body = error_body("the request did not come in time", "invalid_request_error")
             raise Refused(408, body, {"Connection": "close"}) from None

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import IO, NoReturn
 
 import msgspec
 
@@ -21,38 +23,34 @@ _SEEN = b"\0"
 def apart(trials: Callable[[Begin], Sequence[Seen]]) -> list[Seen]:
     """What `trials` sees in a copy of this process. `trials` is given what it tells of each trial before it begins.
     Where the copy ends in between, the trial that ended it is the only finding."""
-    end, told = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
-    if (child := os.fork()) == 0:
-        os.close(end)
-        _tell(trials, told)
-    os.close(told)
-    at, seen = "begin", None
-    with os.fdopen(end, "rb") as file:
-        for line in file:
+    # No pipe: a process that the class has left may hold one open for as long as it likes.
+    with tempfile.TemporaryFile(buffering=0) as told:
+        if (child := os.fork()) == 0:
+            _tell(trials, told)
+        try:
+            _, status = os.waitpid(child, 0)
+        except BaseException:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            raise
+        told.seek(0)
+        at = "begin"
+        for line in told:
             if line.startswith(_SEEN):
-                seen = msgspec.json.decode(line.removeprefix(_SEEN), type=list[Seen])
-                break  # a process that the class has left may hold the pipe open
+                return msgspec.json.decode(line.removeprefix(_SEEN), type=list[Seen])
             at = line.decode().strip()
-    _, status = os.waitpid(child, 0)
-    return (
-        seen
-        if seen is not None
-        else [Seen(at, f"it ended the process it ran in, a whole run with it: {_ending(status)}")]
-    )
+    return [Seen(at, f"it ended the process it ran in, a whole run with it: {_ending(status)}")]
 
 
-def _tell(trials: Callable[[Begin], Sequence[Seen]], told: int) -> None:
-    """Of the copy: never returns."""
+def _tell(trials: Callable[[Begin], Sequence[Seen]], told: IO[bytes]) -> NoReturn:
+    """Of the copy."""
     try:
-        with os.fdopen(told, "wb", buffering=0) as file:
-
-            def begin(trial: str) -> None:
-                file.write(trial.encode() + b"\n")
-
-            seen = trials(begin)
-            file.write(_SEEN + msgspec.json.encode(seen) + b"\n")
+        seen = trials(lambda trial: _write(told, trial.encode()))
+        _write(told, _SEEN + msgspec.json.encode(seen))
+    except KeyboardInterrupt:
+        os._exit(1)  # this process was interrupted, too, and says so
     except BaseException:
         traceback.print_exc()
         os._exit(1)
@@ -60,6 +58,10 @@ def _tell(trials: Callable[[Begin], Sequence[Seen]], told: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(0)  # a thread that the class has left may never end
+
+
+def _write(told: IO[bytes], line: bytes) -> None:
+    told.write(line + b"\n")
 
 
 def _ending(status: int) -> str:

@@ -164,10 +164,8 @@ def with_picture(text: Text, picture: str, pictures: Pictures) -> RenderableType
 
 def _committed(event: PoolQueryDone, palette: Palette) -> Text:
     """A line for each demonstration pair that was committed: what it is, what the model answered, what it improved."""
-    text, best = (
-        Text(),
-        max((t.score or 0.0 for t in event.trajectories if t.verdict == "given"), default=0.0),
-    )
+    text = Text()
+    best = max((t.score or 0.0 for t in event.trajectories if t.verdict == "given"), default=0.0)
     for t in (t for t in event.trajectories if t.verdict == "committed"):
         shown, tone = score_cell(t.score)
         text.append("\ncommitted ", palette["dim"]).append(" + ".join(map(str, t.pair)), palette["strong"])

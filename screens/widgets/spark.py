@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from math import isfinite
 
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 """Of the left and right column of a cell, from the top."""
+_BEYOND = 1e100
+"""Of two such values the difference may be infinite. A record from elsewhere may hold them."""
 
 
 def spark(values: Sequence[float], width: int, height: int, holds: Sequence[float] = ()) -> list[str]:
     """`height` lines of at most `width` cells: the values from left to right, the lowest at the bottom. Values that
-    are no numbers are left out; where there are more than dots across, a column shows their mean. The scale also
-    has room for what it `holds`."""
-    kept = [value for value in values if isfinite(value)]
+    are no numbers, or beyond all measure, are left out; where there are more than dots across, a column shows their
+    mean. The scale also has room for what it `holds`."""
+    kept = [value for value in values if _can_be_drawn(value)]
     if not kept or width <= 0 or height <= 0:
         return [""] * max(0, height)
     across, up = 2 * width, 4 * height
     columns = _means(kept, across)
-    low, high = min([*columns, *holds]), max([*columns, *holds])
+    scale = [*columns, *filter(_can_be_drawn, holds)]
+    low, high = min(scale), max(scale)
     span = (high - low) or 1.0
     cells = [[0] * width for _ in range(height)]
     before: int | None = None
@@ -31,6 +33,10 @@ def spark(values: Sequence[float], width: int, height: int, holds: Sequence[floa
         cells[y // 4][x // 2] |= _DOTS[x % 2][y % 4]
         before = y
     return ["".join(chr(0x2800 + cell) for cell in row) for row in cells]
+
+
+def _can_be_drawn(value: float) -> bool:
+    return abs(value) < _BEYOND
 
 
 def _means(values: Sequence[float], columns: int) -> list[float]:

@@ -178,7 +178,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
 
     @property
     def untouched(self) -> bool:
-        """Whether nobody has moved the cursor: it follows, or stands where it began."""
+        """Whether nobody has moved the cursor or sorted: it follows, or stands where it began."""
         return self.follow or (self._began_at is not None and self._began_at == self._cursor_key)
 
     def look_back(self, back: bool) -> None:
@@ -269,6 +269,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
 
     def action_sort(self) -> None:
         """Sort by the marked column: up, down, as in the log."""
+        self._began_at = None
         if self._marked is None:
             self.action_column(1)
         if self._marked != self.sort_column:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import ModuleType
 
 import pytest
@@ -108,6 +109,23 @@ def test_an_error_that_cannot_say_why() -> None:
 def test_what_a_class_returned_is_shown_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", KEY)
     assert shown(KEY) == "'***'"
+
+
+@dataclass
+class Reply:
+    text: str
+
+
+@pytest.mark.parametrize("before", range(0, 80, 8))
+@pytest.mark.parametrize("make", [Reply, str.encode], ids=["an object", "bytes"])
+def test_no_part_of_a_key_is_shown_where_a_value_is_cut(
+    monkeypatch: pytest.MonkeyPatch, make: Callable[[str], object], before: int
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", KEY)
+    said = shown(make("x" * before + KEY + "y" * 80))
+    assert KEY[:6] not in said
+    assert KEY[-6:] not in said
+    assert len(said) <= 100
     assert shown({"said": [KEY]}) == "{'said': ['***']}"
     assert KEY[:8] not in shown("x" * 20 + KEY + "y" * 200), "nor a part of it, where the text is cut"
 

@@ -13,7 +13,7 @@ from app.export import write_csv
 from engine.files import csv_text
 from engine.spreadsheet import cell, text_of_cell
 
-FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "-5 apples", "=", "+"]
+FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\n=1", "-5 apples", "=", "+"]
 OTHERS = ["", "a=b", "-3.5", "+0.25", "-12%", "-inf", "'tis", "− 3", " =1"]
 
 
@@ -27,6 +27,11 @@ def test_a_formula_is_marked(text: str) -> None:
 def test_anything_else_stays(value: object) -> None:
     assert cell(value) == value
     assert text_of_cell(str(value)) == str(value)
+
+
+@pytest.mark.parametrize("text", ["'=1", "''-2+3", "'", "'tis", "\n=1"])
+def test_what_has_an_apostrophe_already_is_read_back_as_it_was(text: str) -> None:
+    assert text_of_cell(cell(text)) == text
 
 
 def test_a_carriage_return_begins_no_row() -> None:
@@ -44,4 +49,4 @@ def test_every_table_marks_them(tmp_path: Path) -> None:
     ]
     for table in tables:
         cells = [row[0] for row in csv.reader(io.StringIO(table, newline="")) if row]
-        assert [text for text in cells if text.startswith(("=", "+", "-", "@", "\t", "\r"))] == []
+        assert [text for text in cells if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))] == []

@@ -13,8 +13,12 @@ from pathlib import Path
 
 import pexpect
 import pytest
+from rich.console import Console
 
-from engine.run.directory import discover, inspect
+from app.batch.run_batch import _poll
+from app.runs.client import LogTail
+from engine.run.directory import RunDirectory, discover, inspect
+from engine.run.event_log import LogEntry
 
 Make = Callable[..., Path]
 WaitUntil = Callable[..., None]
@@ -239,3 +243,14 @@ def test_closed_pipe_stops_the_worker(
     process.wait(60)
     assert process.stderr is not None and "Traceback" not in process.stderr.read()
     wait_until(lambda: discover(tmp_path / "outputs")[0].state == "stopped", "the worker's end")
+
+
+def test_any_number_of_broken_lines_is_passed_over(tmp_path: Path) -> None:
+    """A thousand of them ended the batch."""
+    lines = ["broken"] * 1_100 + ['{"type":"Notice","seq":1,"time":1.0,"text":"x"}']
+    (tmp_path / "events.jsonl").write_text("\n".join(lines) + "\n")
+    entries: list[LogEntry] = []
+    # pytest takes minutes to show a thousand errors, each of which led to the next.
+    with suppress(RecursionError):
+        entries = _poll(LogTail(RunDirectory(tmp_path)), Console(quiet=True))
+    assert [entry.event.seq for entry in entries] == [1]

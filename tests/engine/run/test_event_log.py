@@ -47,6 +47,9 @@ def test_events_are_stamped(tmp_path: Path) -> None:
         '{"type":"Notice","seq":3,"time":-1.0,"text":"x"}',
         '{"type":"Notice","seq":1000000000000000000000,"time":1.0,"text":"x"}',
         '{"type":"StageProgress","seq":3,"time":1.0,"done": -9223372036854775809,"total":3}',
+        '{"type":"MemoryBuilt","seq":3,"time":1.0,"entries":1,"hidden_size":8,"by_control_point":{},"layers":[1, '
+        + "9" * 20
+        + "]}",
         '{"type":"Notice","seq":3,"time":1.0,"text":' + "[" * 100_000 + "]" * 100_000 + "}",
         '{"type":"Foreign","more":' + "[" * 100_000 + "]" * 100_000 + "}",
         "[" * 200_000,
@@ -57,6 +60,7 @@ def test_events_are_stamped(tmp_path: Path) -> None:
         "before time",
         "long number",
         "long field",
+        "long in a list",
         "deep",
         "deep and unknown",
         "open",
@@ -230,6 +234,9 @@ def test_event_is_read_again_from_its_place(tmp_path: Path) -> None:
         assert decode(path.read_bytes()[entry.offset :][: entry.length]) == entry.event
     with pytest.raises(DataError):
         read_event(path, 3, 10)
+    path.unlink()
+    with pytest.raises(DataError, match="No such file"):
+        read_event(path, 0, 10)
 
 
 def test_shrunken_log_is_reported(tmp_path: Path) -> None:

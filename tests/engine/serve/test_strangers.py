@@ -114,7 +114,10 @@ def test_without_a_key_a_page_is_not_answered_but_an_own_one() -> None:
     with small_server() as port:
         assert status(port, "Host: localhost", "Origin: https://evil.example") == 403
         assert status(port, "Host: localhost", "Origin: null") == 403
+        assert status(port, "Host: 127.0.0.1", "Origin: http://203.0.113.5") == 403
+        assert status(port, "Host: 127.0.0.1", "Origin: http://[2001:db8::1]:80") == 403
         assert status(port, "Host: localhost", "Origin: http://localhost:3000") == 200
+        assert status(port, "Host: localhost", "Origin: http://127.0.0.1:3000") == 200
 
 
 def test_with_a_key_any_name_will_do() -> None:

@@ -3,8 +3,11 @@ their failures as those of the built-in ones."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,7 +30,9 @@ from engine.slsm.own import OwnController
 from engine.slsm.state import SemanticState
 from engine.slsm.turns import Turn
 from engine.testkit import trial
+from engine.testkit.apart import apart
 from engine.testkit.roles import ROLES, try_class
+from engine.testkit.trial import Seen
 from tests.engine.slsm.stage_run import run_slsm
 from tests.kill_and_resume import DEMO
 
@@ -101,6 +106,29 @@ def test_the_kit_says_what_is_wrong(
     seconds = "1" if name == "Blocks" else "120"
     assert check_class([role, f"own_roles:{name}", "--seconds", seconds]) == 2
     assert said in capsys.readouterr().out
+
+
+def test_a_process_that_a_class_has_left_holds_nobody_up(tmp_path: Path) -> None:
+    def trials(begin: Callable[[str], None]) -> list[Seen]:
+        begin("judge")
+        if (left := os.fork()) == 0:
+            time.sleep(10)
+            (tmp_path / "over").touch()
+            os._exit(0)
+        (tmp_path / "left").write_text(str(left))
+        os._exit(3)
+
+    assert [one.trial for one in apart(trials)] == ["judge"]
+    assert not (tmp_path / "over").exists()
+    os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
+
+
+def test_an_interrupt_is_no_error_of_the_class(capfd: pytest.CaptureFixture[str]) -> None:
+    def trials(begin: Callable[[str], None]) -> list[Seen]:
+        raise KeyboardInterrupt
+
+    apart(trials)
+    assert capfd.readouterr().err == ""
 
 
 def test_a_module_that_is_not_there_or_fails_is_told_apart(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from textual.pilot import Pilot
 from app.runs.chat_partner import ChatPartner, ChatTurn
 from engine.errors import SteerError
 from engine.events import ConversationAnswered, StateItem, StateUpdated
+from engine.run.event_log import read_event
 from screens.slsm import chat
 from screens.slsm.screen import SLSMScreen
 from screens.widgets.links import Target
@@ -58,6 +60,18 @@ async def test_a_conversation_stands_beside_its_memory(session: RecordedSession)
         assert "after turn 5   plan verify" in text
         assert "C2" in text and "✓ Never use the word pear" in text
         assert "[SLSM MEMORY NOTE]" in text and "21 tokens" in text
+
+
+async def test_a_log_that_is_gone_is_told_and_the_console_goes_on(
+    session: RecordedSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody may move or remove the run's folder while it is open."""
+    monkeypatch.setattr(session, "read", partial(read_event, tmp_path / "events.jsonl"))
+    async with SLSMApp(session).run_test(size=WIDE) as pilot:
+        await press(pilot, "1", "g")
+        (tmp_path / "events.jsonl").unlink()
+        await press(pilot, "down")
+        assert "cannot be read any more: No such file" in await press(pilot)
 
 
 async def test_the_memory_goes_from_turn_to_turn(session: RecordedSession) -> None:

@@ -256,3 +256,15 @@ async def test_it_stands_where_it_began_until_somebody_moves() -> None:
         await press(pilot, "j")
         table.look_back(True)
         assert not table.untouched and table.cursor == 41
+
+
+async def test_an_order_that_somebody_chose_stays_when_an_earlier_moment_is_looked_at() -> None:
+    app = TableApp(100)
+    async with app.run_test(size=(60, 12)) as pilot:
+        table = app.query_one(VirtualTable)
+        table.sort_by("mod")
+        table.begin_at(40)  # as a pane does of itself
+        await press(pilot, "s", "s")
+        assert (table.sort_column, table.sort_reverse) == ("number", True)
+        table.look_back(True)
+        assert (table.sort_column, table.sort_reverse) == ("number", True)

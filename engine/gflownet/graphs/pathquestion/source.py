@@ -104,14 +104,19 @@ class PathQuestionSource:
         """False triples between the ends of true ones, each with a relation that leaves its head nowhere: a small
         knowledge base holds little but what is asked for, so that what is there would tell what is right."""
         rng = generator(self._seed, "graphs", f"false triples {question.number}")
-        true = {head: {relation for (_, relation, _), _ in self._next[head]} for head, _, _ in graph}
+        absent = {head: self._absent(head) for head in {head for head, _, _ in graph}}
         made_up: dict[Triple, None] = {}
         for head, _, tail in graph:
-            others = [relation for relation in self._relations if relation not in true[head]]
+            others = absent[head]
             count = min(self._false_triples, len(others))
             for place in rng.choice(len(others), count, replace=False) if count else ():
                 made_up[head, others[place], tail] = None
         return list(made_up)
+
+    def _absent(self, head: str) -> list[str]:
+        """The relations of no triple that can be walked from `head`, in alphabetical order."""
+        true = {relation for (_, relation, _), _ in self._next[head]}
+        return [relation for relation in self._relations if relation not in true]
 
     def _holds(self, path: tuple[Triple, ...]) -> bool:
         return self._triples.issuperset(path)

@@ -205,6 +205,24 @@ def test_false_triples_stand_beside_the_true_ones_of_training_questions(tmp_path
         assert samples(doubled, split) == samples(plain, split)
 
 
+def test_what_a_hub_is_known_for_is_looked_up_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """For each of its edges anew it took seconds a question."""
+    names = ("ann", "bob", "eve")
+    base = write(tmp_path / "kb.txt", [f"{name}\tknows\tn{n}" for name in names for n in range(50)])
+    path = write(tmp_path / "q.txt", [f"who is it, {name} ?\tn1(n1/)\t{name}#knows#n1" for name in names])
+    sizes = {"train_size": 1, "validation_size": 1, "test_size": 1}
+    source = PathQuestionSource(section(path, base, false_triples=1, **sizes))
+    looked_up: list[str] = []
+
+    def absent(head: str) -> list[str]:
+        looked_up.append(head)
+        return []
+
+    monkeypatch.setattr(source, "_absent", absent)
+    assert len(samples(source, "train")[0].graph) == 50
+    assert len(looked_up) == 1
+
+
 def test_gold_paths_are_the_labels_and_an_edge_is_walked_once(tmp_path: Path):
     """Also where the answer is the topic itself, and where a path goes twice through one edge."""
     path, base = write_six(tmp_path, [*BASE, "bob\tis\tbob"])
