@@ -456,6 +456,12 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], CalmApp[None]):
 
         self.push_screen(HelpScreen(self.screen))
 
+    def action_find(self) -> None:
+        """Find rows of the table that is shown."""
+        from screens.find import find_on
+
+        find_on(self.screen)
+
     def action_picture(self) -> None:
         """Write what is on the screen as SVG: into the open run's folder, else into the working folder."""
         from app.export import export_path, picture_of, write_picture
