@@ -98,7 +98,7 @@ Nothing is ever deleted here.
         self._reading = False
         self._wanted: Path | None = None
         self._filter_text = ""
-        self._told_labels: list[str] = []
+        self._told: list[str] = []
 
     def compose_content(self) -> ComposeResult:
         yield Steady(id="runs-title")
@@ -155,12 +155,16 @@ Nothing is ever deleted here.
             self.source.show_runs(rows)
             self.arranged()
         self._show_about()
+        self._show_title()
         for wrong in self.runs.wrong_labels:
-            if wrong not in self._told_labels:
-                self._told_labels.append(wrong)
-                self.notify(
-                    wrong, title="Titles and tags were not read", severity="warning", markup=False, timeout=10
-                )
+            self._tell_once("Titles and tags were not read", wrong)
+        for error in list(self.runs.unreadable.values()):
+            self._tell_once("A run is not listed", str(error))
+
+    def _tell_once(self, title: str, wrong: str) -> None:
+        if wrong not in self._told:
+            self._told.append(wrong)
+            self.notify(wrong, title=title, severity="warning", markup=False, timeout=10)
 
     def arranged(self) -> None:
         """The rows are others: the filter, the order, a mark or the runs themselves have changed."""
@@ -193,6 +197,7 @@ Nothing is ever deleted here.
             f"by {self.source.grouping}" if self.source.grouping else "",
             f"{len(self.marked)} marked" if self.marked else "",
             f"{self.source.hidden} archived (A)" if self.source.hidden else "",
+            f"{counted(len(self.runs.unreadable), 'runs')} not readable" if self.runs.unreadable else "",
         ]
         for part in filter(None, parts):
             text.append(f"   {part}", "bold")
