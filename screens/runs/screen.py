@@ -207,7 +207,7 @@ Nothing is ever deleted here.
         row = self.selected
         self.about.set_class(row is None, "-empty")
         if row is not None:
-            self.about.update(about_run(row))
+            self.about.update(about_run(row, self.about.content_size.width or 1000))
         sweep = self.source.sweep(self.table.cursor)
         offered = (row.state, row.status.failure, row.label, row.record.sweep) if row is not None else sweep
         if offered != self._offered:

@@ -131,6 +131,8 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         super().__init__(id=id)
         self.source = source
         self.empty = empty
+        self.waiting = ""
+        """What is said instead of `empty` while rows may still come out of the log."""
         self.signs: Mapping[int, str] = {}
         """What stands before rows that are marked, by the place of their event in the log."""
         self.wanted: tuple[str, ...] = ()
@@ -321,12 +323,19 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
 
     # ------------------------------------------------------------ mouse
 
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """A header says what its column is."""
+        hit = self._column_at(event.x) if event.y == 0 else None
+        self.tooltip = f"{hit.label}: {hit.help}" if hit is not None and hit.help else None
+
+    def _column_at(self, x: int) -> Column | None:
+        return next((p.column for p in self._placed if p.x <= x < p.x + p.width + GAP), None)
+
     def on_click(self, event: events.Click) -> None:
         """A header sorts, a row takes the cursor, twice opens it."""
         if event.y == 0:
-            hit = next((p for p in self._placed if p.x <= event.x < p.x + p.width + GAP), None)
-            if hit is not None:
-                self._marked = hit.column.key
+            if (hit := self._column_at(event.x)) is not None:
+                self._marked = hit.key
                 self.action_sort()
             return
         row = round(self.scroll_y) + event.y - 1
@@ -396,7 +405,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
 
     def _blank(self, y: int, width: int) -> Strip:
         style = self._base
-        lines = wrapped(self.empty, width - 4) if self._looked and not self._shown else []
+        lines = wrapped(self.waiting or self.empty, width - 4) if self._looked and not self._shown else []
         if not 0 <= y - 2 < len(lines):
             return Strip.blank(width, style)
         text = set_cell_size("  " + lines[y - 2], width)
