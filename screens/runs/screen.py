@@ -36,6 +36,7 @@ It needs no GPU, no key and no network: you watch how small built-in language mo
 Press ? on any screen for its help.
 """
 NO_MATCH = "No run matches. Press / to change the filter."
+ARCHIVED = "All runs are archived. Press A to list them."
 
 
 class RunsScreen(RunCommands):
@@ -168,13 +169,19 @@ Nothing is ever deleted here.
 
     def arranged(self) -> None:
         """The rows are others: the filter, the order, a mark or the runs themselves have changed."""
-        rows = self.source.rows
-        why = reasons(self.source.expression, partial(values_of, rows), "run")
-        self.table.empty = "\n\n".join([*why, NO_MATCH]) if rows else EMPTY
+        self.table.empty = self._why_empty()
         self.table.refresh_rows()
         self._go_to_wanted()
         self._show_title()
         self._show_about()
+
+    def _why_empty(self) -> str:
+        rows = self.source.rows
+        if not rows:
+            return EMPTY
+        if self.source.expression is None:
+            return ARCHIVED
+        return "\n\n".join([*reasons(self.source.expression, partial(values_of, rows), "run"), NO_MATCH])
 
     @property
     def selected(self) -> RunRow | None:

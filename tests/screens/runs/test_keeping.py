@@ -215,6 +215,19 @@ async def test_marks_keep_their_order(outputs: Path) -> None:
         assert app.runs.marked == [paths[1]]
 
 
+async def test_a_list_of_archived_runs_says_how_to_see_them(outputs: Path) -> None:
+    """No filter is to blame for the empty list."""
+    app = RunsApp(outputs)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(app, pilot)
+        for _ in range(3):
+            await pilot.press("g", "a")
+            await settled(app, pilot)
+        assert "A to list" in app.runs.table.render_line(2).text + app.runs.table.render_line(3).text
+        await pilot.press("A")
+        assert len(app.runs.source) == 3
+
+
 async def test_a_run_that_cannot_be_read_is_named(outputs: Path) -> None:
     """It is in no row; the title counts it, and one message says which it is and why."""
     broken = outputs / "demo" / "20250101-000000-beef"
