@@ -68,7 +68,7 @@ def time_left_sentence(left: TimeLeft) -> str:
     """`about 12:30 left (eval as in 2 earlier runs)`; `at least 0:42 left, without select and eval: no
     earlier run tells how long that takes`."""
     if left.unknown and not left.seconds:
-        return f"time left not known yet: no earlier run tells how long {_listed(left.unknown)} takes"
+        return f"time left not known yet: no earlier run tells how long {_listed(left.unknown)} will take"
     if left.unknown:
         least = f"at least {duration(left.seconds)} left"
         return f"{least}, without {_listed(left.unknown)}: no earlier run tells how long that takes"

@@ -180,7 +180,8 @@ def test_overrides_are_yaml_values(tmp_path: Path) -> None:
     ],
 )
 def test_overrides_that_lead_nowhere(tmp_path: Path, override: str, expected: str) -> None:
-    assert expected in only(tmp_path, "{}", override).allowed
+    problem = only(tmp_path, "{}", override)
+    assert expected in problem.allowed and not problem.value, "what was typed stands before it"
 
 
 def test_override_of_a_broken_section_reports_the_section(tmp_path: Path) -> None:
