@@ -80,7 +80,7 @@ async def polled(pilot: Pilot[None]) -> str:
 async def test_cards_of_every_row_are_shown_whole(tmp_path: Path) -> None:
     """Two cards a row: the second row has the room that its texts need, too."""
     names = ["mine", "eval", "clusters", "evolve", "graphs", "gflownet", "slsm", "pool", "selector"]
-    planned = [
+    planned: list[ev.Event] = [
         msgspec.structs.replace(event, stages=names)
         for event in list(SyntheticRun().events())[:2]
         if isinstance(event, ev.Header | ev.WorkerStarted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from screens.widgets.spark import spark
-from screens.widgets.stage_bar import visible
+from screens.widgets.stretch import visible
 
 
 @pytest.mark.parametrize("current", range(14))
