@@ -61,6 +61,11 @@ def tables(state: RunState) -> list[Table]:
 def _words(state: RunState) -> Text:
     """What the comparison says, and the request for short answers that the table names."""
     drawn, brief = state.evolution.drawn, state.evolution.compared.get("brief_prompt")
-    lines = [f"{drawn.text[0].upper()}{drawn.text[1:]}."] if drawn is not None else []
+    lines = []
+    if drawn is not None:
+        said = drawn.text
+        for name in ("chosen_cap", "length_cap", "brief_prompt", "no_processor"):
+            said = said.replace(name, method_name(name))
+        lines = [f"{said[0].upper()}{said[1:]}."]
     lines += [f"{method_name('brief_prompt')}: {brief.prompt}"] if brief is not None else []
     return Text("\n".join(lines))

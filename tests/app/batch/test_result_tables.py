@@ -11,7 +11,7 @@ from rich.console import Console
 
 from app.batch.result_tables import print_results
 from app.state.run import RunState
-from engine.events import Event, MethodEvaluated, ServerUsage, StageFinished
+from engine.events import ComparisonDrawn, Event, MethodEvaluated, ServerUsage, StageFinished
 from engine.run.directory import RunDirectory
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_gflownet import gflownet_events
@@ -87,3 +87,9 @@ def test_what_is_not_through_prints_nothing(begun: Callable[..., Iterable[Event]
 @pytest.mark.parametrize("events", [gflownet_events, slsm_events, evolution_events])
 def test_figures_are_whole_on_a_narrow_terminal(events: Callable[[], Iterable[Event]]) -> None:
     assert "…" not in printed(events(), width=60)
+
+
+def test_what_the_comparison_says_names_methods_in_words() -> None:
+    drawn = ComparisonDrawn(text="on the test set chosen_cap is ahead of the evolved deltas")
+    text = printed([*evolution_events(), drawn])
+    assert "On the test set a cap chosen on validation is ahead" in " ".join(text.split())
