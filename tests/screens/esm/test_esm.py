@@ -527,6 +527,18 @@ async def test_the_last_row_of_a_finished_run_is_taken_up_where_it_was_left(sess
         assert (await press(pilot)).decisions.table.cursor == last
 
 
+async def test_a_marked_column_says_what_filters_call_it(session: RecordedSession) -> None:
+    """`prb` heads a narrow column; in a filter it is `probe`."""
+    async with EsmApp(session).run_test(size=(200, 60)) as pilot:
+        table = (await press(pilot, "1")).decisions.table
+        table._marked = "probe"
+        assert "prb (filter probe): tokens spent on probes" in (await press(pilot)).decisions._status().plain
+        table._marked = "m"
+        assert "│  m: the segment" in (await press(pilot)).decisions._status().plain
+        await pilot.hover(table, offset=(table._placed[-1].x, 0))
+        assert table.tooltip is not None
+
+
 async def test_the_order_that_was_chosen_is_taken_up(session: RecordedSession) -> None:
     """Also that of the log, although a finished run's library stands by use at first."""
     async with EsmApp(session).run_test(size=SMALL) as pilot:
