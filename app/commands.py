@@ -42,6 +42,7 @@ class Command:
 RANKS = {
     "select": 1,
     "filter": 1,
+    "app.find": 3,
     "freeze": 1,
     "thaw": 1,
     "pause": 1,
@@ -97,6 +98,14 @@ EVERYWHERE: tuple[Command, ...] = (
         display="?",
     ),
     Command("f1", "app.explain", "Help", "The same as ?; works while typing, too.", shown=False),
+    Command(
+        "slash",
+        "app.find",
+        "Find",
+        "Find a row of the table by its words; where a table has a filter, that.",
+        shown=False,
+        display="/",
+    ),
     Command(
         "ctrl+p",
         "app.command_palette",

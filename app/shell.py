@@ -32,7 +32,7 @@ from app.plain_attributes import plain_attributes
 from app.refused_keys import RefusedKeys
 from app.runs.client import prepare_branch, prepare_resume
 from app.runs.run_list import RunList
-from app.runs.workers import Ended, Workers
+from app.runs.workers import Ended, Workers, how_it_ended
 from app.settings import read_setting, write_setting
 from app.terminal_output import CalmApp
 from app.terminal_watch import watch_terminal
@@ -341,8 +341,8 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], CalmApp[None]):
                 undecided.append((ended, since))
             elif not shown:
                 where = str(ended.directory.worker_log)
-                what = ended.reason or f"the worker ended without an error message (exit code {ended.code})"
-                mend = "everything finished is kept: correct the cause, then resume the run"
+                what = ended.reason or how_it_ended(ended.code)
+                mend = "everything finished is kept: correct the cause, then press r to resume the run"
                 self.show_error("The engine ended", RunError(what=what, where=where, mend=mend))
         self._ended = undecided
 
@@ -460,6 +460,12 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], CalmApp[None]):
         from screens.help import HelpScreen
 
         self.push_screen(HelpScreen(self.screen))
+
+    def action_find(self) -> None:
+        """Find rows of the table that is shown."""
+        from screens.find import find_on
+
+        find_on(self.screen)
 
     def action_picture(self) -> None:
         """Write what is on the screen as SVG: into the open run's folder, else into the working folder."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 METHODS = {
     "esm": "ESM",
     "evolution": "Evolution",
@@ -28,6 +30,7 @@ METHODS = {
     "selector": "the selector",
     "rices": "similarity (RICES)",
     "random": "random pairs",
+    "oracle": "the best known pair",
     "given": "the data as given",
     "pool": "the pool stage",
 }
@@ -38,6 +41,25 @@ def method_name(name: str) -> str:
     """A method in words."""
     return METHODS.get(name, name.replace("_", " "))
 
+
+ESM_METHODS = {
+    "greedy": "the model alone; what the others are compared with",
+    "majority_vote": "the most frequent answer of several samples, not steered",
+    "esm": "steered by the entry of the memory that fits the state best",
+    "no_memory": "esm without a memory: never steered",
+    "no_probing": "esm without probes: the nearest good entry is injected",
+    "random_vector": "esm with random directions in place of the mined vectors",
+    "mean_vector": "one mean vector for all, without a memory: steered wherever it may be",
+    "mean_vector_gated": "esm's memory and gates, with the mean vector in place of each entry's",
+    "no_right_entries": "esm without right entries: nothing speaks for null",
+    "prompted": "greedy, with a request behind the question; not steered",
+    "seal": "one vector away from thoughts that reflect, before every segment; no memory",
+    "stable": "as seal, from thoughts that samples repeat; no memory",
+    "cast": "one mean vector, only where a condition on the state is met; no memory",
+    "stir": "esm with the settings that STIR published",
+}
+"""What each method of ESM's eval stage is. Methods with a vector from elsewhere have names of their own, and are not
+here."""
 
 METRICS = {
     "mean_tokens": "answer length",
@@ -110,10 +132,17 @@ FIGURES = {
 """Figures of stages whose name does not read as words."""
 
 
+def method_notes(names: Iterable[str]) -> list[str]:
+    """A line for each of ESM's methods that needs one."""
+    return [f"{method_name(name)}: {ESM_METHODS[name]}" for name in names if name in ESM_METHODS]
+
+
 def figure_name(name: str) -> str:
     """A figure of a stage in words: `accuracy_esm` as `accuracy esm`, `success_all@10` as `a path meets an answer @10,
     of all questions`."""
-    base, at, k = name.partition("@")
+    if name.startswith("beam_"):
+        return f"beam search: {figure_name(name.removeprefix('beam_'))}"
+    base, at, k = name.replace("_greedy", " greedy").partition("@")
     of_all = base.endswith("_all")
     words = FIGURES.get(base.removesuffix("_all") if of_all else base, base.replace("_", " "))
     return words + (f" {at}{k}" if at else "") + (", of all questions" if of_all else "")

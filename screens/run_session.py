@@ -121,6 +121,12 @@ def run_over(session: Session) -> bool:
     return over and session.cursor is None and not session.behind
 
 
+def reading_words(session: Session) -> str:
+    """What is said of an empty table or of a page while a long log is still read; nothing else."""
+    share = session.reading
+    return "" if share is None else f"The log is still being read ({share:.0%}): more may stand here soon."
+
+
 def shown_stages(session: Session) -> list[StageState]:
     """The stages at the moment looked at; at the log's end, a stage whose worker vanished counts as stopped."""
     shown = list(session.state.stages.values())

@@ -39,7 +39,8 @@ def take_up(pane: Widget, view: Mapping[str, Any]) -> bool:
 
 def _cursor(table: VirtualTable, kept: Mapping[str, Any]) -> bool:
     column, reverse = kept["sort"]
-    if column is not None and (table.sort_column, table.sort_reverse) != (column, reverse):
+    chosen = column is not None or not (kept["follow"] or kept["key"] is None)  # the log's order, too
+    if chosen and (table.sort_column, table.sort_reverse) != (column, reverse):
         table.sort_by(column, reverse)
     if kept["follow"] or kept["key"] is None:
         return True

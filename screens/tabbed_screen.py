@@ -25,7 +25,7 @@ from screens.console_screen import NARROWEST
 from screens.messages import UpWanted
 from screens.place import History, Place
 from screens.run_screen import RunScreen
-from screens.run_session import Session, run_over
+from screens.run_session import Session, reading_words, run_over
 from screens.tab_views import pane_view, place_in, show_place, take_up
 from screens.what_if.screen import WhatIfScreen
 from screens.widgets.chart import Chart
@@ -142,6 +142,8 @@ class TabbedScreen(RunScreen):
                 self.tabs.count(tab.id, f"{count:,}")
         if not self._chosen:
             self._go_with_the_stage()
+        if (table := self._table()) is not None:
+            table.waiting = reading_words(self.session)
         self.pane.show()
         self._take_up()
 

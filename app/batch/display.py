@@ -13,6 +13,7 @@ from rich.text import Text
 
 from app.text import counted, duration, how_many, loading, model_pace
 from app.verdict_text import verdict_sentence
+from app.words import figure_name, method_name
 from engine.events import (
     BoardCompared,
     Event,
@@ -74,7 +75,9 @@ def sentence(event: Event) -> str | None:
         case StageStopped():
             return f"stopped; {event.done:,} finished are kept"
         case StageFinished():
-            figures = ", ".join(f"{name} {_figure(value)}" for name, value in event.summary.items())
+            figures = "; ".join(
+                f"{figure_name(name)} {_figure(value)}" for name, value in event.summary.items()
+            )
             text = f"finished in {duration(event.seconds)}" + (f" ({figures})" if figures else "")
             return text if event.verdict is None else f"{text}. {verdict_sentence(event.verdict)}"
         case ModelLoading():
@@ -86,7 +89,7 @@ def sentence(event: Event) -> str | None:
             why = f": {event.dtype_reason}" if event.dtype_reason else ""
             return f"model {event.name} on {event.device} ({event.backend}{size}, {event.dtype}{why})"
         case MethodEvaluated() if event.final:
-            return f"{event.method}: accuracy {event.accuracy:.3f} on {counted(event.n, 'examples')}"
+            return f"{method_name(event.method)}: accuracy {event.accuracy:.3f} on {counted(event.n, 'examples')}"
         case ServeOpened():
             return f"takes requests at {event.url}; {event.key}"
         case BoardCompared():

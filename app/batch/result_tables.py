@@ -29,7 +29,7 @@ def print_results(state: RunState, console: Console, directory: RunDirectory) ->
     """Print all tables, what each method reached, and the folder of all files; nothing before a stage is finished."""
     printed = [table for tables in TABLES for table in tables(state)]
     for table in printed:
-        console.print(table)
+        console.print(table, crop=False)  # a line that is too long for the terminal goes on in the next
     for verdict in verdicts(state.stages):
         console.print(Text(verdict_sentence(verdict)), soft_wrap=True)
     if printed:

@@ -10,6 +10,7 @@ from app.ctl.output import DONE, write_form, write_line
 from app.runs.run_list import RunList, RunRow, read_progress
 from app.runs.time_left import read_earlier_times, time_left_sentence
 from app.text import duration, how_far
+from app.words import figure_name
 from engine.run.directory import RunDirectory, inspect
 
 
@@ -49,7 +50,7 @@ def show_run(directory: RunDirectory, as_json: bool) -> int:
     if row.time_left is not None:
         write_line(time_left_sentence(row.time_left))
     for name, stage in record.stages.items():
-        figures = ", ".join(f"{key} {_figure(value)}" for key, value in stage.summary.items())
+        figures = "; ".join(f"{figure_name(key)} {_figure(value)}" for key, value in stage.summary.items())
         write_line(f"  {stage.status:<9} {name:<13} {duration(stage.seconds):>8}  {figures}".rstrip())
     return DONE
 

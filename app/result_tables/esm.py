@@ -6,6 +6,7 @@ from rich.table import Table
 
 from app.result_tables.layout import figure, interval, probability, result_tables
 from app.state.run import RunState
+from app.words import method_name, method_notes
 
 _FIGURES = ("n", "accuracy", "difference", "95% interval", "p", "tokens", "probe tokens")
 
@@ -14,9 +15,11 @@ def tables(state: RunState) -> list[Table]:
     """Accuracy and tokens of the evaluated methods."""
     rows = [
         (
-            row.method, str(row.n), figure(row.accuracy), figure(row.difference, "+"), interval(row.low, row.high, "+"),
-            probability(row.p), f"{row.mean_tokens:.1f}", f"{row.mean_probe_tokens:.1f}",
+            method_name(row.method), str(row.n), figure(row.accuracy), figure(row.difference, "+"),
+            interval(row.low, row.high, "+"), probability(row.p), f"{row.mean_tokens:.1f}",
+            f"{row.mean_probe_tokens:.1f}",
         )
         for row in state.esm.final.values()
     ]  # fmt: skip
-    return result_tables("Methods, against greedy", ["method"], _FIGURES, rows)
+    notes = method_notes(row.method for row in state.esm.final.values())
+    return result_tables("Methods, against greedy", ["method"], _FIGURES, rows, notes=notes)

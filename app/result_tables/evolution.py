@@ -7,6 +7,7 @@ from rich.text import Text
 
 from app.result_tables.layout import figure, interval, probability, result_tables
 from app.state.run import RunState
+from app.words import method_name
 
 _FIGURES = ("n", "cannot tell", "correct", "95% interval", "tokens", "composite")
 _DIFFERENCES = ("correct", "95% interval", "p", "tokens", "95% interval", "composite", "95% interval")
@@ -26,7 +27,7 @@ def tables(state: RunState) -> list[Table]:
     ]  # fmt: skip
     rows = [
         (
-            f"{row.method} {row.cap}" if row.cap is not None else row.method, str(row.n), str(row.cannot_tell),
+            method_name(row.method) + (f": {row.cap}" if row.cap is not None else ""), str(row.n), str(row.cannot_tell),
             figure(row.correctness), interval(row.wilson_low, row.wilson_high), f"{row.mean_tokens:.1f}",
             figure(row.composite),
         )
@@ -34,7 +35,7 @@ def tables(state: RunState) -> list[Table]:
     ]  # fmt: skip
     differences = [
         (
-            row.method, figure(row.difference, "+"), interval(row.low, row.high, "+"), probability(row.p),
+            method_name(row.method), figure(row.difference, "+"), interval(row.low, row.high, "+"), probability(row.p),
             figure(row.tokens_difference, "+", 1), interval(row.tokens_low, row.tokens_high, "+", 1),
             figure(row.ahead, "+"), interval(row.ahead_low, row.ahead_high, "+"),
         )
@@ -44,9 +45,12 @@ def tables(state: RunState) -> list[Table]:
         return []
     name = next((row.judge for row in measured), "")
     last = result_tables(
-        "Correctness and tokens minus no_processor's, composite minus best's", [""], _DIFFERENCES, differences
+        "Correctness and tokens minus the unchanged model's, composite minus that of the evolved deltas",
+        [""],
+        _DIFFERENCES,
+        differences,
     )
-    last[0].caption, last[0].caption_justify = _words(state), "left"
+    last[0].caption = _words(state)
     return [
         *result_tables(f"Judge {name}, against people's labels", [""], _JUDGE, judge),
         *result_tables("Deltas, on the test set", [""], _FIGURES, rows),
@@ -57,6 +61,11 @@ def tables(state: RunState) -> list[Table]:
 def _words(state: RunState) -> Text:
     """What the comparison says, and the request for short answers that the table names."""
     drawn, brief = state.evolution.drawn, state.evolution.compared.get("brief_prompt")
-    lines = [f"{drawn.text[0].upper()}{drawn.text[1:]}."] if drawn is not None else []
-    lines += [f"brief_prompt: {brief.prompt}"] if brief is not None else []
+    lines = []
+    if drawn is not None:
+        said = drawn.text
+        for name in ("chosen_cap", "length_cap", "brief_prompt", "no_processor"):
+            said = said.replace(name, method_name(name))
+        lines = [f"{said[0].upper()}{said[1:]}."]
+    lines += [f"{method_name('brief_prompt')}: {brief.prompt}"] if brief is not None else []
     return Text("\n".join(lines))

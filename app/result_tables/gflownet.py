@@ -6,6 +6,7 @@ from rich.table import Table
 
 from app.result_tables.layout import figure, interval, probability, result_tables
 from app.state.run import RunState
+from app.words import method_name
 from engine.events import SamplerEvaluated
 
 _INTERVAL = "95% interval"
@@ -21,6 +22,11 @@ _SAMPLED = (
     _INTERVAL,
     "TV to R",
 )
+_NOTES = (
+    "success@1: the first path meets an answer; of all: the same over all questions, also those left out",
+    "recall@K: share of the answers that K paths meet; hits@K: different ones of them that meet an answer",
+    "TV to R: total variation between the paths' probabilities and their rewards, 0 for a perfect sampler",
+)
 _ANSWERED = ("n", "hit", "recall", "hit of all", "triples", "tokens", "difference", _INTERVAL, "p")
 
 
@@ -28,7 +34,7 @@ def tables(state: RunState) -> list[Table]:
     """Both comparisons on the held-out questions."""
     answers = [
         (
-            row.method, row.reader, str(row.n), figure(row.hit), figure(row.recall), figure(row.hit_all),
+            method_name(row.method), row.reader, str(row.n), figure(row.hit), figure(row.recall), figure(row.hit_all),
             f"{row.triples:.1f}", f"{row.prompt_tokens:.1f}", figure(row.difference, "+"),
             interval(row.low, row.high, "+"), probability(row.p),
         )
@@ -36,7 +42,11 @@ def tables(state: RunState) -> list[Table]:
     ]  # fmt: skip
     return [
         *result_tables(
-            "Evidence paths, on held-out questions", ["method"], _SAMPLED, map(_row, state.gflownet.test)
+            "Evidence paths, on held-out questions",
+            ["method"],
+            _SAMPLED,
+            map(_row, state.gflownet.test),
+            notes=_NOTES,
         ),
         *result_tables(
             "Answers, against triples", ["evidence", "reader"], _ANSWERED, answers, folded="reader"
@@ -45,7 +55,7 @@ def tables(state: RunState) -> list[Table]:
 
 
 def _row(sampler: SamplerEvaluated) -> list[str]:
-    cells = [sampler.method, str(sampler.n), str(sampler.k)]
+    cells = [method_name(sampler.method), str(sampler.n), str(sampler.k)]
     for name, digits in (("success@1", 3), ("answer_recall_union@{}", 3), ("unique_success_paths@{}", 1)):
         name = name.format(sampler.k)
         value, bounds = sampler.metrics.get(name), sampler.intervals.get(name, (None, None))

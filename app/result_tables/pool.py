@@ -7,6 +7,7 @@ from rich.table import Table
 from app.result_tables.layout import figure, interval, probability, result_tables
 from app.state.run import RunState
 from app.text import counted
+from app.words import method_name
 from engine.events import PoolTotals
 
 _ORACLES = ("mean", "fully right", "share", "95% interval")
@@ -17,14 +18,14 @@ def tables(state: RunState) -> list[Table]:
     """The pools' oracles once all queries are finished, and the methods on the held-out queries."""
     picked = [
         (
-            row.method, str(row.n), figure(row.accuracy), interval(row.low, row.high), figure(row.difference, "+"),
-            interval(row.difference_low, row.difference_high, "+"), probability(row.p),
+            method_name(row.method), str(row.n), figure(row.accuracy), interval(row.low, row.high),
+            figure(row.difference, "+"), interval(row.difference_low, row.difference_high, "+"), probability(row.p),
         )
         for row in state.pool.compared.values()
     ]  # fmt: skip
     return [
         *([] if state.pool.totals is None else _oracles(state.pool.totals)),
-        *result_tables("Demonstrations picked, against RICES", ["method"], _PICKED, picked),
+        *result_tables("Demonstrations picked, against similarity (RICES)", ["method"], _PICKED, picked),
     ]
 
 
@@ -41,5 +42,6 @@ def _oracles(totals: PoolTotals) -> list[Table]:
         )
         for name, oracle in oracles.items()
     ]  # fmt: skip
-    title = f"oracle@64 of {counted(totals.queries, 'queries')}, {counted(totals.injected, 'candidates')} injected"
+    counts = f"{counted(totals.queries, 'queries')}, {counted(totals.injected, 'candidates')} injected"
+    title = f"Best known pair of a pool, {counts}"
     return result_tables(title, [""], _ORACLES, rows)

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from app.result_tables.layout import figure, interval, result_tables
 from app.state.run import RunState
+from app.words import method_name
 from engine.events import BoardCompared
 
 _FIGURES = (
@@ -22,20 +23,24 @@ _FIGURES = (
     "no answer",
 )
 
+_NOTES = (
+    "fixed: the note made a failing answer pass; broke: a passing one fail; wasted: it changed nothing",
+)
+
 
 def tables(state: RunState) -> list[Table]:
     """Scores of the modes, and what their notes did."""
     rows = [
         (
-            row.mode, row.memory_mode, str(row.n), figure(row.score) if row.judged else "", figure(row.difference, "+"),
-            interval(row.difference_low, row.difference_high, "+"),
+            method_name(row.mode), row.memory_mode, str(row.n), figure(row.score) if row.judged else "",
+            figure(row.difference, "+"), interval(row.difference_low, row.difference_high, "+"),
             *map(str, (row.injections, row.fixed, row.wasted, row.broke, row.cut, row.unanswered)),
         )
         for row in state.slsm.modes.values()
     ]  # fmt: skip
-    found = result_tables("Memory notes, against baseline", ["mode", "memory"], _FIGURES, rows)
+    found = result_tables("Memory notes, against no note", ["mode", "memory"], _FIGURES, rows, notes=_NOTES)
     if found and state.slsm.board is not None:
-        found[0].caption = Text("\n".join(board_lines(state.slsm.board)), justify="left")
+        found[0].caption = Text("\n".join([*_NOTES, *board_lines(state.slsm.board)]))
     return found
 
 

@@ -131,6 +131,8 @@ class RunList:
         self.folders = list(folders)
         self._known: dict[Path, _Known] = {}
         self._labels: dict[Path, Labels] = {}
+        self.unreadable: dict[Path, RunError] = {}
+        """Folders that have a record which cannot be read, after the last `read`: they are in no row."""
 
     def add_folder(self, folder: Path) -> None:
         """List the runs of another folder as well."""
@@ -139,6 +141,7 @@ class RunList:
 
     def read(self) -> list[RunRow]:
         """All runs, newest first."""
+        self.unreadable = {}
         rows = {path: self._row(path) for folder in self.folders for path in _run_folders(folder)}
         self._known = {path: known for path, known in self._known.items() if path in rows}
         readable = self._labelled([row for row in rows.values() if row is not None])
@@ -175,7 +178,9 @@ class RunList:
             return known.row
         try:
             status = inspect(path)
-        except RunError:
+        except RunError as error:
+            if directory.record.exists():  # else it was moved away a moment ago
+                self.unreadable[path] = error
             return None
         try:
             refuse_later_schema(directory.events)

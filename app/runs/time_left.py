@@ -65,11 +65,13 @@ def time_left_short(left: TimeLeft) -> str:
 
 
 def time_left_sentence(left: TimeLeft) -> str:
-    """`about 12:30 left (eval as in 2 earlier runs)`; `at least 0:42 left; select and eval: no earlier run with this
-    configuration`."""
+    """`about 12:30 left (eval as in 2 earlier runs)`; `at least 0:42 left, without select and eval: no
+    earlier run tells how long that takes`."""
+    if left.unknown and not left.seconds:
+        return f"time left not known yet: no earlier run tells how long {_listed(left.unknown)} will take"
     if left.unknown:
-        least = f"at least {duration(left.seconds)} left" if left.seconds else "time left not known yet"
-        return f"{least}; {_listed(left.unknown)}: no earlier run with this configuration"
+        least = f"at least {duration(left.seconds)} left"
+        return f"{least}, without {_listed(left.unknown)}: no earlier run tells how long that takes"
     if not left.from_earlier:
         return f"about {duration(left.seconds)} left"
     runs = counted(left.runs, "earlier runs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,18 @@ class Ended:
     def well(self) -> bool:
         """Whether it finished, or stopped because it was asked to."""
         return self.code in _ENDED_WELL
+
+
+def how_it_ended(code: int) -> str:
+    """What is known of a worker that left no reason. `code`: as `Popen.returncode`."""
+    if code >= 0:
+        return f"the worker ended without an error message (exit code {code})"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = str(-code)
+    memory = ", as the system does when memory runs out" if -code == signal.SIGKILL else ""
+    return f"the worker was ended from outside (by signal {name}{memory})"
 
 
 class Workers:

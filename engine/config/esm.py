@@ -30,7 +30,12 @@ class TaskSection(Section):
         default=FieldsSection(), description="What the fields of a record are called, with dataset `files`."
     )
     compare: Annotated[
-        str, Field(pattern=r"^(exact|number|math|choice|[A-Za-z_][\w.]*:[A-Za-z_]\w*)$", max_length=200)
+        str,
+        Field(
+            pattern=r"^(exact|number|math|choice|[A-Za-z_][\w.]*:[A-Za-z_]\w*)$",
+            max_length=200,
+            json_schema_extra={"words": "exact, number, math, choice or `module:function` of your own"},
+        ),
     ] = Field(
         default="exact",
         description="How an answer is read and compared, with dataset `files`: exact, number, math, choice, or "

@@ -112,7 +112,7 @@ def _set(value: dict[Any, Any], override: str, origins: dict[Location, str]) -> 
     if not equals or not all(keys):
         return [Problem(origin, "", "section.field=value")]
     if schema_at(tuple(keys)) is None:
-        shown = place if _FIELD.fullmatch(place.strip()) else "a text that is not repeated here"
+        shown = "" if _FIELD.fullmatch(place.strip()) else "a text that is not repeated here"
         return [Problem(origin, shown, f"a known field{_meant(tuple(keys))}")]
     try:
         parsed = yaml_text.parse(text).value

@@ -307,7 +307,8 @@ class DecisionsPane(Container):
         else:
             parts.append(f"row {table.cursor + 1:,}" if len(self.source) else "")
         if (column := table.marked_column) is not None and table.has_focus:
-            parts.append(f"{column.label}: {column.help}")
+            known_as = "" if column.key == column.label else f" (filter {column.key})"
+            parts.append(f"{column.label}{known_as}: {column.help}")
         elif table.size.width >= _ROOMY:
             parts.append("← → explain a column")
         text = Text("  │  ".join(filter(None, parts)), no_wrap=True, overflow="ellipsis")

@@ -18,9 +18,9 @@ from textual.widgets import Static
 
 from app.state.esm import METHOD, ESMState
 from app.text import counted
+from app.words import ESM_METHODS
 from engine.events import MethodEvaluated
 from engine.wilson import wilson
-from screens.esm.method_words import METHOD_WORDS
 from screens.run_session import Session, run_over
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
@@ -125,7 +125,7 @@ class ResultsPane(Vertical):
             self.line.update("")
             return
         row, column = self.source.item(min(self.table.cursor, len(self.source) - 1)), self.table.marked_column
-        parts = [f"{row.method}: {METHOD_WORDS[row.method]}"] if row.method in METHOD_WORDS else [row.method]
+        parts = [f"{row.method}: {ESM_METHODS[row.method]}"] if row.method in ESM_METHODS else [row.method]
         if column is not None and column.help:
             parts = [f"{column.label}: {column.help}"]
         if turned := row.fixed + row.broken:

@@ -109,7 +109,7 @@ def heat_map(state: EvolutionState, palette: dict[str, Style], width: int, back:
     grid.add_row("", Text("most frequent tokens", palette["heading"]), *heads)
     for name in names:
         cells = [_cell(deltas.get(name, 0.0), most, palette) for _, deltas, _ in columns]
-        grid.add_row(Text(name, palette["strong"]), Text(_words(state, name), palette["dim"]), *cells)
+        grid.add_row(Text(name, palette["strong"]), Text(cluster_words(state, name), palette["dim"]), *cells)
     return Group(grid, *_legend(every, columns, most, palette))
 
 
@@ -123,12 +123,6 @@ def _legend(every: list, columns: list, most: float, palette: dict[str, Style]) 
         return [about]
     shown = f"iterations {columns[0][0]} to {columns[-1][0]} of {counted(len(every), 'iterations')}"
     return [about, Text(f"{shown}: ← → show others", palette["dim"])]
-
-
-def _words(state: EvolutionState, name: str) -> str:
-    if name in ("0", "1"):
-        return ("end of text", "digits and symbols")[int(name)]
-    return cluster_words(state, name)
 
 
 def _cell(value: float, most: float, palette: dict[str, Style]) -> Text:

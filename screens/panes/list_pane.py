@@ -37,6 +37,11 @@ def telling_keys(label: str, what: str) -> list[BindingType]:
 class ListPane(Container):
     """A table over a list of the state, beside or above a detail. Subclasses say which."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "slash", "app.find", "Find", key_display="/", tooltip="Find a row of the table by its words."
+        ),
+    ]
     LINKS: ClassVar[bool] = False
     """Whether the detail has ids to follow."""
     ORDER: ClassVar[tuple[str, bool] | None] = None
@@ -150,6 +155,8 @@ class ListPane(Container):
     def _show_status(self) -> None:
         table = self.table
         parts = [counted(len(self.source), self.source.noun), *filter(None, [self.remark()])]
+        if table.wanted:
+            parts.append(f"find {' '.join(table.wanted)}: n next, esc none")
         if table.sort_column is not None:
             label = next(c.label for c in self.source.columns if c.key == table.sort_column)
             parts.append(f"sorted by {label} {'↓' if table.sort_reverse else '↑'}")
@@ -169,9 +176,11 @@ class ListPane(Container):
         self.detail.focus()
 
     def close_one(self) -> bool:
-        """Close the opened detail; False if there was none."""
-        was_open = self.has_class("-open")
-        if was_open:
+        """Close the opened detail, else end finding; False if there was neither."""
+        if self.has_class("-open"):
             self.remove_class("-open")
             self.table.focus()
-        return was_open
+            return True
+        found = bool(self.table.wanted)
+        self.table.look_for(())
+        return found

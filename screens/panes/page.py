@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.style import Style
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.getters import query_one
 
 from app.state.run import RunState
-from screens.run_session import Session
+from screens.run_session import Session, reading_words
 from screens.widgets.detail_pane import DetailPane
 
 
@@ -36,8 +37,13 @@ class PagePane(Vertical):
 
     def show(self) -> None:
         """Draw the session's state."""
-        state = self.session.state
-        self.page.show(lambda palette, width: self.draw(state, palette), top=False, links=self.LINKS)
+        state, reading = self.session.state, reading_words(self.session)
+
+        def draw(palette: dict[str, Style], width: int) -> RenderableType:
+            page = self.draw(state, palette)
+            return Group(Text(reading, palette["warn"]), Text(), page) if reading else page
+
+        self.page.show(draw, top=False, links=self.LINKS)
 
     def close_one(self) -> bool:
         """Nothing opens here."""

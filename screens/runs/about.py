@@ -12,17 +12,20 @@ from app.words import METRICS
 from engine.events.verdict import Verdict
 from screens.runs.fields import changes_text
 from screens.systems import System, system_of, systems_of
+from screens.widgets.stretch import visible
 
 _WIDTH = 11
 """Of the words at the left."""
 
 
-def about_run(row: RunRow) -> Text:
-    """A line for each method, then the stages, the changes, and the folder or the error."""
+def about_run(row: RunRow, room: int = 1000) -> Text:
+    """A line for each method, then the stages, the changes, and the folder or the error, in `room` columns."""
     reached = [(system, verdicts(row.record.stages, system.stages)[-1]) for system in _methods(row)]
     width = max((len(verdict_line(verdict)) for _, verdict in reached), default=0)
     lines = [_of_method(system, verdict, width) for system, verdict in reached]
-    lines += [line for line in (_stages(row), _left(row), _origin(row), _changed(row)) if line is not None]
+    lines += [
+        line for line in (_stages(row, room), _left(row), _origin(row), _changed(row)) if line is not None
+    ]
     return Text("\n", no_wrap=True, overflow="ellipsis").join([*lines, _last(row)])
 
 
@@ -44,17 +47,24 @@ def _of_method(system: System, verdict: Verdict, width: int) -> Text:
     return _line(system.name, f"{verdict_line(verdict):<{width}}").append(over, "dim")
 
 
-def _stages(row: RunRow) -> Text | None:
-    """The stages, where something is left to do: what is done, what is being done."""
+def _stages(row: RunRow, room: int) -> Text | None:
+    """The stages, where something is left to do: what is done, what is being done. As many around the current one as
+    there is room for."""
     if row.state == "finished" and row.verdicts:
         return None
-    text = Text()
-    for name, stage in row.record.stages.items():
-        running = name == row.progress.name and row.working and stage.status != "finished"
-        sign = {"finished": "✓", "failed": "✗", "stopped": "■"}.get(stage.status, "▶" if running else "○")
-        text.append(f"{sign} {name}", "bold" if running else "")
-        text.append(f" {duration(stage.seconds)}   " if stage.seconds else "   ", "dim")
-    return text
+    names = list(row.record.stages)
+    chips = [_chip(row, name) for name in names]
+    current = names.index(row.progress.name) if row.progress.name in names else 0
+    first, last = visible([chip.cell_len for chip in chips], current, room)
+    return Text.assemble("… " if first else "", *chips[first:last], "…" if last < len(chips) else "")
+
+
+def _chip(row: RunRow, name: str) -> Text:
+    stage = row.record.stages[name]
+    running = name == row.progress.name and row.working and stage.status != "finished"
+    sign = {"finished": "✓", "failed": "✗", "stopped": "■"}.get(stage.status, "▶" if running else "○")
+    chip = Text(f"{sign} {name}", "bold" if running else "")
+    return chip.append(f" {duration(stage.seconds)}   " if stage.seconds else "   ", "dim")
 
 
 def _left(row: RunRow) -> Text | None:

@@ -36,6 +36,7 @@ It needs no GPU, no key and no network: you watch how small built-in language mo
 Press ? on any screen for its help.
 """
 NO_MATCH = "No run matches. Press / to change the filter."
+ARCHIVED = "All runs are archived. Press A to list them."
 
 
 class RunsScreen(RunCommands):
@@ -98,7 +99,7 @@ Nothing is ever deleted here.
         self._reading = False
         self._wanted: Path | None = None
         self._filter_text = ""
-        self._told_labels: list[str] = []
+        self._told: list[str] = []
 
     def compose_content(self) -> ComposeResult:
         yield Steady(id="runs-title")
@@ -155,22 +156,32 @@ Nothing is ever deleted here.
             self.source.show_runs(rows)
             self.arranged()
         self._show_about()
+        self._show_title()
         for wrong in self.runs.wrong_labels:
-            if wrong not in self._told_labels:
-                self._told_labels.append(wrong)
-                self.notify(
-                    wrong, title="Titles and tags were not read", severity="warning", markup=False, timeout=10
-                )
+            self._tell_once("Titles and tags were not read", wrong)
+        for error in list(self.runs.unreadable.values()):
+            self._tell_once("A run is not listed", str(error))
+
+    def _tell_once(self, title: str, wrong: str) -> None:
+        if wrong not in self._told:
+            self._told.append(wrong)
+            self.notify(wrong, title=title, severity="warning", markup=False, timeout=10)
 
     def arranged(self) -> None:
         """The rows are others: the filter, the order, a mark or the runs themselves have changed."""
-        rows = self.source.rows
-        why = reasons(self.source.expression, partial(values_of, rows), "run")
-        self.table.empty = "\n\n".join([*why, NO_MATCH]) if rows else EMPTY
+        self.table.empty = self._why_empty()
         self.table.refresh_rows()
         self._go_to_wanted()
         self._show_title()
         self._show_about()
+
+    def _why_empty(self) -> str:
+        rows = self.source.rows
+        if not rows:
+            return EMPTY
+        if self.source.expression is None:
+            return ARCHIVED
+        return "\n\n".join([*reasons(self.source.expression, partial(values_of, rows), "run"), NO_MATCH])
 
     @property
     def selected(self) -> RunRow | None:
@@ -193,6 +204,7 @@ Nothing is ever deleted here.
             f"by {self.source.grouping}" if self.source.grouping else "",
             f"{len(self.marked)} marked" if self.marked else "",
             f"{self.source.hidden} archived (A)" if self.source.hidden else "",
+            f"{counted(len(self.runs.unreadable), 'runs')} not readable" if self.runs.unreadable else "",
         ]
         for part in filter(None, parts):
             text.append(f"   {part}", "bold")
@@ -202,7 +214,7 @@ Nothing is ever deleted here.
         row = self.selected
         self.about.set_class(row is None, "-empty")
         if row is not None:
-            self.about.update(about_run(row))
+            self.about.update(about_run(row, self.about.content_size.width or 1000))
         sweep = self.source.sweep(self.table.cursor)
         offered = (row.state, row.status.failure, row.label, row.record.sweep) if row is not None else sweep
         if offered != self._offered:

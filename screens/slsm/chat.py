@@ -96,7 +96,9 @@ class ChatPane(Vertical):
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
         text = event.value.strip()
-        if text and not self._waiting:
+        if text and self._waiting:
+            self.notify("The last message has no answer yet: press enter again when it has.", markup=False)
+        elif text:
             self.field.clear()
             self._waiting, self._error = text, ""
             self.show()
@@ -105,7 +107,7 @@ class ChatPane(Vertical):
 
     def _doing(self) -> str:
         """What the process does with the message; it loads everything at the first one."""
-        return "the model answers …" if self._last else "the controller and the model are loaded …"
+        return "the model answers …" if self._last else "loading the controller and the model …"
 
     @work(group="chat")
     async def _say(self, text: str) -> None:

@@ -28,6 +28,10 @@ Until then the tab Conversations shows each answer as it comes."""
 _SCORE = "macro: share of conversations whose answer passes; every axis counts alike"
 _NOTES = """fixed: the note made a failing answer pass; broke: a passing one fail; wasted: it changed nothing
 given: conversations with a note; tokens: of a note, mean of all conversations"""
+_CHOSEN = (
+    "the best of {} looks better than it is: the interval does not count that it was chosen by this score; "
+    "confirm it on other conversations"
+)
 _COST = """calls and tokens are means of a conversation; failed: calls of the controller
 cut: answers that ended at the limit of tokens; none: conversations without an answer"""
 
@@ -116,7 +120,10 @@ def _said(rows: list[ModeScored], palette: dict[str, Style]) -> list[RenderableT
     done.append(
         f" and {best.broke:,} wrong; {best.wasted:,} of {best.injections:,} changed nothing", palette["dim"]
     )
-    return [text, done]
+    said: list[RenderableType] = [text, done]
+    if len(others) > 1:
+        said.append(Text(f"{_CHOSEN.format(len(others))}", palette["dim"]))
+    return said
 
 
 def _named(row: ModeScored) -> str:

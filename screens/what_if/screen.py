@@ -151,7 +151,7 @@ class WhatIfScreen(ConsoleScreen[None], Generic[Tried]):
             self._show()
             return
         self._error = ""
-        self._waiting = "The model answers …" if self._tried else "The model and the run's files are loaded …"
+        self._waiting = "The model answers …" if self._tried else "loading the model and the run's files …"
         self._show()
         self._ask(wanted)
 

@@ -20,6 +20,7 @@ from screens.messages import SystemWanted
 from screens.run_session import Session, run_time_left, shown_stages
 from screens.systems import system_of
 from screens.widgets.bars import bar
+from screens.widgets.stretch import visible
 from screens.widgets.tones import tone
 
 SIGNS = {
@@ -262,21 +263,6 @@ _WORDS = {
     stages.STOPPED: "stopped, results kept",
     stages.WAITING: "waiting",
 }
-
-
-def visible(widths: list[int], current: int, room: int) -> tuple[int, int]:
-    """Which stretch of chips of these widths fits into `room` with the current one in it: as much as possible of what
-    comes next, then of what came before. Two cells are left for each end that is cut."""
-    if sum(widths) <= room:
-        return 0, len(widths)
-    first, last, left = current, current + 1, room - 4 - widths[current]
-    while last < len(widths) and last <= current + 1 and widths[last] <= left:
-        left, last = left - widths[last], last + 1
-    while first and widths[first - 1] <= left:
-        left, first = left - widths[first - 1], first - 1
-    while last < len(widths) and widths[last] <= left:
-        left, last = left - widths[last], last + 1
-    return first, last
 
 
 def _last_started(shown: list[StageState]) -> StageState:

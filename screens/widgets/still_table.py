@@ -7,7 +7,7 @@ from screens.widgets.virtual_table import VirtualTable
 
 
 class StillTable(VirtualTable):
-    """Its last row is not the newest: it never follows. Nothing in it is marked as found."""
+    """Its last row is not the newest: it never follows. `n` and `N` are free until something is looked for."""
 
     def __init__(self, source: RowSource, empty: str = "", *, id: str | None = None) -> None:
         super().__init__(source, empty, id=id, follow=False)
@@ -17,4 +17,10 @@ class StillTable(VirtualTable):
         return False
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return False if action in ("follow", "match") else super().check_action(action, parameters)
+        match action:
+            case "follow":
+                return False
+            case "match":
+                return bool(self.wanted)
+            case _:
+                return super().check_action(action, parameters)

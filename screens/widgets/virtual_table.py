@@ -7,7 +7,7 @@ following, and moving back to the last row starts it again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -84,7 +84,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
 
 `s` sorts by the marked column: first up, then down, then as in the log; a click on a header does the same.
 `f` follows the newest row until you move away from it; moving to the last row follows again.
-`n` and `N` go to the next and previous match.
+`/` finds a row by its words, or filters where the table has a filter; `n` and `N` go to the next and previous match.
 """
 
     cursor: var[int] = var(0)
@@ -131,8 +131,12 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         super().__init__(id=id)
         self.source = source
         self.empty = empty
+        self.waiting = ""
+        """What is said instead of `empty` while rows may still come out of the log."""
         self.signs: Mapping[int, str] = {}
         """What stands before rows that are marked, by the place of their event in the log."""
+        self.wanted: tuple[str, ...] = ()
+        """Words that are looked for, in lower case."""
         self.sort_column: str | None = None
         self.sort_reverse = False
         self._marked: str | None = None
@@ -290,7 +294,23 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
 
     def action_match(self, by: int) -> None:
         """Go to the next or previous match."""
-        self.seek(by, self.source.is_match)
+        if not self.seek(by, self.is_match):
+            self.notify(f"None of these {self.source.noun} is marked as found.", markup=False)
+
+    def look_for(self, words: Sequence[str]) -> None:
+        """Mark the rows in whose cells all these words stand."""
+        self.wanted = tuple(word.lower() for word in words)
+        self.refresh()
+        self.post_message(self.Changed(self))
+
+    def is_match(self, row: int) -> bool:
+        """Whether the row is among what is looked for."""
+        if not 0 <= row < self._shown:
+            return False
+        if not self.wanted:
+            return self.source.is_match(row)
+        text = " ".join(cell.text for cell in self.source.cells(row)).lower()
+        return all(word in text for word in self.wanted)
 
     def seek(self, by: int, wanted: Callable[[int], bool]) -> bool:
         """Go to the next (`by` 1) or previous (-1) row for which `wanted(row)` holds; round the end."""
@@ -304,12 +324,19 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
 
     # ------------------------------------------------------------ mouse
 
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """A header says what its column is."""
+        hit = self._column_at(event.x) if event.y == 0 else None
+        self.tooltip = f"{hit.label}: {hit.help}" if hit is not None and hit.help else None
+
+    def _column_at(self, x: int) -> Column | None:
+        return next((p.column for p in self._placed if p.x <= x < p.x + p.width + GAP), None)
+
     def on_click(self, event: events.Click) -> None:
         """A header sorts, a row takes the cursor, twice opens it."""
         if event.y == 0:
-            hit = next((p for p in self._placed if p.x <= event.x < p.x + p.width + GAP), None)
-            if hit is not None:
-                self._marked = hit.column.key
+            if (hit := self._column_at(event.x)) is not None:
+                self._marked = hit.key
                 self.action_sort()
             return
         row = round(self.scroll_y) + event.y - 1
@@ -367,8 +394,8 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         if row >= self._shown:
             return self._blank(y, width)
         cells = self.source.cells(row)
-        words = tuple(self.source.words)
-        sign = "•" if self.source.is_match(row) else " "
+        words = self.wanted or tuple(self.source.words)
+        sign = "•" if self.is_match(row) else " "
         if self.signs and (offset := self.source.offset(row)) is not None:
             sign = self.signs.get(offset, sign)
         key = (cells, row == self.cursor, sign, words, self.has_focus)
@@ -379,7 +406,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
 
     def _blank(self, y: int, width: int) -> Strip:
         style = self._base
-        lines = wrapped(self.empty, width - 4) if self._looked and not self._shown else []
+        lines = wrapped(self.waiting or self.empty, width - 4) if self._looked and not self._shown else []
         if not 0 <= y - 2 < len(lines):
             return Strip.blank(width, style)
         text = set_cell_size("  " + lines[y - 2], width)

@@ -97,7 +97,7 @@ def test_pace_counts_this_attempt_only() -> None:
 
 def test_sentences_of_events() -> None:
     event = StageFinished(seconds=61, summary={"pairs": 12, "rate": 0.123456})
-    assert sentence(event) == "finished in 1:01 (pairs 12, rate 0.1235)"
+    assert sentence(event) == "finished in 1:01 (pairs 12; rate 0.1235)"
     assert sentence(StageProgress(done=1, total=2)) is None
 
 

@@ -84,8 +84,8 @@ def test_the_log_brings_it_to_the_state_and_batch_prints_it() -> None:
     state, out = RunState(), io.StringIO()
     state.apply(told)
     assert verdicts(state.stages) == [ESM] == verdicts(state.stages, ["mine", "eval"])
-    assert sentence(told) == f"finished in 0:06 (accuracy_esm 0.965). {verdict_sentence(ESM)}"
-    assert sentence(finished(None)) == "finished in 0:06 (accuracy_esm 0.965)"
+    assert sentence(told) == f"finished in 0:06 (accuracy esm 0.965). {verdict_sentence(ESM)}"
+    assert sentence(finished(None)) == "finished in 0:06 (accuracy esm 0.965)"
     PlainDisplay(Console(file=out, width=500)).show(told, state.stages)
     print_results(state, Console(file=out, width=500), RunDirectory(Path("outputs/demo/1")))
     assert out.getvalue().count(verdict_sentence(ESM)) == 2

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from app.batch.result_tables import print_results
 from app.state.run import RunState
-from engine.events import Event, MethodEvaluated, ServerUsage, StageFinished
+from engine.events import ComparisonDrawn, Event, MethodEvaluated, ServerUsage, StageFinished
 from engine.run.directory import RunDirectory
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_gflownet import gflownet_events
@@ -35,33 +35,34 @@ USAGE = [
 ]
 
 
-def printed(events: Iterable[Event]) -> str:
+def printed(events: Iterable[Event], width: int = 140) -> str:
     """What stands on the terminal after these."""
     state, out = RunState(), io.StringIO()
     for offset, event in enumerate(events):
         state.apply(event, offset, 1)
-    print_results(state, Console(file=out, width=140), RunDirectory(Path("outputs/demo/1")))
+    print_results(state, Console(file=out, width=width), RunDirectory(Path("outputs/demo/1")))
     return out.getvalue()
 
 
 @pytest.mark.parametrize(
     ("events", "rows"),
     [
-        (lambda: ESM, ["Methods, against greedy", "esm 200 0.985 +0.365 [+0.300, +0.430] 1e-09 68.2 20.5"]),
+        (lambda: ESM, ["Methods, against greedy", "ESM 200 0.985 +0.365 [+0.300, +0.430] 1e-09 68.2 20.5"]),
         (evolution_events, ["all questions 40 75% 0.900 0.800 [0.600, 0.950] 0.920 0.880", "names 10 0%",
-                            "no_processor 6 2 0.900 [0.800, 0.950] 40.0 0.740",
-                            "best 6 2 0.900 [0.800, 0.950] 20.0 0.810",
-                            "brief_prompt -0.100 [-0.200, +0.000] 0.25 -28.0 [-30.5, -25.5] -0.022 [-0.060, +0.010]",
-                            "best +0.000 [-0.050, +0.050] 1 -20.0 [-22.0, -18.0]",
-                            "brief_prompt: Answer briefly."]),
-        (gflownet_events, ["distinct 100 20 0.900 [0.830, 0.970] 0.720 0.930 9.5",
-                           "gflownet 100 20 0.870 [0.800, 0.940] 0.696 0.900 9.2 0.280 (n 98)",
+                            "the unchanged model 6 2 0.900 [0.800, 0.950] 40.0 0.740",
+                            "the evolved deltas 6 2 0.900 [0.800, 0.950] 20.0 0.810",
+                            "a request for short answers -0.100 [-0.200, +0.000] 0.25 -28.0 [-30.5, -25.5] "
+                            "-0.022 [-0.060, +0.010]",
+                            "the evolved deltas +0.000 [-0.050, +0.050] 1 -20.0 [-22.0, -18.0]",
+                            "a request for short answers: Answer briefly."]),
+        (gflownet_events, ["distinct paths 100 20 0.900 [0.830, 0.970] 0.720 0.930 9.5",
+                           "GFlowNet 100 20 0.870 [0.800, 0.940] 0.696 0.900 9.2 0.280 (n 98)",
                            "greedy 100 1 0.800 [0.730, 0.870] 0.640",
-                           "gflownet path reader (offline) 3 1.000 0.800 0.750 5.0 58.0 +1.000 [+0.400, +1.000] 0.25"]),
-        (slsm_events, ["baseline none 2 0.000 [+0.000, +1.000] 0 0 0 0 0 0",
-                       "always structured 2 1.000 +1.000 [+0.000, +1.000] 2 2 0 0 0 0"]),
-        (pool_events, ["after injection 0.867 2 0.667 [0.208, 0.939]", "rices 2 0.810 [0.710, 0.910]",
-                       "selector 2 0.900 [0.800, 1.000] +0.090 [+0.040, +0.140] 0.012"]),
+                           "GFlowNet path reader (offline) 3 1.000 0.800 0.750 5.0 58.0 +1.000 [+0.400, +1.000] 0.25"]),
+        (slsm_events, ["no note none 2 0.000 [+0.000, +1.000] 0 0 0 0 0 0",
+                       "a note always structured 2 1.000 +1.000 [+0.000, +1.000] 2 2 0 0 0 0"]),
+        (pool_events, ["after injection 0.867 2 0.667 [0.208, 0.939]", "similarity (RICES) 2 0.810 [0.710, 0.910]",
+                       "the selector 2 0.900 [0.800, 1.000] +0.090 [+0.040, +0.140] 0.012"]),
         (lambda: USAGE, ["Servers, total cost 1.2500", "slsm judge m at s 1,234 0 0 0 0 0:00 1.2500",
                          "slsm model own at t 0 0 0 4,000 letters 0 letters 0:00"]),
         (lambda: [StageFinished(stage="eval", seconds=63, files=["a.json", "b.json"])],
@@ -74,10 +75,21 @@ def test_the_rows_of_a_method(events: Callable[[], Iterable[Event]], rows: list[
     lines = [" ".join(line.split()) for line in printed(events()).splitlines()]
     for row in rows:
         assert lines.count(row) == 1, "\n".join(lines)
-    assert "no_probing" not in "".join(lines) and lines[-1] == "all files: outputs/demo/1"
+    assert "no probing" not in "".join(lines) and lines[-1] == "all files: outputs/demo/1"
 
 
 @pytest.mark.parametrize("begun", [evolution_events, gflownet_events, slsm_events, pool_events])
 def test_what_is_not_through_prints_nothing(begun: Callable[..., Iterable[Event]]) -> None:
     unfinished = (event for event in begun(finish=False) if not isinstance(event, StageFinished))
     assert printed(unfinished) == ""
+
+
+@pytest.mark.parametrize("events", [gflownet_events, slsm_events, evolution_events])
+def test_figures_are_whole_on_a_narrow_terminal(events: Callable[[], Iterable[Event]]) -> None:
+    assert "…" not in printed(events(), width=60)
+
+
+def test_what_the_comparison_says_names_methods_in_words() -> None:
+    drawn = ComparisonDrawn(text="on the test set chosen_cap is ahead of the evolved deltas")
+    text = printed([*evolution_events(), drawn])
+    assert "On the test set a cap chosen on validation is ahead" in " ".join(text.split())

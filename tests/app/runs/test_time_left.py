@@ -33,7 +33,10 @@ def test_what_is_not_known_is_said() -> None:
     left = time_left([DONE, AT_WORK, WAITS], {})
     assert left is not None and left.whole is None
     assert time_left_short(left) == "all stages: not known yet"
-    assert time_left_sentence(left) == ("at least 1:00 left; eval: no earlier run with this configuration")
+    assert (
+        time_left_sentence(left)
+        == "at least 1:00 left, without eval: no earlier run tells how long that takes"
+    )
     left = time_left([DONE, BEGINS, WAITS], {"eval": [5.0]})
     assert left is not None and left.unknown == ("select",) and left.whole is None
 

@@ -180,7 +180,14 @@ def test_overrides_are_yaml_values(tmp_path: Path) -> None:
     ],
 )
 def test_overrides_that_lead_nowhere(tmp_path: Path, override: str, expected: str) -> None:
-    assert expected in only(tmp_path, "{}", override).allowed
+    problem = only(tmp_path, "{}", override)
+    assert expected in problem.allowed and not problem.value, "what was typed stands before it"
+
+
+@pytest.mark.parametrize("override", ["run.name=my run", "task.compare=exactly"])
+def test_what_a_text_may_be_is_said_in_words(tmp_path: Path, override: str) -> None:
+    """A regular expression tells a newcomer nothing."""
+    assert "^" not in only(tmp_path, "{}", override).allowed
 
 
 def test_override_of_a_broken_section_reports_the_section(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from app.text import counted
 from engine.events import DecisionTaken, Event, MethodEvaluated, StageStarted, Unknown, decode
 from engine.run.find_event import find_event
 from engine.wilson import wilson
+from screens.esm.library import LibraryPane
 from screens.esm.results import ResultsPane
 from screens.esm.screen import EsmScreen
 from screens.esm.what_if import DecisionWhatIf
@@ -524,6 +525,47 @@ async def test_the_last_row_of_a_finished_run_is_taken_up_where_it_was_left(sess
     again.esm.left_view = left
     async with again.run_test(size=SMALL) as pilot:
         assert (await press(pilot)).decisions.table.cursor == last
+
+
+async def test_a_marked_column_says_what_filters_call_it(session: RecordedSession) -> None:
+    """`prb` heads a narrow column; in a filter it is `probe`."""
+    async with EsmApp(session).run_test(size=(200, 60)) as pilot:
+        table = (await press(pilot, "1")).decisions.table
+        table._marked = "probe"
+        assert "prb (filter probe): tokens spent on probes" in (await press(pilot)).decisions._status().plain
+        table._marked = "m"
+        assert "│  m: the segment" in (await press(pilot)).decisions._status().plain
+        await pilot.hover(table, offset=(table._placed[-1].x, 0))
+        assert table.tooltip is not None
+
+
+async def test_the_order_that_was_chosen_is_taken_up(session: RecordedSession) -> None:
+    """Also that of the log, although a finished run's library stands by use at first."""
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        screen = await press(pilot, "3")
+        table = screen.query_one(LibraryPane).table
+        assert table.sort_column == "used"
+        table.sort_by(None)
+        left = (await press(pilot, "down")).view()
+    again = EsmApp(session)
+    again.esm.left_view = left
+    async with again.run_test(size=SMALL) as pilot:
+        assert (await press(pilot)).query_one(LibraryPane).table.sort_column is None
+
+
+async def test_a_table_without_rows_says_that_the_log_is_still_read(tmp_path: Path) -> None:
+    """`No method has been evaluated yet` would be wrong: its rows may be in what is not read."""
+
+    class Reading(RecordedSession):
+        reading = 0.34  # type: ignore[assignment]
+
+    session = Reading(write_log(tmp_path / "events.jsonl", list(SyntheticRun().events())[:3]), tmp_path)
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        for tab in "12345":
+            screen = await press(pilot, tab)
+            text = "\n".join(strip.text for strip in screen._compositor.render_strips())
+            assert ("still being read (34%)" in text) == (tab != "5"), tab
+            assert "yet." not in text
 
 
 async def test_the_end_of_a_run_moves_nobody_who_reads(growing: RecordedSession) -> None:

@@ -9,9 +9,11 @@ from textual import on
 from textual.app import App
 from textual.pilot import Pilot
 
-from engine.events import IterationBegan
+from app.state.evolution import EvolutionState
+from engine.events import IterationBegan, TokenCluster
 from screens.ask import AskScreen
 from screens.evolution.branch import branch_question
+from screens.evolution.cluster_words import cluster_words
 from screens.evolution.screen import EvolutionScreen
 from screens.messages import BranchWanted
 from tests.recorded_session import RecordedSession
@@ -239,3 +241,14 @@ async def test_looking_back_in_a_finished_run_follows_its_iterations(session: Re
         session.seek(began[1])
         await press(pilot)
         assert screen.iterations.table.follow and screen.iterations.table.cursor == 1
+
+
+def test_a_cluster_has_the_same_words_everywhere() -> None:
+    """`<|im_end|>` and `' '` say little to a reader."""
+    state = EvolutionState()
+    for name, tokens in (("0", ["<|im_end|>"]), ("2", [" ", "\n", " the"])):
+        state.clusters[name] = TokenCluster(
+            id=name, description="", size=1, share=0.1, central_tokens=tokens, frequent_tokens=tokens
+        )
+    assert cluster_words(state, "0") == "end of text"
+    assert cluster_words(state, "2") == "(space) (new line) the"

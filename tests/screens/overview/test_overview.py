@@ -77,6 +77,22 @@ async def polled(pilot: Pilot[None]) -> str:
     return drawn(pilot.app)
 
 
+async def test_cards_of_every_row_are_shown_whole(tmp_path: Path) -> None:
+    """Two cards a row: the second row has the room that its texts need, too."""
+    names = ["mine", "eval", "clusters", "evolve", "graphs", "gflownet", "slsm", "pool", "selector"]
+    planned: list[ev.Event] = [
+        msgspec.structs.replace(event, stages=names)
+        for event in list(SyntheticRun().events())[:2]
+        if isinstance(event, ev.Header | ev.WorkerStarted)
+    ]
+    session = RecordedSession(write_log(tmp_path / "events.jsonl", planned), tmp_path)
+    app = RunApp(OverviewScreen(session))
+    async with app.run_test(size=(200, 60)) as pilot:
+        text = await polled(pilot)
+        for card in app.screen.query(Card):
+            assert card.size.height >= card.virtual_size.height, (card.method, text)
+
+
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_card_says_the_verdict_and_enter_opens_the_place(
     tmp_path: Path, size: tuple[int, int]

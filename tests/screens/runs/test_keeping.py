@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from textual.widgets import Input
 
 from app.runs.run_list import RunList, RunRow
 from app.table.filter_parser import parse
-from engine.run.directory import BranchPoint, RunDirectory
+from engine.run.directory import BranchPoint, RunDirectory, StageRecord
+from engine.run.stage_state import RUNNING, StageState
 from screens.ask import AskScreen
 from screens.error_panel import ErrorPanel
 from screens.runs.about import about_run
@@ -211,6 +213,51 @@ async def test_marks_keep_their_order(outputs: Path) -> None:
         assert [row.split()[0] for row in app.rows()[:2]] == ["2", "1"]
         await pilot.press("g", "m")
         assert app.runs.marked == [paths[1]]
+
+
+async def test_a_list_of_archived_runs_says_how_to_see_them(outputs: Path) -> None:
+    """No filter is to blame for the empty list."""
+    app = RunsApp(outputs)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(app, pilot)
+        for _ in range(3):
+            await pilot.press("g", "a")
+            await settled(app, pilot)
+        assert "A to list" in app.runs.table.render_line(2).text + app.runs.table.render_line(3).text
+        await pilot.press("A")
+        assert len(app.runs.source) == 3
+
+
+async def test_a_run_that_cannot_be_read_is_named(outputs: Path) -> None:
+    """It is in no row; the title counts it, and one message says which it is and why."""
+    broken = outputs / "demo" / "20250101-000000-beef"
+    broken.mkdir()
+    (broken / "run.json").write_text('{"name": "demo"}')
+    app = RunsApp(outputs)
+    async with app.run_test(size=(120, 24)) as pilot:
+        await settled(app, pilot)
+        await settled(app, pilot)
+        said = [note.message for note in app._notifications if "20250101-000000-beef" in note.message]
+        assert len(said) == 1 and "restore the file" in said[0]
+        assert "1 run not readable" in str(app.runs.title_line.render())
+        (broken / "run.json").unlink()
+        await settled(app, pilot)
+        assert "not readable" not in str(app.runs.title_line.render())
+
+
+def test_the_stage_at_work_stays_in_view(make: Make, tmp_path: Path) -> None:
+    """Where the line is short, the stages around it are named."""
+    names = [f"stage-{number}" for number in range(12)]
+    run = make("demo", "running")
+    stages = {name: StageRecord(status="finished", seconds=61) for name in names[:6]}
+    write(run, stages=stages | {name: StageRecord() for name in names[6:]})
+    [row] = rows(tmp_path / "outputs")
+    row = replace(
+        row, progress=StageState("stage-6", RUNNING), status=replace(row.status, pid=1, state="running")
+    )
+    line = next(line for line in about_run(row, 78).plain.splitlines() if "stage-" in line)
+    assert "▶ stage-6" in line and "stage-7" in line and len(line) <= 78
+    assert "✓ stage-0" in about_run(row).plain
 
 
 async def test_labels_that_are_garbage_are_told_once(outputs: Path) -> None:

@@ -219,3 +219,4 @@ async def test_modes_begin_with_what_came_of_the_notes(session: RecordedSession)
     async with SLSMApp(session).run_test(size=SMALL) as pilot:
         lines = (await press(pilot, "2")).splitlines()
         assert "1.000 pass, 0.000 without a controller" in lines[3]
+        assert "the interval does not count that it was chosen" in " ".join(" ".join(lines[3:9]).split())

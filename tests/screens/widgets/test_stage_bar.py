@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from screens.widgets.stage_bar import visible
+from screens.widgets.stretch import visible
 
 
 @pytest.mark.parametrize("current", range(14))

@@ -1,0 +1,67 @@
+"""`/` everywhere: finds rows of a table; where there is none, takes what is typed so that no letter is a command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.app import App
+from textual.pilot import Pilot
+
+from app.shell import SteerApp
+from screens.find import FindScreen
+from screens.pool.screen import PoolScreen
+from screens.widgets.virtual_table import VirtualTable
+from tests.recorded_session import RecordedSession
+from tests.synthetic_pool import pool_events
+from tests.synthetic_run import write_log
+
+
+async def opened(pilot: Pilot[None], folder: Path) -> RecordedSession:
+    session = RecordedSession(write_log(folder / "events.jsonl", pool_events()), folder)
+    await pilot.app.push_screen(PoolScreen(session))
+    await pilot.pause()
+    return session
+
+
+def drawn(app: App[None]) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+async def test_rows_of_a_list_are_found_by_words(tmp_path: Path) -> None:
+    app = SteerApp(outputs=tmp_path / "outputs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot, tmp_path)
+        table = app.screen.query(VirtualTable).first()
+        await pilot.press("1", "g", "slash", *"0002")
+        assert "find:" in drawn(app)
+        await pilot.press("enter")
+        assert not isinstance(app.screen, FindScreen)
+        assert "train-0002" in table.source.cells(table.cursor)[0].text
+        assert "find 0002" in drawn(app)
+        await pilot.press("g", "n")
+        assert "train-0002" in table.source.cells(table.cursor)[0].text
+        await pilot.press("escape")
+        assert isinstance(app.screen, PoolScreen) and "find 0002" not in drawn(app)
+
+
+async def test_words_of_no_row_are_told(tmp_path: Path) -> None:
+    app = SteerApp(outputs=tmp_path / "outputs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot, tmp_path)
+        await pilot.press("1", "slash", *"nowhere", "enter")
+        assert isinstance(app.screen, FindScreen) and "None of these" in drawn(app)
+        await pilot.press("escape")
+        assert isinstance(app.screen, PoolScreen)
+
+
+async def test_a_word_typed_after_a_slash_is_no_command(tmp_path: Path) -> None:
+    """`S` would stop the run, `p` pause it, `q` leave."""
+    app = SteerApp(outputs=tmp_path / "outputs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        session = await opened(pilot, tmp_path)
+        for keys in (("5",), ("1", "enter")):  # files, and an opened query
+            await pilot.press(*keys, "slash", *"Spq")
+            assert session.sent == [] and isinstance(app.screen, FindScreen)
+            assert "nothing to find here" in drawn(app)
+            await pilot.press("escape")
+            assert isinstance(app.screen, PoolScreen)
