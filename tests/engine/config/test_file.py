@@ -117,14 +117,28 @@ def chain(repeated: str) -> str:
         (chain("<<: @, <<: @, <<: @, <<: @"), "more than 20,000 values"),
         (chain("<<: [@, @, @, @]"), "more than 20,000 values"),
         (chain("x: @, x: @, x: @, x: @"), "more than 20,000 values"),
-        ("? [" + "".join(f"&a{n} [*a{n - 1}, *a{n - 1}], " for n in range(1, 22)).replace("*a0", "x") + "]\n: 1",
-         "a key that is a list or a mapping"),
+        (
+            "? ["
+            + "".join(f"&a{n} [*a{n - 1}, *a{n - 1}], " for n in range(1, 22)).replace("*a0", "x")
+            + "]\n: 1",
+            "a key that is a list or a mapping",
+        ),
         ("".join(f"k{number}: 1\n" for number in range(600_000)), "characters are too many"),
         ("x: " + "[" * 3000 + "]" * 3000, "nested more than 24 deep"),
         ("x: " + "[" * 30 + "]" * 30, "nested more than 24 deep"),
         ("x: " + "[" * 100_000, "nested more than 24 deep"),
     ],
-    ids=["billion laughs", "merges", "lists of merges", "doubles", "a key", "many keys", "deep", "not so deep", "deep and open"],
+    ids=[
+        "billion laughs",
+        "merges",
+        "lists of merges",
+        "doubles",
+        "a key",
+        "many keys",
+        "deep",
+        "not so deep",
+        "deep and open",
+    ],
 )
 def test_what_is_far_too_large_is_one_clear_line(tmp_path: Path, text: str, told: str) -> None:
     began = time.process_time()
