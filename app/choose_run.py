@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from app.text import without_controls
 from engine.run.directory import RunDirectory, find_runs
 from engine.run.event_log import refuse_later
 
@@ -16,6 +17,7 @@ def choose_run(text: str, outputs: Path) -> RunDirectory:
     Raises RunError if there is none, or if a later version wrote it."""
     newest, *others = find_runs(text, outputs)
     if others:
-        sys.stderr.write(f"{text}: {len(others) + 1} runs; this is the newest, {newest.path}\n")
+        told = f"{text}: {len(others) + 1} runs; this is the newest, {newest.path}"
+        sys.stderr.write(f"{without_controls(told)}\n")  # folders may be named by others
     refuse_later(newest)
     return newest

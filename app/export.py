@@ -25,6 +25,8 @@ def export_path(run_dir: Path, name: str, suffix: str) -> Path:
     for base in (run_dir, Path.cwd(), Path.home()):
         if os.access(base, os.W_OK):
             folder = base / "exports"
+            if folder.is_symlink():  # in a run from elsewhere it may lead anywhere
+                continue
             folder.mkdir(exist_ok=True)
             return _fresh(folder / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}", suffix)
     raise PermissionError(

@@ -89,7 +89,7 @@ def run_console(
     app.run()
     for line in app.leaving.last_words():
         with suppress(OSError):  # the terminal may have closed
-            sys.stdout.write(f"{line}\n")
+            sys.stdout.write(f"{without_controls(line)}\n")
     return app.return_code or FINISHED
 
 

@@ -133,6 +133,8 @@ def _mend(error: OSError) -> str | None:
         return "something else has this name: move it, or choose another folder with `run.outputs`"
     if error.errno in _NOWHERE:
         return "nothing can be kept there: choose another folder with `run.outputs`"
+    if error.errno == errno.EMLINK:
+        return "put a copy in its place: `cp FILE COPY && mv COPY FILE`"
     return "check the disk" if error.errno == errno.EIO else None
 
 

@@ -17,12 +17,22 @@ LARGEST_RECORD = 1 << 26
 
 
 def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
-    """A descriptor of a regular file. Raises OSError."""
-    descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY, 0o644)
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode):
+    """A descriptor of a regular file. Raises OSError, also for a name that no file can have, and where a file that is
+    to be written has a second name."""
+    try:
+        descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY, 0o644)
+    except ValueError:  # a NUL, or half a letter
+        raise OSError(errno.EINVAL, "no file can have this name", str(path)) from None
+    found = os.fstat(descriptor)
+    mode = found.st_mode
+    shared = found.st_nlink > 1 and flags & os.O_ACCMODE != os.O_RDONLY
+    if stat.S_ISREG(mode) and not shared:
         return descriptor
     os.close(descriptor)
+    if stat.S_ISREG(mode):
+        raise OSError(
+            errno.EMLINK, "it has another name, a hard link, under which it would be changed, too", str(path)
+        )
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     raise OSError(errno.EINVAL, "it is no regular file, but a pipe or a device", str(path))

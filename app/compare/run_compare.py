@@ -25,7 +25,7 @@ def run_compare(a: Path, b: Path, as_json: bool, console: Console) -> int:
     """Compare the runs in two folders and print it; returns the exit code. Raises SteerErrors."""
     comparison = compare_runs(a, b)
     if as_json:
-        sys.stdout.write(json.dumps(json_form(comparison), ensure_ascii=False, indent=1) + "\n")
+        sys.stdout.write(json.dumps(json_form(comparison), indent=1) + "\n")
         return 0
     for line in comparison_lines(comparison, wide=console.width >= _ROOMY):
         console.print(line, soft_wrap=isinstance(line, Text))

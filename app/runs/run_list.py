@@ -242,16 +242,17 @@ _HEADS = tuple(
 
 def folder_size(path: Path) -> int:
     """Bytes of all files below `path`; what vanishes meanwhile is not counted."""
-    total = 0
-    try:
-        with os.scandir(path) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    total += folder_size(Path(entry.path))
-                else:
-                    total += entry.stat(follow_symlinks=False).st_size
-    except OSError:
-        return total
+    total, left = 0, [str(path)]  # no recursion: a folder from elsewhere may be nested however deeply
+    while left:
+        try:
+            with os.scandir(left.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        left.append(entry.path)
+                    else:
+                        total += entry.stat(follow_symlinks=False).st_size
+        except OSError:
+            continue
     return total
 
 

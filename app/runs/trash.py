@@ -21,8 +21,8 @@ class Trashed:
 
 
 def move_to_trash(run: Path) -> Trashed:
-    """Move a run's folder to the trash. Raises RunError where a worker is at work on it or the trash has a run of
-    this id, DiskError where it cannot be moved."""
+    """Move a run's folder to the trash. Raises RunError where a worker is at work on it, the trash has a run of this id
+    or is a link, DiskError where it cannot be moved."""
     status = inspect(run)
     if status.alive:
         raise RunError(
@@ -31,6 +31,10 @@ def move_to_trash(run: Path) -> Trashed:
             mend="stop it first",
         )
     moved = Trashed(run, run.parent.parent / FOLDER / run.parent.name / run.name)
+    for folder in (moved.now.parent.parent, moved.now.parent):
+        if folder.is_symlink():
+            what, mend = "the trash is a link: what is moved there leaves this folder", "remove the link"
+            raise RunError(what=what, where=str(folder), mend=mend)
     _move(moved.was, moved.now)
     return moved
 

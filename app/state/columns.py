@@ -199,7 +199,10 @@ class Columns:
             self._adopt([values[: self._n] for values in self._arrays], self._keys.part(self._n), self._n)
         self._keys.set(key, self._n)
         for values, value in zip(self._arrays, row, strict=True):
-            values.append(value)  # type: ignore[arg-type]
+            try:
+                values.append(value)  # type: ignore[arg-type]
+            except OverflowError:  # a log from elsewhere may say anything; the columns stay equally long
+                values.append(_farthest(values, value))
         self._n += 1
 
     def share(self) -> Self:
@@ -236,3 +239,9 @@ class Columns:
 
     def __len__(self) -> int:
         return self._n
+
+
+def _farthest(values: array, value: float) -> int:
+    """The largest or smallest whole number that a column holds."""
+    largest = (1 << 8 * values.itemsize - 1) - 1
+    return largest if value > 0 else -largest - 1

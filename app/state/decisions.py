@@ -18,6 +18,8 @@ NULL = -1
 
 _KEY = Struct("4i")
 """Method, example, segment and phase as the key of a decision: 16 bytes are quick to make for a million rows."""
+_MOST_SEGMENTS = (1 << 31) - 1
+"""Of an answer: the largest number that a key holds."""
 
 
 class Decisions(Columns):
@@ -57,11 +59,12 @@ class Decisions(Columns):
         """Keep what the table shows of `event`."""
         number = self.names.number
         method, example, phase = number(event.method), number(event.example), number(event.phase)
+        m = max(-_MOST_SEGMENTS, min(event.m, _MOST_SEGMENTS))
         self.add(
-            _KEY.pack(method, example, event.m, phase),
+            _KEY.pack(method, example, m, phase),
             method,
             example,
-            event.m,
+            m,
             phase,
             number(event.gate),
             event.memory_size,

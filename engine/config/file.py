@@ -236,5 +236,11 @@ def _shown(value: Any) -> str:
 def _dotted(place: Iterable[str | int]) -> str:
     text = ""
     for key in place:
-        text += f"[{key}]" if isinstance(key, int) else f".{key}"
+        text += f"[{key}]" if isinstance(key, int) else f".{_one_key(key)}"
     return text.removeprefix(".")
+
+
+def _one_key(key: str) -> str:
+    """A key of the file as an error can hold it."""
+    text = key if key.isprintable() else repr(key)[1:-1]
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"

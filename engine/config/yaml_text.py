@@ -34,8 +34,16 @@ def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
     return resolvers
 
 
+_KINDS = ("null", "str", "seq", "map")
+_CONSTRUCTORS = yaml.SafeLoader.yaml_constructors
+
+
 class _Loader(yaml.SafeLoader):
     yaml_implicit_resolvers = _resolvers()
+    # Dates, bytes and sets, which tags can ask for, fit in no field; PyYAML's readers of some of them fail.
+    yaml_constructors = {
+        tag: _CONSTRUCTORS[tag] for tag in (None, *(f"tag:yaml.org,2002:{kind}" for kind in _KINDS))
+    }
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """Stops at values that are nested too deeply: PyYAML's time grows with the square of the depth."""
@@ -68,10 +76,18 @@ def whole_number(text: str, base: int = 10) -> int:
     return number
 
 
+def _construct_bool(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> bool:
+    text = loader.construct_scalar(node)
+    if text.lower() not in ("true", "false"):
+        raise ValueError(f"{text[:60]!r} is neither true nor false")
+    return text.lower() == "true"
+
+
 def _construct_float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
     return float(loader.construct_scalar(node).lower().replace(".inf", "inf").replace(".nan", "nan"))
 
 
+_Loader.add_constructor("tag:yaml.org,2002:bool", _construct_bool)
 _Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
 _Loader.add_constructor("tag:yaml.org,2002:float", _construct_float)
 
@@ -82,6 +98,7 @@ _MOST_VALUES = 20_000
 """Values, each counted as often as aliases repeat it."""
 _DEEPEST = 24
 _TOO_LARGE = 1 << 63
+_LONGEST_TOLD = 300
 _TOO_DEEP = f"values are nested more than {_DEEPEST} deep"
 
 
@@ -89,18 +106,19 @@ class YamlError(ValueError):
     """The text is not YAML. `line` counts from 1."""
 
     def __init__(self, what: str, line: int) -> None:
-        super().__init__(what)
+        super().__init__(what if len(what) <= _LONGEST_TOLD else f"{what[:_LONGEST_TOLD]}…")
         self.line = line
 
 
 @dataclass
 class Document:
     """A parsed text. `lines`: path of a value -> its line, from 1; `doubles`: paths of keys that occur
-    twice, with the line of the second."""
+    twice, with the line of the second; `count`: values, each as often as aliases repeat it."""
 
     value: Any = None
     lines: dict[Path, int] = field(default_factory=dict)
     doubles: list[tuple[Path, int]] = field(default_factory=list)
+    count: int = 0
 
 
 def parse(text: str) -> Document:
@@ -150,7 +168,8 @@ def _walk(node: yaml.Node, path: Path, document: Document, above: frozenset[int]
         raise YamlError("an alias that contains itself", node.start_mark.line + 1)
     if len(path) > _DEEPEST:
         raise YamlError(_TOO_DEEP, node.start_mark.line + 1)
-    if len(document.lines) > _MOST_VALUES:
+    document.count += 1  # a key that occurs twice has one place in `lines`, but two values
+    if document.count > _MOST_VALUES:
         raise YamlError(f"more than {_MOST_VALUES:,} values, aliases counted", node.start_mark.line + 1)
     document.lines[path] = node.start_mark.line + 1
     inside = above | {id(node)}
@@ -161,7 +180,9 @@ def _walk(node: yaml.Node, path: Path, document: Document, above: frozenset[int]
         seen: set[str] = set()
         for key, item in node.value:
             line = key.start_mark.line + 1
-            place = (*path, str(key.value))
+            if not isinstance(key, yaml.ScalarNode):
+                raise YamlError("a key that is a list or a mapping", line)
+            place = (*path, key.value)
             if place[-1] in seen:
                 document.doubles.append((place, line))
             seen.add(place[-1])

@@ -147,7 +147,8 @@ class QuestionSampled(Event, tag=True, kw_only=True, frozen=True):
 
 class EvidenceAnswered(Event, tag=True, kw_only=True, frozen=True):
     """One held-out question answered from evidence. `method`: gflownet (its paths) or triples (the best-scored ones).
-    `hit`: some gold answer is named; `recall`: the share of them that are; `prompt_tokens`: of the triples."""
+    `hit`: some gold answer is named; `recall`: the share of them that are; `prompt_tokens`: of the triples;
+    `cut`: the answer ends at the limit of tokens; `failure`: why there is none, which is a miss."""
 
     sample_id: str
     method: str
@@ -159,6 +160,8 @@ class EvidenceAnswered(Event, tag=True, kw_only=True, frozen=True):
     triples: int
     prompt_tokens: int
     prompt: str = ""
+    cut: bool = False
+    failure: str = ""
 
 
 class EvidenceCompared(Event, tag=True, kw_only=True, frozen=True):

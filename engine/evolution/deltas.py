@@ -19,6 +19,10 @@ LARGEST = 100.0
 """In nats. More than this decides every token alone, and far more would not fit a logit's number type."""
 
 
+_MOST_NAMES, _LONGEST_NAME = 40, 40
+"""Of clusters, in an error."""
+
+
 def zero_deltas(clusters: Sequence[str]) -> Deltas:
     """Deltas that change nothing."""
     return dict.fromkeys(clusters, 0.0)
@@ -38,7 +42,16 @@ def delta_problems(value: object, clusters: Sequence[str]) -> list[str]:
         ("not a finite number", wrong),
         (f"beyond ±{LARGEST:g}", large),
     ]
-    return [f"{what}: {', '.join(names)}" for what, names in problems if names]
+    return [f"{what}: {_some(names)}" for what, names in problems if names]
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first ones, where a file or a server gives very many or very long ones."""
+    shown = [
+        name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…" for name in names[:_MOST_NAMES]
+    ]
+    more = [f"and {len(names) - _MOST_NAMES:,} more"] if len(names) > _MOST_NAMES else []
+    return ", ".join([*shown, *more])
 
 
 def check_deltas(value: object, clusters: Sequence[str], where: str) -> Deltas:

@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import TemplateError
 
 from engine.errors import ModelError
+from engine.lm.chat_template import takes_powers, within_limits
 
 _TIMES, _BESIDE = 16, 1 << 20
 """Characters that a chat template may make of a conversation: as often its own, and as many beside."""
@@ -68,19 +69,27 @@ class HfTokenizer:
                 first = {**rest[0], "content": f"{system['content']}\n\n{rest[0]['content']}"}
                 return self._apply([first, *rest[1:]])
         except Exception as error:  # a template is code of whoever made the model: it raises what it likes
-            raise _template_error(f"{type(error).__name__}: {error}".splitlines()[0][:200]) from error
+            why = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+            raise _template_error(why, str(getattr(self._tokenizer, "name_or_path", ""))) from error
 
     def _apply(self, messages: Sequence[dict[str, str]]) -> str:
-        text = self._tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
+        template = self._tokenizer.chat_template
+        if isinstance(template, str) and takes_powers(template):
+            raise ValueError("it takes powers of numbers, which may never end")
+        text = within_limits(
+            lambda: self._tokenizer.apply_chat_template(
+                list(messages), tokenize=False, add_generation_prompt=True
+            )
+        )
         given = sum(len(message["content"]) for message in messages)
         if len(text) > _TIMES * given + _BESIDE:
             raise ValueError(f"it makes {len(text):,} characters of {given:,}")
         return text
 
 
-def _template_error(why: str) -> ModelError:
+def _template_error(why: str, model: str) -> ModelError:
     return ModelError(
         what=f"the model's chat template fails: {why}",
-        where="chat_template in the model's folder",
+        where=f"chat_template in {model or 'the folder of the model'}",
         mend="copy the model's tokenizer files again, or take a model whose template takes such conversations",
     )

@@ -27,7 +27,8 @@ def find_event(path: Path, seq: int) -> LogEntry | None:
         while high - low > _NEAR:  # the line begins at `low`, or behind it and before `high`
             middle = (low + high) // 2
             file.seek(middle)
-            file.readline()
+            while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+                continue  # in pieces: a line may have no end
             start, number = file.tell(), None
             while start < high and (number := _number(file.readline(LONGEST_LINE))) is None:
                 start = file.tell()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -96,15 +97,26 @@ def usable_json(reply: Reply) -> str:
 
 
 def json_object(reply: Reply) -> dict[str, Any]:
-    """The object of a structured reply, its texts cut to a length that can be kept. Raises Unusable."""
+    """The object of a structured reply, its texts cut to a length that can be kept. Raises Unusable, also where a key
+    stands twice: which of its values is meant, nobody knows."""
     text = usable_json(reply)
     try:
-        parsed = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        parsed = _keepable(json.loads(text, object_pairs_hook=_each_key_once))
+    except RecursionError:
+        raise Unusable("it is nested too deeply") from None
+    except ValueError as error:
         raise Unusable(f"it is not JSON ({error})") from None
     if not isinstance(parsed, dict):
         raise Unusable("it is not a JSON object")
-    return {name: _shortened(value) for name, value in parsed.items()}
+    return parsed
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise ValueError(f"the key {twice[:100]!r} twice in an object")
+    return found
 
 
 def _without_thought(text: str) -> str:
@@ -131,12 +143,15 @@ def without_fence(text: str) -> str:
     return rest.strip() if line_end and word.strip().lower() in ("", "json") else text
 
 
-def _shortened(value: Any) -> Any:
-    """`value` with each text in it, also in lists and objects, cut to the longest."""
-    if isinstance(value, str) and len(value) > _LONGEST_TEXT:
-        return f"{value[:_LONGEST_TEXT]} [cut: {len(value) - _LONGEST_TEXT:,} more characters]"
+def _keepable(value: Any) -> Any:
+    """`value` with each text in it, also in lists and objects, as files can hold it: cut to the longest, without the
+    halves of letters that JSON may spell."""
+    if isinstance(value, str):
+        if len(value) > _LONGEST_TEXT:
+            value = f"{value[:_LONGEST_TEXT]} [cut: {len(value) - _LONGEST_TEXT:,} more characters]"
+        return value.encode(errors="replace").decode()
     if isinstance(value, list):
-        return [_shortened(item) for item in value]
+        return [_keepable(item) for item in value]
     if isinstance(value, dict):
-        return {name: _shortened(item) for name, item in value.items()}
+        return {_keepable(name): _keepable(item) for name, item in value.items()}
     return value

@@ -11,8 +11,9 @@ from collections.abc import AsyncIterator
 
 import httpx2
 
-LARGEST_BODY = 1 << 24
-"""Bytes of a reply, unpacked."""
+LARGEST_BODY = 1 << 22
+"""Bytes of a reply, unpacked: as JSON of many small parts it takes twenty times that in memory. The longest answers of
+today's models have less than one MiB."""
 _GZIP = ("gzip", "x-gzip")
 _ANY_HEADER = zlib.MAX_WBITS | 32
 _CONNECTIONS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)

@@ -135,7 +135,8 @@ class EvidenceAnswersPane(ListPane):
         head.append(
             f"  {counted(event.triples, 'triples')}, {counted(event.prompt_tokens, 'tokens')}", palette["dim"]
         )
-        given, right = clean(", ".join(event.answer.split("\n"))), clean(", ".join(event.golds))
+        said = ", ".join(event.answer.split("\n")) if not event.failure else f"no answer: {event.failure}"
+        given, right = clean(said + (" (cut off)" if event.cut else "")), clean(", ".join(event.golds))
         mark = (f"{outcome(event.hit)} ", palette["good" if event.hit else "bad"])
         answer = Text.assemble(mark, given, ("   right: ", palette["dim"]), right)
         return Group(head, answer, Text(clean(event.prompt), palette["dim"]))

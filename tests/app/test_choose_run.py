@@ -24,3 +24,13 @@ def test_the_newest_of_several_is_taken_and_told(tmp_path: Path, capsys: pytest.
     assert capsys.readouterr().err == f"demo: 2 runs; this is the newest, {new.path}\n"
     assert choose_run(old.path.name, tmp_path) == old
     assert capsys.readouterr().err == ""
+
+
+def test_a_folder_named_by_others_does_not_command_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = make(tmp_path, 2e9)
+    make(tmp_path, 1e9)
+    odd = new.path.rename(new.path.with_name("\x1b]0;odd\x07\u202e"))
+    assert choose_run("demo", tmp_path).path == odd
+    assert capsys.readouterr().err.endswith("/demo/]0;odd\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -139,6 +140,30 @@ def test_nothing_is_appended_to_what_a_link_leads_to(tmp_path: Path) -> None:
     assert elsewhere.read_bytes() == before
 
 
+def test_nothing_is_written_to_a_file_that_has_a_second_name(tmp_path: Path) -> None:
+    """An archive may hold hard links, and a copy by `cp -al` is made of them."""
+    elsewhere, lock, answers = tmp_path / "profile", tmp_path / "worker.lock", tmp_path / "answers.jsonl"
+    write_jsonl(elsewhere, [{"a": 1}])
+    before = elsewhere.read_bytes() + b'{"torn'
+    elsewhere.write_bytes(before)
+    lock.hardlink_to(elsewhere)
+    answers.hardlink_to(elsewhere)
+    for write in (
+        lambda: RunLock(lock),
+        lambda: append_jsonl(answers, [{"b": 2}]),
+        lambda: recover_jsonl(answers),
+    ):
+        with pytest.raises(DiskError, match=r"a hard link.*cp FILE COPY"):
+            write()
+    assert elsewhere.read_bytes() == before and read_jsonl(answers) == [{"a": 1}]
+
+
+def test_a_name_that_no_file_can_have_is_as_one_that_cannot_be_read(tmp_path: Path) -> None:
+    for name in ("a\0b", "half a letter \ud800"):
+        with pytest.raises(OSError, match="no file can have this name"):
+            read_regular(tmp_path / name)
+
+
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     with path.open("wb") as file:
@@ -167,6 +192,21 @@ def test_a_line_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             told += 1
     assert texts == ["well", "well"]
     assert told == 5
+
+
+def test_an_event_is_found_beside_a_line_without_an_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.run.find_event.LONGEST_LINE", 1 << 18)
+    path = tmp_path / "events.jsonl"
+    line = b'{"type":"Notice","seq":%d,"time":1.0,"text":"x"}\n'
+    path.write_bytes(line % 0 + b"x" * (8 << 20))
+    tracemalloc.start()
+    found = find_event(path, 0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found is not None and found.event.seq == 0 and find_event(path, 7) is None
+    assert peak < 4 << 20
 
 
 def test_a_log_that_shrinks_is_told_each_time(tmp_path: Path) -> None:

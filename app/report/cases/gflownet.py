@@ -56,7 +56,10 @@ def evidence(event: EvidenceAnswered, source: CaseSource) -> list[Block]:
         facts(
             [
                 ("right answers", ", ".join(event.golds)),
-                (f"answer from {event.method}", f"{event.answer or 'nothing'}, {outcome(event.hit)}"),
+                (
+                    f"answer from {event.method}",
+                    f"{event.answer or event.failure or 'nothing'}, {outcome(event.hit)}",
+                ),
                 ("evidence", f"{event.triples} triples, {event.prompt_tokens} tokens"),
             ]
         ),

@@ -23,7 +23,7 @@ from engine.files import csv_text, read_records, write_atomic
 from engine.gflownet import layout
 from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
 from engine.gflownet.answer.answer_match import named
-from engine.gflownet.answer.readers import make_reader
+from engine.gflownet.answer.readers import Reading, make_reader
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt, build_triplet_prompt, path_triples
 from engine.gflownet.evaluation.paths import GraphNames, top_triples
 from engine.gflownet.graphs.dropped import missed_questions
@@ -93,8 +93,8 @@ class _AnswerJob:
         prompts = [self._prompt(number, method) for number, method in batch]
         texts = self.reader.read(prompts, self.context.checkpoint)
         answers = [
-            _judged(self.questions[number], method, prompt, text)
-            for (number, method), prompt, text in zip(batch, prompts, texts, strict=True)
+            _judged(self.questions[number], method, prompt, Reading(said) if isinstance(said, str) else said)
+            for (number, method), prompt, said in zip(batch, prompts, texts, strict=True)
         ]
         for answer in answers:
             self.context.emit(answer)
@@ -124,8 +124,23 @@ class _AnswerJob:
         summary: dict[str, float | int | str] = {f"hit_{row.method}": round(row.hit, 4) for row in rows}
         summary |= {f"hit_all_{row.method}": round(row.hit_all or 0.0, 4) for row in rows}
         files = [str(path.relative_to(self.context.run_dir)) for path in (self.file, table)]
+        summary |= self._told(answers)
         verdict = answer_verdict(rows[1], rows[0], by_method["gflownet"], by_method["triples"])
         return StageResult({"reader": self.reader.name, **summary}, files, verdict)
+
+    def _told(self, answers: Sequence[EvidenceAnswered]) -> dict[str, float | int | str]:
+        """How many answers are missing or cut, where some are; a warning says which."""
+        failed = [answer for answer in answers if answer.failure]
+        cut = [answer for answer in answers if answer.cut]
+        if failed:
+            first = f"{failed[0].sample_id}: {failed[0].failure}"
+            text = f"{len(failed)} of {len(answers)} answers are missing and count as misses; the first is {first}"
+            self.context.notice(text, level="warning")
+        if cut:
+            text = f"{len(cut)} of {len(answers)} answers were cut at the limit of tokens: raise it"
+            self.context.notice(text, level="warning")
+        counts: dict[str, float | int | str] = {"unanswered": len(failed), "cut": len(cut)}
+        return {name: count for name, count in counts.items() if count}
 
     def _row(
         self, method: str, own: Sequence[EvidenceAnswered], baseline: Sequence[EvidenceAnswered]
@@ -209,20 +224,24 @@ def _sampled(path: Path, graphs: GAgentPyGDataset) -> list[QuestionSampled]:
     return questions
 
 
-def _judged(question: QuestionSampled, method: str, prompt: EvidencePrompt, answer: str) -> EvidenceAnswered:
+def _judged(
+    question: QuestionSampled, method: str, prompt: EvidencePrompt, reading: Reading
+) -> EvidenceAnswered:
     """Hit and recall by name, as the field's benchmarks count them: of all gold answers, in the graph or not, those
     whose normal form stands in the text."""
     golds = question.golds
-    met = named(golds, answer)
+    met = named(golds, reading.text)
     return EvidenceAnswered(
         sample_id=question.sample_id,
         method=method,
         question=question.question,
         golds=golds,
-        answer=answer,
+        answer=reading.text,
         hit=bool(met),
         recall=len(met) / max(1, len(golds)),
         triples=len(prompt.triples),
         prompt_tokens=prompt.tokens,
         prompt=prompt.text,
+        cut=reading.cut,
+        failure=reading.failure,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ from engine.lm.embedding.sentence_embedder import SentenceEmbedder
 from engine.lm.protocol import LanguageModel, Request, Sampling
 from engine.own_class import is_own
 from engine.run.stage import StageContext
-from engine.servers.client import OpenAIClient
+from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.side_by_side import map_side_by_side
 
 SYSTEM = (
@@ -22,8 +23,20 @@ SYSTEM = (
     "else. If the triplets do not hold the answer, write: unknown."
 )
 LONGEST_PATH = 4
+_OF_ONE_QUESTION = 2
+"""Prompts about the same words, which a server may refuse for a reason that it words otherwise."""
 AT_ONCE = 4
 """Requests to a server."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a reader says to a prompt. `cut`: it ends at the limit of tokens; `failure`: why it says nothing to this
+    prompt, where it may answer others."""
+
+    text: str
+    cut: bool = False
+    failure: str = ""
 
 
 class Reader(Protocol):
@@ -35,7 +48,9 @@ class Reader(Protocol):
         """Tokens of `text`, by the reading model's tokenizer if that is known."""
         ...
 
-    def read(self, prompts: Sequence[EvidencePrompt], checkpoint: Callable[[], None]) -> list[str]:
+    def read(
+        self, prompts: Sequence[EvidencePrompt], checkpoint: Callable[[], None]
+    ) -> Sequence[str | Reading]:
         """One answer a prompt, in order: names, a line each."""
         ...
 
@@ -109,10 +124,13 @@ class ModelReader:
     def count_tokens(self, text: str) -> int:
         return len(self._model.tokenizer.encode(text))
 
-    def read(self, prompts: Sequence[EvidencePrompt], checkpoint: Callable[[], None]) -> list[str]:
+    def read(self, prompts: Sequence[EvidencePrompt], checkpoint: Callable[[], None]) -> list[Reading]:
         encode = self._model.tokenizer.encode_chat
         requests = [Request(encode(prompt.text, SYSTEM), self._sampling) for prompt in prompts]
-        return [completion.text for completion in self._model.generate(requests, checkpoint=checkpoint)]
+        return [
+            Reading(completion.text, cut=completion.ended == "length")
+            for completion in self._model.generate(requests, checkpoint=checkpoint)
+        ]
 
 
 class OpenAIReader:
@@ -126,13 +144,30 @@ class OpenAIReader:
         """Words and signs: the server's tokenizer is not known here."""
         return rough_tokens(text)
 
-    def read(self, prompts: Sequence[EvidencePrompt], checkpoint: Callable[[], None]) -> list[str]:
+    def read(self, prompts: Sequence[EvidencePrompt], checkpoint: Callable[[], None]) -> list[Reading]:
+        """Raises ServerFailed where the server answers nothing, or refuses all of several prompts for another reason
+        than what is in them."""
         checkpoint()
-        return list(map_side_by_side(self._answer, prompts, AT_ONCE))
+        found = list(map_side_by_side(self._answer, prompts, AT_ONCE))
+        refused = [error for _, error in found if error is not None]
+        if len(refused) == len(prompts) > _OF_ONE_QUESTION:
+            raise refused[0]
+        return [reading for reading, _ in found]
 
-    def _answer(self, prompt: EvidencePrompt) -> str:
+    def _answer(self, prompt: EvidencePrompt) -> tuple[Reading, ServerFailed | None]:
+        """The second: the server refuses this prompt, and may refuse any."""
         messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt.text}]
-        return self._client.complete(messages).text
+        try:
+            reply = self._client.complete(messages)
+        except ServerFailed as error:
+            if not error.refused:
+                raise
+            return Reading("", failure=error.what), None if error.content else error
+        failure = ""
+        if not reply.text.strip():
+            failure = f"the model refused: {reply.refusal[:200]}" if reply.refusal else ""
+            failure = failure or f"the answer is empty ({reply.finish_reason})"
+        return Reading(reply.text, reply.finish_reason == "length", failure), None
 
 
 def make_reader(context: StageContext, embedder: Callable[[], SentenceEmbedder]) -> Reader:

@@ -28,15 +28,26 @@ class _QuestionSource:
         self._images = files.images
         self._where = where
         self.image(self.questions[0])  # raises at once for an unfit pattern
+        for question in self.questions:
+            if isinstance(question.image_id, str):
+                self.image(question)
 
     def image(self, question: VQAQuestion) -> Path | None:
-        """Path of a question's image, or None. Raises ConfigError for an unfit pattern."""
+        """Path of a question's image, or None. Raises ConfigError for an unfit pattern, DataError for an id that leads
+        out of its folder: what it leads to would be sent to the model's server."""
         if self._images is None:
             return None
+        if isinstance(question.image_id, str) and not _is_below(question.image_id):
+            raise DataError(
+                what=f"the image_id {question.image_id[:200]!r} of question {question.question_id[:200]} leads out of "
+                "the folder of images",
+                where=f"{self._where}.images",
+                mend="correct the file of questions",
+            )
         try:
             return _path(self._images.format(image_id=question.image_id))
-        except (KeyError, IndexError, ValueError, AttributeError) as error:
-            allowed = f"a path with {{image_id}} that takes {question.image_id!r} ({error})"
+        except (KeyError, IndexError, ValueError, AttributeError, OverflowError) as error:
+            allowed = f"a path with {{image_id}} that takes {str(question.image_id)[:200]!r} ({error})"
             raise ConfigError([Problem(f"{self._where}.images", self._images, allowed)]) from error
 
 
@@ -116,6 +127,12 @@ class FilesDataset:
 
 def _path(text: str) -> Path:
     return Path(text).expanduser()
+
+
+def _is_below(name: str) -> bool:
+    """Whether an id, put into a path, leads to nothing above its folder."""
+    path = Path(name)
+    return not (path.is_absolute() or ".." in path.parts or "\0" in name or name.startswith("~"))
 
 
 def _by_id(sources: Sequence[_QuestionSource], width: int) -> dict[str, tuple[_QuestionSource, int]]:

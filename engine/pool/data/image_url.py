@@ -15,6 +15,8 @@ from engine.regular_file import read_regular
 
 SMALLEST_SIDE = 128
 """Smaller pictures are enlarged, each pixel to a square: a vision model's patches have 14 pixels or more."""
+LARGEST = 1 << 25
+"""Bytes of an image file, each of which several requests at a time hold in memory: servers take less."""
 _SIGNATURES = {
     b"\xff\xd8\xff": "image/jpeg",
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -57,7 +59,7 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 def _read(path: Path) -> bytes:
     try:
-        return read_regular(path)
+        return read_regular(path, LARGEST)
     except OSError as error:
         raise DataError(
             what=f"no image: {error.strerror}", where=str(path), mend="check the folder and pattern of images"

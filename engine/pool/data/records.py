@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,18 @@ from typing import Any
 import msgspec
 
 from engine.errors import DataError
-from engine.files import write_atomic
+from engine.files import whole_letters, write_atomic
 from engine.regular_file import read_regular
 
 POOL_SIZE = 64
 """Candidates of a query after normalisation."""
 SHOTS = 2
 """Demonstrations of a trajectory, in the prompt's order."""
+LONGEST_ID = 200
+"""Characters of a query's id, which stands in every event about it."""
 POOL_NAMES = ("candidate_pool_indices", "candidate_pool_ids")
 
+_DEEPEST = 64
 _MEND = "correct the file, or leave the query out"
 _OWN = frozenset({"pointer", "pointer_global", "vqa_correct", "vqa_acc_score", "gen_method"})
 
@@ -93,7 +97,8 @@ def read_rl_data(path: Path, table_size: int | None = None) -> RLData:
     wrong scores and repeated ids.
     """
     try:
-        data = json.loads(read_regular(path), object_pairs_hook=_object)
+        source = read_regular(path)
+        data = whole_letters(json.loads(source, object_pairs_hook=_object), source)
     except OSError as error:
         raise DataError(
             what=f"no RL data: {error.strerror}", where=str(path), mend="name a JSON file"
@@ -104,7 +109,7 @@ def read_rl_data(path: Path, table_size: int | None = None) -> RLData:
     queries: dict[str, RLQueryData] = {}
     for key, record in _entries(data, path):
         if key is not None and key.startswith("_"):
-            notes[key] = record
+            notes[key] = _kept(key, record, str(path))
             continue
         query = parse_query(key, record, str(path), table_size)
         if query.query_id in queries:
@@ -117,9 +122,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of the file. Raises ValueError for a repeated key."""
     record = dict(pairs)
     if len(record) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice!r} occurs twice in an object")
+        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise ValueError(f"the key {_shown(twice)} occurs twice in an object")
     return record
 
 
@@ -137,7 +141,7 @@ def _entries(data: Any, path: Path) -> Iterable[tuple[str | None, Any]]:
 
 def parse_query(key: str | None, record: Any, source: str, table_size: int | None = None) -> RLQueryData:
     """A query of the file. `key`: its id if the file is an object; `source`: the file's name in errors."""
-    where = f"query {key}" if key is not None else "a query of the list"
+    where = f"query {key[:LONGEST_ID]}" if key is not None else "a query of the list"
     if not isinstance(record, dict):
         raise _bad(source, where, f"found {_shown(record)}, expected an object")
     query_id = _query_id(key, record, source, where)
@@ -154,7 +158,7 @@ def parse_query(key: str | None, record: Any, source: str, table_size: int | Non
             _trajectory(trajectory, pool, source, f"{where}, trajectory {number}")
             for number, trajectory in enumerate(trajectories)
         ],
-        extra={name: _plain(value) for name, value in record.items() if name not in own},
+        extra={name: _kept(name, value, source, where) for name, value in record.items() if name not in own},
     )
 
 
@@ -163,7 +167,9 @@ def _query_id(key: str | None, record: dict[str, Any], source: str, where: str) 
     if isinstance(stated, bool) or not isinstance(stated, (str, int)) or stated == "":
         raise _bad(source, where, f"query_id is {_shown(stated)}, expected a number or a text")
     if key is not None and str(stated) != key:
-        raise _bad(source, where, f"query_id is {_shown(stated)}, its key is {key!r}")
+        raise _bad(source, where, f"query_id is {_shown(stated)}, its key is {_shown(key)}")
+    if len(str(stated)) > LONGEST_ID:
+        raise _bad(source, where, f"query_id has {len(str(stated)):,} characters, more than {LONGEST_ID}")
     return str(stated)
 
 
@@ -199,7 +205,7 @@ def _trajectory(record: Any, pool: list[int], source: str, where: str) -> Trajec
         if pointer_global != mapped:
             what = f"pointer {pointer} leads to rows {mapped}, but pointer_global is {pointer_global}"
             raise _bad(source, where, what)
-    extra = {name: _plain(value) for name, value in record.items() if name not in _OWN}
+    extra = {name: _kept(name, value, source, where) for name, value in record.items() if name not in _OWN}
     correct, score = _scores(record, bool(extra.get("eval_failed", False)), source, where)
     method = record.get("gen_method")
     if not isinstance(method, str):
@@ -236,13 +242,23 @@ def _is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _plain(value: Any) -> Any:
-    """`value` with None for NaN and infinities, which Python's JSON may hold."""
+def _kept(name: str, value: Any, source: str, where: str = "a note") -> Any:
+    """The value of a field that is kept as it is. Raises DataError for one that could not be written again."""
+    try:
+        return _plain(value)
+    except RecursionError:
+        raise _bad(source, where, f"{_shown(name)} is nested more than {_DEEPEST} deep") from None
+
+
+def _plain(value: Any, deepest: int = _DEEPEST) -> Any:
+    """`value` with None for NaN and infinities, which Python's JSON may hold. Raises RecursionError."""
+    if not deepest:
+        raise RecursionError
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
-        return {name: _plain(inner) for name, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, list) else value
+        return {name: _plain(inner, deepest - 1) for name, inner in value.items()}
+    return [_plain(inner, deepest - 1) for inner in value] if isinstance(value, list) else value
 
 
 def _shown(value: Any) -> str:

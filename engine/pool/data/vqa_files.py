@@ -4,6 +4,7 @@ from their zip archives."""
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from sys import intern
@@ -57,7 +58,8 @@ class VQAQuestion(msgspec.Struct, frozen=True):
     @property
     def majority(self) -> str:
         """The most frequent answer; of equally frequent ones the first in order."""
-        return min(set(self.answers), key=lambda answer: (-self.answers.count(answer), answer))
+        counts = Counter(self.answers)
+        return min(counts, key=lambda answer: (-counts[answer], answer))
 
 
 def read_vqa(questions: Path, annotations: Path) -> list[VQAQuestion]:
@@ -136,7 +138,7 @@ def _decoded(path: Path, kind: type[_T]) -> _T:
         raise DataError(
             what=f"cannot be read: {error.strerror}", where=str(path), mend="name a JSON file"
         ) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(
             what=f"not what VQA files hold: {error}", where=str(path), mend="give the published JSON file"
         ) from error

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from app.state.columns import Columns, Grow
 from app.state.method import shared
@@ -220,3 +221,18 @@ def test_what_has_a_field_called_share_is_kept_as_it_is() -> None:
     cluster = ev.TokenCluster(id="3", description="cluster 3", size=7, share=0.25)
     assert shared(cluster) is cluster
     assert shared({3: cluster}) == {3: cluster}
+
+
+@pytest.mark.parametrize("number", [1 << 31, (1 << 63) - 1, -(1 << 63)])
+def test_numbers_that_no_column_holds_are_the_largest_that_it_does(number: int) -> None:
+    """A log from elsewhere may say anything: rows must stay whole, and those after it right."""
+    taken = [event for event in SyntheticRun(2).events() if isinstance(event, ev.DecisionTaken)]
+    odd = structs.replace(taken[0], m=number, memory_size=number, probe_tokens=number)
+    state = RunState()
+    for place, event in enumerate([odd, *taken[1:4]]):
+        state.apply(event, 100 * place, 100)
+    decisions = state.esm.decisions
+    assert len(decisions) == 4 and {len(column) for column in decisions.memory} == {4}
+    assert abs(decisions.column("m")[0]) >= (1 << 31) - 1
+    assert decisions.column("m")[1] == taken[1].m and decisions.place(1) == (100, 100)
+    assert len(set(decisions.row_keys())) == 4

@@ -103,21 +103,71 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 
 
+def chain(repeated: str) -> str:
+    """Each of 20 mappings holds the one before as often as `repeated` says, under a key that occurs again."""
+    return "a0: &a0 {x: 1}\n" + "".join(
+        f"a{number}: &a{number} {{{repeated.replace('@', f'*a{number - 1}')}}}\n" for number in range(1, 20)
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         (BOMB, "more than 20,000 values"),
+        (chain("<<: @, <<: @, <<: @, <<: @"), "more than 20,000 values"),
+        (chain("<<: [@, @, @, @]"), "more than 20,000 values"),
+        (chain("x: @, x: @, x: @, x: @"), "more than 20,000 values"),
+        (
+            "? ["
+            + "".join(f"&a{n} [*a{n - 1}, *a{n - 1}], " for n in range(1, 22)).replace("*a0", "x")
+            + "]\n: 1",
+            "a key that is a list or a mapping",
+        ),
         ("".join(f"k{number}: 1\n" for number in range(600_000)), "characters are too many"),
         ("x: " + "[" * 3000 + "]" * 3000, "nested more than 24 deep"),
         ("x: " + "[" * 30 + "]" * 30, "nested more than 24 deep"),
         ("x: " + "[" * 100_000, "nested more than 24 deep"),
     ],
-    ids=["billion laughs", "many keys", "deep", "not so deep", "deep and open"],
+    ids=[
+        "billion laughs",
+        "merges",
+        "lists of merges",
+        "doubles",
+        "a key",
+        "many keys",
+        "deep",
+        "not so deep",
+        "deep and open",
+    ],
 )
 def test_what_is_far_too_large_is_one_clear_line(tmp_path: Path, text: str, told: str) -> None:
     began = time.process_time()
     assert told in only(tmp_path, text).value
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("!!python/object/apply:os.system [ls]", "the tag 'tag:yaml.org,2002:python/object/apply:os.system'"),
+        ("!!binary aGk=", "the tag"),
+        ("!!set {x}", "the tag"),
+        ("!!timestamp soon", "the tag"),
+        ("!!bool perhaps", "neither true nor false"),
+        (f"!{'%1b' * 5000} x", "the tag"),
+    ],
+    ids=["python", "binary", "set", "timestamp", "bool", "long"],
+)
+def test_tags_are_one_clear_line(tmp_path: Path, value: str, told: str) -> None:
+    problem = only(tmp_path, f"run:\n  name: {value}\n")
+    assert told in problem.value and len(problem.value) < 400 and "\x1b" not in problem.value
+    assert problem.where.startswith(str(tmp_path / "c.yaml"))
+
+
+def test_a_key_of_any_length_and_letters_is_told_shortly(tmp_path: Path) -> None:
+    problem = only(tmp_path, f'run:\n  ? "\\e[31m{"k" * 100_000}"\n  : 1\n')
+    assert len(problem.where) < 400 and problem.where.endswith("…")
+    assert r"\x1b[31mkkk" in problem.where
 
 
 def test_of_very_many_problems_the_first_are_listed(tmp_path: Path) -> None:

@@ -171,7 +171,7 @@ def test_a_reply_that_repeats_the_key_is_kept_without_it() -> None:
     ("text", "told"),
     [
         ('{"deltas": {"0": 1e300, "1": 0, "2": 0}, "summary": "Much."}', "beyond"),
-        ("[" * 50_000, "not JSON"),
+        ("[" * 50_000, "nested too deeply"),
     ],
     ids=["far too large", "nested without end"],
 )

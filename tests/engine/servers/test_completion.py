@@ -106,10 +106,20 @@ def test_json_with_or_without_a_fence(said: str) -> None:
         (Reply("```json\n```", "stop"), "empty"),
         (Reply('Sure! {"a": 1}', "stop"), "not JSON"),
         (Reply("[1]", "stop"), "not a JSON object"),
-        (Reply("[" * 100_000, "stop"), "not JSON"),
+        (Reply("[" * 100_000, "stop"), "nested too deeply"),
+        (Reply(f'{{"a": {"[" * 900}{"]" * 900}}}', "stop"), "nested too deeply"),
+        (Reply(f'{{"a": {"9" * 5000}}}', "stop"), "not JSON"),
+        (Reply('{"correct": false, "correct": true}', "stop"), "the key 'correct' twice"),
+        (Reply('{"deltas": {"0": 0, "0": 5}}', "stop"), "the key '0' twice"),
     ],
 )
 def test_what_cannot_be_used_says_why(reply: Reply, why: str) -> None:
     with pytest.raises(Unusable, match=why):
         json_object(reply)
     assert usable_json(Reply("x", "stop")) == "x"
+
+
+def test_halves_of_letters_are_none_in_what_is_kept() -> None:
+    """No file can hold them: the stage would end where the reply is written down."""
+    found = json_object(Reply(r'{"summary": "a\ud800b", "\udfff": ["\udc00"]}', "stop"))
+    assert found == {"summary": "a?b", "?": ["?"]}

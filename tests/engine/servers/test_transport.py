@@ -20,6 +20,7 @@ from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply, json_object, read_completion, usable_json
 from engine.servers.known_servers import KnownServers
 from engine.servers.proxy import proxy_host, proxy_of
+from engine.servers.transport import LARGEST_BODY
 from tests.misbehaving_server import misbehaving_server
 
 MESSAGES: Any = [{"role": "user", "content": "private words"}]
@@ -104,11 +105,11 @@ BOMB = gzip.compress(completion("a" * (64 << 20)))
 @pytest.mark.parametrize(
     ("body", "encoding", "endless", "why"),
     [
-        (BOMB, "gzip", False, "larger than 16 MiB"),
+        (BOMB, "gzip", False, "larger than 4 MiB"),
         (gzip.compress(BOMB), "gzip, gzip", False, "packed as `gzip, gzip`"),
         (b"x", "br", False, "packed as `br`"),
         (b"x" * 99, "gzip", False, "cannot be unpacked"),
-        (b" " * (1 << 20), "", True, "larger than 16 MiB"),
+        (b" " * (1 << 20), "", True, "larger than 4 MiB"),
     ],
     ids=["bomb", "bomb in a bomb", "another packing", "no gzip", "endless"],
 )
@@ -127,6 +128,18 @@ def test_a_body_has_a_limit_also_unpacked(
         assert len(server.heard) == 1 and time.monotonic() - began < 15
     assert peak < 100 << 20
     assert server.heard[0][1]["Accept-Encoding"] == "identity"
+
+
+def test_a_body_of_many_small_parts_takes_little_memory() -> None:
+    body = b'{"choices": [' + b"{}," * (LARGEST_BODY // 3 - 10) + b"{}]}"
+    with serving(body) as server:
+        asking = client(address(server))
+        tracemalloc.start()
+        with pytest.raises(ServerFailed, match="no chat completion"):
+            asking.complete(MESSAGES)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert len(body) < LARGEST_BODY and peak < 200 << 20
 
 
 def test_a_packed_answer_of_decent_size_is_read() -> None:

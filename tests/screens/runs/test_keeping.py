@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +15,9 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from app.runs.run_list import RunList, RunRow
+from app.runs.trash import move_to_trash
 from app.table.filter_parser import parse
+from engine.errors import RunError
 from engine.run.directory import BranchPoint, RunDirectory, StageRecord
 from engine.run.stage_state import RUNNING, StageState
 from screens.ask import AskScreen
@@ -200,6 +204,27 @@ async def test_trash_and_undo(outputs: Path) -> None:
         await pilot.press("u")
         await settled(app, pilot)
         assert first.exists() and app.runs.selected is not None and app.runs.selected.path == first
+
+
+@pytest.mark.parametrize("link", [".trash", ".trash/demo"])
+def test_a_trash_that_is_a_link_takes_no_run_elsewhere(outputs: Path, tmp_path: Path, link: str) -> None:
+    elsewhere, run = tmp_path / "elsewhere", rows(outputs)[0].path
+    elsewhere.mkdir()
+    (outputs / link).parent.mkdir(exist_ok=True)
+    (outputs / link).symlink_to(elsewhere)
+    with pytest.raises(RunError, match="the trash is a link"):
+        move_to_trash(run)
+    assert run.exists() and not list(elsewhere.iterdir())
+
+
+def test_a_run_nested_however_deeply_is_listed(outputs: Path) -> None:
+    (rows(outputs)[0].path / "/".join("d" * 200)).mkdir(parents=True)
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 120)
+    try:
+        assert len(rows(outputs)) == 3
+    finally:
+        sys.setrecursionlimit(usual)
 
 
 async def test_marks_keep_their_order(outputs: Path) -> None:

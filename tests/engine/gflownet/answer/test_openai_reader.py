@@ -14,7 +14,7 @@ from engine.config.config import Config
 from engine.config.gflownet import AnswerSection
 from engine.config.openai import OpenAISection
 from engine.events import Notice, PathStep
-from engine.gflownet.answer.readers import OpenAIReader, make_reader
+from engine.gflownet.answer.readers import OpenAIReader, Reading, make_reader
 from engine.gflownet.evaluation.path_prompt import EvidencePrompt
 from engine.run.stage import StageContext
 from engine.servers.client import ServerFailed
@@ -61,7 +61,7 @@ def test_answers_come_in_order_and_are_asked_for_side_by_side(tmp_path: Path) ->
     with misbehaving_server(slow) as server:
         context = context_of(server, tmp_path)
         answers = reader(server, context).read(PROMPTS, context.checkpoint)
-    assert answers == [f"{prompt.triples[0].head} the Elder" for prompt in PROMPTS]
+    assert answers == [Reading(f"{prompt.triples[0].head} the Elder") for prompt in PROMPTS]
     assert 1 < most <= 4
     total = context.servers.usage.totals["answer", "model"]
     assert total.answered == len(PROMPTS) and total.prompt_tokens == 100 * len(PROMPTS)
@@ -84,6 +84,38 @@ def test_a_server_that_fails_ends_it_with_few_further_requests(tmp_path: Path) -
         with pytest.raises(ServerFailed, match="401"):
             reader(server, context).read(PROMPTS, context.checkpoint)
         assert len(server.requests) <= len(PROMPTS)
+
+
+@pytest.mark.parametrize(
+    ("fault", "reading"),
+    [
+        ("400 Bad Request", Reading("", failure="the server refused the request (400): ")),
+        ("refusal", Reading("", failure="the model refused: ")),
+        ("empty", Reading("", failure="the answer is empty (stop)")),
+        ("truncated", Reading("Ada th", cut=True)),
+    ],
+)
+def test_one_prompt_that_is_not_answered_ends_nothing(tmp_path: Path, fault: str, reading: Reading) -> None:
+    """A server may find a question too long, or too bad: the stage ended there, and so did each resume."""
+
+    def answer(body: dict[str, Any]) -> str:
+        return "" if fault == "empty" and "Ada" in leader(body) else leader(body)
+
+    with misbehaving_server(answer, fault_of=lambda body: fault if "Ada" in leader(body) else "") as server:
+        context = context_of(server, tmp_path, retries=0)
+        first, *others = reader(server, context).read(PROMPTS, context.checkpoint)
+    assert others == [Reading(f"{prompt.triples[0].head} the Elder") for prompt in PROMPTS[1:]]
+    assert (
+        first.text == reading.text and first.cut == reading.cut and first.failure.startswith(reading.failure)
+    )
+
+
+def test_a_server_that_refuses_everything_is_the_servers_fault(tmp_path: Path) -> None:
+    with misbehaving_server(leader, fault_of=lambda body: "400 no") as server:
+        context = context_of(server, tmp_path)
+        with pytest.raises(ServerFailed, match="400"):
+            reader(server, context).read(PROMPTS, context.checkpoint)
+        assert all(said.failure for said in reader(server, context).read(PROMPTS[:2], context.checkpoint))
 
 
 def test_what_was_found_out_is_told_as_a_notice(tmp_path: Path) -> None:

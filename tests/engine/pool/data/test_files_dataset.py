@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -55,6 +56,25 @@ def test_images_follow_the_pattern(tmp_path: Path):
     files["demonstrations"]["images"] = "{image}.jpg"
     with pytest.raises(ConfigError, match=r"pool\.files\.demonstrations\.images.*\{image\}"):
         dataset(files)
+
+
+@pytest.mark.parametrize("image_id", ["../private", "/root/private", "a/../../private", "~root", "a\0b"])
+def test_an_image_id_leads_to_no_other_folder(tmp_path: Path, image_id: str):
+    """What it leads to would be sent to the server."""
+    files = {"demonstrations": write_questions(tmp_path, "some", [*range(8)], [*range(8)])}
+    path = Path(files["demonstrations"]["questions"])
+    asked = json.loads(path.read_text())
+    asked["questions"][5]["image_id"] = image_id
+    path.write_text(json.dumps(asked))
+    for pattern in ("{image_id}", f"{tmp_path}/{{image_id}}.jpg"):
+        with pytest.raises(DataError, match=r"image_id '.*' of question 5 leads out of the folder"):
+            dataset(files, demonstrations=files["demonstrations"] | {"images": pattern})
+    asked["questions"][5]["image_id"] = "train/5"
+    path.write_text(json.dumps(asked))
+    found = dataset(
+        files, demonstrations=files["demonstrations"] | {"images": f"{tmp_path}/{{image_id}}.jpg"}
+    )
+    assert found.image(5) == tmp_path / "train" / "5.jpg"
 
 
 def test_queries_that_are_the_demonstrations_themselves(tmp_path: Path):
@@ -264,6 +284,18 @@ def test_question_files_that_are_none_are_named(tmp_path: Path, change: Any, nam
         path.write_text(json.dumps(content))
     with pytest.raises(DataError, match=named):
         read_vqa(*paths)
+
+
+def test_very_many_answers_and_deep_fields_end_at_once(tmp_path: Path):
+    answers = tuple(f"answer {number}" for number in range(30_000))
+    began = time.process_time()
+    assert VQAQuestion("1", 1, "what?", (*answers, "answer 7")).majority == "answer 7"
+    assert time.process_time() - began < 1
+    files = write_questions(tmp_path, "some", [1], [1])
+    path = Path(files["questions"])
+    path.write_text(path.read_text().replace('"info": {}', f'"info": {"[" * 5000}{"]" * 5000}'))
+    with pytest.raises(DataError, match="not what VQA files hold"):
+        read_vqa(path, Path(files["annotations"]))
 
 
 # ---------------------------------------------------------------- the whole stage

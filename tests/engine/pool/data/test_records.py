@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,11 @@ def query(**changes: Any) -> dict[str, Any]:
         "question": "what is it?",
     }
     return usual | changes
+
+
+def nested(depth: int) -> Any:
+    """A list in a list in a list."""
+    return [nested(depth - 1)] if depth else 0
 
 
 def read(folder: Path, content: Any, table_size: int | None = None) -> RLData:
@@ -91,6 +97,9 @@ def test_a_list_of_queries_is_read_too(tmp_path: Path):
         ({"pointer_candidates": [trajectory(vqa_correct=2)]}, "vqa_correct is 2"),
         ({"pointer_candidates": [trajectory(gen_method=None)]}, "gen_method is None"),
         ({"pointer_candidates": ["beam"]}, "trajectory 0.*'beam'"),
+        ({"query_id": "1" * 201}, "query_id is '1+"),
+        ({"extra": nested(65)}, "query 123: 'extra' is nested more than 64 deep"),
+        ({"pointer_candidates": [trajectory(extra=nested(400))]}, "trajectory 0: 'extra' is nested"),
     ],
 )  # fmt: skip
 def test_errors_name_query_trajectory_and_value(tmp_path: Path, changes: dict[str, Any], named: str):
@@ -110,11 +119,27 @@ def test_errors_name_query_trajectory_and_value(tmp_path: Path, changes: dict[st
         ({"1": {"pointer_candidates": []}}, "candidate_pool_ids"),
         ({"1": 5}, "query 1"),
         ([{"candidate_pool_indices": []}], "query_id is None"),
+        ([{"query_id": "x" * 300}], "query_id has 300 characters, more than 200"),
+        ({"_note": nested(200)}, "'_note' is nested"),
     ],
 )
 def test_files_that_are_none_are_named(tmp_path: Path, content: Any, named: str):
     with pytest.raises(DataError, match=named):
         read(tmp_path, content)
+
+
+def test_a_key_that_is_doubled_among_very_many_is_found_at_once(tmp_path: Path):
+    began = time.process_time()
+    with pytest.raises(DataError, match="'last' occurs twice"):
+        read(tmp_path, f'{{{"".join(f""" "{n}": 1,""" for n in range(30_000))} "last": 1, "last": 2}}')
+    assert time.process_time() - began < 2
+
+
+def test_halves_of_letters_are_written_again(tmp_path: Path):
+    data = read(tmp_path, json.dumps([query(query_id="a\ud800", note="\ud800")]))
+    write_rl_data(tmp_path / "again.json", data)
+    again = read_rl_data(tmp_path / "again.json")
+    assert list(again) == ["a?"] and again["a?"].extra["note"] == "?"
 
 
 def test_a_missing_file_is_named(tmp_path: Path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -263,6 +264,25 @@ def test_files_are_sent_as_they_are(tmp_path: Path) -> None:
     (tmp_path / "e.png").write_text("no picture")
     with pytest.raises(DataError, match="neither JPEG"):
         image_url(tmp_path / "e.png")
+
+
+@pytest.mark.parametrize(
+    "put", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), lambda path: path.mkdir()]
+)
+def test_what_is_no_image_file_is_not_waited_for(tmp_path: Path, put: Any) -> None:
+    put(tmp_path / "a.png")
+    with pytest.raises(DataError, match="no image"):
+        image_url(tmp_path / "a.png")
+    with pytest.raises(DataError, match="no image: no file can have this name"):
+        image_url(tmp_path / "a\0.png")
+
+
+def test_a_file_that_no_server_would_take_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "a.png").open("wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n")
+        file.truncate(1 << 40)
+    with pytest.raises(DataError, match="larger than 32 MiB"):
+        image_url(tmp_path / "a.png")
 
 
 @pytest.mark.parametrize("shape", [(8, 8), (3, 50), (200, 129), (1, 1)])
