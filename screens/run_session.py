@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -11,7 +12,7 @@ from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.events import Event
 from engine.run.directory import RunStatus
-from engine.run.stage_state import STOPPED, StageState
+from engine.run.stage_state import FINISHED, SKIPPED, STOPPED, StageState
 
 if TYPE_CHECKING:
     from app.runs.session import UserMessage  # with all that reads logs; not before the first paint
@@ -114,11 +115,16 @@ def run_time_left(session: Session) -> TimeLeft | None:
     return time_left(state.stages.values(), session.earlier)
 
 
-def run_over(session: Session) -> bool:
-    """Whether all of a run is shown and it came to its end. Of one that broke off, the newest row tells where."""
+def work_over(session: Session, stages: Collection[str]) -> bool:
+    """Whether all that these stages did is shown and no more comes: they are finished, or the run came to its end. Of
+    one that broke off, the newest row tells where."""
+    if session.cursor is not None:
+        return False
     status, state = session.status, session.state
-    over = (state.status if status is None else status.state) in ("finished", "stopped")
-    return over and session.cursor is None and not session.behind
+    if (state.status if status is None else status.state) in ("finished", "stopped"):
+        return not session.behind
+    done = [stage.status in (FINISHED, SKIPPED) for stage in state.stages.values() if stage.name in stages]
+    return bool(done) and all(done)
 
 
 def reading_words(session: Session) -> str:

@@ -25,7 +25,7 @@ from screens.console_screen import NARROWEST
 from screens.messages import UpWanted
 from screens.place import History, Place
 from screens.run_screen import RunScreen
-from screens.run_session import Session, reading_words, run_over
+from screens.run_session import Session, reading_words, work_over
 from screens.tab_views import pane_view, place_in, show_place, take_up
 from screens.what_if.screen import WhatIfScreen
 from screens.widgets.chart import Chart
@@ -144,6 +144,7 @@ class TabbedScreen(RunScreen):
             self._go_with_the_stage()
         if (table := self._table()) is not None:
             table.waiting = reading_words(self.session)
+            table.tell_over(work_over(self.session, self.STAGE_TABS))
         self.pane.show()
         self._take_up()
 
@@ -158,7 +159,7 @@ class TabbedScreen(RunScreen):
 
     def view(self) -> dict[str, Any]:
         """How the screen is left."""
-        over = run_over(self.session)
+        over = work_over(self.session, self.STAGE_TABS)
         panes = {tab.id: pane_view(self.query_one(f"#{tab.id}"), over) for tab in self.TABS}
         return {"tab": self.tabs.active, "chosen": self._chosen, "panes": panes}
 

@@ -26,7 +26,7 @@ from engine.events import DecisionTaken, Event, ExampleEvaluated
 from screens.esm.chain import chain_of
 from screens.esm.decision_detail import Decided, draw_decision
 from screens.esm.decision_source import DecisionSource
-from screens.run_session import Session, run_over
+from screens.run_session import Session
 from screens.what_if.screen import WhatIfScreen
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.figures import fixed, interval, signed
@@ -106,7 +106,6 @@ class DecisionsPane(Container):
         """Draw the session's state."""
         self.source.update(self._session.state.esm)
         self.table.empty = self._why_empty()
-        self.table.look_back(not run_over(self._session))
         self.table.refresh_rows()
         self._begin()
         self._show_detail()
@@ -116,7 +115,7 @@ class DecisionsPane(Container):
         """A run that is over is read from the first answer that esm turned, where it left greedy's way."""
         if not len(self.source) or not self.source.view.complete:
             return
-        if not self._begun and run_over(self._session):
+        if not self._begun and self.table.over:
             self._begun = True
             if not self.table.follow or self.has_class("-open"):  # somebody reads a row
                 return
@@ -302,7 +301,7 @@ class DecisionsPane(Container):
         if table.sort_column is not None:
             label = next(c.label for c in self.source.columns if c.key == table.sort_column)
             parts.append(f"sorted by {label} {'↓' if table.sort_reverse else '↑'}")
-        elif table.follow and not run_over(self._session):
+        elif table.follow and not self.table.over:
             parts.append("following")
         else:
             parts.append(f"row {table.cursor + 1:,}" if len(self.source) else "")

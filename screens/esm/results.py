@@ -21,7 +21,7 @@ from app.text import counted
 from app.words import ESM_METHODS
 from engine.events import MethodEvaluated
 from engine.wilson import wilson
-from screens.run_session import Session, run_over
+from screens.run_session import Session
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.figures import fixed, interval, probability, signed
@@ -107,7 +107,7 @@ class ResultsPane(Vertical):
         self.source.show(rows)
         self.table.refresh_rows()
         self.table.styles.height = max(7, min(len(rows), 12) + 1) if not rows else min(len(rows), 12) + 1
-        if not self._begun and run_over(self._session):
+        if not self._begun and self.table.over:
             self._begun = True
             if not self.table.cursor:  # else somebody reads another row
                 self.table.begin_at(next((at for at, row in enumerate(rows) if row.method == METHOD), 0))

@@ -14,7 +14,7 @@ from app.state.evolution import EvolutionState, IterationState
 from app.text import counted
 from engine.events import AnswersScored
 from screens.evolution.iteration_drawing import draw_iteration
-from screens.run_session import Session, run_over
+from screens.run_session import Session
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.figures import fixed
@@ -110,7 +110,6 @@ class IterationsPane(Container):
         """Draw the session's state."""
         state = self._session.state.evolution
         self.source.show(list(state.iterations.values()))
-        self.table.look_back(not run_over(self._session))
         self.table.refresh_rows()
         self._begin(state)
         self.query_one("#scores-chart", Chart).show_series(_scores(state))
@@ -122,7 +121,7 @@ class IterationsPane(Container):
         """A run that is over is read from its best iteration on; a live one is followed."""
         if not len(self.source):
             return
-        if not self._begun and run_over(self._session):
+        if not self._begun and self.table.over:
             self._begun = True
             if not self.table.follow or self.has_class("-open"):  # somebody reads a row
                 return

@@ -18,7 +18,7 @@ from app.state.columns import Grow
 from app.state.run import RunState
 from app.text import counted
 from engine.events import Event
-from screens.run_session import Session, run_over
+from screens.run_session import Session
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.rows import ListSource
@@ -89,7 +89,6 @@ class ListPane(Container):
     def show(self) -> None:
         """Draw the session's state."""
         self.source.show(self.items(self.session.state))
-        self.table.look_back(not run_over(self.session))
         self.table.refresh_rows()
         self._begin()
         self._show_detail()
@@ -97,7 +96,7 @@ class ListPane(Container):
 
     def _begin(self) -> None:
         """A run that is over is read from its first telling row on; a live one is followed."""
-        if not self._begun and len(self.source) and run_over(self.session):
+        if not self._begun and len(self.source) and self.table.over:
             self._begun = True
             if not self.table.follow or self.has_class("-open"):  # somebody reads a row
                 return
@@ -160,7 +159,7 @@ class ListPane(Container):
         if table.sort_column is not None:
             label = next(c.label for c in self.source.columns if c.key == table.sort_column)
             parts.append(f"sorted by {label} {'↓' if table.sort_reverse else '↑'}")
-        elif table.follow and not run_over(self.session):
+        elif table.follow and not self.table.over:
             parts.append("following")
         column = table.marked_column
         if column is None and len(self.source):

@@ -133,6 +133,8 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         self.empty = empty
         self.waiting = ""
         """What is said instead of `empty` while rows may still come out of the log."""
+        self.over = False
+        """Whether no more rows come."""
         self.signs: Mapping[int, str] = {}
         """What stands before rows that are marked, by the place of their event in the log."""
         self.wanted: tuple[str, ...] = ()
@@ -185,9 +187,11 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         """Whether nobody has moved the cursor or sorted: it follows, or stands where it began."""
         return self.follow or (self._began_at is not None and self._began_at == self._cursor_key)
 
-    def look_back(self, back: bool) -> None:
-        """While more may come, or an earlier moment is shown: follow, unless somebody has moved the cursor."""
-        if back and self.untouched and not self.follow:
+    def tell_over(self, over: bool) -> None:
+        """Whether no more rows come. While they do, or an earlier moment is shown, the newest is followed, unless
+        somebody has moved the cursor."""
+        self.over = over
+        if not over and self.untouched and not self.follow:
             self.follow_again()
 
     def follow_again(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from textual.widgets import Input
 from app.text import counted
 from engine.events import DecisionTaken, Event, MethodEvaluated, StageStarted, Unknown, decode
 from engine.run.find_event import find_event
+from engine.run.stage_state import RUNNING
 from engine.wilson import wilson
 from screens.esm.library import LibraryPane
 from screens.esm.results import ResultsPane
@@ -514,6 +516,18 @@ async def test_a_finished_run_opens_where_esm_turned_an_answer(session: Recorded
         session.seek(session.total_events // 2)
         await press(pilot)
         assert pane.table.follow and pane.table.cursor == len(pane.source) - 1
+
+
+async def test_a_finished_method_is_read_from_there_while_others_work(session: RecordedSession) -> None:
+    """Its stages are finished, so no rows come; while one of them works, the newest row is followed."""
+    session.state.status = "running"
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        pane = (await press(pilot, "1")).decisions
+        assert not pane.table.follow and pane.source.turned(pane.table.cursor)
+    stages = session.state.stages
+    stages["eval"] = replace(stages["eval"], status=RUNNING)
+    async with EsmApp(session).run_test(size=SMALL) as pilot:
+        assert (await press(pilot, "1")).decisions.table.follow
 
 
 async def test_the_last_row_of_a_finished_run_is_taken_up_where_it_was_left(session: RecordedSession) -> None:
