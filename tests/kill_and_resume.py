@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import random
 import signal
@@ -99,15 +100,17 @@ def run_whole(run: RunDirectory, nursery: Nursery | None = None) -> float:
 
 
 def run_killed(nurseries: Sequence[Nursery], run: RunDirectory, within: float, rng: random.Random) -> int:
-    """Kill up to `MOST_KILLS` times, each at a moment drawn from 0 to `within` seconds, then let it end; the kills
-    that hit. Attempts take turns with the nurseries: a kill hits work, not imports."""
+    """Kill up to `MOST_KILLS` times, each at a moment drawn from 0 to `within` seconds of an attempt's work, then let
+    it end; the kills that hit. Attempts take turns with the nurseries."""
     for attempt in range(MOST_KILLS):
         nursery = nurseries[attempt % len(nurseries)]
+        told, ended = len(_log(run)), threading.Event()
         pid = nursery.start(run.path.absolute())
-        timer = threading.Timer(rng.uniform(0, within), _kill, (pid,))
-        timer.start()
+        killer = threading.Thread(target=_kill_at_work, args=(pid, run, told, rng.uniform(0, within), ended))
+        killer.start()
         code = nursery.wait()
-        timer.cancel()
+        ended.set()
+        killer.join()
         if code == 0:
             return attempt
         assert code == -signal.SIGKILL, f"exit code {code}: {run.worker_log.read_text()[-2000:]}"
@@ -116,9 +119,28 @@ def run_killed(nurseries: Sequence[Nursery], run: RunDirectory, within: float, r
     return MOST_KILLS
 
 
-def _kill(pid: int) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
+def _kill_at_work(pid: int, run: RunDirectory, told: int, seconds: float, ended: threading.Event) -> None:
+    """Kill a worker some seconds after its log, beyond the first `told` bytes, says that a stage has begun."""
+    while _BEGUN not in _log(run)[told:]:
+        if ended.wait(0.005):
+            return
+    if not ended.wait(seconds):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def seconds_of_work(run: RunDirectory) -> float:
+    """From the begin of a run's first stage to its end: what comes before is imports."""
+    lines = _log(run).splitlines()
+    begun = next(line for line in lines if line.startswith(_BEGUN))
+    return json.loads(lines[-1])["time"] - json.loads(begun)["time"]
+
+
+_BEGUN = b'{"type":"StageStarted"'
+
+
+def _log(run: RunDirectory) -> bytes:
+    return run.events.read_bytes() if run.events.exists() else b""
 
 
 def artefacts(run: RunDirectory) -> dict[str, str]:

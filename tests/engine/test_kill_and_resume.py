@@ -21,13 +21,13 @@ from engine.pool import layout as pool_layout
 from engine.run.directory import RunDirectory
 from engine.slsm import layout as slsm_layout
 from engine.tasks.generated.dialogues.records import generate_dialogues
-from tests.kill_and_resume import SYSTEMS, artefacts, prepared, run_killed, run_whole
+from tests.kill_and_resume import SYSTEMS, artefacts, prepared, run_killed, run_whole, seconds_of_work
 from tests.nursery import Nursery
 
 SMALL = {name: [*settings] for name, settings in SYSTEMS.items()}
 SMALL["esm"].append("eval.ablations=[no_probing, random_vector]")  # the second draws
 
-Whole = Callable[[str], tuple[RunDirectory, float]]
+Whole = Callable[[str], RunDirectory]
 Nurseries = tuple[Nursery, Nursery]
 
 
@@ -40,12 +40,13 @@ def nurseries() -> Iterator[Nurseries]:
 
 @pytest.fixture(scope="module")
 def whole(nurseries: Nurseries, tmp_path_factory: pytest.TempPathFactory) -> Whole:
-    """`whole("esm")`: a run that nothing stopped, and the seconds it took; made once."""
+    """`whole("esm")`: a run that nothing stopped; made once."""
 
     @cache
-    def make(system: str) -> tuple[RunDirectory, float]:
+    def make(system: str) -> RunDirectory:
         run = prepared(tmp_path_factory.mktemp(system), "whole", SMALL[system])
-        return run, run_whole(run, nurseries[0])
+        run_whole(run, nurseries[0])
+        return run
 
     return make
 
@@ -55,9 +56,9 @@ def killed(nurseries: Nurseries, whole: Whole, tmp_path: Path) -> Callable[[str]
     """`killed("esm")`: a run that was killed and ended with the files of the whole one."""
 
     def make(system: str) -> RunDirectory:
-        expected, seconds = whole(system)
+        expected = whole(system)
         run = prepared(tmp_path, "killed", SMALL[system])
-        assert run_killed(nurseries, run, seconds, random.Random(9)) > 0
+        assert run_killed(nurseries, run, seconds_of_work(expected), random.Random(9)) > 0
         assert artefacts(run) == artefacts(expected)
         return run
 
@@ -134,7 +135,7 @@ def test_no_room_is_told_and_resuming_ends_as_if_nothing_had_been(
 ) -> None:
     """A worker that may write no file longer than half of the whole run's log stops in the middle; with room it goes
     on."""
-    expected, _ = whole("esm")
+    expected = whole("esm")
     run = prepared(tmp_path, "cramped", SMALL["esm"])
     most = expected.events.stat().st_size // 2
     resource.prlimit(nurseries[1].start(run.path.absolute()), resource.RLIMIT_FSIZE, (most, most))
