@@ -13,8 +13,9 @@ SGLANG := .venv-sglang
 run: $(STAMP)
 	$(BIN)/steer-tui --config configs/demo.yaml
 
+# A file to a process: what its tests share is made once.
 test: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"
 
 # Minutes each: whole runs killed and resumed, clusters of several processes.
 test-slow: $(STAMP)

@@ -19,8 +19,22 @@ from engine.run.directory import RunDirectory
 settings.register_profile("shared-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared-machine")
 
+LONGEST = (
+    "test_kill_and_resume",
+    "test_ready_configs_run",
+    "test_evolve",
+    "test_ranks",
+    "test_replicas",
+    "test_shell",
+)
+"""Modules that begin first: whichever process takes the last one, the others do not wait long for it."""
 STAGES = Path(__file__).parent / "stages"
 ROOT = Path(__file__).parent.parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    place = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
 
 
 @pytest.fixture(autouse=True)

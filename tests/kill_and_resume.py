@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import random
 import signal
-import subprocess
+import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ import torch
 
 from app.runs.client import prepare_resume, prepare_run, start_worker
 from engine.run.directory import RunDirectory
+from tests.nursery import Nursery
 
 SMALL = (
     "run.stages=[mine, select, memory, eval]",
@@ -59,7 +62,22 @@ SMALL_SLSM = (
     "slsm={compare: [baseline, never, on_risk, always, on_detection], compare_memory: [structured, flat], "
     "data: {conversations: 16}, max_new_tokens: 16, batch_size: 8, concurrency: 1}",
 )
-SYSTEMS = ("esm", "evolution", "gflownet", "pool", "selector", "slsm")
+SYSTEMS: dict[str, Sequence[str]] = {
+    "esm": (*SMALL, "task.train_size=2", "task.eval_size=2", "offline_mine.K=4", "offline_mine.K_pos=2",
+            "offline_mine.K_neg=2", "offline_mine.max_new_tokens=80", "offline_mine.batch_size_examples=1",
+            "control_points.M=3", "online.batch_size_examples=1", "online.L=2", "online.probe_tokens=4",
+            "decode.max_new_tokens=60", "eval.batch_size_greedy=1", "eval.ablations=[no_probing]"),
+    "evolution": (*SMALL_EVOLUTION, "evolution.iterations=2", "evolution.minibatch_size=2", "evolution.pool_size=20",
+                  "evolution.validation_size=2", "evolution.test_size=2", "evolution.batch_size=1"),
+    "gflownet": SMALL_GFLOWNET,
+    "pool": SMALL_POOL,
+    "selector": (*SMALL_SELECTOR, "pool.train_queries=10", "pool.heldout_queries=4", "pool.max_eval_pairs=10",
+                 "selector.supervised_steps=12", "selector.policy_steps=12", "selector.oracle_pairs=20",
+                 "selector.eval_every=6", "selector.checkpoint_every=5"),
+    "slsm": (*SMALL_SLSM, "slsm.data.conversations=6"),
+}  # fmt: skip
+"""A run of each system that takes seconds."""
+MOST_KILLS = 3
 DEMO = Path(__file__).resolve().parent.parent / "configs" / "demo.yaml"
 
 
@@ -69,29 +87,60 @@ def prepared(outputs: Path, name: str, small: Sequence[str] = SMALL) -> RunDirec
     return prepare_run(DEMO, overrides, None)
 
 
-def run_whole(run: RunDirectory) -> float:
-    """Run to the end; returns the seconds it took."""
+def run_whole(run: RunDirectory, nursery: Nursery | None = None) -> float:
+    """Run to the end, in a fresh process or one that a nursery forks; returns the seconds it took."""
     began = time.monotonic()
-    assert start_worker(run).wait(timeout=300) == 0
+    if nursery is None:
+        code = start_worker(run).wait(timeout=300)
+    else:
+        nursery.start(run.path.absolute())
+        code = nursery.wait()
+    assert code == 0, f"exit code {code}: {run.worker_log.read_text()[-2000:]}"
     return time.monotonic() - began
 
 
-def run_killed(run: RunDirectory, within: float, rng: random.Random, kills: int = 3) -> int:
-    """Kill the worker up to `kills` times at random moments, then let it end. Returns the kills that hit."""
-    hits = 0
-    for _ in range(kills):
-        worker = start_worker(run)
-        try:
-            worker.wait(timeout=rng.uniform(0.3, within))
-        except subprocess.TimeoutExpired:
-            os.kill(worker.pid, signal.SIGKILL)
-            worker.wait()
-            hits += 1
-        else:
-            return hits
+def run_killed(nurseries: Sequence[Nursery], run: RunDirectory, within: float, rng: random.Random) -> int:
+    """Kill up to `MOST_KILLS` times, each at a moment drawn from 0 to `within` seconds of an attempt's work, then let
+    it end; the kills that hit. Attempts take turns with the nurseries."""
+    for attempt in range(MOST_KILLS):
+        nursery = nurseries[attempt % len(nurseries)]
+        told, ended = len(_log(run)), threading.Event()
+        pid = nursery.start(run.path.absolute())
+        killer = threading.Thread(target=_kill_at_work, args=(pid, run, told, rng.uniform(0, within), ended))
+        killer.start()
+        code = nursery.wait()
+        ended.set()
+        killer.join()
+        if code == 0:
+            return attempt
+        assert code == -signal.SIGKILL, f"exit code {code}: {run.worker_log.read_text()[-2000:]}"
         prepare_resume(run, None)
-    run_whole(run)
-    return hits
+    run_whole(run, nurseries[MOST_KILLS % len(nurseries)])
+    return MOST_KILLS
+
+
+def _kill_at_work(pid: int, run: RunDirectory, told: int, seconds: float, ended: threading.Event) -> None:
+    """Kill a worker some seconds after its log, beyond the first `told` bytes, says that a stage has begun."""
+    while _BEGUN not in _log(run)[told:]:
+        if ended.wait(0.005):
+            return
+    if not ended.wait(seconds):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def seconds_of_work(run: RunDirectory) -> float:
+    """From the begin of a run's first stage to its end: what comes before is imports."""
+    lines = _log(run).splitlines()
+    begun = next(line for line in lines if line.startswith(_BEGUN))
+    return json.loads(lines[-1])["time"] - json.loads(begun)["time"]
+
+
+_BEGUN = b'{"type":"StageStarted"'
+
+
+def _log(run: RunDirectory) -> bytes:
+    return run.events.read_bytes() if run.events.exists() else b""
 
 
 def artefacts(run: RunDirectory) -> dict[str, str]:

@@ -8,81 +8,17 @@ Writes results/kill_and_resume.csv, a row as each run ends; runs that stand ther
 from __future__ import annotations
 
 import csv
-import os
 import random
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
-import time
-from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
-from app.runs.client import prepare_resume
-from engine.run.directory import RunDirectory
-from tests.bench.nursery import Nursery
-from tests.kill_and_resume import (
-    SMALL,
-    SMALL_EVOLUTION,
-    SMALL_GFLOWNET,
-    SMALL_POOL,
-    SMALL_SELECTOR,
-    SMALL_SLSM,
-    artefacts,
-    prepared,
-)
+from tests.kill_and_resume import SYSTEMS, artefacts, prepared, run_killed, run_whole, seconds_of_work
+from tests.nursery import Nursery
 
 TABLE = Path(__file__).resolve().parent / "results" / "kill_and_resume.csv"
 FIELDS = ("commit", "method", "run", "kills", "files", "differing")
-MOST_KILLS = 3
-SYSTEMS: dict[str, Sequence[str]] = {
-    "esm": (*SMALL, "task.train_size=2", "task.eval_size=2", "offline_mine.K=4", "offline_mine.K_pos=2",
-            "offline_mine.K_neg=2", "offline_mine.max_new_tokens=80", "offline_mine.batch_size_examples=1",
-            "control_points.M=3", "online.batch_size_examples=1", "online.L=2", "online.probe_tokens=4",
-            "decode.max_new_tokens=60", "eval.batch_size_greedy=1", "eval.ablations=[no_probing]"),
-    "evolution": (*SMALL_EVOLUTION, "evolution.iterations=2", "evolution.minibatch_size=2", "evolution.pool_size=20",
-                  "evolution.validation_size=2", "evolution.test_size=2", "evolution.batch_size=1"),
-    "gflownet": SMALL_GFLOWNET,
-    "pool": SMALL_POOL,
-    "selector": (*SMALL_SELECTOR, "pool.train_queries=10", "pool.heldout_queries=4", "pool.max_eval_pairs=10",
-                 "selector.supervised_steps=12", "selector.policy_steps=12", "selector.oracle_pairs=20",
-                 "selector.eval_every=6", "selector.checkpoint_every=5"),
-    "slsm": (*SMALL_SLSM, "slsm.data.conversations=6"),
-}  # fmt: skip
-
-
-def run_whole(nursery: Nursery, run: RunDirectory) -> float:
-    """Let it work to its end; the seconds."""
-    began = time.monotonic()
-    nursery.start(run.path.absolute())
-    code = nursery.wait()
-    assert code == 0, f"exit code {code}: {run.worker_log.read_text()[-2000:]}"
-    return time.monotonic() - began
-
-
-def run_killed(nurseries: Sequence[Nursery], run: RunDirectory, within: float, rng: random.Random) -> int:
-    """Kill up to `MOST_KILLS` times, each at a moment drawn from 0 to `within` seconds, then let it end; the kills
-    that hit. Attempts take turns with the nurseries."""
-    for attempt in range(MOST_KILLS):
-        nursery = nurseries[attempt % len(nurseries)]
-        pid = nursery.start(run.path.absolute())
-        timer = threading.Timer(rng.uniform(0, within), _kill, (pid,))
-        timer.start()
-        code = nursery.wait()
-        timer.cancel()
-        if code == 0:
-            return attempt
-        assert code == -signal.SIGKILL, f"exit code {code}: {run.worker_log.read_text()[-2000:]}"
-        prepare_resume(run, None)
-    run_whole(nurseries[MOST_KILLS % len(nurseries)], run)
-    return MOST_KILLS
-
-
-def _kill(pid: int) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
 
 
 def measure(method: str, runs: int, commit: str) -> None:
@@ -93,7 +29,8 @@ def measure(method: str, runs: int, commit: str) -> None:
         return
     with tempfile.TemporaryDirectory() as folder, Nursery(1) as first, Nursery(2) as second:
         whole = prepared(Path(folder), "whole", SYSTEMS[method])
-        seconds = run_whole(first, whole)
+        run_whole(whole, first)
+        seconds = seconds_of_work(whole)
         expected = artefacts(whole)
         print(f"{method}: {seconds:.1f} s, {len(expected)} files", flush=True)
         for index in missing:

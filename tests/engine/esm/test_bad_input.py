@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +12,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from app.runs.client import prepare_resume
 from engine.config.config import Config
 from engine.config.file import load_config
 from engine.errors import DataError, ModelError, SteerError
@@ -26,7 +23,7 @@ from engine.files import read_jsonl, write_jsonl
 from engine.lm.load import EMBEDDED, load_model
 from engine.lm.transformers.model import TransformersModel
 from engine.tasks.generated.arithmetic import generate
-from tests.kill_and_resume import DEMO, artefacts, prepared, run_whole
+from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
 from tests.tiny_models import save_tiny
 
@@ -271,28 +268,3 @@ def test_delimiter_that_the_model_never_writes(model: TransformersModel, tmp_pat
         run_stage(Mine(), configured("control_points.segment_delimiter='@@'"), tmp_path, model)
     assert_one_error(caught.value, "64 rollouts", "@@", "control_points.segment_delimiter")
     assert len((tmp_path / "esm/mine/rollouts.jsonl").read_text().splitlines()) == 16
-
-
-# ---------------------------------------------------------------- disk
-
-WORKER = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
-from pathlib import Path
-from engine.run.worker import run_worker
-sys.exit(run_worker(Path(sys.argv[1])))
-"""
-
-
-def test_no_room_is_told_and_resuming_ends_as_if_nothing_had_been(tmp_path: Path) -> None:
-    """A worker that may write no file longer than 40 kB stops in the middle; with room it goes on."""
-    whole = prepared(tmp_path, "whole")
-    run_whole(whole)
-    run = prepared(tmp_path, "cramped")
-    ended = subprocess.run([sys.executable, "-c", WORKER, str(run.path), "40000"], check=False, timeout=120)
-    assert ended.returncode == 1
-    failure = run.read().failure
-    assert "cannot write" in failure and "free some space" in failure
-    prepare_resume(run, None)
-    run_whole(run)
-    assert artefacts(run) == artefacts(whole)

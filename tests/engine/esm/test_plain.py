@@ -37,7 +37,7 @@ def test_a_sample_that_gives_the_winner_is_committed_and_the_others_are_paid_for
     split = 0
     for example, prompt, answer in zip(examples, prompts, voted, strict=True):
         seeds = [derive_seed(config.run.seed, "vote", example.id, draw) for draw in range(5)]
-        samples = [model.generate([Request(prompt, Sampling(200, 1.0), seed=seed)])[0] for seed in seeds]
+        samples = model.generate([Request(prompt, Sampling(200, 1.0), seed=seed) for seed in seeds])
         answers = [task.extract(sample.text) for sample in samples]
         assert task.extract(answer.text) == most_frequent(answers)
         assert answer.text == samples[answers.index(most_frequent(answers))].text

@@ -85,7 +85,7 @@ def test_a_pair_is_verified_by_greedy_answers_from_its_prefixes(embedded: Transf
         "mine", lambda section: embedded, lambda: None, lambda event: None, lambda kept: None, KnownServers()
     )
     outcomes: Counter[tuple[bool, ...]] = Counter()
-    for mined in Mining(config).open(context)(training_examples(config)[:8]):
+    for mined in Mining(config).open(context)(training_examples(config)[:5]):
         example = next(e for e in training_examples(config) if e.id == mined.line["example_id"])
         prompt = embedded.tokenizer.encode_chat(task.prompt(example))
         for pair in mined.pairs:

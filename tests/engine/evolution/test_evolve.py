@@ -47,6 +47,8 @@ from engine.servers.spent import Spent
 from tests.engine.lm.sglang.test_server import section as stand_in_for_sglang
 from tests.run_stage import run_stage
 
+pytestmark = pytest.mark.usefixtures("unchecked_processors")
+
 SPLITS = (MINIBATCH, VALIDATION, BASELINE, "brief_1", *ON_TEST)
 MODEL = ModelSection(device="cpu", path="statements")
 

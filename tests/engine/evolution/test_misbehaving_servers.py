@@ -45,6 +45,7 @@ def answer(body: dict[str, Any]) -> str:
     return json.dumps({"deltas": dict.fromkeys(names, 0.0) | {"0": 0.3}, "summary": f"Ends sooner, {KEY}."})
 
 
+@pytest.mark.usefixtures("unchecked_processors")
 def test_faults_of_both_servers_end_no_run_and_leave_no_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -32,6 +32,8 @@ from engine.tasks.generated.arithmetic import generate
 from engine.tasks.task import get_task
 from tests.run_stage import run_stage
 
+pytestmark = pytest.mark.usefixtures("unchecked_processors")
+
 MODEL = ModelSection(device="cpu", path="arithmetic")
 BRIEF = ["Be brief.", "Only the number."]
 

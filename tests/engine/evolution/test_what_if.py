@@ -22,6 +22,8 @@ from engine.lm.load import load_model
 from engine.run.stage import StageContext
 from tests.run_stage import run_stage
 
+pytestmark = pytest.mark.usefixtures("unchecked_processors")
+
 MODEL = ModelSection(device="cpu", path="statements")
 CONFIG = Config(
     run=RunSection(stages=["clusters", "evolve"]),

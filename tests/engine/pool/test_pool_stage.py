@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from engine.pool.data.thumbnails import as_text
 from engine.pool.pool_stage import BuildPools
 from engine.run.gate import StopRequested
 from tests.engine.pool.small_run import SMALL, context_of, run_pool
-from tests.kill_and_resume import SMALL_POOL, artefacts, prepared, run_killed, run_whole
 
 
 @pytest.fixture(scope="module")
@@ -179,25 +177,6 @@ def test_a_kill_between_asking_and_deciding_asks_nothing_again(
     assert len(queries(events)) == 11
     assert layout.evaluated(tmp_path).read_bytes() == before
     assert files(tmp_path) == files(whole[0])
-
-
-def test_killed_run_equals_whole_run(tmp_path: Path):
-    whole = prepared(tmp_path, "whole", SMALL_POOL)
-    seconds = run_whole(whole)
-    killed = prepared(tmp_path, "killed", SMALL_POOL)
-    assert run_killed(killed, seconds, random.Random(1)) > 0
-    assert artefacts(killed) == artefacts(whole)
-    lines = [json.loads(line) for line in layout.evaluated(killed.path).read_text().splitlines()]
-    pairs = [(line["query_id"], *line["pair"]) for line in lines]
-    assert len(pairs) == len(set(pairs)), "a pair was asked twice"
-    verdict = killed.read().stages["pool"].verdict
-    with layout.oracle(killed.path).open() as file:
-        rows = list(csv.DictReader(file))
-    before, after = ([float(row[name]) for row in rows] for name in ("oracle_before", "oracle_after"))
-    assert verdict is not None and (verdict.n, verdict.graded) == (len(rows), True)
-    assert (verdict.value, verdict.baseline_value) == pytest.approx((np.mean(after), np.mean(before)))
-    assert verdict.fixed == sum(a > b for a, b in zip(after, before, strict=True)) and not verdict.broken
-    assert verdict.low <= verdict.difference <= verdict.high
 
 
 def test_hostile_rl_data(tmp_path: Path):

@@ -34,7 +34,6 @@ from engine.slsm.turns import Turn
 from engine.tasks.generated.dialogues.records import generate_dialogues
 from tests.engine.slsm.small_run import small_config
 from tests.engine.slsm.stage_run import ALL, DIALOGUES, note_following_model, run_slsm
-from tests.kill_and_resume import SMALL_SLSM, artefacts, prepared, run_killed, run_whole
 
 ASKED_TURNS = sum(len(dialogue.turns) + 1 for dialogue in generate_dialogues(DIALOGUES, 0))
 VARIANTS = 1 + 4 * 2
@@ -233,21 +232,3 @@ def test_what_it_says_is_what_its_files_say(tmp_path: Path) -> None:
 )
 def test_variants(section: dict[str, Any], variants: list[tuple[str, str]]) -> None:
     assert variants_of(small_config(**section).slsm) == variants
-
-
-def test_killed_it_ends_as_if_never_killed(tmp_path: Path) -> None:
-    """The real process, with the embedded model."""
-    whole = prepared(tmp_path, "whole", SMALL_SLSM)
-    seconds = run_whole(whole)
-    killed = prepared(tmp_path, "killed", SMALL_SLSM)
-    assert run_killed(killed, 0.8 * seconds, random.Random(233)) > 0
-    assert artefacts(killed) == artefacts(whole)
-    for name in (layout.states, layout.answers, layout.detections, layout.verdicts, layout.results):
-        lines = name(killed.path).read_text().splitlines()
-        assert len(lines) == len(set(lines)) > 0
-    keys = [
-        (line["conversation_id"], line["memory_mode"], line["turn"])
-        for line in map(json.loads, layout.states(killed.path).read_text().splitlines())
-    ]
-    turns = sum(len(dialogue.turns) + 1 for dialogue in generate_dialogues(16, 0))
-    assert len(keys) == len(set(keys)) == 2 * turns, "a turn was analysed twice, or skipped"

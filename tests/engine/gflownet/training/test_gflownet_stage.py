@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import random
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +29,6 @@ from engine.run.gate import StopRequested
 from engine.run.stage import StageContext, StageResult
 from engine.services.what_if import serve
 from tests.engine.gflownet.small_run import SMALL, run_stages, small_config
-from tests.kill_and_resume import SMALL_GFLOWNET, artefacts, prepared, run_killed, run_whole
 
 DATA = ("graphs", "retriever", "agent-graphs")
 
@@ -207,15 +205,6 @@ def without_speed(folder: Path) -> list[dict[str, object]]:
     return [
         {name: value for name, value in line.items() if name != "trajectories_per_second"} for line in lines
     ]
-
-
-def test_killed_run_equals_whole_run(tmp_path: Path):
-    whole = prepared(tmp_path, "whole", SMALL_GFLOWNET)
-    seconds = run_whole(whole)
-    killed = prepared(tmp_path, "killed", SMALL_GFLOWNET)
-    assert run_killed(killed, seconds, random.Random(3)) > 0
-    assert artefacts(killed) == artefacts(whole)
-    assert "gflownet/paths.jsonl" in artefacts(whole)
 
 
 @pytest.mark.parametrize(

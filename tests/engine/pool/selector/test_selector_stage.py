@@ -23,7 +23,6 @@ from engine.events import (
     SelectorCompared,
     SelectorPicked,
     SelectorStep,
-    StageFinished,
     StageStarted,
     decode,
     encode,
@@ -36,7 +35,7 @@ from engine.pool.selector.selector_stage import TrainSelector
 from engine.run.gate import StopRequested
 from engine.run.registry import resolve_stage
 from engine.run.stage import StageContext
-from tests.kill_and_resume import SMALL_SELECTOR, artefacts, prepared, run_killed, run_whole
+from tests.kill_and_resume import SMALL_SELECTOR
 from tests.run_stage import run_stage
 
 SMALL = {name: yaml.safe_load(value) for name, value in (line.split("=", 1) for line in SMALL_SELECTOR[1:])}
@@ -177,33 +176,6 @@ def test_stopped_anywhere_it_ends_the_same(whole: tuple[Path, list[Event]], fold
     )
     assert first["step"] == other["step"] == STEPS
     assert all(torch.equal(first["selector"][name], other["selector"][name]) for name in first["selector"])
-
-
-def test_killed_run_equals_whole_run(tmp_path: Path) -> None:
-    whole = prepared(tmp_path, "whole", SMALL_SELECTOR)
-    seconds = run_whole(whole)
-    killed = prepared(tmp_path, "killed", SMALL_SELECTOR)
-    assert run_killed(killed, seconds, random.Random(8)) > 0
-    assert artefacts(killed) == artefacts(whole)
-    assert "selector/comparison.csv" in artefacts(whole)
-    asked = [(line["query_id"], tuple(line["pair"])) for line in lines(layout.evaluated(killed.path))]
-    assert len(asked) == len(set(asked))
-    events = [decode(line) for line in (killed.path / "events.jsonl").read_bytes().splitlines()]
-    (finished,) = [
-        event for event in events if isinstance(event, StageFinished) and event.stage == "selector"
-    ]
-    assert {"selector", "rices", "random", "oracle", "selector_minus_rices"} <= set(finished.summary)
-    assert all((killed.path / name).is_file() for name in finished.files)
-    verdict = finished.verdict
-    assert verdict is not None and killed.read().stages["selector"].verdict == verdict
-    rows = {event.method: event for event in events if isinstance(event, SelectorCompared)}
-    own, rices = rows["selector"], rows["rices"]
-    assert (verdict.n, verdict.value, verdict.baseline_value) == (own.n, own.accuracy, rices.accuracy)
-    steps = {event.step: event.heldout_accuracy for event in events if isinstance(event, SelectorStep)}
-    assert verdict.curve == pytest.approx([score for score in steps.values() if score is not None], abs=1e-3)
-    assert (verdict.difference, verdict.low, verdict.high) == (
-        own.difference, own.difference_low, own.difference_high,
-    )  # fmt: skip
 
 
 # ---------------------------------------------------------------- bad input

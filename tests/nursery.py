@@ -22,7 +22,7 @@ class Nursery:
         """`seed`: of the hashes of strings."""
         environment = engine_environment() | {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": str(seed)}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.bench.nursery"],
+            [sys.executable, "-m", "tests.nursery"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
