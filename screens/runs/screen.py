@@ -14,7 +14,6 @@ from textual.getters import query_one
 
 from app.commands import RUNS, bindings
 from app.runs.run_list import RunList, RunRow
-from app.table.suggest import reasons
 from app.text import counted
 from screens.runs.about import about_run
 from screens.runs.commands import RunCommands
@@ -165,12 +164,18 @@ Nothing is ever deleted here.
     def arranged(self) -> None:
         """The rows are others: the filter, the order, a mark or the runs themselves have changed."""
         rows = self.source.rows
-        why = reasons(self.source.expression, partial(values_of, rows), "run")
-        self.table.empty = "\n\n".join([*why, NO_MATCH]) if rows else EMPTY
+        self.table.empty = self._no_match(rows) if rows else EMPTY
         self.table.refresh_rows()
         self._go_to_wanted()
         self._show_title()
         self._show_about()
+
+    def _no_match(self, rows: list[RunRow]) -> str:
+        if (expression := self.source.expression) is None:
+            return NO_MATCH
+        from app.table.suggest import reasons  # with the state of a run, which the first paint does not need
+
+        return "\n\n".join([*reasons(expression, partial(values_of, rows), "run"), NO_MATCH])
 
     @property
     def selected(self) -> RunRow | None:

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from textual.events import Key
 from textual.screen import Screen
 
+from app import garbage
 from app.loop_lag import LoopLag
 from app.shell import SteerApp
 from engine.events import (
@@ -135,7 +136,9 @@ def main() -> None:
         run = create_run(
             Path(folder), "flood", seed=0, stages=["eval"], config={}, config_text="{}\n", versions={}
         )
-        asyncio.run(type_and_measure(run, rate, seconds))
+        sys.setswitchinterval(0.001)  # as `run_console` has it
+        with garbage.put_off():
+            asyncio.run(type_and_measure(run, rate, seconds))
 
 
 if __name__ == "__main__":
