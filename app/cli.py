@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
 
+from app import garbage
 from engine.errors import DiskError, RunError, SteerError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -370,14 +371,15 @@ def _console(options: argparse.Namespace) -> int:
                 mend=f"name the run's folder, such as {found[0].path}@{event}",
             )
         event_place(found[0].path, event)
-    from app.shell import run_console
+    with garbage.put_off():
+        from app.shell import run_console
 
-    if len(found) > 1:  # which of them is meant is for the user to say
-        place = found[0].path.parent.parent
-        return run_console(outputs=place, choose_from=[run.path for run in found], fps=options.fps)
-    config = options.config or (default_config() if options.set else None)
-    path = found[0].path if found else None
-    return run_console(config, path, outputs, fps=options.fps, event=event, changes=options.set)
+        if len(found) > 1:  # which of them is meant is for the user to say
+            place = found[0].path.parent.parent
+            return run_console(outputs=place, choose_from=[run.path for run in found], fps=options.fps)
+        config = options.config or (default_config() if options.set else None)
+        path = found[0].path if found else None
+        return run_console(config, path, outputs, fps=options.fps, event=event, changes=options.set)
 
 
 def _at_event(text: str) -> tuple[str, int | None]:

@@ -24,6 +24,7 @@ from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
 from textual.timer import Timer
 
+from app import garbage
 from app.command_palette import BoundCommands
 from app.commands import EVERYWHERE, bindings
 from app.leaving import FINISHED, Leaving
@@ -91,6 +92,14 @@ def run_console(
         with suppress(OSError):  # the terminal may have closed
             sys.stdout.write(f"{without_controls(line)}\n")
     return app.return_code or FINISHED
+
+
+def _import_the_rest() -> None:
+    """What the first paint does not need."""
+    try:
+        import_module("app.run_screens")
+    finally:
+        garbage.settle()
 
 
 class _NoControls(LineFilter):
@@ -188,7 +197,7 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], CalmApp[None]):
         self._listen_to_signals()
         self.set_interval(self.lag.every, self.lag.tick)
         self.set_interval(0.5, self._reap)
-        self.set_timer(0.5, Thread(target=import_module, args=("app.run_screens",), daemon=True).start)
+        self.set_timer(0.5, Thread(target=_import_the_rest, daemon=True).start)
         self.theme_changed_signal.subscribe(self, lambda theme: write_setting("theme", theme.name))
         if self._run_dir is not None:
             self.open_event(self._run_dir, self.event)

@@ -29,7 +29,8 @@ def modules(package: object) -> list[str]:
 
 
 def brought_along(names: list[str], unwanted: set[str], without: tuple[str, ...] = ()) -> set[str]:
-    """What of `unwanted` is loaded after importing `names` in a process that has no package of `without`."""
+    """What of `unwanted`, packages and modules, is loaded after importing `names` in a process that has no package of
+    `without`."""
     script = (
         f"import sys\nfor name in {without!r}: sys.modules[name] = None\n"
         f"for name in {names!r}: __import__(name)\nprint(*(n for n, m in sys.modules.items() if m))"
@@ -37,7 +38,8 @@ def brought_along(names: list[str], unwanted: set[str], without: tuple[str, ...]
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=True
     )
-    return {name.partition(".")[0] for name in done.stdout.split()} & unwanted
+    loaded = done.stdout.split()
+    return unwanted & {*loaded, *(name.partition(".")[0] for name in loaded)}
 
 
 def test_engine_brings_no_interface() -> None:
@@ -50,3 +52,11 @@ def test_engine_brings_no_interface() -> None:
 def test_interface_brings_nothing_slow(package: object) -> None:
     """The first paint must not wait for a tensor library, nor for reading configurations."""
     assert brought_along(modules(package), _SLOW) == set()
+
+
+def test_first_paint_waits_for_no_runs_state() -> None:
+    """The list of runs draws records; the states of a run are for its own screens."""
+    assert (
+        brought_along(["app.cli", "app.shell"], {"app.state.esm", "app.state.run", "app.runs.session"})
+        == set()
+    )

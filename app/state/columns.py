@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from array import array
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, Self, TypeVar, overload
 
@@ -118,32 +119,46 @@ class Grow(Generic[T]):
             yield self._items[index]
 
 
-class Names:
-    """Small numbers for repeated strings. Shared by all copies: numbers never change, so more never hurt."""
+class _Numbers(dict[str, int]):
+    """The number of each text; one that is looked up and new gets the next."""
 
-    __slots__ = ("_numbers", "texts")
+    __slots__ = ("_texts",)
+
+    def __init__(self, texts: list[str]) -> None:
+        super().__init__()
+        self._texts = texts
+
+    def __missing__(self, text: str) -> int:
+        number = len(self._texts)
+        self._texts.append(text)
+        self[text] = number
+        return number
+
+
+class Names:
+    """Small numbers for repeated strings. Shared by all copies: numbers never change, so more never hurt.
+
+    `numbers[text]` gives a new text its number."""
+
+    __slots__ = ("numbers", "texts")
 
     def __init__(self) -> None:
         self.texts: list[str] = []
-        self._numbers: dict[str, int] = {}
+        self.numbers = _Numbers(self.texts)
 
     def number(self, text: str) -> int:
         """The number of `text`, given to it if it is new."""
-        number = self._numbers.get(text)
-        if number is None:
-            number = len(self.texts)
-            self.texts.append(text)
-            self._numbers[text] = number
-        return number
+        return self.numbers[text]
 
     def fill(self, texts: list[str]) -> None:
         """Be the names of these texts, in the order of their numbers."""
         self.texts[:] = texts
-        self._numbers = {text: number for number, text in enumerate(texts)}
+        self.numbers.clear()
+        self.numbers.update((text, number) for number, text in enumerate(texts))
 
     def find(self, text: str) -> int | None:
         """The number of `text` if it has one."""
-        return self._numbers.get(text)
+        return self.numbers.get(text)
 
 
 class Texts:
@@ -187,23 +202,37 @@ class Columns:
         """The whole array; rows from `len(self)` on belong to another copy."""
         return self._by_name[name]
 
-    def add(self, key: Hashable, *row: float) -> None:
-        """Add a row in the order of `TYPES`, unless there is one with this key (see `Grow.append`)."""
-        if self._keys.find(key, self._n) is not None:
-            return
+    def add(self, key: Hashable, *row: float) -> bool:
+        """Add a row in the order of `TYPES`, unless there is one with this key (see `Grow.append`); whether it is
+        new."""
+        n, rows = self._n, self._keys.rows()
+        known = rows.get(key)
+        if known is not None and known < n:
+            return False
         offsets = self._arrays[-1]
-        if self._n < len(offsets):
-            if offsets[self._n] == row[-1]:
-                self._n += 1
-                return
-            self._adopt([values[: self._n] for values in self._arrays], self._keys.part(self._n), self._n)
-        self._keys.set(key, self._n)
+        if n < len(offsets):
+            if offsets[n] == row[-1]:
+                self._n = n + 1
+                return True
+            self._adopt([values[:n] for values in self._arrays], self._keys.part(n), n)
+            rows = self._keys.rows()
+        rows[key] = n
+        try:  # a loop that runs in C: for each decision of a run
+            deque(map(array.append, self._arrays, row), maxlen=0)
+        except OverflowError:  # a log from elsewhere may say anything
+            self._append_nearest(row)
+        self._n = n + 1
+        return True
+
+    def _append_nearest(self, row: Sequence[float]) -> None:
+        """Add a row with a number that its column cannot hold, as the farthest that it can: the columns stay equally
+        long."""
         for values, value in zip(self._arrays, row, strict=True):
+            del values[self._n :]
             try:
                 values.append(value)  # type: ignore[arg-type]
-            except OverflowError:  # a log from elsewhere may say anything; the columns stay equally long
+            except OverflowError:
                 values.append(_farthest(values, value))
-        self._n += 1
 
     def share(self) -> Self:
         """The rows as of now, in the same memory."""

@@ -55,23 +55,23 @@ class Decisions(Columns):
         super().__init__()
         self.names = names
 
-    def append(self, event: DecisionTaken, offset: int, length: int) -> None:
-        """Keep what the table shows of `event`."""
-        number = self.names.number
-        method, example, phase = number(event.method), number(event.example), number(event.phase)
+    def append(self, event: DecisionTaken, offset: int, length: int) -> bool:
+        """Keep what the table shows of `event`; False if it is known already."""
+        number = self.names.numbers
+        method, example, phase = number[event.method], number[event.example], number[event.phase]
         m = max(-_MOST_SEGMENTS, min(event.m, _MOST_SEGMENTS))
-        self.add(
+        return self.add(
             _KEY.pack(method, example, m, phase),
             method,
             example,
             m,
             phase,
-            number(event.gate),
+            number[event.gate],
             event.memory_size,
             _figure(event.top_similarity),
             _figure(event.best_ahat),
             _figure(event.null_ahat),
-            NULL if event.chosen is None else number(event.chosen),
+            NULL if event.chosen is None else number[event.chosen],
             NULL if event.layer is None else event.layer,
             _figure(event.delta_logprob),
             _figure(event.score),
@@ -79,7 +79,7 @@ class Decisions(Columns):
             event.tokens_before,
             event.committed_tokens,
             event.probe_tokens,
-            number(event.ended),
+            number[event.ended],
             len(event.segment),
             crc32(event.segment.encode(errors="surrogatepass")),
             event.seq,
@@ -97,13 +97,16 @@ class Decisions(Columns):
     def chain(self, method: int, example: int) -> list[int]:
         """The rows of an example's segments under a method, in their order, the tail last."""
         phases = [number for name in ("segment", "tail") if (number := self.names.find(name)) is not None]
-        rows: list[int] = []
+        row_of, rows = self.keys.rows(), list[int]()
         while True:
-            keys = (_KEY.pack(method, example, len(rows) + 1, phase) for phase in phases)
-            row = next((row for key in keys if (row := self.find_key(key)) is not None), None)
-            if row is None:
+            before = len(rows)
+            for phase in phases:
+                row = row_of.get(_KEY.pack(method, example, before + 1, phase))
+                if row is not None and row < len(self):
+                    rows.append(row)
+                    break
+            if len(rows) == before:
                 return rows
-            rows.append(row)
 
     def first_difference(self, chain: Sequence[int], text: str) -> int:
         """The first segment, from 1, of the rows `chain` that does not go on as `text` does; 0 where the segments are
@@ -150,9 +153,9 @@ class Outcomes(Columns):
 
     def append(self, event: ExampleEvaluated, offset: int, length: int) -> bool:
         """Keep the outcome of `event`; False if it is known already."""
-        known = len(self)
-        key = (self.names.number(event.method), self.names.number(event.example))
-        self.add(
+        number = self.names.numbers
+        key = (number[event.method], number[event.example])
+        return self.add(
             key,
             *key,
             event.correct,
@@ -164,7 +167,6 @@ class Outcomes(Columns):
             length,
             offset,
         )
-        return len(self) > known
 
     def leaves(self, method: int, example: int, segment: int) -> None:
         """The answer left greedy's way in `segment`. Copies share what is written here; it follows from the log alone,

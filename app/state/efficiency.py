@@ -56,11 +56,8 @@ def _progress(state: EfficiencyState, event: ev.StageProgress, place: Place) -> 
     use = state.stages.get(event.stage, StageUse())
     if event.tokens < use.tokens:  # a new attempt counts from 0
         use = replace(use, before=use.all_tokens)
-    state.stages[event.stage] = replace(
-        use,
-        tokens=event.tokens,
-        resident=max(use.resident, event.resident),
-        gpu=max(use.gpu, event.gpu),
+    state.stages[event.stage] = StageUse(
+        event.tokens, use.before, max(use.resident, event.resident), max(use.gpu, event.gpu)
     )
     last = state.moments[-1] if len(state.moments) else None
     if last is not None and event.time - last.time < EVERY:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from app.state.columns import Grow, Names, Texts
 from app.state.decisions import NULL, Decisions, Outcomes
-from app.state.ledger import EntryUse
+from app.state.ledger import UNUSED, EntryUse
 from app.state.method import MethodState, Place
 from engine import events as ev
 
@@ -178,10 +178,9 @@ def _memory(state: ESMState, event: ev.MemoryBuilt, place: Place) -> None:
 
 @ESMState.on(ev.DecisionTaken)
 def _decision(state: ESMState, event: ev.DecisionTaken, place: Place) -> None:
-    known = len(state.decisions)
-    state.decisions.append(event, *place)
-    if event.method == METHOD and event.chosen is not None and len(state.decisions) > known:
-        use = state.ledger.get(event.chosen, EntryUse())
+    new = state.decisions.append(event, *place)
+    if new and event.chosen is not None and event.method == METHOD:
+        use = state.ledger.get(event.chosen, UNUSED)
         state.ledger[event.chosen] = use.injected(event.delta_logprob)
 
 
@@ -218,7 +217,7 @@ def _compare(state: ESMState, method: int, example: int) -> None:
         chosen = state.decisions.column("chosen")[chain[left - 1]]
         if chosen != NULL:
             entry = state.names.texts[chosen]
-            state.ledger[entry] = state.ledger.get(entry, EntryUse()).turned(sign)
+            state.ledger[entry] = state.ledger.get(entry, UNUSED).turned(sign)
 
 
 @ESMState.on(ev.MethodEvaluated)

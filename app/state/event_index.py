@@ -49,10 +49,10 @@ class EventIndex:
         """Take in the next event."""
         self._times.append(event.time)
         self._seqs.append(event.seq)
-        mark = _mark(event)
-        if mark is not None:
+        kind = type(event)
+        if kind in _MARKED and (mark := _mark(event)) is not None:
             self.marks.append(mark)
-        if isinstance(event, _STOPS):
+        if kind in _STOPS:
             self._stops.append(event.seq)
 
     def __len__(self) -> int:
@@ -89,7 +89,7 @@ class EventIndex:
         return None if following is None else self.time_of(following)
 
 
-_STOPS = (
+_STOPS = {
     ev.StageStarted,
     ev.StageFinished,
     ev.RolloutsMined,
@@ -100,7 +100,9 @@ _STOPS = (
     ev.IterationBegan,
     ev.AnswersScored,
     ev.ReflectorReplied,
-)
+}
+
+_MARKED = {ev.StageStarted, ev.WorkerStarted, ev.StagePaused, ev.Notice, ev.StageFailed}
 
 
 def _mark(event: ev.Event) -> Mark | None:

@@ -31,11 +31,15 @@ class EntryUse(NamedTuple):
 
     def injected(self, delta_logprob: float | None) -> EntryUse:
         """With one decision more."""
-        probed = delta_logprob is not None
-        return self._replace(
-            used=self.used + 1, logprob=self.logprob + (delta_logprob or 0.0), probed=self.probed + probed
-        )
+        used, right, wrong, logprob, probed = self
+        if delta_logprob is None:
+            return EntryUse(used + 1, right, wrong, logprob, probed)
+        return EntryUse(used + 1, right, wrong, logprob + delta_logprob, probed + 1)
 
     def turned(self, sign: int) -> EntryUse:
         """With one answer more: 1 turned right, -1 turned wrong."""
         return self._replace(right=self.right + (sign > 0), wrong=self.wrong + (sign < 0))
+
+
+UNUSED = EntryUse()
+"""Of an entry that nothing is known of yet."""

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 
-class Event(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, tag_field="type"):
-    """The fields of every event. `seq` counts from 0 (the header); `time` is Unix seconds."""
+class Event(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, tag_field="type", gc=False):
+    """The fields of every event. `seq` counts from 0 (the header); `time` is Unix seconds. What can be written as a
+    line holds no cycle, so no event is searched for garbage."""
 
     seq: int = 0
     time: float = 0.0

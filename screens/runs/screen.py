@@ -14,7 +14,6 @@ from textual.getters import query_one
 
 from app.commands import RUNS, bindings
 from app.runs.run_list import RunList, RunRow
-from app.table.suggest import reasons
 from app.text import counted
 from screens.runs.about import about_run
 from screens.runs.commands import RunCommands
@@ -179,9 +178,11 @@ Nothing is ever deleted here.
         rows = self.source.rows
         if not rows:
             return EMPTY
-        if self.source.expression is None:
+        if (expression := self.source.expression) is None:
             return ARCHIVED
-        return "\n\n".join([*reasons(self.source.expression, partial(values_of, rows), "run"), NO_MATCH])
+        from app.table.suggest import reasons  # with the state of a run, which the first paint does not need
+
+        return "\n\n".join([*reasons(expression, partial(values_of, rows), "run"), NO_MATCH])
 
     @property
     def selected(self) -> RunRow | None:

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from textual.events import Key
 from textual.screen import Screen
 
+from app import garbage
 from app.loop_lag import LoopLag
 from app.shell import SteerApp
 from engine.events import (
@@ -60,6 +61,7 @@ async def type_and_measure(directory: RunDirectory, rate: int, seconds: float) -
     """Open the run and type a key ten times a second."""
     app = SteerApp(outputs=directory.path.parent.parent)
     keys: list[float] = []
+    drawn: list[float] = []
     ages: list[float] = []
     async with app.run_test(size=(160, 50)) as pilot:
         app.open_run(directory.path, "ESM")
@@ -87,7 +89,7 @@ async def type_and_measure(directory: RunDirectory, rate: int, seconds: float) -
         ages.clear()
         pressed = cycle(_KEYS)
         while writer.poll() is None:
-            before, began = table.cursor, time.perf_counter()
+            before, began, processor = table.cursor, time.perf_counter(), time.thread_time()
             key = next(pressed)
             app.post_message(Key(key, key if len(key) == 1 else None))
             while table.cursor == before:
@@ -96,10 +98,12 @@ async def type_and_measure(directory: RunDirectory, rate: int, seconds: float) -
             while paints[-1] < moved:
                 await asyncio.sleep(0.001)
             keys.append((paints[-1] - began) * 1000)
+            drawn.append((time.thread_time() - processor) * 1000)
             await asyncio.sleep(0.1)
         total = session.total_events
         print(f"{total:,} events in {seconds:g} s; log {directory.events.stat().st_size / 1e6:.1f} MB")
         print("key to paint:     ", quantiles(keys), f"of {len(keys)} (goal {GOAL_MS} ms)")
+        print("  processor time: ", quantiles(drawn), "of the thread that draws")
         print("loop late:        ", app.lag)
         print("age of last event:", quantiles(ages), f"at {len(ages)} drawings (goal {GOAL_MS} ms)")
         print(
@@ -135,7 +139,9 @@ def main() -> None:
         run = create_run(
             Path(folder), "flood", seed=0, stages=["eval"], config={}, config_text="{}\n", versions={}
         )
-        asyncio.run(type_and_measure(run, rate, seconds))
+        sys.setswitchinterval(0.001)  # as `run_console` has it
+        with garbage.put_off():
+            asyncio.run(type_and_measure(run, rate, seconds))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from textual.events import Key
 
+from app import garbage
 from app.shell import SteerApp
 from engine import events as ev
 from engine.run.directory import create_run
@@ -103,7 +104,9 @@ def memory() -> float:
 
 def main() -> None:
     if sys.argv[1:2] == ["--open"]:
-        asyncio.run(open_run(Path(sys.argv[2])))
+        sys.setswitchinterval(0.001)  # as `run_console` has it
+        with garbage.put_off():
+            asyncio.run(open_run(Path(sys.argv[2])))
         return
     events = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     with tempfile.TemporaryDirectory() as made:
