@@ -2,10 +2,11 @@
 
     python -m tests.bench.make_three_hops FOLDER/2H-kb.txt OUT [LINES]
 
-Writes OUT/PQ-3H.txt (5,198 lines without LINES) and OUT/3H-kb.txt: the given triples, with the inverses of parents, children
-and spouse. A question is asked about a walk from a person over two of these relations and any third, in three wordings
-with PQ-2H's words; the answers are all ends of its relation path, the gold path leads to one of them by chance. Not all
-wordings are fluent, and PQ-3H's own relation paths and wordings are others.
+Writes OUT/PQ-3H.txt (5,198 lines without LINES) and OUT/3H-kb.txt: the given triples, with the inverses of parents,
+children and spouse. A question is asked about a walk from a person over two of these relations and any third, in three
+wordings with PQ-2H's words. Its answers are all ends of its relation path; the gold path leads to one of them by chance.
+Most gold paths come back to the topic (PQ-2H: 6%), not all wordings are fluent, and PQ-3H's own paths and wordings are
+others.
 """
 
 from __future__ import annotations
@@ -78,8 +79,10 @@ def main(base: Path, out: Path, most: int) -> None:
     out.mkdir(parents=True, exist_ok=True)
     (out / "PQ-3H.txt").write_text("\n".join(lines[:most]) + "\n", encoding="utf-8")
     (out / "3H-kb.txt").write_text("\n".join(map("\t".join, triples)) + "\n", encoding="utf-8")
-    print(f"{len(lines[:most])} of {len(lines)} lines, {len(triples)} triples, "
-          f"{len({e for h, _, t in triples for e in (h, t)})} entities, {len({k[1:] for k in asked})} relation paths")  # fmt: skip
+    entities = {name for head, _, tail in triples for name in (head, tail)}
+    kinds = {key[1:] for key in asked}
+    print(f"{len(lines[:most])} of {len(lines)} lines, {len(triples)} triples, {len(entities)} entities, "
+          f"{len(kinds)} relation paths")  # fmt: skip
 
 
 if __name__ == "__main__":
