@@ -4,7 +4,7 @@
 
 Writes OUT/PQ-3H.txt (5,198 lines without LINES) and OUT/3H-kb.txt: the given triples, with the inverses of parents,
 children and spouse. A question is asked about a walk from a person over two of these relations and any third, in three
-wordings with PQ-2H's words. Its answers are all ends of its relation path; the gold path leads to one of them by chance.
+wordings with PQ-2H's words. Its answers are all ends of its relation path; the gold path leads to one by chance.
 Most gold paths come back to the topic (PQ-2H: 6%), not all wordings are fluent, and PQ-3H's own paths and wordings are
 others.
 """
