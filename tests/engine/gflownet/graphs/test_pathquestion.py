@@ -13,6 +13,7 @@ from engine.check.data import check_data
 from engine.config.config import Config
 from engine.config.gflownet import GraphsSection
 from engine.errors import DataError
+from engine.events import Notice
 from engine.gflownet import layout
 from engine.gflownet.graphs.graphs_stage import BuildGraphs, question_words, relation_words
 from engine.gflownet.graphs.pathquestion.files import read_question_lines, read_triples
@@ -256,6 +257,11 @@ def test_a_gold_path_outside_the_knowledge_base_is_counted_and_other_files_are_r
     path, base = write_six(tmp_path, [line for line in BASE if line != "bob\tspouse\tann"])
     source = PathQuestionSource(section(path, base, **settings))
     assert source.missing == 2 and "2 of 6 gold paths" in source.remark
+    config = small_config(graphs=section(path, base, **settings).model_dump())
+    notices = [
+        event for event in run_stage(BuildGraphs(), config, tmp_path / "run") if isinstance(event, Notice)
+    ]
+    assert ("warning", source.remark.removeprefix("; ")) in [(each.level, each.text) for each in notices]
     every = [sample for split in layout.SPLITS for sample in samples(source, split)]
     assert len(every) == 6 and sum(not sample.gold_paths for sample in every) == 2
     with pytest.raises(DataError, match=r"none of the 6 gold paths is in the knowledge base"):
