@@ -18,11 +18,12 @@ Besides the run's own methods:
 Finished runs are kept in outputs/bench_pathquestion, so that the bench goes on where it was stopped. Figures are means
 over the test questions of all seeds. Intervals are bootstrapped over groups of paraphrases (same topic, same
 relations), a group with its values from all seeds. Writes results/gflownet_pathquestion.csv and
-results/gflownet_pathquestion_differences.csv.
+results/gflownet_pathquestion_differences.csv; rows of sets that are not run stay.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 import tempfile
@@ -177,7 +178,8 @@ def judged(record: RetrievalRecord, walked: Sequence[int]) -> dict[str, float]:
 
 def by_relation_path(records: dict[str, list[RetrievalRecord]]) -> dict[str, Figures]:
     """The methods that choose a relation path for a question, and the guess."""
-    train, longest = records["train"], max(len(record.gt_paths[0]) for record in records["train"])
+    train = [record for record in records["train"] if record.gt_paths]
+    longest = max(len(record.gt_paths[0]) for record in train)
     known = [relations(record, record.gt_paths[0]) for record in train]
     classes = sorted(set(known))
     label = np.array([classes.index(path) for path in known])
@@ -307,8 +309,10 @@ def main(folder: Path, sets: Sequence[str], seeds: Sequence[int]) -> None:
             print(data, seed, runs[seed]["seconds"], "s", flush=True)
         every += summary(data, runs)
         compared += differences(data, runs)
-    write_atomic(RESULTS / "gflownet_pathquestion.csv", csv_text(every))
-    write_atomic(RESULTS / "gflownet_pathquestion_differences.csv", csv_text(compared))
+    for name, rows in (("gflownet_pathquestion", every), ("gflownet_pathquestion_differences", compared)):
+        path = RESULTS / f"{name}.csv"
+        kept = list(csv.DictReader(path.open())) if path.is_file() else []
+        write_atomic(path, csv_text([*(row for row in kept if row["data"] not in sets), *rows]))
     for row in every:
         print({name: value for name, value in row.items() if "low" not in name and "high" not in name})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-COUNTED = {"success@": "success_all@", "gold_recall_union@": "gold_recall_all@"}
+COUNTED = {"hits@": "hits_all@", "success@": "success_all@", "gold_recall_union@": "gold_recall_all@"}
 """Figures that a question without an agent graph has, too: 0."""
 
 

@@ -91,6 +91,8 @@ class _GraphsJob:
         total = sum(source.size(split) for split in layout.SPLITS)
         read = {split: int(self.store.note(f"read {split}") or 0) for split in layout.SPLITS}
         self.context.start(total, sum(read.values()), unit="questions")
+        if source.remark:
+            self.context.notice(source.remark.removeprefix("; "), level="warning")
         for split in layout.SPLITS:
             if read[split] < source.size(split):
                 self._split(source, split, read, total)

@@ -29,8 +29,8 @@ class RewardOutput:
 
 class AnswerOnlyReward:
     """log R = log r_succ or log r_fail, + lambda_reach * share of answers met by a success, minus the largest
-    possible value. A path is paid as a success that meets an answer; with `gold_paths` one that goes along gold edges
-    and ends at an answer: a path that meets it by chance is not."""
+    possible value. A path is paid as a success that meets an answer; with `gold_paths` one that goes along a gold
+    path to an answer: a path that meets it by chance is not, nor is a short cut."""
 
     def __init__(self, section: RewardSection) -> None:
         self.log_success = math.log(section.success_reward)
@@ -57,11 +57,14 @@ class AnswerOnlyReward:
 
 
 def gold(batch: GraphBatch, walks: Walks) -> torch.Tensor:
-    """Whether a walk [J] has gold edges only, at least one, and ends at an answer."""
+    """Whether a walk [J] has gold edges only, at least as many as the path that is taught, and ends at an answer. Where
+    a gold path comes back to a node, fewer gold edges lead to its end as well: a short cut that answers another
+    question."""
     edges, length = walks.edges, walks.length
     end = walks.nodes.gather(1, length[:, None])[:, 0]
     along = (batch.is_gt_edge[edges.clamp(min=0)] | (edges < 0)).all(1)
-    return along & (length > 0) & batch.is_answer[end.clamp(min=0)]
+    taught = (batch.gt_paths[walks.graph] >= 0).sum(1).clamp(min=1)
+    return along & (length >= taught) & batch.is_answer[end.clamp(min=0)]
 
 
 AnswerDiffusionReward = AnswerOnlyReward

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from engine.errors import DataError
@@ -17,6 +18,8 @@ from engine.regular_file import read_regular
 
 END = "<end>"
 _COLUMNS = re.compile(r"\t+")
+_BRACKETS = 50  # looked at in a field of answers
+_NAMED = 20  # broken lines that an error names by their numbers
 
 
 @dataclass(frozen=True)
@@ -53,11 +56,32 @@ def read_triples(path: Path) -> list[Triple]:
 
 
 def read_question_lines(path: Path) -> list[QuestionLine]:
-    """The questions in order. Raises DataError with the line that is none."""
-    lines = [_question(path, number, line) for number, line in _lines(path)]
+    """The questions in order. Raises DataError with the first line that is none and the numbers of the others."""
+    lines: list[QuestionLine] = []
+    broken: list[tuple[int, DataError]] = []
+    for number, line in _lines(path):
+        try:
+            lines.append(_question(path, number, line))
+        except DataError as error:
+            broken.append((number, error))
+    if broken:
+        raise _first_of(broken)
     if not lines:
         raise DataError(what="an empty file", where=str(path), mend="expected a question in each line")
     return lines
+
+
+def _first_of(broken: list[tuple[int, DataError]]) -> DataError:
+    """The first error; its mend names the other lines, so that all can be corrected at once."""
+    first, others = broken[0][1], [number for number, _ in broken[1:]]
+    if not others:
+        return first
+    shown = ", ".join(map(str, others[:_NAMED])) + (" ..." if len(others) > _NAMED else "")
+    return DataError(
+        what=first.what,
+        where=first.where,
+        mend=f"correct or remove the line, and {len(others):,} more that are broken: {shown}",
+    )
 
 
 def _question(path: Path, number: int, line: str) -> QuestionLine:
@@ -65,26 +89,35 @@ def _question(path: Path, number: int, line: str) -> QuestionLine:
     if len(found) != 3:
         raise _broken(path, number, f"{len(found)} fields", "`question<TAB>answer(answers)<TAB>gold path`")
     question, answers, walked = found
-    steps = walked.split("#")
+    steps = [step.strip() for step in walked.split("#")]
     if END in steps:
         steps = steps[: steps.index(END)]
-    if len(steps) < 3 or len(steps) % 2 == 0 or not all(map(str.strip, steps)):
+    if len(steps) < 3 or len(steps) % 2 == 0 or not all(steps):
         raise _broken(path, number, f"the gold path `{walked}`", "`topic#relation#entity#...#answer`")
     gold_path = tuple((steps[i], steps[i + 1], steps[i + 2]) for i in range(0, len(steps) - 2, 2))
     return QuestionLine(number, question, _answers(path, number, answers, steps[-1]), gold_path)
 
 
 def _answers(path: Path, number: int, field: str, end: str) -> tuple[str, ...]:
-    """The answer set. `end`, where the gold path leads, is among them: names may hold brackets, so that it says where
-    the set begins."""
-    first = end if field.startswith(f"{end}(") else field.partition("(")[0]
-    listed = field[len(first) :]
-    if not (listed.startswith("(") and listed.endswith(")")):
+    """The answer set, `end` among them, which is where the gold path leads. Names may hold brackets: the set begins at
+    the bracket behind a name that stands in it, else at the first behind which `end` does."""
+    if field == end:
+        return (end,)
+    brackets = islice(re.finditer(r"(?<=.)\(", field), _BRACKETS) if field.endswith(")") else ()
+    sets = [(field[: at.start()].strip(), _names(field[at.end() : -1], end)) for at in brackets]
+    if not sets:
         raise _broken(path, number, f"the answers `{field}`", "`answer(answer1/answer2/...)`")
-    names = dict.fromkeys(name for name in listed[1:-1].split("/") if name.strip())
-    if end not in names:
+    with_end = [(first, names) for first, names in sets if end in names]
+    if not with_end:
         raise _broken(path, number, f"the gold path ends at `{end}`", f"one of the answers `{field}`")
-    return tuple(names)
+    return next((names for first, names in with_end if first in names), with_end[0][1])
+
+
+def _names(listed: str, end: str) -> tuple[str, ...]:
+    """The names of a set, each followed by a slash. A slash inside `end` divides nothing."""
+    before, found, behind = f"/{listed}/".partition(f"/{end}/")
+    names = [*before.split("/"), *([end] if found else []), *behind.split("/")]
+    return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -171,3 +171,13 @@ def test_only_gold_paths_are_paid_where_the_section_says_so():
     reward = AnswerOnlyReward(RewardSection(kind="gold_paths"))(batch, walks, batch.question_emb)
     assert reward.reward.tolist() == pytest.approx([1, 0.001, 0.001, 0.001, 0.001])
     assert reward.success.tolist() == [True, True, False, False, True]
+
+
+def test_a_short_cut_along_a_gold_path_that_comes_back_is_not_paid():
+    """0 -a-> 1 -b-> 0 -c-> 2* is gold; its last edge alone ends at the answer, too."""
+    graph = SmallGraph("comes back", ((0, 0, 1), (1, 1, 0), (0, 2, 2)), (0,), (2,), (0, 1, 2))
+    batch = small_batch([graph])
+    walks = walks_of(batch, [[0, 1, 2], [2], [0, 1], []])
+    reward = AnswerOnlyReward(RewardSection(kind="gold_paths"))(batch, walks, batch.question_emb)
+    assert reward.reward.tolist() == pytest.approx([1, 0.001, 0.001, 0.001])
+    assert reward.success.tolist() == [True, True, False, False]

@@ -13,6 +13,7 @@ from engine.check.data import check_data
 from engine.config.config import Config
 from engine.config.gflownet import GraphsSection
 from engine.errors import DataError
+from engine.events import Notice
 from engine.gflownet import layout
 from engine.gflownet.graphs.graphs_stage import BuildGraphs, question_words, relation_words
 from engine.gflownet.graphs.pathquestion.files import read_question_lines, read_triples
@@ -54,8 +55,15 @@ def samples(source: PathQuestionSource, split: str) -> list[RawSample]:
         (" who is it ?\tb(b/)\ta#r1#m#r2#b", ("b",), ("r1", "r2")),
         ("who is it ?\tb(b)\ta#r1#m#r2#n#r3#b#<end>#b", ("b",), ("r1", "r2", "r3")),
         ("who is it ?\tS_(live)(S/S_(live)/)\ta#r1#S#r2#S_(live)", ("S", "S_(live)"), ("r1", "r2")),
+        ("who is it ?\tS_(live)(S/S_(live)/)\ta#r1#S_(live)#r2#S", ("S", "S_(live)"), ("r1", "r2")),
+        ("who is it ?\tS(S_(live)/S/)\ta#r1#S#r2#S_(live)", ("S_(live)", "S"), ("r1", "r2")),
+        ("who is it ?\tx/y(w/x/y/z/)\ta#r1#m#r2#x/y#<end>#x/y", ("w", "x/y", "z"), ("r1", "r2")),
+        ("who is it ?\tb( b / c )\ta # r1 # m # r2 # b", ("b", "c"), ("r1", "r2")),
+        ("who is it ?\tb\ta#r1#m#r2#b#<end>#b", ("b",), ("r1", "r2")),
+        ("who is it ?\té_n°(é_n°/)\ta#r1#é_n°#<end>#é_n°#<end>#é_n°\r", ("é_n°",), ("r1",)),
     ],
-    ids=["PQ", "PQL", "three steps", "brackets in a name"],
+    ids=["PQ", "PQL", "three steps", "brackets in a name", "its path ends elsewhere", "another name has brackets",
+         "a slash in a name", "spaces", "one answer alone", "Windows, other letters, a padded path"],
 )  # fmt: skip
 def test_a_line_of_each_published_form(
     line: str, answers: Sequence[str], relations: Sequence[str], tmp_path: Path
@@ -78,7 +86,8 @@ def test_a_line_of_each_published_form(
         ("who ?\tb(b/)\ta#r1#m#r2", "found the gold path `a#r1#m#r2`"),
         ("who ?\tb(b/)\ta", "found the gold path `a`"),
         ("who ?\tb(b/)\ta##b", "found the gold path `a##b`"),
-        ("who ?\tb\ta#r1#b", r"found the answers `b`"),
+        ("who ?\tc\ta#r1#b", r"found the answers `c`"),
+        ("who ?\tc(b/\ta#r1#b", r"found the answers `c\(b/`"),
         ("who ?\tc(c/)\ta#r1#b", "found the gold path ends at `b`"),
     ],
 )
@@ -86,6 +95,16 @@ def test_a_broken_line_is_one_error_with_its_number(line: str, told: str, tmp_pa
     path = write(tmp_path / "q.txt", ["good ?\tb(b/)\ta#r1#b", "", line])
     with pytest.raises(DataError, match=rf"{told}.*q\.txt, line 3"):
         read_question_lines(path)
+
+
+def test_all_broken_lines_are_named_at_once(tmp_path: Path):
+    """Or whoever mends a file of thousands of lines learns of one at a time."""
+    path = write(tmp_path / "q.txt", ["who ?\tb(b/)", "good ?\tb(b/)\ta#r1#b", *["?"] * 25])
+    with pytest.raises(DataError) as caught:
+        read_question_lines(path)
+    assert "found 2 fields" in caught.value.what and caught.value.where.endswith("q.txt, line 1")
+    assert "25 more" in caught.value.mend and "3, 4, 5, " in caught.value.mend
+    assert caught.value.mend.endswith("22 ...")
 
 
 def test_a_broken_triple_an_empty_file_and_bytes_that_are_no_text(tmp_path: Path):
@@ -256,6 +275,11 @@ def test_a_gold_path_outside_the_knowledge_base_is_counted_and_other_files_are_r
     path, base = write_six(tmp_path, [line for line in BASE if line != "bob\tspouse\tann"])
     source = PathQuestionSource(section(path, base, **settings))
     assert source.missing == 2 and "2 of 6 gold paths" in source.remark
+    config = small_config(graphs=section(path, base, **settings).model_dump())
+    notices = [
+        event for event in run_stage(BuildGraphs(), config, tmp_path / "run") if isinstance(event, Notice)
+    ]
+    assert ("warning", source.remark.removeprefix("; ")) in [(each.level, each.text) for each in notices]
     every = [sample for split in layout.SPLITS for sample in samples(source, split)]
     assert len(every) == 6 and sum(not sample.gold_paths for sample in every) == 2
     with pytest.raises(DataError, match=r"none of the 6 gold paths is in the knowledge base"):

@@ -118,6 +118,8 @@ def test_a_question_whose_answer_no_path_reaches_is_missed_in_the_figures_over_a
     golds = [len(question.golds) for question in questions]
     assert (sampler.n, sampler.missed) == (asked - missed, missed)
     assert sampler.metrics["success_all@10"] == pytest.approx(sum(map(bool, met)) / asked)
+    right = sampler.metrics["hits@1"] * sampler.n
+    assert right > 0 and sampler.metrics["hits_all@1"] == pytest.approx(right / asked)
     recall = sum(len(found) / count for found, count in zip(met, golds, strict=True)) / asked
     assert sampler.metrics["gold_recall_all@10"] == pytest.approx(recall)
     low, high = sampler.intervals["success_all@10"]
