@@ -108,6 +108,8 @@ def test_correlations():
     assert pearson(x, torch.ones(4)) == 0
     assert spearman(x, x**3) == pytest.approx(1)
     assert spearman(x, torch.tensor([1.0, 1.0, 0.0, 0.0])) == pytest.approx(-math.sqrt(0.8))
+    ranks = torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([2.0, 2.0, 2.0, 4.0])  # three equal ones share rank 2
+    assert spearman(x, torch.tensor([5.0, 5.0, 5.0, 9.0])) == pytest.approx(pearson(*ranks))
 
 
 @pytest.mark.parametrize("bonus", [0.0, 1.5, 6.0])
