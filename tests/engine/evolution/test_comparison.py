@@ -92,14 +92,18 @@ def test_rows_stand_beside_no_processor_and_composites_beside_the_best() -> None
 def test_a_baseline_is_ahead_only_where_it_scores_more(
     tokens: int, right: int, said: str, ahead: list[str]
 ) -> None:
-    rows = compare([method(PLAIN, 60, 30), method(SAME_LENGTH, tokens, right), method(BEST, 20, 36)], SCALE, seed=0)
+    rows = compare(
+        [method(PLAIN, 60, 30), method(SAME_LENGTH, tokens, right), method(BEST, 20, 36)], SCALE, seed=0
+    )
     drawn = draw_comparison(rows, all_zero=False)
     assert said in drawn.text and drawn.ahead == ahead
 
 
 def test_of_several_baselines_ahead_the_best_is_told_first_and_zero_deltas_say_so() -> None:
     rows = compare(
-        [method(PLAIN, 60, 30), method(SAME_LENGTH, 10, 37), method(BRIEF, 5, 38), method(BEST, 60, 30)], SCALE, seed=0
+        [method(PLAIN, 60, 30), method(SAME_LENGTH, 10, 37), method(BRIEF, 5, 38), method(BEST, 60, 30)],
+        SCALE,
+        seed=0,
     )
     drawn = draw_comparison(rows, all_zero=True)
     assert drawn.ahead == [BRIEF, SAME_LENGTH] and "also ahead: length_cap" in drawn.text

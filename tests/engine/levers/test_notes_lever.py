@@ -41,7 +41,8 @@ class Remembering:
 
 def talk(*messages: str) -> list[Message]:
     return [
-        {"role": "assistant" if number % 2 else "user", "content": text} for number, text in enumerate(messages)
+        {"role": "assistant" if number % 2 else "user", "content": text}
+        for number, text in enumerate(messages)
     ]
 
 

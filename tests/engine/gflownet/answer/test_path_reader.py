@@ -20,7 +20,9 @@ class WordCounts:
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         self.texts = list(texts)
         words = sorted({word for text in texts for word in text.lower().strip("?").split()})
-        rows = np.array([[text.lower().strip("?").split().count(word) for word in words] for text in texts], float)
+        rows = np.array(
+            [[text.lower().strip("?").split().count(word) for word in words] for text in texts], float
+        )
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
@@ -41,13 +43,17 @@ FAMILY = (("Ann", "mother", "Bea"), ("Bea", "city", "Rome"), ("Ann", "city", "Os
 
 def test_the_nearest_wording_decides_and_the_last_relation_stands_first():
     answer, worded = read("what is the city of the mother of Ann?", *FAMILY)
-    assert worded == ["city of Ann", "city of the mother of Ann", "mother of Ann"], "Cid is not in the question"
+    assert worded == ["city of Ann", "city of the mother of Ann", "mother of Ann"], (
+        "Cid is not in the question"
+    )
     assert answer == "Rome"
     assert read("city of Ann?", *FAMILY)[0] == "Oslo"
 
 
 def test_all_ends_of_the_wording_are_answered_a_line_each():
-    answer, _ = read("the child of Ann?", ("Ann", "child", "Dan"), ("Ann", "child", "Eve"), ("Ann", "city", "Oslo"))
+    answer, _ = read(
+        "the child of Ann?", ("Ann", "child", "Dan"), ("Ann", "child", "Eve"), ("Ann", "city", "Oslo")
+    )
     assert answer == "Dan\nEve"
 
 

@@ -53,7 +53,12 @@ class Two:
 def evaluator(run_seed: int = 0) -> Evaluator:
     torch.manual_seed(0)
     actor = {"policy_temperature": 3.0, "eval_policy_temperature": 0.6, "random_action_prob": 0.5}
-    section = {"policy": {"hidden": 8, "dropout": 0.5}, "actor": actor, "num_eval_rollouts": 4, "success_k": [2]}
+    section = {
+        "policy": {"hidden": 8, "dropout": 0.5},
+        "actor": actor,
+        "num_eval_rollouts": 4,
+        "success_k": [2],
+    }
     module = GFlowNetModule(WIDTH, GFlowNetSection.model_validate(section)).double()
     return Evaluator(module, Two(), run_seed, lambda: None)  # type: ignore[arg-type]
 
@@ -72,7 +77,11 @@ def test_every_method_draws_with_its_own_settings_and_without_exploration(monkey
         monkeypatch.setattr(where, name, watched)
 
     watch(GFlowNetActor, "rollout", lambda own, batch, tokens, graph, seeds, sampling: (sampling, len(graph)))
-    watch(evaluator_module, "distinct_paths", lambda actor, batch, tokens, width, sampling, seeds: (sampling, width))
+    watch(
+        evaluator_module,
+        "distinct_paths",
+        lambda actor, batch, tokens, width, sampling, seeds: (sampling, width),
+    )
     watch(evaluator_module, "beam_search", lambda env, batch, width, bonus=0.0: (bonus, width))
     own = evaluator()
     own.sampler(0.3)

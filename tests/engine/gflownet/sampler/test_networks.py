@@ -49,7 +49,11 @@ def test_tokens_are_those_of_the_literal_reading():
         assert torch.allclose(tokens.question[number], question)
         for place, (head, relation, tail) in enumerate(graph.triples):
             asked = embedder.relation(batch.relation_emb[relation])
-            own = [e for e in range(len(batch.heads)) if batch.edge_graph[e] == number and batch.edge_local[e] == place]
+            own = [
+                e
+                for e in range(len(batch.heads))
+                if batch.edge_graph[e] == number and batch.edge_local[e] == place
+            ]
             score = (0.05 + 0.9 * ((7 * head + 3 * tail + relation) % 11) / 11,)  # as `small_batch` gives it
             fused = (
                 embedder.head(nodes[head]) + embedder.tail(nodes[tail]) + asked + embedder.match(asked * question)
@@ -69,7 +73,9 @@ def test_in_edge_gat_a_node_hears_what_can_be_reached_from_it():
         node[changed, 0] += 1.0
         moved = policy.prepare(batch, Tokens(tokens.edge, node, tokens.question, tokens.start_summary)) - keys
         # Edge e leads from node e to e + 1, whose two rounds reach as far as e + 3.
-        assert (moved.abs().max(1).values > 1e-9).tolist() == [edge <= changed <= edge + 3 for edge in range(3)]
+        assert (moved.abs().max(1).values > 1e-9).tolist() == [
+            edge <= changed <= edge + 3 for edge in range(3)
+        ]
     assert policy.look_ahead == 2
 
 
@@ -86,7 +92,9 @@ def test_in_edge_gat_the_shares_of_a_node_are_those_of_its_leaving_edges():
 def test_edge_frontier_looks_over_the_mean_of_its_edges_and_their_number():
     policy = EdgeFrontierPolicy(HIDDEN, 3).double()
     keys, memory = torch.randn(3, HIDDEN).double(), torch.randn(2, HIDDEN).double()
-    frontier = Frontier(owner=torch.tensor([0, 0, 0]), edge=torch.tensor([0, 1, 2]))  # the second walk has none
+    frontier = Frontier(
+        owner=torch.tensor([0, 0, 0]), edge=torch.tensor([0, 1, 2])
+    )  # the second walk has none
     edges, stops = policy.logits(keys, memory, frontier, 2)
     views = [torch.cat([keys.mean(0), torch.tensor([math.log(4)])]), torch.zeros(HIDDEN + 1).double()]
     for walk, view in enumerate(views):
@@ -99,10 +107,16 @@ def test_edge_frontier_looks_over_the_mean_of_its_edges_and_their_number():
 
 @pytest.mark.parametrize(
     ("kind", "expected"),
-    [("edge_mlp_mixer", EdgeMLPMixerPolicy), ("edge_frontier", EdgeFrontierPolicy), ("edge_gat", EdgeGATPolicy)],
+    [
+        ("edge_mlp_mixer", EdgeMLPMixerPolicy),
+        ("edge_frontier", EdgeFrontierPolicy),
+        ("edge_gat", EdgeGATPolicy),
+    ],
 )
 def test_a_policy_is_made_as_configured(kind: str, expected: type):
-    policy = make_policy(PolicySection.model_validate({"kind": kind, "hidden": 8, "dropout": 0.25, "heads": 2}), 3)
+    policy = make_policy(
+        PolicySection.model_validate({"kind": kind, "hidden": 8, "dropout": 0.25, "heads": 2}), 3
+    )
     assert type(policy) is expected
     assert [layer.p for layer in policy.score if isinstance(layer, torch.nn.Dropout)] == [0.25]  # type: ignore[attr-defined]
     assert [layer.heads for layer in getattr(policy, "layers", [])] == [2] * policy.look_ahead
