@@ -8,8 +8,10 @@ _G, _E, _P, _M = "engine/gflownet/graphs/", "engine/evolution/", "engine/pool/",
 
 MORE: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("gflownet/training/test_training.py", f"{_T}training.py", (
-        ('{"params": log_z, "lr": self.section.log_z_learning_rate}', '{"params": log_z, "lr": self.section.learning_rate}'),
-        ("(self.section.learning_rate, self.section.log_z_learning_rate)", "(self.section.learning_rate, self.section.learning_rate)"),
+        ('{"params": log_z, "lr": self.section.log_z_learning_rate}',
+         '{"params": log_z, "lr": self.section.learning_rate}'),
+        ("(self.section.learning_rate, self.section.log_z_learning_rate)",
+         "(self.section.learning_rate, self.section.learning_rate)"),
         ('group["lr"] = rate * self._schedule(step)', 'group["lr"] = rate'),
         ("end + (1 - end) * 0.5", "(1 - end) * 0.5"),
         ("clip_grad_norm_(learning, section.grad_clip)", "clip_grad_norm_(learning, 1e9)"),
@@ -23,7 +25,8 @@ MORE: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         ("each, step * each)", "each, step)"),
         ("range(step * self.size, (step + 1) * self.size)", "range(0, self.size)"),
         ('STAGE, "order", epoch)', 'STAGE, "order", 0)'),
-        ("Sampling(actor.policy_temperature, alpha, actor.random_action_prob)", "Sampling(actor.policy_temperature, alpha)"),
+        ("Sampling(actor.policy_temperature, alpha, actor.random_action_prob)",
+         "Sampling(actor.policy_temperature, alpha)"),
         ("Sampling(actor.policy_temperature, alpha", "Sampling(actor.eval_policy_temperature, alpha"),
     )),
     ("gflownet/answer/test_path_reader.py", "engine/gflownet/answer/readers.py", (
@@ -52,12 +55,14 @@ MORE: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         ("kind(section.hidden, max_steps, section.dropout)", "kind(section.hidden, max_steps)"),
     )),
     ("gflownet/evaluation/test_evaluator.py", f"{_V}evaluator.py", (
-        ("Sampling(self.section.actor.eval_policy_temperature, prior_alpha)", "Sampling(self.section.actor.policy_temperature, prior_alpha)"),
+        ("Sampling(self.section.actor.eval_policy_temperature, prior_alpha)",
+         "Sampling(self.section.actor.policy_temperature, prior_alpha)"),
         ("Sampling(prior_alpha=prior_alpha, greedy=True)", "Sampling(greedy=True)"),
         ("self.module.eval()", "pass"),
         ("spearman(log_pf, log_reward)", "pearson(log_pf, log_reward)"),
         ('rollout_seeds(self.run_seed, "evaluate"', 'rollout_seeds(0, "evaluate"'),
-        ("beam_search(self.module.env, batch, self._each, edge_bonus)", "beam_search(self.module.env, batch, self._each)"),
+        ("beam_search(self.module.env, batch, self._each, edge_bonus)",
+         "beam_search(self.module.env, batch, self._each)"),
         ("Sampling(prior_alpha=1.0), self._each", "Sampling(), self._each"),
         ("not math.isnan(distance)", "math.isnan(distance)"),
         ("paired_bootstrap(evaluation.both_ways[name], baseline.both_ways[name], seed)",
@@ -67,7 +72,8 @@ MORE: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("gflownet/evaluation/test_paths.py", f"{_V}paths.py", (
         ("(-len(counted[path]), -probability", "(len(counted[path]), -probability"),
         ("(-len(counted[path]), -probability", "(-len(counted[path]), probability"),
-        ("torch.argsort(batch.edge_scores, descending=True, stable=True)", "torch.argsort(batch.edge_scores, stable=True)"),
+        ("torch.argsort(batch.edge_scores, descending=True, stable=True)",
+         "torch.argsort(batch.edge_scores, stable=True)"),
         ("batch.is_answer[tail]", "batch.is_answer[int(batch.heads[edge])]"),
     )),
     ("gflownet/evaluation/test_paths.py", f"{_V}path_prompt.py", (
@@ -89,7 +95,8 @@ MORE: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     )),
     ("evolution/test_comparison.py", f"{_E}comparison.py", (
         ("caps[max(int((means <= mean).sum()) - 1, 0)]", "caps[min(int((means <= mean).sum()), len(caps) - 1)]"),
-        ("_composites(draws, first, scale) - _composites(draws, second, scale)", "_composites(draws, second, scale) - _composites(draws, first, scale)"),
+        ("_composites(draws, first, scale) - _composites(draws, second, scale)",
+         "_composites(draws, second, scale) - _composites(draws, first, scale)"),
         ("tokens / draws.sum(axis=1) / scale", "tokens / scale"),
         ("right / np.maximum(judged, 1)", "right / draws.sum(axis=1)"),
         ("beats = (first.ahead_low or 0.0) > 0", "beats = (first.ahead_high or 0.0) > 0"),

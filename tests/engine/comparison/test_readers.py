@@ -104,7 +104,8 @@ def test_a_conversation_passes_if_an_attempt_does_and_all_attempts_are_paid() ->
 def test_of_a_conversation_the_last_message_is_the_question_and_all_of_it_is_asked() -> None:
     opened = ConversationOpened(conversation_id="a", axis="x", turns=[["Hi", "Hello"], ["And now?"]])
     answer = ConversationAnswered(
-        conversation_id="a", axis="x", mode="always", memory_mode="flat", attempt=0, answer="", injected=True, reason="",
+        conversation_id="a", axis="x", mode="always", memory_mode="flat", attempt=0, answer="", injected=True,
+        reason="",
     )  # fmt: skip
     (items,) = read(SLSMReader(), [opened, answer]).values()
     assert (items["a"].question, items["a"].asked) == ("And now?", "Hi\nHello\nAnd now?")

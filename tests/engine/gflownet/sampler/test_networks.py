@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -44,7 +45,7 @@ def test_tokens_are_those_of_the_literal_reading():
             structure = torch.tensor([float(look) for look in looks], dtype=torch.float64)
             nodes.append(embedder.entity(row) + embedder.structure(structure))
             assert torch.allclose(tokens.node[first_node + node], nodes[node])
-        summary = sum(nodes[start] for start in graph.starts) / len(graph.starts)
+        summary = torch.stack([nodes[start] for start in graph.starts]).mean(0)
         assert torch.allclose(tokens.start_summary[number], summary)
         assert torch.allclose(tokens.question[number], question)
         for place, (head, relation, tail) in enumerate(graph.triples):
@@ -82,7 +83,7 @@ def test_in_edge_gat_a_node_hears_what_can_be_reached_from_it():
 def test_in_edge_gat_the_shares_of_a_node_are_those_of_its_leaving_edges():
     """All messages alike: what is heard is that message, however many edges leave; nothing, where none does."""
     batch = small_batch([FORK])
-    layer = EdgeGATPolicy(HIDDEN, 3).double().layers[0]
+    layer: Any = EdgeGATPolicy(HIDDEN, 3).double().layers[0]
     node, edge = torch.ones(4, HIDDEN).double(), torch.zeros(4, HIDDEN).double()
     message = layer.node(node)[0, HIDDEN:]
     for number, heard in enumerate((message, message, message, torch.zeros(HIDDEN).double())):
