@@ -8,8 +8,6 @@ _G, _E, _P, _M = "engine/gflownet/graphs/", "engine/evolution/", "engine/pool/",
 
 MORE: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("gflownet/training/test_training.py", f"{_T}training.py", (
-        ('{"params": log_z, "lr": self.section.log_z_learning_rate}',
-         '{"params": log_z, "lr": self.section.learning_rate}'),
         ("(self.section.learning_rate, self.section.log_z_learning_rate)",
          "(self.section.learning_rate, self.section.learning_rate)"),
         ('group["lr"] = rate * self._schedule(step)', 'group["lr"] = rate'),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine.evolution.answers import AnswerRecord
-from engine.evolution.baselines import best_of, tried_caps
+from engine.evolution.baselines import Tried, best_of, tried_caps
 from engine.evolution.comparison import (
     BEST,
     BRIEF,
@@ -123,5 +123,9 @@ def test_caps_are_tried_in_equal_steps_and_chosen_by_the_composite() -> None:
     chosen = best_of(tried)
     assert chosen is not None and chosen.cap == 8
     assert chosen.score == score([Outcome(8, True), Outcome(7, True)], SCALE)
+    long_and_right, short = Outcome(1000, True), Outcome(1, True)
+    spoilt = [short] * 9 + [Outcome(1, False)]
+    both = [Tried("cap", score([long_and_right] * 10, SCALE)), Tried("cap", score(spoilt, SCALE))]
+    assert best_of(both) is both[1], "0.93 against 0.62, though one answer is wrong"
     assert best_of([]) is None
     assert best_of([tried[2], tried[2]]) is tried[2]

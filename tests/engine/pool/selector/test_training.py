@@ -202,6 +202,15 @@ def test_the_same_policy_draws_other_pairs_at_the_next_step(tmp_path: Path) -> N
     assert [group["weight_decay"] for group in made.optimizer.param_groups] == [0.25]
 
 
+def test_policy_steps_have_a_rate_of_their_own(tmp_path: Path) -> None:
+    rates = {"learning_rate": 0.01, "policy_learning_rate": 0.001, "supervised_steps": 2, "policy_steps": 1}
+    made, used = training(World(), tmp_path / "s.pt", **rates), []
+    for _ in range(3):
+        made.update()
+        used.append(made.optimizer.param_groups[0]["lr"])
+    assert used == [0.01, 0.01, 0.001]
+
+
 def test_a_trajectory_counts_once_and_impossible_ones_not_at_all(tmp_path: Path) -> None:
     world = World()
     batch = world.data().batch([0, 1])
