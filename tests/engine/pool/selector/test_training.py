@@ -203,7 +203,12 @@ def test_the_same_policy_draws_other_pairs_at_the_next_step(tmp_path: Path) -> N
 
 
 def test_policy_steps_have_a_rate_of_their_own(tmp_path: Path) -> None:
-    rates = {"learning_rate": 0.01, "policy_learning_rate": 0.001, "supervised_steps": 2, "policy_steps": 1}
+    rates: dict[str, Any] = {
+        "learning_rate": 0.01,
+        "policy_learning_rate": 0.001,
+        "supervised_steps": 2,
+        "policy_steps": 1,
+    }
     made, used = training(World(), tmp_path / "s.pt", **rates), []
     for _ in range(3):
         made.update()
