@@ -51,7 +51,7 @@ def resolution(
     errors = deviations.std(axis=0)
     shown = errors > 0
     width = _width(deviations[:, shown], errors[shown])
-    half = np.where(shown, width * errors, np.inf)  # settings that never differ cannot be told apart
+    half = np.where(shown, width * errors, 0.0)  # every item differs alike: the exact test alone decides
     tied = [
         int(b if a == best else a)
         for a, b, gap, needed in zip(first, second, np.abs(observed), half, strict=True)

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from tests.bench.more_planted_faults import MORE
+
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).resolve().parent / "results" / "planted_faults.csv"
 FIELDS = ("method", "file", "old", "new", "noticed", "by")
@@ -307,6 +309,11 @@ FAULTS: tuple[Fault, ...] = (
                 ("return examples[:size]", "return examples[-size:]"),
             )),
         )
+        for old, new in faults
+    ),
+    *(
+        Fault(file.split("/")[1] if "/" in file[7:] else "figures", file, old, new, tests)
+        for tests, file, faults in MORE
         for old, new in faults
     ),
 )  # fmt: skip

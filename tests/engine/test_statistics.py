@@ -46,6 +46,13 @@ def test_groups_weigh_alike_and_are_resampled_each_within_itself() -> None:
     assert first == again and (first.low, first.high) != (other.low, other.high)
 
 
+@pytest.mark.parametrize("b", [[1.0], [[1.0], [0.0]], [[1.0, 0.0]], 1.0])
+def test_what_is_not_in_pairs_is_refused(b: object) -> None:
+    for compared in (lambda: paired_bootstrap([1.0, 0.0], b, 0), lambda: mcnemar([1.0, 0.0], b)):  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="two lists of the same length"):
+            compared()
+
+
 def test_wilson_by_hand() -> None:
     assert wilson(0, 0) == (0.0, 1.0)
     assert wilson(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)

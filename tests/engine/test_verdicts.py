@@ -67,6 +67,7 @@ def test_of_a_pool_and_of_a_selector() -> None:
     pool = pool_verdict(OTHER, OWN, 1, 2.5)
     graded(pool)
     assert (pool.method, pool.baseline, pool.metric, pool.cost) == ("pool", "given", "oracle", 2.5)
+    assert pool.curve == [1.0, 1.0, 0.8667, 0.65, 0.72], "the mean so far, after the stage"
     selector = selector_verdict({"a": np.array(OWN), "b": np.array(OTHER)}, "a", "b", 1, 0.0, [0.2, 0.3])
     assert selector.curve == [0.2, 0.3]
     graded(selector)

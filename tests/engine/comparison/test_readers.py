@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.comparison.items import Item, Place
+from engine.comparison.methods.esm import ESMReader
 from engine.comparison.methods.evolution import EvolutionReader
 from engine.comparison.methods.gflownet import GFlowNetReader
 from engine.comparison.methods.pool import PoolReader
@@ -17,8 +18,11 @@ from engine.events import (
     AnswerJudged,
     AnswersScored,
     ConversationAnswered,
+    ConversationOpened,
+    DecisionTaken,
     Event,
     EvidenceAnswered,
+    ExampleEvaluated,
     PoolQueryDone,
     QuestionSampled,
     SelectorPicked,
@@ -26,6 +30,7 @@ from engine.events import (
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_gflownet import gflownet_events
 from tests.synthetic_pool import pool_events
+from tests.synthetic_run import SyntheticRun
 
 T = TypeVar("T")
 
@@ -94,6 +99,40 @@ def test_a_conversation_passes_if_an_attempt_does_and_all_attempts_are_paid() ->
         ("a", 1.0, True, 2224), ("b", 0.0, False, 2211), ("c", None, None, 1107),
     ]  # fmt: skip
     assert items["a"].places == (Place(1, 1), Place(5, 1)), "by attempt, each as it was told last"
+
+
+def test_of_a_conversation_the_last_message_is_the_question_and_all_of_it_is_asked() -> None:
+    opened = ConversationOpened(conversation_id="a", axis="x", turns=[["Hi", "Hello"], ["And now?"]])
+    answer = ConversationAnswered(
+        conversation_id="a", axis="x", mode="always", memory_mode="flat", attempt=0, answer="", injected=True,
+        reason="",
+    )  # fmt: skip
+    (items,) = read(SLSMReader(), [opened, answer]).values()
+    assert (items["a"].question, items["a"].asked) == ("And now?", "Hi\nHello\nAnd now?")
+
+
+def test_of_a_decision_the_entries_that_were_probed_are_weighed() -> None:
+    events = list(SyntheticRun(examples=2, pairs=2, picks=2).events())
+    decision = next(event for event in events if isinstance(event, DecisionTaken) and event.candidates)
+    first, second = (
+        replace(decision.candidates[0], entry=name, probed=probed, logprob=-1.5)
+        for name, probed in (("e1", True), ("e2", False))
+    )
+    decision = replace(decision, method="esm", example="p", candidates=[first, second], null_logprob=-2.0)
+    answer = replace(one_of(ExampleEvaluated, events), method="esm", example="p")
+    reader, told = ESMReader(), [decision, answer]
+    items = read(reader, [*told])
+    step, _ = reader.steps("esm", items["esm"]["p"], lambda place: told[place.offset])
+    assert step.weighed == {"null": -2.0, "e1": -1.5} and step.note == "1 entry and null probed"
+
+
+def test_golds_in_another_order_ask_the_same() -> None:
+    event = one_of(EvidenceAnswered, gflownet_events())
+    one, other = (
+        read(GFlowNetReader(), [replace(event, golds=golds)])[event.method][event.sample_id].asked
+        for golds in (["Rome", "Oslo"], ["Oslo", "Rome"])
+    )
+    assert one == other
 
 
 def test_a_question_s_paths_meet_an_answer_or_not() -> None:

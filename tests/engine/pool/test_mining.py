@@ -148,3 +148,12 @@ def test_replies_of_another_model_are_named(tmp_path: Path):
     (tmp_path / "evaluated.jsonl").write_text('{"pair": [1]}\n')
     with pytest.raises(DataError, match="no EvaluatedPair"):
         evaluator(tmp_path, TableModel(lambda query_id, pair: "right"))
+
+
+def test_where_the_best_pairs_are_known_the_next_rows_are_looked_at():
+    """Rows by falling similarity: 50, 60, 70, 80."""
+    similarity = [0.9, 0.8, 0.7, 0.6]
+    known = frozenset({(60, 50)})
+    assert ranked_pairs([50, 60, 70, 80], similarity, 1, known) == [(70, 50)]
+    known |= {(70, 50)}
+    assert ranked_pairs([50, 60, 70, 80], similarity, 2, known) == [(80, 50), (70, 60)]

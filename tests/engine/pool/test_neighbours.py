@@ -27,7 +27,7 @@ def test_what_was_searched_is_not_searched_again(tmp_path: Path):
     assert first.of(1)[0] == 1
 
 
-@pytest.mark.parametrize("change", ["names", "k", "table", "torn", "other"])
+@pytest.mark.parametrize("change", ["names", "k", "table", "grown", "torn", "other"])
 def test_a_file_that_does_not_fit_is_written_anew(tmp_path: Path, change: str):
     path = tmp_path / "neighbours.npz"
     load_or_search(path, NAMES, TABLE, QUERIES, 5, lambda: None)
@@ -37,6 +37,8 @@ def test_a_file_that_does_not_fit_is_written_anew(tmp_path: Path, change: str):
         np.savez(path, names=np.array(NAMES))
     names = ["a", "b", "d"] if change == "names" else NAMES
     k, table = 6 if change == "k" else 5, TABLE[:40] if change == "table" else TABLE
+    if change == "grown":
+        table = np.concatenate([TABLE, TABLE[:1]])
     with pytest.raises(StopRequested):
         load_or_search(path, names, table, QUERIES, k, never)
     found = load_or_search(path, names, table, QUERIES, k, lambda: None)

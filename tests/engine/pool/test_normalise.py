@@ -128,3 +128,13 @@ def test_of_two_to_the_same_rows_the_one_that_was_scored_stays():
     found = normalised(query)
     assert [trajectory.vqa_acc_score for trajectory in found.query.pointer_candidates] == [0.6]
     assert found.dropped == {"trajectory: another points to the same": 2}
+
+
+def test_a_pool_is_not_filled_with_the_query_itself_however_near() -> None:
+    nearest = top_k(TABLE, QUERY[None], POOL_SIZE + 2).of(0)
+    own = (nearest[0], nearest[3])
+    ranked = TrajectoryQualityController().ranked
+    found = normalise(plain([nearest[5]]), TABLE, QUERY, nearest, ranked, own)
+    rest = [row for row in nearest if row not in own and row != nearest[5]]
+    assert found.query.candidate_pool_indices == [nearest[5], *rest[: POOL_SIZE - 1]]
+    assert found.filled == tuple(rest[: POOL_SIZE - 1])

@@ -174,6 +174,7 @@ def test_no_file_and_no_conversation_are_errors(tmp_path: Path) -> None:
         ('Does the answer give exactly the list "tea, milk"?', "Tea, milk", "Your list is jam, tea, milk."),
         ('Does the answer give exactly the list "tea, milk"?', "So: tea, milk!", "Your list is tea, milk and jam."),
         ("Is the answer written in capital letters only?", "YES, 2.", "YES, two."),
+        ("Is the answer written in capital letters only?", "2 M", "2 + 2 = 4"),
     ),
 )  # fmt: skip
 def test_the_exact_judge(question: str, yes: str, no: str) -> None:

@@ -38,6 +38,7 @@ def test_values_of_a_field(spec: str, values: list[object]) -> None:
         (["online.L=3,3"], "each value once"),
         (["online.k_scale=0.5..4"], "0.5..4:4"),
         (["online.L=5..3"], "begins below its end"),
+        (["online.L=3..3"], "begins below its end"),
         (["online.k_scale=0..4:3log"], "above 0"),
         (["online.L=1..5:1"], "2 points or more"),
         (["online.L=1,,2"], "nothing between two commas"),

@@ -48,6 +48,21 @@ def test_settings_that_answer_the_same_cannot_be_told_apart() -> None:
     assert resolution([[1.0, 0.0]]).tied == ()
 
 
+def test_a_setting_that_gets_everything_wrong_is_told_from_one_that_gets_everything_right() -> None:
+    """No resample deviates where all items differ alike; of three items the exact test cannot tell (p = 1/4)."""
+    right, wrong = [1.0] * 20, [0.0] * 20
+    assert resolution([right, wrong]).tied == ()
+    assert resolution([wrong, right, [*right[1:], 0.0], right]).tied == (2, 3)
+    assert resolution([right[:3], wrong[:3]]).tied == (1,)
+
+
+def test_of_a_handful_of_items_that_differ_the_exact_test_has_to_agree() -> None:
+    """5 of 200 items alone are 2.3 standard errors; McNemar's p is 2 / 2^5 = 0.06. Of 6 it is 0.03."""
+    right = [1.0] * 200
+    assert resolution([right, [*right[5:], *[0.0] * 5]]).tied == (1,)
+    assert resolution([right, [*right[6:], *[0.0] * 6]]).tied == ()
+
+
 def test_of_tokens_the_fewest_are_the_best() -> None:
     assert resolution([[10.0, 12.0] * 9, [50.0, 61.0] * 9], lower_is_better=True).best == 0
 

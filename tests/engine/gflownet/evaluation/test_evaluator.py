@@ -1,10 +1,22 @@
-"""How a method's setting is chosen on validation."""
+"""How a method's setting is chosen on validation, with which settings each method draws, and what is made of it."""
 
 from __future__ import annotations
 
-import pytest
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from engine.gflownet.evaluation.evaluator import Evaluation, best_setting
+import numpy as np
+import pytest
+import torch
+
+from engine.config.gflownet import GFlowNetSection
+from engine.gflownet.evaluation import evaluator as evaluator_module
+from engine.gflownet.evaluation.evaluator import Evaluation, Evaluator, best_setting, differences
+from engine.gflownet.sampler.actor import GFlowNetActor, Sampling
+from engine.gflownet.sampler.graph_batch import GraphBatch
+from engine.gflownet.sampler.module import GFlowNetModule
+from tests.engine.gflownet.small_graphs import SMALL_GRAPHS, WIDTH, small_batch
 
 FOUND = {
     # recall of each question, distinct paths that meet an answer
@@ -26,3 +38,85 @@ def evaluate(setting: float) -> Evaluation:
 @pytest.mark.parametrize(("settings", "chosen"), [((1.0, 2.0, 3.0), 2.0), ((1.0, 3.0), 1.0), ((3.0,), 3.0)])
 def test_recall_decides_and_then_the_paths_that_meet_an_answer(settings: tuple[float, ...], chosen: float):
     assert best_setting(evaluate, settings) == chosen
+
+
+class Two:
+    """Two questions over small graphs."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def batch(self, numbers: Sequence[int]) -> tuple[GraphBatch, list[str]]:
+        return small_batch([SMALL_GRAPHS[number] for number in numbers]), [f"q{number}" for number in numbers]
+
+
+def evaluator(run_seed: int = 0) -> Evaluator:
+    torch.manual_seed(0)
+    actor = {"policy_temperature": 3.0, "eval_policy_temperature": 0.6, "random_action_prob": 0.5}
+    section = {
+        "policy": {"hidden": 8, "dropout": 0.5},
+        "actor": actor,
+        "num_eval_rollouts": 4,
+        "success_k": [2],
+    }
+    module = GFlowNetModule(WIDTH, GFlowNetSection.model_validate(section)).double()
+    return Evaluator(module, Two(), run_seed, lambda: None)  # type: ignore[arg-type]
+
+
+def test_every_method_draws_with_its_own_settings_and_without_exploration(monkeypatch: pytest.MonkeyPatch):
+    """Held-out paths are drawn at the temperature of evaluation (spec GFlowNet 9); baselines at what was tuned."""
+    seen: list[Any] = []
+
+    def watch(where: Any, name: str, what: Callable[..., Any]) -> None:
+        original = getattr(where, name)
+
+        def watched(*arguments: Any, **rest: Any) -> Any:
+            seen.append(what(*arguments, **rest))
+            return original(*arguments, **rest)
+
+        monkeypatch.setattr(where, name, watched)
+
+    watch(GFlowNetActor, "rollout", lambda own, batch, tokens, graph, seeds, sampling: (sampling, len(graph)))
+    watch(
+        evaluator_module,
+        "distinct_paths",
+        lambda actor, batch, tokens, width, sampling, seeds: (sampling, width),
+    )
+    watch(evaluator_module, "beam_search", lambda env, batch, width, bonus=0.0: (bonus, width))
+    own = evaluator()
+    own.sampler(0.3)
+    assert not own.module.training, "no dropout"
+    own.greedy(0.3)
+    own.distinct(0.3, 0.7)
+    own.beam(2.5)
+    own.prior(0.1)
+    assert seen == [
+        (Sampling(0.6, 0.3), 8), (Sampling(1.0, 0.3, greedy=True), 2), (Sampling(0.7, 0.3), 4), (2.5, 4),
+        (Sampling(1.0, 1.0), 8),
+    ]  # fmt: skip
+
+
+def test_draws_belong_to_the_runs_seed():
+    first, again, other = (evaluator(seed).sampler(0.0).log_pf for seed in (0, 0, 1))
+    assert first == again and first != other
+
+
+def test_means_and_correlations_of_an_evaluation():
+    log_pf, log_reward = [-1.0, -2.0, -4.0, -9.0], [-0.1, -0.2, -5.0, -5.1]
+    own = Evaluation(
+        "gflownet", 2, figures={"success@1": [1.0, 0.0]}, distances=[math.nan, 0.2, 0.4], missed=2,
+        log_pf=log_pf, log_reward=log_reward,
+    )  # fmt: skip
+    means = own.means()
+    assert own.listed == 2 and means["total_variation"] == pytest.approx(0.3)
+    assert means["success@1"] == 0.5 and means["success_all@1"] == 0.25
+    assert means["logpf_logr_corr"] == pytest.approx(np.corrcoef(log_pf, log_reward)[0, 1], abs=1e-6)
+    assert means["logpf_logr_spearman"] == pytest.approx(1)
+
+
+def test_differences_are_those_of_the_first_against_the_second():
+    own = Evaluation("distinct", 2, figures={"success@1": [1.0, 1.0, 1.0, 0.0]})
+    beam = Evaluation("beam", 2, figures={"success@1": [0.0, 1.0, 0.0, 0.0]})
+    (row,) = differences(own, beam, ["success@1"], run_seed=0)
+    assert (row["method"], row["against"], row["difference"]) == ("distinct", "beam", 0.5)
+    assert 0 <= float(row["low"]) < 0.5 < float(row["high"]) <= 1

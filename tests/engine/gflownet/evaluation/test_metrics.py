@@ -52,6 +52,18 @@ def test_figures_of_single_trajectories():
     assert figures["length_mean"] == [2, 2, 1, 0]
 
 
+def test_a_taught_path_is_hit_whole_whatever_the_longest_of_the_batch_and_none_is_not():
+    short = SmallGraph("short", ((0, 0, 1),), (0,), (1,), (0,))
+    none = SmallGraph("none is taught", ((0, 0, 1),), (0,), (1,))
+    batch = small_batch([GRAPH, short, none])
+    first = [int((batch.edge_graph == graph).nonzero()[0, 0]) for graph in (1, 2)]
+    edges = torch.tensor([[edge] for edge in first])  # as many as a walk may have
+    nodes = torch.stack([torch.tensor([int(batch.heads[e]), int(batch.tails[e])]) for e in first])
+    walks = Walks(torch.tensor([1, 2]), edges, nodes)
+    reward = AnswerOnlyReward(RewardSection())(batch, walks, batch.question_emb)
+    assert trajectory_figures(batch, walks, reward)["gt_path_full_hit"].tolist() == [1, 0]
+
+
 def test_figures_of_a_question():
     batch = small_batch([GRAPH])
     walks = walks_of(batch, [[0], [0, 1], [0, 1], [2]])
@@ -82,6 +94,7 @@ def test_a_gold_answer_outside_the_graph_counts_as_missed():
     shares = {k: figures[f"gold_recall_union@{k}"].item() for k in (1, 2, 3)}
     assert shares == pytest.approx({1: 0, 2: 1 / 5, 3: 2 / 5})
     assert figures["answer_recall_union@3"].item() == 1, "of the two in the graph"
+    assert figures["modes_found"].item() == 2 and figures["modes_recall"].item() == 1, "the same"
 
 
 @pytest.mark.parametrize("weight", [0.0, 2.0])
@@ -108,6 +121,8 @@ def test_correlations():
     assert pearson(x, torch.ones(4)) == 0
     assert spearman(x, x**3) == pytest.approx(1)
     assert spearman(x, torch.tensor([1.0, 1.0, 0.0, 0.0])) == pytest.approx(-math.sqrt(0.8))
+    tied, ranks = torch.tensor([1.0, 1.0, 1.0, 2.0, 3.0]), torch.tensor([2.0, 2.0, 2.0, 4.0, 5.0])
+    assert spearman(torch.arange(5.0), tied) == pytest.approx(pearson(torch.arange(5.0), ranks))
 
 
 @pytest.mark.parametrize("bonus", [0.0, 1.5, 6.0])

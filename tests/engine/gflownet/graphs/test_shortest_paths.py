@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.gflownet.graphs.shortest_paths import shortest_paths
+from engine.gflownet.graphs.shortest_paths import known_paths, shortest_paths
 
 NODES = 6
 node = st.integers(0, NODES - 1)
@@ -50,3 +50,9 @@ def simple_paths(edges: list[tuple[int, int]], start: int, answer: int) -> list[
 
     extend([], [start])
     return found
+
+
+def test_of_given_paths_the_shortest_is_taught_and_all_are_labels():
+    found = known_paths([[0, 1], [2], [3, 4, 3, 5]], 7)
+    assert found.paths == [[2], [0, 1], [3, 5]], "an edge is walked once, and of equals the first comes first"
+    assert found.labels.tolist() == [1, 1, 1, 1, 0, 1, 0]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.pool.selector.rl_beam_dataset import BeamBatch
+from engine.pool.selector.selector import Selector
 from engine.pool.selector.training import policy_gradient_loss, recorded, supervised_loss
 
 CANDIDATES = 5
@@ -93,3 +94,31 @@ def test_policy_steps_climb_the_expected_score_among_what_is_recorded(
             wanted[query, pair[0], pair[1]] = -chances[pair] / whole * (score - expected) / len(queries)
         assert group.expected_score()[query].item() == pytest.approx(expected, abs=1e-9)
     assert torch.allclose(log_p.grad, wanted, atol=1e-9)
+
+
+def test_both_picks_weigh_the_likeness_to_the_query_beside_what_was_learned() -> None:
+    """Before training the glimpse adds nothing and a first pick adds its key to the state: scales 5 and 10."""
+    torch.manual_seed(0)
+    selector = Selector(6, hidden=8, inner=8).double()
+    torch.nn.init.zeros_(selector.glimpse.out_proj.bias)
+    query, candidates = torch.randn(6).double(), torch.randn(CANDIDATES, 6).double()
+    found = selector(query[None], candidates[None])[0]
+
+    def cosine(one: torch.Tensor, other: torch.Tensor) -> float:
+        return float(one @ other / one.norm() / other.norm())
+
+    asked = selector.encoder(query)
+    asked = asked / asked.norm()
+    keys = [key / key.norm() for key in selector.encoder(candidates)]
+
+    def shares(state: torch.Tensor, left: list[int]) -> dict[int, float]:
+        logits = {
+            place: 5 * cosine(state, keys[place]) + 10 * cosine(query, candidates[place]) for place in left
+        }
+        total = sum(math.exp(logit) for logit in logits.values())
+        return {place: math.exp(logit) / total for place, logit in logits.items()}
+
+    for first, share in shares(asked, list(range(CANDIDATES))).items():
+        others = [place for place in range(CANDIDATES) if place != first]
+        for second, then in shares(asked + keys[first], others).items():
+            assert float(found[first, second]) == pytest.approx(math.log(share * then)), (first, second)

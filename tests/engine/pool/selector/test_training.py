@@ -171,6 +171,51 @@ def run_to(wanted: SelectorTraining, step: int) -> list[SelectorStep]:
     return [wanted.update() for _ in range(step - wanted.step)]
 
 
+def test_every_query_comes_once_an_epoch_in_another_order_each_time(tmp_path: Path) -> None:
+    world = World()
+
+    def epochs(run_seed: int) -> list[list[int]]:
+        made, count, places = (
+            training(world, tmp_path / "s.pt", run_seed=run_seed, batch_size=3),
+            len(world.data()),
+            [],
+        )
+        while len(places) < 6 * count:
+            places += made._numbers()
+            made.step += 1
+        return [places[first : first + count] for first in range(0, 6 * count, count)]
+
+    found = epochs(0)
+    assert all(sorted(epoch) == list(range(len(epoch))) for epoch in found)
+    assert len({tuple(epoch) for epoch in found}) == 6 and epochs(0) == found != epochs(1)
+
+
+def test_the_same_policy_draws_other_pairs_at_the_next_step(tmp_path: Path) -> None:
+    world = World()
+    made = training(world, tmp_path / "s.pt", rollouts=4, weight_decay=0.25)
+    batch = world.data().batch(range(3))
+    table = made.selector(batch.query_emb, batch.cand_emb).detach()
+    draws = []
+    for made.step in (0, 1, 0):
+        draws.append(made._draw(batch, table, batch.beam_mask))
+    assert torch.equal(draws[0], draws[2]) and not torch.equal(draws[0], draws[1])
+    assert [group["weight_decay"] for group in made.optimizer.param_groups] == [0.25]
+
+
+def test_policy_steps_have_a_rate_of_their_own(tmp_path: Path) -> None:
+    rates: dict[str, Any] = {
+        "learning_rate": 0.01,
+        "policy_learning_rate": 0.001,
+        "supervised_steps": 2,
+        "policy_steps": 1,
+    }
+    made, used = training(World(), tmp_path / "s.pt", **rates), []
+    for _ in range(3):
+        made.update()
+        used.append(made.optimizer.param_groups[0]["lr"])
+    assert used == [0.01, 0.01, 0.001]
+
+
 def test_a_trajectory_counts_once_and_impossible_ones_not_at_all(tmp_path: Path) -> None:
     world = World()
     batch = world.data().batch([0, 1])

@@ -91,6 +91,10 @@ KEPT_AND_BROKEN = (
     ("Never use digits", "One.", "1."),
     ("Never use any emoji", "Good :)", "Good ☺"),
     ("Put an emoji in every answer", "Good 🎉", "Good!"),
+    ('End every answer with "Is that clear?"', "Yes. Is that clear?", "Yes. Is that clear."),
+    ("Never use fewer than three words", "One two three.", "One two."),
+    ("Write at most 5 characters", " Yes.\n\n", "Yes, it"),
+    ("Answer in exactly two paragraphs", "One.\n\nTwo.\n\n", "One.\n\n"),
 )  # fmt: skip
 
 

@@ -53,6 +53,14 @@ def test_their_setting_on_their_data_is_comparable(monkeypatch: pytest.MonkeyPat
     assert board.sentence.startswith("Comparable with published scores")
 
 
+def test_answers_without_a_verdict_matter_where_there_are_some_and_they_are_left_out() -> None:
+    given, left_out = dialogues(273), section(judge=THEIRS | {"prompt": "default"})
+    said = [differences(left_out, given, 0, unjudged) for unjudged in (0, 2)]
+    assert [[one for one in each if "verdict" in one] for each in said] == [
+        [], ["answers without a verdict: 2, left out, not failed"]
+    ]  # fmt: skip
+
+
 def test_the_version_of_the_data_is_its_content(tmp_path: Path) -> None:
     one, other = dialogues(273), dialogues(273)
     assert content_of(one) == content_of(replace(other, conversations=[*other.conversations][::-1]))

@@ -1,0 +1,87 @@
+"""A question's paths in words, their order, and how many of their triples a prompt holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+
+from engine.config.gflownet import RewardSection
+from engine.events import PathStep
+from engine.gflownet.evaluation.path_prompt import build_triplet_prompt, path_triples, rough_tokens
+from engine.gflownet.evaluation.paths import GraphNames, ranked_paths, top_triples
+from engine.gflownet.sampler.actor import Rollout
+from engine.gflownet.sampler.environment import Walks
+from engine.gflownet.sampler.reward import AnswerOnlyReward
+from tests.engine.gflownet.small_graphs import SmallGraph, small_batch
+
+# 0 -r0-> 1*, 0 -r1-> 2 -r0-> 3; the taught path goes 0, 2, 3.
+GRAPH = SmallGraph("words", ((0, 0, 1), (0, 1, 2), (2, 0, 3)), (0,), (1,), (1, 2))
+
+
+@dataclass(frozen=True)
+class Letters:
+    def entity(self, number: int) -> str:
+        return "ABCD"[number - 10]
+
+    def relation(self, number: int) -> str:
+        return f"r{number}"
+
+
+NAMES = GraphNames(Letters(), [10, 11, 12, 13], [0, 1, 2])
+
+
+def test_the_most_frequent_path_comes_first_then_the_most_probable():
+    batch = small_batch([GRAPH])
+    edges = torch.tensor([[1, -1], [0, -1], [-1, -1], [1, 2], [0, -1]])
+    nodes = torch.tensor([[0, 2, -1], [0, 1, -1], [-1, -1, -1], [0, 2, 3], [0, 1, -1]])
+    walks = Walks(torch.zeros(5, dtype=torch.long), edges, nodes)
+    probability = torch.tensor([0.2, 0.1, 0.05, 0.6, 0.1], dtype=torch.float64)
+    rollout = Rollout(walks, probability.log(), torch.zeros(5, dtype=torch.bool))
+    reward = AnswerOnlyReward(RewardSection())(batch, walks, probability)
+    paths = ranked_paths(batch, rollout, reward, NAMES)
+    told = [("".join(step.head + step.tail for step in path.steps), path.count) for path in paths]
+    assert told == [("AB", 2), ("ACCD", 1), ("AC", 1), ("", 1)]
+    assert [path.probability for path in paths] == pytest.approx([0.1, 0.6, 0.2, 0.05])
+    assert [path.reward for path in paths] == pytest.approx([1, 0.001, 0.001, 0.001])
+    assert [path.answers for path in paths] == [["B"], [], [], []]
+    first, second = paths[1].steps
+    assert (first.relation, second.relation, first.gt, second.gt, second.answer) == (
+        "r1",
+        "r0",
+        True,
+        True,
+        False,
+    )
+    assert (paths[0].steps[0].gt, paths[0].steps[0].answer) == (False, True)
+    assert [(step.head, step.tail) for step in path_triples(paths)] == [("A", "B"), ("A", "C"), ("C", "D")]
+
+
+def test_the_baseline_s_triples_come_by_falling_score():
+    batch = replace(small_batch([GRAPH]), edge_scores=torch.tensor([0.2, 0.9, 0.2], dtype=torch.float64))
+    assert [(step.head, step.tail) for step in top_triples(batch, NAMES)] == [
+        ("A", "C"),
+        ("A", "B"),
+        ("C", "D"),
+    ]
+    assert [step.score for step in top_triples(batch, NAMES)] == [0.9, 0.2, 0.2]
+
+
+def step(*words: str) -> PathStep:
+    return PathStep(
+        head=words[0], relation=words[1], tail=" ".join(words[2:]), score=1.0, gt=False, answer=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("budget", "kept", "tokens"), [(6, 0, 0), (7, 1, 7), (14, 1, 7), (15, 2, 15), (99, 3, 22)]
+)
+def test_triples_are_kept_from_the_first_on_as_far_as_the_budget_goes(budget: int, kept: int, tokens: int):
+    """`(a,r,b)` has 7 words and signs; one that does not fit ends the list, though a shorter one comes behind it."""
+    triples = [step("a", "r", "b"), step("b", "r", "long", "name"), step("c", "r", "d")]
+    prompt = build_triplet_prompt("Why?", triples, budget)
+    assert (prompt.triples, prompt.tokens) == (triples[:kept], tokens)
+    lines = ["(a,r,b)", "(b,r,long name)", "(c,r,d)"][:kept]
+    assert prompt.text == "\n".join(["Triplets:", *(lines or [""]), "", "Question:", "Why?"])
+    assert sum(rough_tokens(line) for line in lines) == tokens

@@ -1,0 +1,124 @@
+"""Embedder and policies against loops over nodes and edges (spec GFlowNet 3.1)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from engine.config.gflownet import PolicySection
+from engine.gflownet.sampler.embedder import GraphEmbedder, Tokens
+from engine.gflownet.sampler.environment import Frontier
+from engine.gflownet.sampler.graph_batch import GraphBatch
+from engine.gflownet.sampler.policies.edge_frontier import EdgeFrontierPolicy
+from engine.gflownet.sampler.policies.edge_gat import EdgeGATPolicy
+from engine.gflownet.sampler.policies.edge_mlp_mixer import EdgeMLPMixerPolicy
+from engine.gflownet.sampler.policies.make import make_policy
+from tests.engine.gflownet.small_graphs import WIDTH, SmallGraph, small_batch
+
+HIDDEN = 8
+FORK = SmallGraph("fork", ((0, 0, 2), (0, 1, 2), (1, 2, 2), (2, 0, 3)), (0, 1), (3,))
+CHAIN = SmallGraph("chain", ((0, 0, 1), (1, 0, 2), (2, 0, 3)), (0,), (3,))
+
+
+def made(batch: GraphBatch) -> tuple[GraphEmbedder, Tokens]:
+    torch.manual_seed(0)
+    embedder = GraphEmbedder(WIDTH, HIDDEN).double()
+    return embedder, embedder(batch)
+
+
+def test_tokens_are_those_of_the_literal_reading():
+    batch = small_batch([FORK, CHAIN])
+    batch.node_emb[1] = 0  # an entity without text
+    embedder, tokens = made(batch)
+    first_node, first_edge = 0, 0
+    for number, graph in enumerate((FORK, CHAIN)):
+        question = embedder.question(batch.question_emb[number])
+        nodes = []
+        for node in range(graph.nodes):
+            leaving = sum(head == node for head, _, _ in graph.triples)
+            reaching = sum(tail == node for _, _, tail in graph.triples)
+            row = batch.node_emb[first_node + node]
+            looks = [math.log(1 + leaving), math.log(1 + reaching), node in graph.starts, bool(row.any())]
+            structure = torch.tensor([float(look) for look in looks], dtype=torch.float64)
+            nodes.append(embedder.entity(row) + embedder.structure(structure))
+            assert torch.allclose(tokens.node[first_node + node], nodes[node])
+        summary = torch.stack([nodes[start] for start in graph.starts]).mean(0)
+        assert torch.allclose(tokens.start_summary[number], summary)
+        assert torch.allclose(tokens.question[number], question)
+        for place, (head, relation, tail) in enumerate(graph.triples):
+            asked = embedder.relation(batch.relation_emb[relation])
+            own = [
+                e
+                for e in range(len(batch.heads))
+                if batch.edge_graph[e] == number and batch.edge_local[e] == place
+            ]
+            score = (0.05 + 0.9 * ((7 * head + 3 * tail + relation) % 11) / 11,)  # as `small_batch` gives it
+            fused = (
+                embedder.head(nodes[head]) + embedder.tail(nodes[tail]) + asked + embedder.match(asked * question)
+                + embedder.score(torch.tensor(score, dtype=torch.float64).log())
+            )  # fmt: skip
+            assert torch.allclose(tokens.edge[own[0]], embedder.edge_out(fused)), (graph.name, place)
+        first_node, first_edge = first_node + graph.nodes, first_edge + len(graph.triples)
+
+
+def test_in_edge_gat_a_node_hears_what_can_be_reached_from_it():
+    batch = small_batch([CHAIN])
+    _, tokens = made(batch)
+    policy = EdgeGATPolicy(HIDDEN, 3, layers=2).double()
+    keys = policy.prepare(batch, tokens)
+    for changed in range(4):
+        node = tokens.node.clone()
+        node[changed, 0] += 1.0
+        moved = policy.prepare(batch, Tokens(tokens.edge, node, tokens.question, tokens.start_summary)) - keys
+        # Edge e leads from node e to e + 1, whose two rounds reach as far as e + 3.
+        assert (moved.abs().max(1).values > 1e-9).tolist() == [
+            edge <= changed <= edge + 3 for edge in range(3)
+        ]
+    assert policy.look_ahead == 2
+
+
+def test_in_edge_gat_the_shares_of_a_node_are_those_of_its_leaving_edges():
+    """All messages alike: what is heard is that message, however many edges leave; nothing, where none does."""
+    batch = small_batch([FORK])
+    layer: Any = EdgeGATPolicy(HIDDEN, 3).double().layers[0]
+    node, edge = torch.ones(4, HIDDEN).double(), torch.zeros(4, HIDDEN).double()
+    message = layer.node(node)[0, HIDDEN:]
+    for number, heard in enumerate((message, message, message, torch.zeros(HIDDEN).double())):
+        assert torch.allclose(layer(batch, node, edge)[number], layer.norm(node[number] + heard))
+
+
+def test_edge_frontier_looks_over_the_mean_of_its_edges_and_their_number():
+    policy = EdgeFrontierPolicy(HIDDEN, 3).double()
+    keys, memory = torch.randn(3, HIDDEN).double(), torch.randn(2, HIDDEN).double()
+    frontier = Frontier(
+        owner=torch.tensor([0, 0, 0]), edge=torch.tensor([0, 1, 2])
+    )  # the second walk has none
+    edges, stops = policy.logits(keys, memory, frontier, 2)
+    views = [torch.cat([keys.mean(0), torch.tensor([math.log(4)])]), torch.zeros(HIDDEN + 1).double()]
+    for walk, view in enumerate(views):
+        state = memory[walk] + policy.steps.weight[2]
+        context = policy.walk_half(torch.cat([state, policy.rivals(view)]))
+        assert torch.allclose(stops[walk], policy.stop(context)[0])
+        if walk == 0:
+            assert torch.allclose(edges, policy.score(keys + context)[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("edge_mlp_mixer", EdgeMLPMixerPolicy),
+        ("edge_frontier", EdgeFrontierPolicy),
+        ("edge_gat", EdgeGATPolicy),
+    ],
+)
+def test_a_policy_is_made_as_configured(kind: str, expected: type):
+    policy = make_policy(
+        PolicySection.model_validate({"kind": kind, "hidden": 8, "dropout": 0.25, "heads": 2}), 3
+    )
+    assert type(policy) is expected
+    assert [layer.p for layer in policy.score if isinstance(layer, torch.nn.Dropout)] == [0.25]  # type: ignore[attr-defined]
+    assert [layer.heads for layer in getattr(policy, "layers", [])] == [2] * policy.look_ahead
+    assert policy.steps.num_embeddings == 4

@@ -1,0 +1,155 @@
+"""The optimiser's steps against Adam written out, and what a step draws: questions, roll-outs, replay, exploration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.utils import parameters_to_vector
+
+from engine.config.gflownet import GFlowNetSection
+from engine.gflownet.sampler.actor import Sampling
+from engine.gflownet.sampler.graph_batch import GraphBatch
+from engine.gflownet.sampler.module import GFlowNetModule
+from engine.gflownet.training.ranks import Alone
+from engine.gflownet.training.step_worker import WATCHED, StepFigures, StepSums, StepWorker
+from engine.gflownet.training.training import Training
+from tests.engine.gflownet.small_graphs import SMALL_GRAPHS, WIDTH, small_batch
+
+STEPS = 4
+
+
+def made(**changes: object) -> GFlowNetModule:
+    torch.manual_seed(0)
+    section = {"policy": {"hidden": 8}, "batch_size": 3, "steps": STEPS} | changes
+    return GFlowNetModule(WIDTH, GFlowNetSection.model_validate(section)).double()
+
+
+class GivenGradients:
+    """In a worker's place: these gradients, and figures that are told from each other."""
+
+    def __init__(self, gradients: Sequence[torch.Tensor]) -> None:
+        self.gradients = gradients
+        self.seen: list[torch.Tensor] = []
+
+    def lead(self, step: int, weights: torch.Tensor) -> StepSums:
+        self.seen.append(weights.clone())
+        figures = StepFigures(
+            loss=7.0, terms={"tb_loss": 5.0, "gt_loss": 2.0}, entropy=6.0, refused=1,
+            residual=[0.0, 1.0, 2.0, 3.0, 4.0, 20.0], log_z=[1.0, 3.0],
+            watched={name: [float(number), number + 2.0] for number, name in enumerate(WATCHED)},
+        )  # fmt: skip
+        return StepSums(self.gradients[step].clone(), figures, targets=4)  # which the step clips in place
+
+
+def test_weights_move_as_adam_says_with_a_rate_of_its_own_for_log_z(tmp_path: Path):
+    """Kingma & Ba 2015, algorithm 1, over clipped gradients; both rates fall by one cosine (spec GFlowNet 8)."""
+    module = made(
+        learning_rate=1e-3, learning_rate_end=2e-4, log_z_learning_rate=0.1, grad_clip=0.5,
+        actor={
+            "retriever_prior_alpha_start": 1.0, "retriever_prior_alpha_end": 0.0, "retriever_prior_anneal_steps": 10,
+        },
+    )  # fmt: skip
+    learning = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    width = sum(parameter.numel() for parameter in learning)
+    of_log_z = {id(parameter) for parameter in module.estimator.log_z_head.parameters()}
+    own_rate = np.concatenate([np.full(p.numel(), 0.1 if id(p) in of_log_z else 1e-3) for p in learning])
+    draw = torch.Generator().manual_seed(3)
+    sizes = (0.01, 3.0, 0.2, 0.02)  # norms above and below the clip
+    gradients = [torch.randn(width, generator=draw, dtype=torch.float64) for _ in sizes]
+    gradients = [gradient * size / gradient.norm() for gradient, size in zip(gradients, sizes, strict=True)]
+    weights = torch.cat([parameter.detach().flatten() for parameter in learning]).numpy().copy()
+    first, second = np.zeros(width), np.zeros(width)
+
+    training, worker = Training(module, tmp_path / "sampler.pt", WIDTH), GivenGradients(gradients)
+    reports = []
+    for step, (given, size) in enumerate(zip(gradients, sizes, strict=True)):
+        report = training.update(worker)  # type: ignore[arg-type]
+        reports.append(report)
+        gradient = given.numpy() * min(1.0, 0.5 / size)
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient**2
+        share = 0.2 + 0.8 * (1 + math.cos(math.pi * step / STEPS)) / 2
+        corrected = first / (1 - 0.9 ** (step + 1)), np.sqrt(second / (1 - 0.999 ** (step + 1)))
+        weights -= share * own_rate * corrected[0] / (corrected[1] + 1e-8)
+        now = torch.cat([parameter.detach().flatten() for parameter in learning]).numpy()
+        assert now == pytest.approx(weights, rel=1e-5, abs=1e-9), f"step {step}"
+        assert report.gradient_norm == pytest.approx(size), "as it was before clipping"
+        assert report.prior_alpha == pytest.approx(1 - step / 10), "the weight at which the step was drawn"
+        assert (report.step, report.steps) == (step + 1, STEPS)
+    assert torch.equal(worker.seen[0], parameters_to_vector(made().parameters()).detach())
+    report = reports[-1]
+    assert (report.loss, report.tb_loss, report.gt_loss, report.refused) == (7, 5, 2, 1)
+    assert report.pb_avg_entropy == 1.5 and report.log_z == 2 and report.residual == 5
+    assert report.residual_quantiles == pytest.approx([0.25, 1.25, 2.5, 3.75, 16.0])
+    assert [getattr(report, name) for name in WATCHED] == [1, 2, 3, 4, 5]
+
+
+class Few:
+    """Five questions with the same small graphs; their paths cannot be listed."""
+
+    def __len__(self) -> int:
+        return 5
+
+    def batch(self, numbers: Sequence[int]) -> tuple[GraphBatch, list[str]]:
+        return small_batch([SMALL_GRAPHS[number] for number in numbers]), [f"q{number}" for number in numbers]
+
+    def listed(self, number: int) -> None:
+        return None
+
+
+def worker(run_seed: int = 0, **changes: object) -> StepWorker:
+    return StepWorker(made(**changes), Few(), run_seed, Alone(torch.device("cpu")), 1)  # type: ignore[arg-type]
+
+
+def test_every_question_comes_once_an_epoch_in_another_order_each_time():
+    def epochs(work: StepWorker) -> list[list[int]]:
+        places = [number for step in range(20) for part in work._cut(step) for number in part]
+        assert len(places) == 60
+        return [places[first : first + 5] for first in range(0, 60, 5)]
+
+    found = epochs(worker())
+    assert all(sorted(epoch) == list(range(5)) for epoch in found)
+    assert len({tuple(epoch) for epoch in found}) > 6
+    assert epochs(worker()) == found != epochs(worker(run_seed=1))
+
+
+def test_no_roll_out_is_drawn_twice():
+    """A question's roll-outs are numbered through all steps, whatever the other questions of its batch."""
+    work = worker(num_train_rollouts=3)
+    drawn = [work._seeds(["q0", "q1"], step) for step in range(5)]
+    seeds = torch.cat(drawn)
+    assert len(seeds) == len(seeds.unique()) == 5 * 2 * 3
+    assert torch.equal(work._seeds(["q1"], 2), drawn[2][3:])
+    assert not torch.isin(worker(run_seed=1, num_train_rollouts=3)._seeds(["q0"], 0), seeds).any()
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.25, 1.0])
+def test_the_configured_share_of_questions_is_replayed_drawn_anew_each_step(ratio: float):
+    work = worker(gt_replay_ratio=ratio, gt_replay="likelihood")
+    batch, names = work.questions.batch([0, 1])
+    replays = [work._replay(batch, [0, 1], names, step) for step in range(200)]
+    shares = [sum(each is not None and number in each.graph for each in replays) / 200 for number in (0, 1)]
+    for share in shares:
+        assert abs(share - ratio) <= 4 * math.sqrt(ratio * (1 - ratio) / 200)
+    if ratio == 1:
+        assert all(each is not None and each.likelihood.all() for each in replays)
+        assert torch.equal(replays[0].edges, batch.gt_paths)  # type: ignore[union-attr]
+        balanced = worker(gt_replay_ratio=1.0, gt_replay="balance")._replay(batch, [0, 1], names, 0)
+        assert balanced is not None and not balanced.likelihood.any()
+
+
+def test_training_explores_and_evaluation_has_a_temperature_of_its_own(monkeypatch: pytest.MonkeyPatch):
+    actor = {
+        "policy_temperature": 1.5, "eval_policy_temperature": 0.5, "random_action_prob": 0.1,
+        "retriever_prior_alpha_start": 2.0, "retriever_prior_alpha_end": 1.0, "retriever_prior_anneal_steps": 4,
+    }  # fmt: skip
+    work = worker(actor=actor)
+    seen: list[Sampling] = []
+    monkeypatch.setattr(work.module, "losses", lambda batch, seeds, sampling, replay: seen.append(sampling))
+    work._losses(2, 0, [0, 1])
+    assert seen == [Sampling(temperature=1.5, prior_alpha=1.5, random_action_prob=0.1)]

@@ -1,0 +1,114 @@
+"""What the notes lever asks its controller, and what it says that it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from engine.config.slsm import SLSMSection
+from engine.levers import notes_lever
+from engine.levers.lever import Edited, LeverDid, Message
+from engine.levers.notes_lever import NotesLever
+from engine.servers.spent import Spent
+from engine.slsm.controllers.controller import Conflict, Detection, Update
+from engine.slsm.controllers.diff import Change, StateDiff, apply_diff
+from engine.slsm.state import Fact, SemanticState, State
+from engine.slsm.turns import Turn
+
+
+class Remembering:
+    """A controller that notes each user's message as a fact, with the first word as quote."""
+
+    name = "remembering"
+
+    def __init__(self, conflicts: Sequence[str] = (), quote: str = "") -> None:
+        self.conflicts, self.quote = conflicts, quote
+        self.seen: list[tuple[Turn, ...]] = []
+
+    def update(self, state: State, turns: Sequence[Turn]) -> Update:
+        assert isinstance(state, SemanticState)
+        self.seen.append(tuple(turns))
+        said = turns[-1].user
+        fact = Fact(id=f"F{len(state.facts) + 1}", text=said, evidence=self.quote or said)
+        diff = StateDiff((Change("added", "facts", fact),))
+        return Update(apply_diff(state, diff), diff, spent=Spent(1, 10, 0.5))
+
+    def detect(self, state: State, turns: Sequence[Turn], answer: str) -> Detection:
+        found = tuple(Conflict("F1", why, False) for why in self.conflicts)
+        return Detection(found, spent=Spent(2, 7, 0.25))
+
+
+def talk(*messages: str) -> list[Message]:
+    return [
+        {"role": "assistant" if number % 2 else "user", "content": text}
+        for number, text in enumerate(messages)
+    ]
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def facts(state: State) -> list[str]:
+    assert isinstance(state, SemanticState)
+    return [fact.text for fact in state.facts]
+
+
+def test_a_conversation_that_goes_on_is_read_from_where_it_was() -> None:
+    controller = Remembering()
+    lever = NotesLever(SLSMSection(), controller)
+    first = lever.read(talk("a", "b", "c"))
+    # What was asked last gets its answer, so that its turn is another one.
+    assert [len(turns) for turns in controller.seen] == [1, 2] and first.spent == Spent(2, 20, 1.0)
+    second = lever.read(talk("a", "b", "c", "d", "e"))
+    assert [[turn.user for turn in turns] for turns in controller.seen[2:]] == [["a", "c"], ["a", "c", "e"]]
+    assert facts(second.state) == ["a", "c", "e"] and second.spent == Spent(2, 20, 1.0)
+    again = lever.read(talk("a", "b", "c", "d", "e"))
+    assert again.state == second.state and again.spent == Spent() and len(controller.seen) == 4
+
+
+def test_the_conversation_that_was_longest_unread_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notes_lever, "_REMEMBERED", 2)
+    controller = Remembering()
+    lever = NotesLever(SLSMSection(), controller)
+    for message in ("a", "b", "a", "c"):
+        lever.read(talk(message))
+    assert len(controller.seen) == 3
+    lever.read(talk("a"))
+    assert len(controller.seen) == 3, "read again before c came: b was forgotten"
+    lever.read(talk("b"))
+    assert len(controller.seen) == 4
+
+
+@pytest.mark.parametrize(("gate", "kept"), [(True, []), (False, ["so it is"])])
+def test_items_without_a_quote_of_their_turn_are_left_out_if_wanted(gate: bool, kept: list[str]) -> None:
+    section = SLSMSection.model_validate({"gate_facts_by_evidence": gate})
+    lever = NotesLever(section, Remembering(quote="never said"))
+    assert facts(lever.read(talk("so it is")).state) == kept
+
+
+def test_a_note_costs_its_own_tokens_and_those_of_reading() -> None:
+    lever = NotesLever(SLSMSection(), Remembering())
+    messages = talk("so it is")
+    edited = lever.add(messages, lever.read(messages), "always", words)
+    note = edited.messages[-1]["content"].removeprefix("so it is\n\n")
+    assert edited.did == LeverDid(
+        lever="notes", acted=True, what="a note (always)", tokens=words(note) + 10, calls=1, price=0.5
+    )
+    later = lever.add(messages, lever.read(messages), "on_detection", words)
+    assert later.messages == messages and not later.did.acted and later.did.tokens == 0
+
+
+@pytest.mark.parametrize("conflicts", [[], ["no", "nor"]])
+def test_a_detection_is_paid_whether_it_finds_something_or_not(conflicts: list[str]) -> None:
+    lever = NotesLever(SLSMSection(), Remembering(conflicts))
+    messages = talk("so it is")
+    found = lever.after(messages, lever.read(messages), "an answer", words)
+    did = found.did if isinstance(found, Edited) else found
+    assert (did.calls, did.price, did.acted) == (3, 0.75, bool(conflicts))
+    if isinstance(found, Edited):
+        note = found.messages[-1]["content"].removeprefix("so it is\n\n")
+        assert did.what == "answered again with a note: no; nor" and did.tokens == 17 + words(note)
+    else:
+        assert did.tokens == 17
