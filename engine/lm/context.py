@@ -20,7 +20,7 @@ def check_prompt(length: int, info: ModelInfo) -> None:
 
 def within_context(sampling: Sampling, length: int, info: ModelInfo) -> Sampling:
     """`sampling` with the budget that the context leaves behind `length` tokens."""
-    room = max(0, info.context - length)
+    room = info.context - length
     if not info.context or sampling.max_tokens <= room:
         return sampling
     return replace(sampling, max_tokens=room)

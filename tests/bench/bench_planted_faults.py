@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from tests.bench.more_planted_faults import MORE
+
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).resolve().parent / "results" / "planted_faults.csv"
 FIELDS = ("method", "file", "old", "new", "noticed", "by")
@@ -306,6 +308,7 @@ FAULTS: tuple[Fault, ...] = (
                 ("generator(seed, ", "generator(0, "),
                 ("return examples[:size]", "return examples[-size:]"),
             )),
+            *MORE,
         )
         for old, new in faults
     ),

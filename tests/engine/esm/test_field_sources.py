@@ -64,7 +64,7 @@ def test_thoughts_and_questions_are_read_under_the_system_prompt(embedded: Trans
     beginnings = [embedded.tokenizer.encode_chat(prompt, "be brief") for prompt, _ in ANSWERS]
     assert beginnings[0] != embedded.tokenizer.encode_chat(ANSWERS[0][0])
     telling = Telling(embedded)
-    given: Any = (telling, ANSWERS, LAYER, "\n\n", WORDS)
+    given: list[Any] = [telling, ANSWERS, LAYER, "\n\n", WORDS]
     seal_vector(*given, "be brief")
     assert len(telling.sequences) == 2
     stable_vector(*given, lambda asked: [["Quick: 9"] * 10] * len(asked), "be brief")
@@ -121,7 +121,7 @@ def test_the_condition_s_axis_goes_about_the_middle_of_the_means_however_many_of
     leave = np.array([-2.0, 0, 0]) + spread * random.standard_normal((60, 3))
     middle = (sum(steer) / 3 + sum(leave) / 60) / 2
 
-    def axis(centre: np.ndarray) -> np.ndarray:
+    def axis(centre: Any) -> np.ndarray:
         values, vectors = np.linalg.eigh(sum(np.outer(s - centre, s - centre) for s in [*steer, *leave]))
         return vectors[:, np.argmax(values)]
 

@@ -144,6 +144,7 @@ def test_the_vectors_of_pairs_are_those_of_their_names_with_the_set_layer_and_st
         assert (variant.name, variant.layers, variant.strength, variant.probing) == (name, (1,), 2.5, False)
         assert variant.retrieve is not None
         (hit,) = variant.retrieve(2, np.zeros((1, model.info.hidden_size), dtype=np.float32)).hits
+        assert hit.entry.vector is not None
         np.testing.assert_allclose(hit.entry.vector, made(found), atol=1e-6)
     assert contrast_layer(_config(contrast=ContrastSection()), model.info) == 2, "the middle one of four"
 

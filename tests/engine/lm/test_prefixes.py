@@ -220,7 +220,7 @@ def test_no_continuation_of_a_prefix_leaves_the_context(pair: Callable[[str], Pa
         (1, "length")
     ]
     (begun,) = prefixes.branch([Branch(0, Sampling(2), keep=True)])
-    (gone_on,) = prefixes.branch([Branch(0, Sampling(8), continue_from=begun)])
+    (gone_on,) = prefixes.branch([Branch(0, Sampling(4), continue_from=begun)])
     assert gone_on.tokens == cut[0].tokens
     prefixes.extend(0, cut[0])
     (empty,) = prefixes.branch([Branch(0, Sampling(4))])
@@ -290,12 +290,16 @@ def test_branches_are_processed_by_their_own_processors_alone(pair: Callable[[st
         completion.tokens[0] for completion in model.generate([Request(p, Sampling(1)) for p in prompts])
     ]
     one, other = without(firsts[0]), without(firsts[1])
-    branches = [Branch(row, Sampling(6), processor=how) for row, how in enumerate((one, other, None))]
+    branches = [
+        Branch(2, Sampling(1))
+    ]  # it leaves first: rows of the batch are no longer numbered as branches
+    branches += [Branch(row, Sampling(6), processor=how) for row, how in enumerate((one, other, None))]
     branches += [Branch(1, Sampling(6), processor=one), Branch(0, Sampling(6))]
     together = model.open(prompts).branch(branches)
     assert_same(together, [model.open(prompts).branch([branch])[0] for branch in branches])
-    assert together[0].tokens[0] != firsts[0] and together[1].tokens[0] != firsts[1]
-    assert together[2].tokens[0] == firsts[2] and together[4].tokens[0] == firsts[0]
+    begun = [completion.tokens[0] for completion in together]
+    assert begun[1] != firsts[0] and begun[2] != firsts[1]
+    assert (begun[0], begun[3], begun[5]) == (firsts[2], firsts[2], firsts[0])
 
 
 def test_what_is_told_of_a_continuation_counts_new_tokens_alone(pair: Callable[[str], Pair]) -> None:
@@ -311,3 +315,15 @@ def test_what_is_told_of_a_continuation_counts_new_tokens_alone(pair: Callable[[
     (whole,) = prefixes.branch([Branch(0, Sampling(9), continue_from=begun)])
     assert told[0].tokens == 0 and told[-1].tokens == len(whole.tokens) - len(begun.tokens) - 1
     assert told[-1].text == model.tokenizer.decode(whole.tokens[:-1])
+
+
+def test_a_kept_part_of_one_token_goes_on_as_any_other(pair: Callable[[str], Pair]) -> None:
+    """Its only token came from the prefix's own pass: what is kept is the prefix's last token."""
+    model, _ = pair("qwen2")
+    prefixes = model.open([[5, 6, 7]])
+    (fresh,) = prefixes.branch([Branch(0, Sampling(6))])
+    (begun,) = prefixes.branch([Branch(0, Sampling(1), keep=True)])
+    assert_same(prefixes.branch([Branch(0, Sampling(6), continue_from=begun)]), [fresh])
+    prefixes.extend(0, begun)
+    (plain,) = model.states([[5, 6, 7, *begun.tokens]], [[-1]], [0, 2])
+    np.testing.assert_allclose(prefixes.states([0], [0, 2])[0], plain[0], atol=1e-5)

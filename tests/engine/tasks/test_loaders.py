@@ -395,8 +395,8 @@ def test_equality_without_computing(
     assert is_correct(dataset, pred, gold) is right
 
 
-def test_gold_is_the_measure_and_long_answers_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """math-verify is not symmetric: an equation may stand for its value in the prediction, not in the gold answer."""
+def test_gold_is_named_first_and_long_answers_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """math-verify takes the gold answer first."""
     asked: list[tuple[str, str]] = []
 
     def equivalent(gold: str, pred: str) -> bool:
