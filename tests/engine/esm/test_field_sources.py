@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import typing
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -64,10 +65,11 @@ def test_thoughts_and_questions_are_read_under_the_system_prompt(embedded: Trans
     beginnings = [embedded.tokenizer.encode_chat(prompt, "be brief") for prompt, _ in ANSWERS]
     assert beginnings[0] != embedded.tokenizer.encode_chat(ANSWERS[0][0])
     telling = Telling(embedded)
-    given: list[Any] = [telling, ANSWERS, LAYER, "\n\n", WORDS]
-    seal_vector(*given, "be brief")
+    model = typing.cast("TransformersModel", telling)
+    seal_vector(model, ANSWERS, LAYER, "\n\n", WORDS, "be brief")
     assert len(telling.sequences) == 2
-    stable_vector(*given, lambda asked: [["Quick: 9"] * 10] * len(asked), "be brief")
+    drawn = [["Quick: 9"] * 10]
+    stable_vector(model, ANSWERS, LAYER, "\n\n", WORDS, lambda asked: drawn * len(asked), "be brief")
     assert len(telling.sequences) == 6, "thoughts of both answers, and both questions"
     for number, tokens in enumerate(telling.sequences):
         begin = beginnings[number % 2]
