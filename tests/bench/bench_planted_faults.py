@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from tests.bench.more_planted_faults import MORE
+from tests.bench.planted_in_methods import IN_METHODS
+from tests.bench.planted_in_models import IN_MODELS
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).resolve().parent / "results" / "planted_faults.csv"
@@ -85,7 +86,7 @@ FAULTS: tuple[Fault, ...] = (
             ("sampler/reward.py", "success = hits > 0", "success = hits >= 0"),
             ("sampler/reward.py", "_first(nodes[:, 1:])", "(nodes[:, 1:] >= 0)"),
             ("sampler/reward.py", ".tril(-1)", ".triu(1)"),
-            ("sampler/reward.py", "return along & (length > 0) &", "return (length > 0) &"),
+            ("sampler/reward.py", "return along & (length >= taught) &", "return (length >= taught) &"),
             ("sampler/reward.py", "2 * precision * recall", "precision * recall"),
             ("sampler/replay.py", "own + first", "own"),
             ("evaluation/metrics.py", "success[:, :k].any(1)", "success[:, :k].all(1)"),
@@ -208,7 +209,7 @@ FAULTS: tuple[Fault, ...] = (
             )),
             ("comparison", "engine/comparison/methods/slsm.py", (
                 ("passed = any(verdicts)", "passed = all(verdicts)"),
-                ("sum(event.model_tokens for", "max(event.model_tokens for"),
+                ("sum(event.tokens for", "max(event.tokens for"),
             )),
             ("comparison", "engine/comparison/methods/evolution.py", (
                 ("AnswersScored) and event.best", "AnswersScored)"),
@@ -308,12 +309,13 @@ FAULTS: tuple[Fault, ...] = (
                 ("generator(seed, ", "generator(0, "),
                 ("return examples[:size]", "return examples[-size:]"),
             )),
+            *IN_MODELS,
         )
         for old, new in faults
     ),
     *(
         Fault(file.split("/")[1] if "/" in file[7:] else "figures", file, old, new, tests)
-        for tests, file, faults in MORE
+        for tests, file, faults in IN_METHODS
         for old, new in faults
     ),
 )  # fmt: skip

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from engine.errors import ModelError
+from engine.lm.context import check_prompt, within_context
 from engine.lm.device import memory_errors
 from engine.lm.occurrences import Occurrences
 from engine.lm.positions import from_front
@@ -134,17 +135,9 @@ class TransformersModel:
         return [done[index] for index in range(len(requests))]
 
     def _within_context(self, request: Request) -> Request:
-        """The request cut to the model's context: beyond the positions that it was trained on, it writes nonsense."""
-        room = self._info.context - len(request.prompt) if self._info.context else request.sampling.max_tokens
-        if room < 1:
-            raise ModelError(
-                what=f"a prompt of {len(request.prompt)} tokens leaves no room in a context of {self._info.context}",
-                where=self._info.name,
-                mend="shorten the prompt, or take a model with a longer context",
-            )
-        if request.sampling.max_tokens <= room:
-            return request
-        return replace(request, sampling=replace(request.sampling, max_tokens=room))
+        length = len(request.prompt)
+        check_prompt(length, self._info)
+        return replace(request, sampling=within_context(request.sampling, length, self._info))
 
     @torch.inference_mode()
     @memory_errors("reading states")
@@ -177,7 +170,7 @@ class TransformersModel:
     def open(self, prompts: Sequence[Sequence[int]]) -> SharedPrefixes:
         """Open prefixes to branch from and extend."""
         return SharedPrefixes(
-            self.network, self._tokenizer, self._find, prompts, self.max_num_seqs, self.between
+            self.network, self._tokenizer, self._info, self._find, prompts, self.max_num_seqs, self.between
         )
 
     def _find(self, needle: str) -> Occurrences:

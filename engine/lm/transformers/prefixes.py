@@ -15,10 +15,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from engine.lm.context import check_prompt, within_context
 from engine.lm.continuation import cut, earlier_end, is_whole
 from engine.lm.device import memory_errors
 from engine.lm.occurrences import Occurrences
-from engine.lm.protocol import Between, Branch, Completion, Finished, Tokenizer, Working
+from engine.lm.protocol import Between, Branch, Completion, Finished, ModelInfo, Tokenizer, Working
 from engine.lm.transformers.decoding import Decoding, Job, Kept
 from engine.lm.transformers.kv_cache import joined
 from engine.lm.transformers.network import Network, Prefilled
@@ -32,6 +33,7 @@ class SharedPrefixes:
         self,
         network: Network,
         tokenizer: Tokenizer,
+        info: ModelInfo,
         find: Callable[[str], Occurrences],
         prompts: Sequence[Sequence[int]],
         max_rows: int,
@@ -39,6 +41,7 @@ class SharedPrefixes:
     ) -> None:
         self._network = network
         self._tokenizer = tokenizer
+        self._info = info
         self._find = find
         self._max_rows = max_rows
         self._between = between
@@ -49,10 +52,11 @@ class SharedPrefixes:
             self.add(prompt)
 
     def add(self, prompt: Sequence[int]) -> int:
-        """Open one more prefix: its row."""
+        """Open one more prefix: its row. Raises ModelError for a prompt that fills the model's context."""
         row = self._opened
         if not prompt:
             raise ValueError(f"prompt {row} is empty: there is no token to continue")
+        check_prompt(len(prompt), self._info)
         self._rows[row] = PrefixRow(last_token=prompt[-1], pending=list(prompt))
         self._opened += 1
         return row
@@ -71,8 +75,12 @@ class SharedPrefixes:
     @torch.inference_mode()
     @memory_errors("continuing prefixes")
     def branch(self, branches: Sequence[Branch], finished: Finished | None = None) -> list[Completion]:
-        """Continue prefixes without changing them."""
-        self._up_to_date([branch.row for branch in branches])
+        """Continue prefixes without changing them, each as far as the model's context goes."""
+        ran = self._up_to_date([branch.row for branch in branches])
+        branches = [
+            replace(branch, sampling=within_context(branch.sampling, own.kv.length, self._info))
+            for branch, own in zip(branches, ran, strict=True)
+        ]
         done: dict[int, Completion] = {}
         jobs: dict[int, Job] = {}
         for index, branch in enumerate(branches):

@@ -10,7 +10,8 @@ import pytest
 
 from app.cli import main
 from engine.config.config import Config
-from engine.esm.vectors import vector_bytes
+from engine.esm.export import export
+from engine.esm.vectors import load_vector, vector_bytes
 from engine.files import read_jsonl, write_jsonl
 from engine.lm.protocol import Vector
 from engine.run.directory import RunDirectory, RunRecord
@@ -69,6 +70,49 @@ def test_the_mean_of_each_layer_is_written(
     assert "3 entries, layers 1, 2 (counted from 0)" in said and "--control-vector-scaled" in said
     assert "ESM adds about 2 times" in said  # k_scale 4 * beta 1 * quality 0.5
     assert "this file holds 2 times" in said and "A file holds one vector a layer" in said
+
+
+def test_the_strength_is_that_of_a_perfect_match(run: Path, tmp_path: Path) -> None:
+    """k_scale * beta * quality, of the entries that are exported."""
+    library, directory = run / "esm/library/library.jsonl", RunDirectory(run)
+    qualities = (0.25, 0.5, 1.0, 0.75)
+    records = [r | {"quality": q} for r, q in zip(read_jsonl(library), qualities, strict=True)]
+    write_jsonl(library, records)
+    record = directory.read()
+    record.config["online"] |= {"beta": 1.5, "k_scale": 2.0}
+    directory.write(record)
+    assert export(directory, "gguf", tmp_path / "a.gguf").strength == pytest.approx(3 * 1.75 / 3)
+    own = export(directory, "gguf", tmp_path / "a.gguf", layers=[2], scale=-2.0)
+    assert own.strength == pytest.approx(3 * 0.75) and (own.entries, own.layers) == (2, [2])
+
+
+@pytest.mark.parametrize(
+    ("ids", "layers", "kept"),
+    [
+        ((), (), ["lib_0", "lib_1", "lib_2", "lib_3"]),
+        ((), (1,), ["lib_0", "lib_3"]),
+        ((), (2,), ["lib_1", "lib_2"]),
+        (("lib_0",), (), ["lib_0"]),
+    ],
+)
+def test_a_memory_is_exported_with_its_right_entries_unless_entries_are_named(
+    run: Path, tmp_path: Path, ids: tuple[str, ...], layers: tuple[int, ...], kept: list[str]
+) -> None:
+    library, out = run / "esm/library/library.jsonl", tmp_path / "out"
+    keys = np.random.default_rng(2).standard_normal((4, SIZE)).astype(np.float32)
+    records = read_jsonl(library)
+    for place, record in enumerate(records):
+        record |= {"key_path": f"vectors/key{place}.pt", "control_point_m": place + 1}
+        (run / "esm/library" / record["key_path"]).write_bytes(vector_bytes(keys[place]))
+    write_jsonl(library, records)
+    export(RunDirectory(run), "safetensors", out, ids, layers, scale=2.0, each=True, memory=True)
+    index = read_jsonl(out / "index.jsonl")
+    assert [line["lib_id"] for line in index] == kept
+    for line in index:
+        place = int(line["lib_id"][-1])
+        assert (line.get("kind") == "right") is (place == 3) is ("file" not in line)
+        assert (line["m"], line["layer"]) == (place + 1, LAYERS[place])
+        np.testing.assert_array_equal(load_vector(out / line["key"]), keys[place])
 
 
 def test_picked_entries_and_each_by_itself(run: Path, vectors: list[Vector], tmp_path: Path) -> None:

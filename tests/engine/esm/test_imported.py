@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from engine.config.config import Config
 from engine.config.file import load_config
 from engine.errors import DataError
 from engine.esm import layout
-from engine.esm.imported import read_imports
+from engine.esm.imported import Imported, keys_of, read_imports
 from engine.esm.memory import EpisodicMemory
 from engine.esm.memory_stage import BuildMemory
 from engine.esm.prompt_pairs import differences, mean_difference, principal_difference, read_pairs
@@ -143,6 +144,36 @@ def test_keys_are_states_of_texts_or_the_means_of_the_library(
     assert len(read_jsonl(layout.library(mined) / "library.jsonl")) == len(memory.entries) - 10
 
 
+def test_a_key_by_default_is_the_mean_of_wrong_keys_at_its_layer_and_control_point() -> None:
+    """By hand, with one number a key: every other row would change the mean."""
+    rows = [
+        {"kind": kind, "layer": layer, "control_point_m": m}
+        for kind, layer, m in (
+            ("wrong", 2, 1), ("wrong", 2, 1), ("right", 2, 1), ("wrong", 3, 1), ("wrong", 2, 4), ("right", 3, 2),
+        )
+    ]  # fmt: skip
+    keys = [np.full(2, value, dtype=np.float32) for value in (1, 3, 10, 20, 100, 50)]
+    two = Imported("two", "here", 2, (1, 4, 3), 1.0, None)
+    three = Imported("three", "here", 3, (1, 2), 1.0, None)
+    found = keys_of([two, three], None, rows, keys)
+    assert [[float(key[0]) for key in own] for own in found] == [[2, 100, pytest.approx(104 / 3)], [20, 20]]
+    with pytest.raises(DataError, match="no wrong keys at layer 1"):
+        keys_of([replace(two, layer=1)], None, rows, keys)
+
+
+def test_keys_are_kept_as_they_are_where_that_is_asked(
+    mined: Path, model: TransformersModel, tmp_path: Path
+) -> None:
+    folder = layout.library(mined)
+    raw = np.stack([_load(folder / row["key_path"]) for row in read_jsonl(folder / "library.jsonl")])
+    lengths = np.linalg.norm(raw, axis=1, keepdims=True)
+    assert np.abs(lengths - 1).max() > 0.1
+    for normalised, keys in (("false", raw), ("true", raw / lengths)):
+        config = load_config(DEMO, [*SMALL, f"offline_memory.normalize_keys={normalised}"])
+        run_stage(BuildMemory(), config, mined, model)
+        np.testing.assert_allclose(np.load(layout.memory(mined) / "keys.npy"), keys, rtol=1e-5)
+
+
 def _load(path: Path) -> Vector:
     from engine.esm.vectors import load_vector
 
@@ -216,3 +247,6 @@ def test_the_vectors_of_pairs_are_exported(
         read = read_vectors(tmp_path / "c.gguf")
         assert read.layers == [2]
         np.testing.assert_allclose(read.vectors[2], made(found), atol=1e-5)
+    assert main([*command, "mean", "--scale", "-2"]) == 0
+    turned = read_vectors(tmp_path / "c.gguf").vectors[2]
+    np.testing.assert_allclose(turned, -2 * mean_difference(found), atol=1e-5)

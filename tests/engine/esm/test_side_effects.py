@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 
+from engine.config.config import Config
 from engine.config.file import load_config
 from engine.esm import layout
+from engine.esm.control_point import Answer
 from engine.esm.eval_stage import Evaluate
-from engine.esm.side_effects import _kl, _log_probabilities, mean_kl
+from engine.esm.memory import Entry, EpisodicMemory
+from engine.esm.side_effects import SideEffects, _kl, _log_probabilities, mean_kl
 from engine.esm.unrelated import UNRELATED
-from engine.events import Event
+from engine.events import DecisionTaken, Event
 from engine.files import read_jsonl
 from engine.lm.protocol import Request, Sampling, Steer
 from engine.lm.transformers.model import TransformersModel
 from engine.run.stage import StageResult
+from engine.scale.work import WorkContext
 from tests.kill_and_resume import DEMO
 from tests.run_stage import run_stage
 from tests.small_esm import SMALL
@@ -65,6 +72,63 @@ def test_eval_measures_it_once(
     before = path.stat().st_mtime_ns
     run_stage(Evaluate(), config, tmp_path, embedded, results=results)
     assert path.stat().st_mtime_ns == before and results[1].summary == results[0].summary
+
+
+def test_the_divergence_is_of_the_steered_model_from_the_unsteered_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two tokens, by hand: sum of p log(p / q), p steered."""
+    p, q = np.array([[0.5, 0.5], [0.9, 0.1]]), np.array([[0.25, 0.75], [0.5, 0.5]])
+
+    def given(model: object, prefix: object, segment: object, steer: Steer | None) -> np.ndarray:
+        return np.log(q if steer is None else p)
+
+    monkeypatch.setattr("engine.esm.side_effects._log_probabilities", given)
+    wanted = sum(a * math.log(a / b) for a, b in zip(p.ravel(), q.ravel(), strict=True))
+    steer, none = Steer(np.ones(2, dtype=np.float32), 0, 1.0), cast("TransformersModel", None)
+    assert _kl(none, [1], [2, 3], steer) == pytest.approx(wanted)
+
+
+def test_each_steered_segment_is_measured_behind_what_stands_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An answer of a plain, a steered, a plain, another steered segment, and a tail."""
+    vectors = [np.full(2, value, dtype=np.float32) for value in (1, 2)]
+    entries = [Entry(f"e{i}", i, 1, 1.0, vector, "x") for i, vector in enumerate(vectors)]
+    memory = EpisodicMemory.of(entries, np.ones((2, 2), dtype=np.float32))
+    decided = [(2, None, 0.0), (3, "e1", 2.5), (1, None, 0.0), (1, "e0", 0.5), (2, None, 0.0)]
+    decisions = [
+        DecisionTaken(
+            method="esm", example="q", m=m, gate="x", committed_tokens=count, chosen=name, alpha=alpha,
+            layer=None if name is None else int(name[1]),
+        )
+        for m, (count, name, alpha) in enumerate(decided, 1)
+    ]  # fmt: skip
+    answer = Answer("q", tokens=list(range(11, 20)), decisions=decisions)
+    measured: list[tuple[list[int], list[int], int, float, float]] = []
+
+    def kl(model: object, prefix: list[int], segment: list[int], steer: Steer) -> float:
+        measured.append((prefix, segment, steer.layer, steer.scale, float(steer.vector[0])))
+        return 0.25
+
+    class Decided:
+        def __init__(self, *given: object) -> None: ...
+
+        def run(self, examples: list[str], prompts: list[list[int]]) -> list[Answer]:
+            return [answer]
+
+    monkeypatch.setattr("engine.esm.side_effects.Controller", Decided)
+    monkeypatch.setattr("engine.esm.side_effects._kl", kl)
+    tokenizer = SimpleNamespace(encode_chat=lambda text, system: [1, 2])
+    context = SimpleNamespace(
+        load_model=lambda section: SimpleNamespace(tokenizer=tokenizer), checkpoint=lambda: None
+    )
+    (line,) = SideEffects(Config(), memory).open(cast("WorkContext", context))(["q"])
+    assert measured == [
+        ([1, 2, 11, 12], [13, 14, 15], 1, 2.5, 2.0),
+        ([1, 2, *range(11, 17)], [17], 0, 0.5, 1.0),
+    ]
+    assert line == {"question": "q", "tokens": 9, "steered": 4, "kl": 0.5}
 
 
 def test_the_figure_is_over_all_tokens() -> None:

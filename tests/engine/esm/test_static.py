@@ -22,6 +22,7 @@ from engine.esm.prompt_pairs import (
     mean_difference,
     principal_difference,
     read_pairs,
+    state_tokens,
 )
 from engine.esm.static import StaticSources, contrast_layer, static_methods, static_variant
 from engine.esm.variants import Variant
@@ -131,6 +132,31 @@ def test_directions_of_pairs_equal_a_literal_computation(model: TransformersMode
     axis = axis * np.sign((literal @ axis).mean()) * np.linalg.norm(mean)
     np.testing.assert_allclose(principal_difference(found), axis, atol=2e-3)
     assert np.linalg.norm(principal_difference(found)) == pytest.approx(np.linalg.norm(mean), rel=1e-4)
+
+
+def test_the_vectors_of_pairs_are_those_of_their_names_with_the_set_layer_and_strength(
+    model: TransformersModel, tmp_path: Path
+) -> None:
+    config = _config(contrast=ContrastSection(path="pairs", layer=1, scale=2.5))
+    sources, found = StaticSources(pairs=tuple(PAIRS)), differences(model, PAIRS, 1)
+    for name, made in (("contrast_mean", mean_difference), ("contrast_pca", principal_difference)):
+        variant = sources.variant(name, model, config)
+        assert (variant.name, variant.layers, variant.strength, variant.probing) == (name, (1,), 2.5, False)
+        assert variant.retrieve is not None
+        (hit,) = variant.retrieve(2, np.zeros((1, model.info.hidden_size), dtype=np.float32)).hits
+        assert hit.entry.vector is not None
+        np.testing.assert_allclose(hit.entry.vector, made(found), atol=1e-6)
+    assert contrast_layer(_config(contrast=ContrastSection()), model.info) == 2, "the middle one of four"
+
+
+def test_answers_of_pairs_begin_under_the_system_prompt(model: TransformersModel) -> None:
+    tokenizer = model.tokenizer
+    answer = tokenizer.encode("= 5")
+    begin = tokenizer.encode_chat("What is 2 + 3?", "be brief")
+    assert state_tokens(model, "What is 2 + 3?", "= 5", "be brief") == [*begin, *answer]
+    assert state_tokens(model, None, "= 5", "be brief") == answer
+    asked = differences(model, PAIRS[2:], LAYER, "be brief")
+    assert np.abs(asked - differences(model, PAIRS[2:], LAYER)).max() > 1e-3
 
 
 def test_all_static_methods_stand_in_the_table_without_a_memory(

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from engine.errors import ModelError
-from engine.lm.protocol import Branch, LanguageModel, Request, Sampling, Steer
+from engine.lm.protocol import NEWEST_TOKENS, Branch, LanguageModel, Request, Sampling, Steer
 from engine.lm.reporting import Reporting
 from engine.lm.transformers.kv_cache import RunningKv
 from engine.lm.transformers.model import TransformersModel
@@ -201,6 +201,8 @@ def test_no_continuation_leaves_the_context(pair: Callable[[str], Pair]) -> None
     (whole,) = model.generate([Request([1] * 9, Sampling(8))])
     (cut,) = short.generate([Request([1] * 9, Sampling(8))])
     assert cut.tokens == whole.tokens[:3] and cut.ended == "length"
+    (last,) = short.generate([Request([1] * 11, Sampling(8))])
+    assert len(last.tokens) == 1, "a prompt that leaves room for one token"
     with pytest.raises(ModelError, match="a prompt of 12 tokens leaves no room in a context of 12"):
         short.generate([Request([1] * 12, Sampling(8))])
 
@@ -287,6 +289,22 @@ def test_between_its_passes_a_model_tells_how_far_it_is(pair: Callable[[str], Pa
     assert [working.tokens for working in told] == sorted(working.tokens for working in told)
     assert told[0].tokens == 0 and tokens - 10 <= told[-1].tokens <= tokens
     assert any(working.text for working in told)
+
+
+def test_a_long_text_is_told_by_its_newest_tokens_and_a_checkpoint_silences_nobody(
+    pair: Callable[[str], Pair],
+) -> None:
+    model = _few_rows(pair("qwen2")[0], 4)
+    told: list[str] = []
+    asked: list[int] = []
+    model.between = lambda call, working: told.append(working().text)
+    ends, model.tokenizer.eos_token_ids = model.tokenizer.eos_token_ids, frozenset()
+    try:
+        (found,) = model.generate([Request([5, 6], Sampling(60, 1.0))], checkpoint=lambda: asked.append(1))
+    finally:
+        model.tokenizer.eos_token_ids = ends
+    assert len(told) == len(asked) > 60
+    assert told[-1] == model.tokenizer.decode(found.tokens[59 - NEWEST_TOKENS : 59])
 
 
 def test_who_is_told_holds_no_key_values(

@@ -104,6 +104,12 @@ def test_it_writes_what_the_folder_writes(
     )
 
 
+def test_the_ending_may_be_written_large(file: Path, tmp_path: Path) -> None:
+    large = tmp_path / "TINY.GGUF"
+    large.symlink_to(file)
+    assert gguf_file(str(large)) == large and gguf_file(str(tmp_path)) is None
+
+
 def test_a_fingerprint_goes_with_the_contents(file: Path, tmp_path: Path) -> None:
     copy = tmp_path / "other-name.gguf"
     copy.write_bytes(file.read_bytes())
@@ -145,6 +151,10 @@ def test_a_model_of_ollama_is_found_by_name(
     ):
         with pytest.raises(ModelError, match=told):
             gguf_file(name)
+    owned = tmp_path / "manifests/registry.ollama.ai/me/tiny/q4"
+    owned.parent.mkdir(parents=True)
+    owned.write_text(json.dumps({"layers": layers}))
+    assert gguf_file("ollama:me/tiny:q4") == blob
     manifest.write_text(json.dumps({"layers": [{**layers[1], "digest": "../../../etc/passwd"}]}))
     with pytest.raises(ModelError, match="names no file of weights"):
         gguf_file("ollama:tiny")

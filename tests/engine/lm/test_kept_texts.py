@@ -205,6 +205,19 @@ def test_stored_results_empty_the_file(model: TransformersModel, tmp_path: Path)
     assert not (tmp_path / "kept.jsonl").exists() and not len(keeper.kept)
 
 
+def test_what_was_not_written_before_the_results_were_stored_never_is(tmp_path: Path) -> None:
+    kept = KeptTexts(tmp_path / "kept.jsonl", lambda: 0.0)
+    kept._on_disk = True  # a later text waits for its turn
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.lm.kept_texts.EVERY", 2.0)
+        kept.add("old", Completion([1], [-1.0], "a", "stop"))
+    kept.clear()
+    kept.add("new", Completion([2], [-1.0], "b", "stop"))
+    kept.write()
+    again = KeptTexts(tmp_path / "kept.jsonl")
+    assert again.find("old") is None and again.find("new") is not None
+
+
 def test_many_short_calls_are_kept_as_one_long_one(
     model: TransformersModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -17,8 +18,10 @@ from engine.config.model import VllmSection
 from engine.errors import ModelError
 from engine.lm import cpu_dtype
 from engine.lm import fingerprint as fingerprints
+from engine.lm.device import pick_device, pick_dtype
 from engine.lm.load import load_model
 from engine.lm.transformers.model import TransformersModel
+from engine.lm.transformers.self_check import check_network
 from tests.tiny_models import EXTRA_EOS
 
 
@@ -74,6 +77,7 @@ def test_dtypes(copied: Path) -> None:
     ("large", "has", "gain", "dtype", "reason"),
     [
         (True, True, 2.6, "bfloat16", "2.6 times as fast as float32 here"),
+        (True, True, 1.25, "bfloat16", "1.2 times as fast as float32 here"),
         (True, True, 1.1, "float32", "bfloat16 is only 1.1 times as fast here"),
         (True, False, 2.6, "float32", "this processor has no bfloat16"),
         (False, True, 2.6, "float32", ""),
@@ -113,6 +117,55 @@ def test_a_product_of_the_models_shape_is_timed(copied: Path, monkeypatch: pytes
     threads = torch.get_num_threads()
     assert cpu_dtype.bfloat16_gain(config) == 2 and torch.get_num_threads() == threads
     assert shapes == [(64, 32, 32)] * 2
+
+
+def test_the_shortest_try_after_the_first_is_the_time_of_a_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one sets the kernel up, and other programs only ever make one longer."""
+    lasts = [0.5, 4.0, 3.0, 9.0, 2.0, 5.0]
+    clock = iter([time for start, last in enumerate(lasts) for time in (100.0 * start, 100.0 * start + last)])
+    monkeypatch.setattr(cpu_dtype.time, "perf_counter", lambda: next(clock))
+    assert cpu_dtype._seconds(torch.ones(1, 2), torch.ones(3, 2)) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("saved", "dtype", "reason"),
+    [
+        (torch.bfloat16, torch.bfloat16, "the type of the saved weights"),
+        (torch.float16, torch.float16, "the type of the saved weights"),
+        (None, torch.float32, ""),
+        (torch.int8, torch.float32, ""),
+    ],
+)
+def test_auto_on_an_accelerator_is_the_type_of_the_saved_weights(
+    saved: torch.dtype | None, dtype: torch.dtype, reason: str
+) -> None:
+    for device in ("cuda", "mps"):
+        found = pick_dtype("auto", torch.device(device), SimpleNamespace(dtype=saved))
+        assert found == (dtype, reason)
+    assert pick_dtype("float16", torch.device("cuda"), SimpleNamespace(dtype=saved)) == (torch.float16, "")
+
+
+@pytest.mark.parametrize(
+    ("cuda", "mps", "device"), [(True, True, "cuda"), (False, True, "mps"), (False, False, "cpu")]
+)
+def test_auto_takes_the_fastest_device_there_is(
+    monkeypatch: pytest.MonkeyPatch, cuda: bool, mps: bool, device: str
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    assert pick_device("auto").type == device
+    assert pick_device("cpu").type == "cpu"
+
+
+def test_a_network_whose_logits_are_no_numbers_is_refused(
+    folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = load(folder("qwen2")).network
+    check_network(network)
+    step = network.step
+    monkeypatch.setattr(network, "step", lambda *given: step(*given) * torch.nan)
+    with pytest.raises(ValueError, match="differs from a plain pass"):
+        check_network(network)
 
 
 def test_fingerprint_changes_with_a_weight_and_with_the_shape(copied: Path) -> None:

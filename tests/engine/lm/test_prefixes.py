@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-from engine.lm.protocol import Branch, Completion, LanguageModel, Prefixes, Sampling, Steer
+from engine.errors import ModelError
+from engine.lm.continuation import earlier_end, is_whole
+from engine.lm.protocol import (
+    Branch,
+    Completion,
+    LanguageModel,
+    Prefixes,
+    Request,
+    Sampling,
+    Steer,
+    Working,
+)
 from engine.lm.transformers.model import TransformersModel
 from tests.engine.lm.conftest import Pair
 from tests.engine.lm.same import assert_same
@@ -179,3 +192,138 @@ def test_an_empty_prompt_is_refused(pair: Callable[[str], Pair]) -> None:
     model, _ = pair("qwen2")
     with pytest.raises(ValueError, match="prompt 1 is empty"):
         model.open([[1], []])
+
+
+def test_kept_values_do_not_fit_a_prefix_that_has_grown(pair: Callable[[str], Pair]) -> None:
+    """Also once the prefix has run again: places and earlier tokens are others now."""
+    model, _ = pair("qwen2")
+    prefixes = model.open([[5, 6, 7]])
+    first, second = prefixes.branch([Branch(0, Sampling(3), keep=True), Branch(0, Sampling(4), keep=True)])
+    prefixes.extend(0, first)
+    prefixes.states([0], [0])
+    with pytest.raises(ValueError, match="another prefix"):
+        prefixes.branch([Branch(0, Sampling(9), continue_from=second)])
+
+
+def test_no_continuation_of_a_prefix_leaves_the_context(pair: Callable[[str], Pair]) -> None:
+    """As with `generate`: a segment ends where the context does, and the next one has no room left."""
+    model, _ = pair("qwen2")
+    short = TransformersModel(model.network, model.tokenizer, replace(model.info, context=12))
+    prefixes, whole = short.open([[1] * 9, [1] * 11]), model.open([[1] * 9])
+    steer = Steer(np.ones(model.info.hidden_size, np.float32), 0, 1.0)
+    cut = prefixes.branch(
+        [Branch(0, Sampling(8), keep=True), Branch(0, Sampling(8), steer), Branch(1, Sampling(8))]
+    )
+    free = whole.branch([Branch(0, Sampling(8)), Branch(0, Sampling(8), steer)])
+    assert [completion.tokens for completion in cut[:2]] == [completion.tokens[:3] for completion in free]
+    assert [(len(completion.tokens), completion.ended) for completion in cut] == [(3, "length")] * 2 + [
+        (1, "length")
+    ]
+    (begun,) = prefixes.branch([Branch(0, Sampling(2), keep=True)])
+    (gone_on,) = prefixes.branch([Branch(0, Sampling(4), continue_from=begun)])
+    assert gone_on.tokens == cut[0].tokens
+    prefixes.extend(0, cut[0])
+    (empty,) = prefixes.branch([Branch(0, Sampling(4))])
+    assert (empty.tokens, empty.ended) == ([], "length")
+    with pytest.raises(ModelError, match="a prompt of 12 tokens leaves no room in a context of 12"):
+        short.open([[1] * 12])
+
+
+class Letters:
+    """Where a letter stands; a token is a letter's place in the alphabet."""
+
+    def __init__(self, letter: str) -> None:
+        self.letter = letter
+
+    def first_end(self, tokens: Sequence[int]) -> int | None:
+        text = "".join(chr(ord("a") + token) for token in tokens)
+        return text.index(self.letter) + 1 if self.letter in text else None
+
+
+@pytest.mark.parametrize(
+    ("ended", "budget", "stop", "end", "whole"),
+    [
+        ("length", 9, None, None, False),
+        ("length", 9, "c", (3, "stop"), True),
+        ("length", 3, "c", (3, "stop"), True),  # the last token of the budget completes it
+        ("length", 2, "c", (2, "length"), True),
+        ("length", 4, None, (4, "length"), True),
+        ("length", 3, None, (3, "length"), True),
+        ("stop", 9, None, None, False),  # it ended at another string: with none, or a further one, it goes on
+        ("stop", 9, "x", None, False),
+        ("stop", 4, None, (4, "length"), True),
+        ("eos", 9, None, None, True),
+        ("eos", 4, None, None, True),  # the end-of-text token is the last of the budget
+        ("eos", 3, None, (3, "length"), True),
+        ("eos", 9, "d", None, True),  # the end-of-text token is no text in which a string could stand
+        ("eos", 9, "c", (3, "stop"), True),
+    ],
+)
+def test_where_an_earlier_part_ends_under_other_limits(
+    ended: str, budget: int, stop: str | None, end: tuple[int, str] | None, whole: bool
+) -> None:
+    """Of four tokens, a to d, by hand: as one continuation from the start would have ended."""
+    earlier = Completion([0, 1, 2, 3], [-1.0] * 4, "abcd", ended)
+    sampling = Sampling(budget, stop=stop)
+    found = earlier_end(earlier, sampling, Letters)  # pyright: ignore[reportArgumentType]
+    assert found == end
+    branch = Branch(0, sampling, continue_from=earlier)
+    part = earlier if end is None else replace(earlier, tokens=earlier.tokens[: end[0]], ended=end[1])
+    assert is_whole(part, branch) is whole
+
+
+def test_branches_are_processed_by_their_own_processors_alone(pair: Callable[[str], Pair]) -> None:
+    """Two processors and none in one batch, each of them told its own rows' tokens: as each branch alone."""
+    model, _ = pair("qwen2")
+
+    def without(token: int) -> Any:
+        def process(written: Sequence[Sequence[int]], logits: Any) -> Any:
+            logits = logits.clone()
+            for row, tokens in enumerate(written):
+                logits[row, [token, *tokens]] = -torch.inf
+            return logits
+
+        return process
+
+    prompts = [[5, 6, 7], [8, 9], [10, 11, 12, 13]]
+    firsts = [
+        completion.tokens[0] for completion in model.generate([Request(p, Sampling(1)) for p in prompts])
+    ]
+    one, other = without(firsts[0]), without(firsts[1])
+    branches = [
+        Branch(2, Sampling(1))
+    ]  # it leaves first: rows of the batch are no longer numbered as branches
+    branches += [Branch(row, Sampling(6), processor=how) for row, how in enumerate((one, other, None))]
+    branches += [Branch(1, Sampling(6), processor=one), Branch(0, Sampling(6))]
+    together = model.open(prompts).branch(branches)
+    assert_same(together, [model.open(prompts).branch([branch])[0] for branch in branches])
+    begun = [completion.tokens[0] for completion in together]
+    assert begun[1] != firsts[0] and begun[2] != firsts[1]
+    assert (begun[0], begun[3], begun[5]) == (firsts[2], firsts[2], firsts[0])
+
+
+def test_what_is_told_of_a_continuation_counts_new_tokens_alone(pair: Callable[[str], Pair]) -> None:
+    model, _ = pair("qwen2")
+    model = TransformersModel(model.network, model.tokenizer, model.info)
+    prefixes = model.open([[5, 6, 7]])
+    (begun,) = prefixes.branch([Branch(0, Sampling(5), keep=True)])
+    told: list[Working] = []
+    model.between = lambda call, working: told.append(working())
+    prefixes = model.open([[5, 6, 7]])
+    (begun,) = prefixes.branch([Branch(0, Sampling(5), keep=True)])
+    told.clear()
+    (whole,) = prefixes.branch([Branch(0, Sampling(9), continue_from=begun)])
+    assert told[0].tokens == 0 and told[-1].tokens == len(whole.tokens) - len(begun.tokens) - 1
+    assert told[-1].text == model.tokenizer.decode(whole.tokens[:-1])
+
+
+def test_a_kept_part_of_one_token_goes_on_as_any_other(pair: Callable[[str], Pair]) -> None:
+    """Its only token came from the prefix's own pass: what is kept is the prefix's last token."""
+    model, _ = pair("qwen2")
+    prefixes = model.open([[5, 6, 7]])
+    (fresh,) = prefixes.branch([Branch(0, Sampling(6))])
+    (begun,) = prefixes.branch([Branch(0, Sampling(1), keep=True)])
+    assert_same(prefixes.branch([Branch(0, Sampling(6), continue_from=begun)]), [fresh])
+    prefixes.extend(0, begun)
+    (plain,) = model.states([[5, 6, 7, *begun.tokens]], [[-1]], [0, 2])
+    np.testing.assert_allclose(prefixes.states([0], [0, 2])[0], plain[0], atol=1e-5)

@@ -102,9 +102,10 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         load_financebench(str(tmp_path / "none.jsonl"), None)
 
 
-def test_an_index_that_is_not_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("index", [3, 1, -1])
+def test_an_index_that_is_not_there(tmp_path: Path, index: int) -> None:
     with pytest.raises(ConfigError, match=r"evolution\.pool"):
-        load_financebench(write(tmp_path / "f.jsonl", published()), [0, 3])
+        load_financebench(write(tmp_path / "f.jsonl", published()), [0, index])
 
 
 def test_generated_questions_are_in_the_published_format(tmp_path: Path) -> None:

@@ -76,6 +76,7 @@ AIME = [
     ({"problem": "P", "answer": "$\\boxed{809}$"}, "aime-test-0", "809"),
     ({"problem": "P", "answer": 25.0}, "aime-test-0", "25"),
     ({"id": "0", "problem": "P", "answer": "0"}, "aime-test-0", "0"),
+    ({"problem": "P", "answer": 999}, "aime-test-0", "999"),
 ]  # fmt: skip
 """Records of copies on the hub, each in its own form."""
 
@@ -163,6 +164,8 @@ def _gsm8k(name: str) -> dict[str, Any]:
         (["ARC-Easy/ARC-Easy-Dev.jsonl", "ARC-Challenge/ARC-Challenge-Dev.jsonl"], "validation", ["Challenge"]),
         (["d/train/0000.parquet", "d/train/0001.parquet", "d/test/0000.parquet"], "train", ["0000", "0001"]),
         (["aime_2024_problems.parquet"], "aime_2024_problems", ["aime"]),
+        (["val.jsonl", "test.jsonl"], "validation", ["val"]),
+        (["validation.jsonl", "train.jsonl"], "dev", ["validation"]),
         (["test.json"], "test", ["test"]),
     ],
 )  # fmt: skip
@@ -390,3 +393,20 @@ def test_equality_without_computing(
 ) -> None:
     monkeypatch.setattr("engine.tasks.metrics._equivalent", lambda pred, gold: pytest.fail("SymPy is asked"))
     assert is_correct(dataset, pred, gold) is right
+
+
+def test_gold_is_named_first_and_long_answers_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """math-verify takes the gold answer first."""
+    asked: list[tuple[str, str]] = []
+
+    def equivalent(gold: str, pred: str) -> bool:
+        asked.append((gold, pred))
+        return True
+
+    monkeypatch.setattr("engine.tasks.equivalence.equivalent", equivalent)
+    assert is_correct("math500", "x = 3", "3") and asked == [("3", "x = 3")]
+    longest = "1" * 200
+    assert is_correct("math500", longest, "2") and len(asked) == 2
+    for pred, gold in ((longest + "1", "2"), ("2", longest + "1")):
+        assert not is_correct("math500", pred, gold)
+    assert len(asked) == 2

@@ -136,6 +136,27 @@ def test_a_bad_record_is_told_with_its_line(
     assert said in str(caught.value) and f"{path}:2" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("choices", "answer", "said"),
+    [
+        (["red", "green"], "C", "neither one of the letters AB"),
+        (["red", "red"], "red", "nor one of the choices"),
+        (["red"], "A", "not a list of two to five texts"),
+        (list("uvwxyz"), "A", "not a list of two to five texts"),
+        (["red", 2], "A", "not a list of two to five texts"),
+    ],
+)
+def test_an_answer_is_one_of_its_own_choices(
+    choices: list[object], answer: str, said: str, tmp_path: Path
+) -> None:
+    path = _lines(tmp_path / "a.jsonl", {"question": "?", "answer": answer, "options": choices})
+    with pytest.raises(DataError, match=said):
+        _examples(_section(path, compare="choice", fields={"choices": "options"}))
+    path = _lines(tmp_path / "a.jsonl", {"question": "?", "answer": "B", "options": ["B", "A"]})
+    [example] = _examples(_section(path, compare="choice", fields={"choices": "options"}))
+    assert example.answer == "A", "a choice's own text comes before the letter"
+
+
 def test_files_need_a_path_and_a_known_comparison() -> None:
     with pytest.raises(ValidationError, match=r"needs `task\.path`"):
         TaskSection(dataset="files")

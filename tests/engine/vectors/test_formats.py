@@ -51,6 +51,7 @@ def test_a_control_vector_has_the_names_and_types_that_llama_cpp_takes(tmp_path:
     told = {name: reader.fields[name].contents() for name in reader.fields if not name.startswith("GGUF.")}
     assert told["general.architecture"] == "controlvector"
     assert told["controlvector.model_hint"] == "some-model" and told["controlvector.layer_count"] == 2
+    assert told["controlvector.method"] == "mean", "what the vectors came from"
     assert [tensor.name for tensor in reader.tensors] == ["direction.2", "direction.5"]
     for tensor, layer in zip(reader.tensors, (2, 5), strict=True):
         assert tensor.tensor_type == gguf.GGMLQuantizationType.F32 and list(tensor.shape) == [SIZE]
@@ -109,6 +110,41 @@ def test_files_that_other_tools_wrote(tmp_path: Path) -> None:
     for key in ("2", "layer.2", "layers.2", "direction.2"):
         safetensors.numpy.save_file({key: vector.numpy()}, tmp_path / "a.safetensors")
         assert read_vectors(tmp_path / "a.safetensors").layers == [2]
+
+
+def _gguf(folder: Path, tensors: dict[str, np.ndarray], raw: gguf.GGMLQuantizationType | None = None) -> Path:
+    writer = gguf.GGUFWriter(folder / "other.gguf", "controlvector")
+    for name, tensor in tensors.items():
+        writer.add_tensor(name, tensor, raw_dtype=raw)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return folder / "other.gguf"
+
+
+def test_tensors_that_are_no_whole_layer_s_vector_are_left_out(tmp_path: Path) -> None:
+    vector, other = np.arange(8, dtype=np.float16), np.ones(8, dtype=np.float32)
+    named = {"direction.2": vector, "direction.3.bias": other, "x.direction.4": other}
+    read = read_vectors(_gguf(tmp_path, named))
+    assert read.layers == [2]
+    np.testing.assert_array_equal(read.vectors[2], vector.astype(np.float32))
+    named = {"direction.2": vector, "layers.3.weight": other, "4.bias": other}
+    safetensors.numpy.save_file(named, tmp_path / "a.safetensors")
+    assert read_vectors(tmp_path / "a.safetensors").layers == [2]
+
+
+def test_a_quantised_vector_is_refused(tmp_path: Path) -> None:
+    """Its bytes are no numbers, though they are finite."""
+    q8 = gguf.GGMLQuantizationType.Q8_0
+    packed = gguf.quants.quantize(np.arange(32, dtype=np.float32), q8)
+    with pytest.raises(DataError, match="stored as Q8_0"):
+        read_vectors(_gguf(tmp_path, {"direction.2": packed}, q8))
+
+
+def test_axes_of_length_1_are_no_axes(tmp_path: Path) -> None:
+    (tmp_path / "a.pt").write_bytes(_torch({2: torch.arange(1.0, SIZE + 1)[None, None]}))
+    np.testing.assert_array_equal(read_vectors(tmp_path / "a.pt").vectors[2], np.arange(1.0, SIZE + 1))
 
 
 def _torch(content: object) -> bytes:

@@ -188,6 +188,16 @@ def test_only_gold_paths_are_paid_where_the_section_says_so():
     assert reward.success.tolist() == [True, True, False, False, True]
 
 
+def test_another_way_of_the_same_length_to_the_answer_is_not_paid():
+    """0 -a-> 1 -b-> 2* is gold; 0 -c-> 3 -d-> 2* ends there as well."""
+    graph = SmallGraph("two ways", ((0, 0, 1), (1, 1, 2), (0, 2, 3), (3, 3, 2)), (0,), (2,), (0, 1))
+    batch = small_batch([graph])
+    reward = AnswerOnlyReward(RewardSection(kind="gold_paths"))(
+        batch, walks_of(batch, [[0, 1], [2, 3]]), batch.question_emb
+    )
+    assert reward.reward.tolist() == pytest.approx([1, 0.001])
+
+
 def test_a_short_cut_along_a_gold_path_that_comes_back_is_not_paid():
     """0 -a-> 1 -b-> 0 -c-> 2* is gold; its last edge alone ends at the answer, too."""
     graph = SmallGraph("comes back", ((0, 0, 1), (1, 1, 0), (0, 2, 2)), (0,), (2,), (0, 1, 2))

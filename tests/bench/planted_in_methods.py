@@ -6,7 +6,7 @@ from __future__ import annotations
 _S, _V, _T = "engine/gflownet/sampler/", "engine/gflownet/evaluation/", "engine/gflownet/training/"
 _G, _E, _P, _M = "engine/gflownet/graphs/", "engine/evolution/", "engine/pool/", "engine/slsm/"
 
-MORE: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
+IN_METHODS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("gflownet/training/test_training.py", f"{_T}training.py", (
         ("(self.section.learning_rate, self.section.log_z_learning_rate)",
          "(self.section.learning_rate, self.section.learning_rate)"),
@@ -118,7 +118,7 @@ MORE: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("pool/test_neighbours.py", f"{_P}neighbours.py", (('file["table"].tolist() == table_size', "True"),)),
     ("pool/data/test_vqa_files.py", f"{_P}data/vqa_files.py", (
         ("if len(given) < FEWEST_ANNOTATORS", "if len(given) <= FEWEST_ANNOTATORS"),
-        ("(-self.answers.count(answer), answer)", "(self.answers.count(answer), answer)"),
+        ("(-counts[answer], answer)", "(counts[answer], answer)"),
     )),
     ("pool/selector/test_selector_oracle.py", f"{_P}selector/selector.py", (
         ("self.chosen(keys), keys) + plain[:, None]", "self.chosen(keys), keys)"),

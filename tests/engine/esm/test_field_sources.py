@@ -1,0 +1,197 @@
+"""What the field's baselines are made from: the run's settings, and the states of its own answers and library."""
+
+from __future__ import annotations
+
+import math
+import typing
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.config.config import Config
+from engine.config.file import load_config
+from engine.errors import DataError
+from engine.esm import cast
+from engine.esm.eval_stage import Evaluate
+from engine.esm.field import FieldSources, field_layer
+from engine.esm.seal import seal_vector
+from engine.esm.stable import sampled_thoughts, stable_vector
+from engine.esm.vectors import vector_bytes
+from engine.files import write_jsonl
+from engine.lm.protocol import Completion, ModelInfo, Request, Sampling
+from engine.lm.transformers.model import TransformersModel
+from engine.tasks.loaders import load_task_dataset
+from tests.engine.esm.test_field import ANSWERS, LAYER, WORDS
+from tests.kill_and_resume import DEMO
+from tests.run_stage import run_stage
+
+
+class Telling:
+    """A model that writes down what it is asked, and writes the seed of a request as its text."""
+
+    def __init__(self, model: TransformersModel) -> None:
+        self.model, self.tokenizer = model, model.tokenizer
+        self.requests: list[Request] = []
+        self.sequences: list[list[int]] = []
+
+    def generate(self, requests: Sequence[Request]) -> list[Completion]:
+        self.requests += requests
+        return [Completion([], [], str(request.seed), "stop") for request in requests]
+
+    def states(self, sequences: Sequence[Sequence[int]], *rest: Any) -> Any:
+        self.sequences += [list(tokens) for tokens in sequences]
+        return self.model.states(sequences, *rest)
+
+
+def test_every_sampled_thought_has_a_draw_of_its_own(embedded: TransformersModel) -> None:
+    """More beginnings than go into one call: each is drawn ten times, as the settings say."""
+    telling, beginnings = Telling(embedded), [[1, number] for number in range(40)]
+    drawn = sampled_thoughts(telling, "END", 0.7, 3)(beginnings)  # pyright: ignore[reportArgumentType]
+    assert [list(request.prompt) for request in telling.requests] == [
+        b for b in beginnings for _ in range(10)
+    ]
+    assert {request.sampling for request in telling.requests} == {Sampling(128, 0.7, "END")}
+    assert [len(texts) for texts in drawn] == [10] * 40 and len({t for texts in drawn for t in texts}) == 400
+    few = sampled_thoughts(telling, "END", 0.7, 3)(beginnings[:20])  # pyright: ignore[reportArgumentType]
+    other = sampled_thoughts(telling, "END", 0.7, 4)(beginnings)  # pyright: ignore[reportArgumentType]
+    assert few == drawn[:20]
+    assert not {t for texts in other for t in texts} & {t for texts in drawn for t in texts}
+
+
+def test_thoughts_and_questions_are_read_under_the_system_prompt(embedded: TransformersModel) -> None:
+    beginnings = [embedded.tokenizer.encode_chat(prompt, "be brief") for prompt, _ in ANSWERS]
+    assert beginnings[0] != embedded.tokenizer.encode_chat(ANSWERS[0][0])
+    telling = Telling(embedded)
+    model = typing.cast("TransformersModel", telling)
+    seal_vector(model, ANSWERS, LAYER, "\n\n", WORDS, "be brief")
+    assert len(telling.sequences) == 2
+    drawn = [["Quick: 9"] * 10]
+    stable_vector(model, ANSWERS, LAYER, "\n\n", WORDS, lambda asked: drawn * len(asked), "be brief")
+    assert len(telling.sequences) == 6, "thoughts of both answers, and both questions"
+    for number, tokens in enumerate(telling.sequences):
+        begin = beginnings[number % 2]
+        assert tokens[: len(begin)] == begin
+
+
+def test_the_sources_hand_over_the_run_s_settings(embedded: TransformersModel) -> None:
+    """Temperature and seed of stable thoughts, and with them what is drawn."""
+    telling = Telling(embedded)
+    config = Config.model_validate(
+        {
+            "run": {"seed": 11},
+            "offline_mine": {"temperature": 0.6},
+            "control_points": {"segment_delimiter": "\n\n"},
+            "eval": {"field": {"methods": ["stable"], "openings": ["Quick:"]}},
+        }
+    )
+    memory: Any = None
+    with pytest.raises(DataError, match="0 are stable"):
+        # The model writes numbers: none of them reflects.
+        FieldSources(LAYER, tuple(ANSWERS)).variant("stable", telling, config, memory)  # pyright: ignore[reportArgumentType]
+    asked = list(telling.requests)
+    assert {request.sampling for request in asked} == {Sampling(128, 0.6, "\n\n")}
+    beginnings = [list(request.prompt) for request in asked[::10]]
+    sampled_thoughts(telling, "\n\n", 0.6, 11)(beginnings)  # pyright: ignore[reportArgumentType]
+    assert telling.requests[len(asked) :] == asked
+
+
+def test_the_layer_is_the_middle_one_of_those_that_are_mined(embedded: TransformersModel) -> None:
+    def layer(**fields: object) -> int:
+        return field_layer(Config.model_validate(fields), embedded.info)
+
+    assert layer(offline_mine={"candidate_layers": [0, 1, 3]}) == 1
+    assert layer(offline_mine={"candidate_layers": [3]}) == 3
+    assert layer(offline_mine={"candidate_layers": [3]}, eval={"field": {"layer": 0}}) == 0
+
+
+def test_a_state_is_compared_with_tanh_of_its_projection() -> None:
+    """h = (3, 4) lies along c: without tanh its similarity would be 1."""
+    states, unit = np.array([[3.0, 4.0], [-4.0, 3.0]]), np.array([0.6, 0.8], dtype=np.float32)
+    a, b = math.tanh(3), math.tanh(4)
+    found = cast.similarities(states, unit)
+    assert found[0] == pytest.approx((3 * a + 4 * b) / (5 * math.hypot(a, b)), abs=1e-7)
+    assert 1 - found[0] > 1e-6 and np.isfinite(found).all()
+
+
+def test_the_condition_s_axis_goes_about_the_middle_of_the_means_however_many_of_each_there_are() -> None:
+    """Along x the means differ, along y the states of the larger group do."""
+    random, spread = np.random.default_rng(3), np.array([0.1, 1.5, 0.1])
+    steer = np.array([2.0, 0, 0]) + spread * random.standard_normal((3, 3))
+    leave = np.array([-2.0, 0, 0]) + spread * random.standard_normal((60, 3))
+    middle = (sum(steer) / 3 + sum(leave) / 60) / 2
+
+    def axis(centre: Any) -> np.ndarray:
+        values, vectors = np.linalg.eigh(sum(np.outer(s - centre, s - centre) for s in [*steer, *leave]))
+        return vectors[:, np.argmax(values)]
+
+    found = cast.condition_vector(steer, leave)
+    assert abs(axis(middle) @ found) == pytest.approx(1, abs=1e-5)
+    assert abs(axis(np.concatenate([steer, leave]).mean(0)) @ found) < 0.9
+
+
+def test_cast_is_made_from_the_wrong_and_right_states_of_its_own_layer(tmp_path: Path) -> None:
+    """Entries of another layer are the other way about."""
+    info = ModelInfo("m", "transformers", "cpu", "float32", 4, 6, 16, 1, "print")
+    folder, random = tmp_path / "esm/library", np.random.default_rng(0)
+    folder.mkdir(parents=True)
+    rows: list[dict[str, object]] = []
+    kept: dict[str, list[np.ndarray]] = {"wrong": [], "right": [], "vector": []}
+    for number in range(80):
+        kind, layer = ("wrong", "right")[number % 2], 1 + number // 40
+        side = 3.0 if (kind == "wrong") == (layer == 2) else -0.2
+        key = (side * np.eye(6)[0] + 0.1 * random.standard_normal(6)).astype(np.float32)
+        vector = np.full(6, number, dtype=np.float32)
+        (folder / f"k{number}.pt").write_bytes(vector_bytes(key))
+        (folder / f"v{number}.pt").write_bytes(vector_bytes(vector))
+        if layer == 2:
+            kept[kind].append(key)
+            if kind == "wrong":
+                kept["vector"].append(vector)
+        rows.append(
+            {
+                "tool_name": f"t{number}", "kind": kind, "example_id": "e", "control_point_m": 1, "layer": layer,
+                "quality": 0.5, "key_path": f"k{number}.pt", "model": "print",
+                "vector_path": f"v{number}.pt" if kind == "wrong" else None,
+            }
+        )  # fmt: skip
+    write_jsonl(folder / "library.jsonl", rows)
+    config = Config.model_validate({"eval": {"field": {"methods": ["cast"], "layer": 2}}})
+    sources = FieldSources.read(config, tmp_path, info)
+    assert sources.condition is not None and sources.mean is not None and sources.layer == 2
+    assert all(sources.condition.met(key) for key in kept["wrong"])
+    assert not any(sources.condition.met(key) for key in kept["right"])
+    np.testing.assert_allclose(sources.mean, np.mean(kept["vector"], axis=0))
+    none: Any = None
+    variant = sources.variant("cast", none, config, none)
+    assert variant.retrieve is not None and variant.strength == config.eval.field.scale
+    assert variant.retrieve(2, np.array([kept["right"][0]])).gate == "condition"
+    found = variant.retrieve(2, np.array([kept["wrong"][0]]))
+    assert found.gate is None and found.hits[0].entry.layer == 2
+    np.testing.assert_array_equal(found.hits[0].entry.vector, sources.mean)
+
+
+def test_prompted_asks_the_question_with_the_request_behind_it(
+    embedded: TransformersModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    generate = embedded.generate
+
+    def noted(requests: Sequence[Request], **rest: Any) -> list[Completion]:
+        asked.extend(embedded.tokenizer.decode(request.prompt) for request in requests)
+        return generate(requests, **rest)
+
+    monkeypatch.setattr(embedded, "generate", noted)
+    overrides = (
+        "task.eval_size=3", "eval.methods=[greedy]", "eval.ablations=[]", "eval.field.methods=[prompted]",
+        "eval.field.prompt=Take care.", "decode.max_new_tokens=8",
+    )  # fmt: skip
+    config = load_config(DEMO, list(overrides))
+    run_stage(Evaluate(), config, tmp_path, embedded)
+    questions = [e.question for e in load_task_dataset("generated", None, "test", 3, config.run.seed)]
+    plain, prompted = asked[:3], asked[3:]
+    for question, without, told in zip(questions, plain, prompted, strict=True):
+        assert question in without and "Take care." not in without
+        assert f"{question}\nTake care." in told
