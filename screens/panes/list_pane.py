@@ -25,11 +25,13 @@ from screens.widgets.rows import ListSource
 from screens.widgets.steady import Steady
 from screens.widgets.virtual_table import VirtualTable
 
+_NEXT = "Go to the next "
+
 
 def telling_keys(label: str, what: str) -> list[BindingType]:
     """`d` and `D` for a pane whose rows can be `telling`: to the next and the previous one. `what`: one of them."""
     return [
-        Binding("d", "differ(1)", f"Next {label}", tooltip=f"Go to the next {what}."),
+        Binding("d", "differ(1)", f"Next {label}", tooltip=f"{_NEXT}{what}."),
         Binding("D", "differ(-1)", f"Previous {label}", show=False, tooltip=f"Go to the previous {what}."),
     ]
 
@@ -113,7 +115,8 @@ class ListPane(Container):
     def action_differ(self, by: int) -> None:
         """Go to the next or previous telling row."""
         if not self.table.seek(by, lambda row: self.telling(self.source.item(row))):
-            self.notify(f"None of these {self.source.noun} is one that d goes to.")
+            tip = next(b.tooltip for b in self.BINDINGS if isinstance(b, Binding) and b.key == "d")
+            self.notify(f"There is no {tip.removeprefix(_NEXT)}", markup=False)
 
     @on(VirtualTable.Highlighted)
     def _show_detail(self) -> None:

@@ -553,6 +553,18 @@ async def test_a_marked_column_says_what_filters_call_it(session: RecordedSessio
         assert table.tooltip is not None
 
 
+async def test_d_says_what_there_is_none_of(
+    session: RecordedSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LibraryPane, "telling", lambda pane, item: False)
+    app = EsmApp(session)
+    async with app.run_test(size=SMALL) as pilot:
+        await press(pilot, "3", "d")
+        assert [notice.message for notice in app._notifications] == [
+            "There is no entry that turned more answers wrong than right, in Library."
+        ]
+
+
 async def test_the_order_that_was_chosen_is_taken_up(session: RecordedSession) -> None:
     """Also that of the log, although a finished run's library stands by use at first."""
     async with EsmApp(session).run_test(size=SMALL) as pilot:
