@@ -110,6 +110,8 @@ def _kept(verdict: Verdict) -> str:
     kept = verdict.kept
     if kept is None:
         return ""
+    if not (kept.difference or kept.low or kept.high):
+        return f" {kept.metric.capitalize()} stayed at {kept.value:.1%}."
     interval = _interval(kept.difference, kept.low, kept.high, "points", percent=True)
     text = f" {kept.metric.capitalize()} went from {kept.baseline_value:.1%} to {kept.value:.1%} ({interval})"
     if kept.low <= 0 <= kept.high:

@@ -6,6 +6,7 @@ import io
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -57,6 +58,15 @@ GRADED = ev.Verdict(
 )  # fmt: skip
 def test_a_verdict_in_words(verdict: ev.Verdict, line: str, text: str) -> None:
     assert (verdict_line(verdict), verdict_sentence(verdict)) == (line, text)
+
+
+def test_what_did_not_suffer_at_all_is_said_shortly() -> None:
+    kept = ev.Kept(
+        metric="correctness", n=149, value=1.0, baseline_value=1.0, difference=0.0, low=0.0, high=0.0
+    )
+    assert verdict_sentence(msgspec.structs.replace(TOKENS, kept=kept)).endswith(
+        " Correctness stayed at 100.0%."
+    )
 
 
 def test_which_is_better() -> None:
