@@ -88,6 +88,9 @@ IN_METHODS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     ("gflownet/graphs", f"{_G}shortest_paths.py", (
         ("sorted(walked, key=len)[:MOST_PATHS]", "walked[:MOST_PATHS]"),
     )),
+    ("gflownet/graphs/test_pathquestion.py", f"{_G}pathquestion/source.py", (
+        ('generator(self._seed, "graphs"', 'generator(0, "graphs"'),
+    )),
     ("gflownet/graphs/test_pathquestion_splits.py", f"{_G}pathquestion/splits.py", (
         ("name for line in same for name in line.answers", "name for name in same[0].answers"),
     )),

@@ -224,6 +224,24 @@ def test_false_triples_stand_beside_the_true_ones_of_training_questions(tmp_path
         assert samples(doubled, split) == samples(plain, split)
 
 
+def test_the_splits_seed_draws_the_false_triples(tmp_path: Path):
+    """Of 30 relations that lead away from elsewhere, one for each edge of a training question's graph."""
+    names = [f"n{i}" for i in range(6)]
+    edges = [f"{name}\tknows\tx{i}" for name in names for i in range(5)]
+    base = write(tmp_path / "kb.txt", [*edges, *(f"z\tr{i}\tx0" for i in range(30))])
+    path = write(tmp_path / "q.txt", [f"who is it, {name} ?\tx1(x1/)\t{name}#knows#x1" for name in names])
+    sizes = {"train_size": 4, "validation_size": 1, "test_size": 1, "false_triples": 1}
+
+    def made_up(seed: int) -> dict[str, list[tuple[str, str, str]]]:
+        source = PathQuestionSource(section(path, base, split_seed=seed, **sizes))
+        return {sample.question: sample.graph[5:] for sample in samples(source, "train")}
+
+    one, again, other = made_up(0), made_up(0), made_up(1)
+    both = one.keys() & other.keys()
+    assert one == again and both
+    assert all(one[question] != other[question] for question in both)
+
+
 def test_what_a_hub_is_known_for_is_looked_up_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """For each of its edges anew it took seconds a question."""
     names = ("ann", "bob", "eve")
