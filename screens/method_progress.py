@@ -37,10 +37,10 @@ class MethodProgress:
 
     @property
     def short(self) -> str:
-        """`✓`, `▶ 40%`"""
+        """`✓`, `▶ 40%`; never 100% while it works: what comes after its last item takes a while, too."""
         endless = self.now is not None and not self.now.total  # a server works until it is stopped
         known = self.state in ("active", "paused") and not endless
-        return f"{self.sign} {self.fraction:.0%}" if known else self.sign
+        return f"{self.sign} {min(self.fraction, 0.99):.0%}" if known else self.sign
 
     @property
     def seconds(self) -> float:
