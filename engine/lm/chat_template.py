@@ -52,10 +52,17 @@ def within_limits(render: Callable[[], str], seconds: float = LONGEST) -> str:
 def takes_powers(template: str) -> bool:
     """Whether a template has the operator `**`: a single one with large numbers takes hours, and no conversation needs
     it."""
+    before = ""
     try:
-        return any(kind == "operator" and sign == "**" for _, kind, sign in Environment().lex(template))
+        for _, kind, text in Environment().lex(template):
+            if (
+                kind == "operator" and text == "**" and before not in ("(", ",")
+            ):  # there it hands on arguments
+                return True
+            before = before if kind == "whitespace" else text
     except TemplateSyntaxError:
-        return False  # which rendering it tells
+        pass  # which rendering tells
+    return False
 
 
 def _is_large(precision: object) -> bool:

@@ -47,7 +47,13 @@ def test_single_steps_that_do_not_end() -> None:
         with pytest.raises(ValueError, match="rounds"):
             limited(template)
     assert limited("{{ 1.26 | round(1) }}") == "1.3"
-    assert takes_powers("{{ 9 ** (9 ** 9) }}") and not takes_powers("**bold** {{ '**' }} {% if %}")
+
+
+def test_powers_are_found_and_arguments_are_none() -> None:
+    for template in ("{{ 9 ** (9 ** 9) }}", "{{ f(a, b\n** c) }}", "{% set x = (9)**9 %}", "{{ a[0] ** 2 }}"):
+        assert takes_powers(template)
+    for template in ("**bold** {{ '**' }} {% if %}", "{{ dict(**a) }}", "{{ dict(a,\n **b) }}", "{% if"):
+        assert not takes_powers(template)
 
 
 @pytest.mark.parametrize(
