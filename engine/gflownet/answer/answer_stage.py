@@ -124,23 +124,13 @@ class _AnswerJob:
         summary: dict[str, float | int | str] = {f"hit_{row.method}": round(row.hit, 4) for row in rows}
         summary |= {f"hit_all_{row.method}": round(row.hit_all or 0.0, 4) for row in rows}
         files = [str(path.relative_to(self.context.run_dir)) for path in (self.file, table)]
-        summary |= self._told(answers)
+        openai = self.section.reader == "openai"
+        counts, warnings = lacking(answers, "answer.openai.max_tokens" if openai else "answer.max_new_tokens")
+        for text in warnings:
+            self.context.notice(text, level="warning")
+        summary |= counts
         verdict = answer_verdict(rows[1], rows[0], by_method["gflownet"], by_method["triples"])
         return StageResult({"reader": self.reader.name, **summary}, files, verdict)
-
-    def _told(self, answers: Sequence[EvidenceAnswered]) -> dict[str, float | int | str]:
-        """How many answers are missing or cut, where some are; a warning says which."""
-        failed = [answer for answer in answers if answer.failure]
-        cut = [answer for answer in answers if answer.cut]
-        if failed:
-            first = f"{failed[0].sample_id}: {failed[0].failure}"
-            text = f"{len(failed)} of {len(answers)} answers are missing and count as misses; the first is {first}"
-            self.context.notice(text, level="warning")
-        if cut:
-            text = f"{len(cut)} of {len(answers)} answers were cut at the limit of tokens: raise it"
-            self.context.notice(text, level="warning")
-        counts: dict[str, float | int | str] = {"unanswered": len(failed), "cut": len(cut)}
-        return {name: count for name, count in counts.items() if count}
 
     def _row(
         self, method: str, own: Sequence[EvidenceAnswered], baseline: Sequence[EvidenceAnswered]
@@ -222,6 +212,25 @@ def _sampled(path: Path, graphs: GAgentPyGDataset) -> list[QuestionSampled]:
             what = "these are the paths of other questions than the agent graphs hold"
         raise DataError(what=what, where=str(path), mend=mend)
     return questions
+
+
+def lacking(answers: Sequence[EvidenceAnswered], limit: str) -> tuple[dict[str, int], list[str]]:
+    """How many answers are missing and how many are cut, where some are, and a warning of each kind. `limit`: the
+    setting that cuts them."""
+    failed = [answer for answer in answers if answer.failure]
+    cut = [answer for answer in answers if answer.cut]
+    warnings: list[str] = []
+    if failed:
+        first = f"{failed[0].sample_id}: {failed[0].failure}"
+        warnings.append(
+            f"{len(failed)} of {len(answers)} answers are missing and count as misses; the first is {first}"
+        )
+    if cut:
+        warnings.append(
+            f"{len(cut)} of {len(answers)} answers were cut at the limit of tokens: raise {limit}"
+        )
+    counts = {"unanswered": len(failed), "cut": len(cut)}
+    return {name: count for name, count in counts.items() if count}, warnings
 
 
 def _judged(
