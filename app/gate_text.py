@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.figures import fixed
 from engine.events import DecisionTaken
 
 
@@ -13,11 +14,11 @@ def gate_sentence(decision: DecisionTaken) -> str:
         return f"The rule “{decision.gate}” decided: {what}."
     text = sentence.format(
         chosen=decision.chosen or "null",
-        score=_figure(decision.score),
-        null=_figure(decision.null_score),
-        alpha=_figure(decision.alpha),
+        score=fixed(decision.score),
+        null=fixed(decision.null_score),
+        alpha=fixed(decision.alpha),
         layer="?" if decision.layer is None else decision.layer,
-        sim=_figure(decision.top_similarity),
+        sim=fixed(decision.top_similarity),
         best=_best(decision),
         size=decision.memory_size,
         m=decision.m,
@@ -32,11 +33,7 @@ def _best(decision: DecisionTaken) -> str:
     if not scored:
         return "the best entry"
     best = max(scored, key=lambda c: c.score or 0.0)
-    return f"the best entry ({best.entry}, Score {_figure(best.score)})"
-
-
-def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+    return f"the best entry ({best.entry}, Score {fixed(best.score)})"
 
 
 SENTENCES = {

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from app.figures import NONE, fixed, signed
 from app.text import counted
 from app.words import method_name
 from engine.events.verdict import SHARE
 from engine.sweep.results import SettingResult, SweepResults
-
-NONE = "·"
 
 
 def sweep_resume_command(folder: Path) -> str:
@@ -36,10 +35,8 @@ def setting_words(setting: Mapping[str, Any], fields: list[str] | None = None) -
 
 def figure_words(one: SettingResult, value: float | None, sign: str = "") -> str:
     """A value of the setting's metric: three decimals of a share, one of tokens."""
-    if value is None:
-        return NONE
     digits = 3 if one.verdict is None or one.verdict.unit == SHARE else 1
-    return f"{value:{sign}.{digits}f}".replace("-", "−")
+    return signed(value, digits) if sign else fixed(value, digits)
 
 
 def gain_words(one: SettingResult) -> str:
@@ -56,7 +53,7 @@ def interval_words(one: SettingResult) -> str:
 
 def kl_words(one: SettingResult) -> str:
     """Nats a token."""
-    return NONE if one.kl is None else f"{one.kl:.4f}"
+    return fixed(one.kl, 4)
 
 
 def state_words(one: SettingResult) -> str:

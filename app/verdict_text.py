@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from msgspec.structs import replace
+
+from app.state.evolution import EvolutionState
 from app.text import counted
 from app.words import method_name
 from engine.events.verdict import SHARE, Verdict
@@ -21,6 +24,7 @@ _CLAIMS = {
     "vqa_accuracy": "pairs of {method} score {value} over {n}; pairs by {baseline} {base}",
 }
 """What is claimed, by metric."""
+_STALE = "Stale, of an earlier attempt: "
 _OTHER = "{method} has {metric} {value} over {n}; {baseline} {base}"
 
 
@@ -30,12 +34,15 @@ class WithVerdict(Protocol):
     @property
     def verdict(self) -> Verdict | None: ...
 
+    @property
+    def stale(self) -> bool: ...
+
 
 def verdicts(stages: Mapping[str, WithVerdict], names: Iterable[str] | None = None) -> list[Verdict]:
-    """Those of the named stages (None: of all), in their order. A method's last one is its headline: it stands nearest
-    to what the method is for."""
-    found = (stages[name].verdict for name in (stages if names is None else names) if name in stages)
-    return [verdict for verdict in found if verdict is not None]
+    """Those of the named stages (None: of all), in their order; those of a stale stage say so. A method's last one is
+    its headline: it stands nearest to what the method is for."""
+    found = [stages[name] for name in (stages if names is None else names) if name in stages]
+    return [replace(one.verdict, stale=one.stale) for one in found if one.verdict is not None]
 
 
 def verdict_line(verdict: Verdict) -> str:
@@ -44,7 +51,8 @@ def verdict_line(verdict: Verdict) -> str:
     words = [f"{_bare(verdict, verdict.baseline_value)} → {_bare(verdict, verdict.value)}{unit}"]
     if verdict.fixed is not None and verdict.broken is not None:
         words.append(f"▲{verdict.fixed:,} ▼{verdict.broken:,}")
-    return " ".join(words) + ("" if verdict.shown else " (no difference shown)")
+    shown = "" if verdict.shown else " (no difference shown)"
+    return " ".join(words) + shown + (" (stale)" if verdict.stale else "")
 
 
 def verdict_sentence(verdict: Verdict) -> str:
@@ -58,10 +66,25 @@ def verdict_sentence(verdict: Verdict) -> str:
         n=counted(verdict.n, verdict.items),
         k=verdict.k,
     )
-    text = f"{text[:1].upper()}{text[1:]}: {_difference(verdict)}{_counts(verdict)}."
+    text = f"{_STALE * verdict.stale}{text[:1].upper()}{text[1:]}: {_difference(verdict)}{_counts(verdict)}."
     if not verdict.shown:
         text += " The interval includes zero: no difference is shown."
     return text + _kept(verdict) + _ahead(verdict) + (verdict.remark and f" {verdict.remark}")
+
+
+def untested_sentence(state: EvolutionState) -> str:
+    """What can be said of an evolution without a test set: by what its best deltas were chosen; empty with a test set,
+    and before there are deltas."""
+    if state.best is None or state.compared or state.began is None or state.began.test:
+        return ""
+    score = state.deciding(state.best)
+    if score is None:
+        return ""
+    return (
+        f"Iteration {state.best.iteration} has the highest composite on {state.decided_on}, {score.composite:.3f}: "
+        f"{score.correct} of {counted(score.judged, 'answers')} right, {score.mean_tokens:.1f} tokens each. That chose "
+        "it; no test set compares it with the unchanged model."
+    )
 
 
 def _bare(verdict: Verdict, value: float) -> str:

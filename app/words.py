@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from engine.config.esm_methods import METHODS as ESM_METHODS
+
 METHODS = {
     "esm": "ESM",
     "evolution": "Evolution",
@@ -42,24 +44,10 @@ def method_name(name: str) -> str:
     return METHODS.get(name, name.replace("_", " "))
 
 
-ESM_METHODS = {
-    "greedy": "the model alone; what the others are compared with",
-    "majority_vote": "the most frequent answer of several samples, not steered",
-    "esm": "steered by the entry of the memory that fits the state best",
-    "no_memory": "esm without a memory: never steered",
-    "no_probing": "esm without probes: the nearest good entry is injected",
-    "random_vector": "esm with random directions in place of the mined vectors",
-    "mean_vector": "one mean vector for all, without a memory: steered wherever it may be",
-    "mean_vector_gated": "esm's memory and gates, with the mean vector in place of each entry's",
-    "no_right_entries": "esm without right entries: nothing speaks for null",
-    "prompted": "greedy, with a request behind the question; not steered",
-    "seal": "one vector away from thoughts that reflect, before every segment; no memory",
-    "stable": "as seal, from thoughts that samples repeat; no memory",
-    "cast": "one mean vector, only where a condition on the state is met; no memory",
-    "stir": "esm with the settings that STIR published",
-}
-"""What each method of ESM's eval stage is. Methods with a vector from elsewhere have names of their own, and are not
-here."""
+def sampler_name(name: str) -> str:
+    """A method that draws paths, in words: how GFlowNet's own two rows differ."""
+    return "independent draws" if name == "gflownet" else method_name(name)
+
 
 METRICS = {
     "mean_tokens": "answer length",
@@ -134,7 +122,7 @@ FIGURES = {
 
 def method_notes(names: Iterable[str]) -> list[str]:
     """A line for each of ESM's methods that needs one."""
-    return [f"{method_name(name)}: {ESM_METHODS[name]}" for name in names if name in ESM_METHODS]
+    return [f"{method_name(name)}: {ESM_METHODS[name].about}" for name in names if name in ESM_METHODS]
 
 
 def figure_name(name: str) -> str:

@@ -31,13 +31,6 @@ def _sweep(run_dir: Path) -> int:
     return run_queue(run_dir)
 
 
-def _join(run_dir: Path) -> int:
-    """Take part in a training of several processes; torchrun starts this."""
-    from engine.services.join import join
-
-    return join(run_dir)
-
-
 def _chat(run_dir: Path) -> int:
     """Hold a conversation with the run's model, a line of JSON a turn."""
     from engine.services.chat import serve
@@ -59,7 +52,6 @@ def _what_if(run_dir: Path) -> int:
 COMMANDS: Mapping[str, Callable[[Path], int]] = {
     "run": _run,
     "sweep": _sweep,
-    "join": _join,
     "chat": _chat,
     "what-if": _what_if,
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,51 @@ from engine.errors import DataError
 from engine.torch_file import load_torch, save_torch
 
 
-def check_numbers(part: Module | Optimizer) -> None:
+@dataclass
+class BestWeights:
+    """The weights with which `module` did best on validation: `value` is the highest figure so far, `at` the step or
+    epoch behind which it was reached. Of equals, the earliest are kept."""
+
+    module: Module
+    value: float = -math.inf
+    at: int = 0
+    weights: dict[str, torch.Tensor] = field(default_factory=dict)
+
+    def offer(self, value: float, at: int) -> bool:
+        """Keep the module's weights if `value` is the highest so far, which NaN never is; whether they were kept."""
+        if not value > self.value:
+            return False
+        self.value, self.at = value, at
+        self.weights = {name: weight.clone() for name, weight in self.module.state_dict().items()}
+        return True
+
+    def use(self) -> None:
+        """Load them into the module; without any, its own stay."""
+        if self.weights:
+            self.module.load_state_dict(self.weights)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What `load_state_dict` takes."""
+        return {"value": self.value, "at": self.at, "weights": self.weights}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Raises KeyError, TypeError or ValueError for weights of another module."""
+        weights, own = dict(state["weights"]), self.module.state_dict()
+        if weights and {n: w.shape for n, w in weights.items()} != {n: w.shape for n, w in own.items()}:
+            raise ValueError("the best weights are those of another network")
+        self.value, self.at, self.weights = float(state["value"]), _position("at", state["at"], 0), weights
+
+
+Part = Module | Optimizer | BestWeights
+
+
+def check_numbers(part: Part) -> None:
     """Raises ArithmeticError where weights, or an optimiser's moments, hold NaN or infinity, and ValueError for moments
     of another shape than their weights, which torch takes without a word."""
     if isinstance(part, Module):
         numbers = list(part.state_dict().items())
+    elif isinstance(part, BestWeights):
+        numbers = list(part.weights.items())
     else:
         numbers = []
         for weight, own in part.state.items():
@@ -50,7 +91,7 @@ class TrainingState:
     path: Path
     name: str
     shape: Mapping[str, Any]
-    parts: Mapping[str, Module | Optimizer]
+    parts: Mapping[str, Part]
     mend: str
 
     def save(self, position: Mapping[str, Any]) -> None:
@@ -70,7 +111,7 @@ class TrainingState:
                 part.load_state_dict(state[name])
                 check_numbers(part)
             return {name: _position(name, state[name], start[name]) for name in start}
-        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
             raise self._error(f"has another shape: {str(error)[:500]}") from error
         except ArithmeticError as error:
             raise self._error(f"cannot be gone on with: {error}") from error

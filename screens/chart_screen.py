@@ -13,11 +13,11 @@ from textual.getters import query_one
 from textual.widgets import Static
 
 from app.commands import CHART, bindings
+from app.figures import NONE, figure, tick
 from screens.console_screen import ConsoleScreen
-from screens.widgets.axis import tick_label
 from screens.widgets.chart import Chart
 from screens.widgets.key_line import KeyLine
-from screens.widgets.plot import figure, numbered
+from screens.widgets.plot import numbered
 from screens.widgets.series import Series
 
 _LOOK_EVERY = 0.5
@@ -40,7 +40,7 @@ class ChartScreen(ConsoleScreen[None]):
 The arrows move the crosshair from point to point, with `shift` by a tenth of the line, `home` and `end` to its ends;
 the line below the chart has the values under it. A digit hides a line or shows it again. `l` spreads the values by
 their logarithm: what is not positive is left out then. `tab` goes to the next chart of the tab.
-A dim line is the raw one, the line in colour its running mean.
+Dim dots are the raw values, the line in colour is their running mean.
 """
 
     chart = query_one("#chart-whole", Chart)
@@ -134,9 +134,7 @@ def _labels(series: Sequence[Series]) -> list[str]:
 def readout(chart: Chart, series: Sequence[Series]) -> Text:
     """The values under the crosshair: of each line that of its last point up to there. Hidden lines stand in
     brackets; the digit before a name hides it."""
-    where = (
-        "← → put a crosshair on the lines" if chart.at is None else f"{chart.x_title} {tick_label(chart.at)}"
-    )
+    where = "← → put a crosshair on the lines" if chart.at is None else f"{chart.x_title} {tick(chart.at)}"
     text = Text(where, "bold")
     numbers = {label: i + 1 for i, label in enumerate(_labels(series))}
     for one in series:
@@ -145,7 +143,7 @@ def readout(chart: Chart, series: Sequence[Series]) -> Text:
             text.append(f"   ({name})", "dim")
             continue
         value = one.y[-1] if chart.at is None else value_at(one, chart.at)
-        text.append(f"   {name} ").append("·" if value is None else figure(value), "bold")
+        text.append(f"   {name} ").append(NONE if value is None else figure(value), "bold")
     return text.append("   log axis" if chart.log_axis else "")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.stage_words import SKIPPED_SIGN, STALE_SIGN
 from engine.run import stage_state as stages
 from engine.run.stage_state import StageState
 from screens.systems import systems_of
@@ -15,6 +16,8 @@ SIGNS = {
     "paused": "‖",
     "failed": "✗",
     "stopped": "■",
+    "stale": STALE_SIGN,
+    "skipped": SKIPPED_SIGN,
     "begun": "◐",
     "waiting": "○",
 }
@@ -63,6 +66,10 @@ def _progress(name: str, own: Sequence[StageState]) -> MethodProgress:
     for state, wanted in _BY_STATUS:
         if (now := next((stage for stage in own if stage.status == wanted), None)) is not None:
             return MethodProgress(name, state, fraction, now, tuple(own))
+    if any(stage.stale for stage in own):
+        return MethodProgress(name, "stale", fraction, None, tuple(own))
+    if own and all(stage.status == stages.SKIPPED for stage in own):
+        return MethodProgress(name, "skipped", fraction, None, tuple(own))
     done = [stage for stage in own if stage.status in (stages.FINISHED, stages.SKIPPED)]
     state = "finished" if own and len(done) == len(own) else "begun" if done else "waiting"
     return MethodProgress(name, state, fraction, None, tuple(own))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
 from textual import on, work
-from textual.app import ComposeResult, SuspendNotSupported
+from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.getters import query_one
@@ -22,7 +19,6 @@ from textual.widgets import Input, Label, Static
 
 from app.commands import NEW_RUN, bindings
 from app.runs.configs import find_configs, leading_comment
-from app.runs.menu import changed_in_menu
 from app.runs.start_check import StartCheck, check_start
 from app.runs.start_form import StartForm, joined_changes, split_changes
 from app.runs.sweeps import prepare_planned
@@ -56,7 +52,7 @@ values from 0.5 to 4), `run.seed=0..2`.
 
 While you type, the new run is checked: what differs from the file, values that are wrong, packages and files that are
 not here. `enter` starts it; where something is wrong, nothing is started and no folder is made. `^o` shows all fields
-with their help, `^k` opens Kconfig's menu; both add to *Changes*.
+with their help; what is changed there is added to *Changes*.
 """
 
     path_input = query_one("#config-path", Input)
@@ -174,22 +170,6 @@ with their help, `^k` opens Kconfig's menu; both add to *Changes*.
             self._refuse(error)
             return
         self.app.push_screen(StartFormScreen(form), self._take)
-
-    def action_menuconfig(self) -> None:
-        """Kconfig's menu."""
-        try:
-            changes = changed_in_menu(self.path, split_changes(self.set_input.value), self._menu)
-        except SuspendNotSupported:
-            self.notify("The menu cannot be shown in this terminal; ^o shows all fields.")
-        except (ConfigError, OSError) as error:
-            self._refuse(error)
-        else:
-            self._take(changes)
-
-    def _menu(self, menu: Path, values: Path) -> None:
-        command = [sys.executable, "-m", "menuconfig", str(menu)]
-        with self.app.suspend():
-            subprocess.run(command, env=os.environ | {"KCONFIG_CONFIG": str(values)}, check=False)
 
     def _take(self, changes: list[str] | None) -> None:
         """These are the changes from now on."""

@@ -10,13 +10,13 @@ from textual.binding import BindingType
 from textual.widgets import Static
 
 from app.commands import DIALOG, PANEL, bindings
+from app.figures import NONE, fixed
 from app.state.scale import LOST, READY, ReplicaRow, ScaleState
 from app.text import counted
 from engine.run.stage_state import StageState
 from screens.run_session import Session
 from screens.session_panel import SessionPanel
 from screens.widgets.bars import bar
-from screens.widgets.figures import NONE, fixed
 
 _BAR = 10
 _WIDE = 110

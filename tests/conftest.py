@@ -23,7 +23,6 @@ LONGEST = (
     "test_kill_and_resume",
     "test_ready_configs_run",
     "test_evolve",
-    "test_ranks",
     "test_replicas",
     "test_shell",
 )

@@ -27,6 +27,7 @@ SMALL = (
     "offline_mine.batch_size_examples=4",
     "online.batch_size_examples=4",
     "eval.batch_size_greedy=4",
+    "eval.methods=[greedy, majority_vote, esm]",
     "eval.ablations=[no_probing, random_vector]",
 )
 SMALL_EVOLUTION = (
@@ -44,9 +45,10 @@ SMALL_GFLOWNET = (
     "run.stages=[graphs, retriever, agent-graphs, gflownet, answer]",
     "graphs={nodes: 400, edges: 80, train_size: 40, validation_size: 10, test_size: 12, embedder: hashed, max_hops: 2}",
     "retriever={epochs: 3, hidden: 32, recall_k: [5, 20]}",
-    "agent_graphs={anchor_top_k: 30}",
+    "agent_graphs={anchor_top_k: 30, through_anchors: true}",
     "gflownet={steps: 40, batch_size: 8, num_eval_rollouts: 10, success_k: [1, 10], log_every: 5, eval_every: 20, "
-    "checkpoint_every: 10, policy: {hidden: 16}}",
+    "checkpoint_every: 10, policy: {hidden: 16}, num_train_rollouts: 4, gt_replay: reward, gt_loss_weight: 16.0, "
+    "distinct_paths: true, estimator: {log_pb_mode: exact}}",
     "answer={token_budget: 40}",
 )
 SMALL_POOL = ("run.stages=[pool]", "pool={train_queries: 30, heldout_queries: 8, batch_size: 20}")
@@ -59,8 +61,8 @@ SMALL_SELECTOR = (
 SMALL_SLSM = (
     "run.stages=[slsm]",
     # One request at a time: lines are written as replies come.
-    "slsm={compare: [baseline, never, on_risk, always, on_detection], compare_memory: [structured, flat], "
-    "data: {conversations: 16}, max_new_tokens: 16, batch_size: 8, concurrency: 1}",
+    "slsm={controller: {kind: rules}, compare: [baseline, never, on_risk, always, on_detection], "
+    "compare_memory: [structured, flat], data: {conversations: 16}, max_new_tokens: 16, batch_size: 8, concurrency: 1}",
 )
 SYSTEMS: dict[str, Sequence[str]] = {
     "esm": (*SMALL, "task.train_size=2", "task.eval_size=2", "offline_mine.K=4", "offline_mine.K_pos=2",

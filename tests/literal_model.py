@@ -187,7 +187,12 @@ class LiteralPrefixes:
         return np.array(found)
 
     def branch(self, branches: Sequence[Branch], finished: Finished | None = None) -> list[Completion]:
-        return [self._branch(branch) for branch in branches]
+        done: list[Completion] = []
+        for branch in branches:
+            done.append(self._branch(branch))
+            if finished is not None:
+                finished(len(done) - 1, done[-1])
+        return done
 
     def _branch(self, branch: Branch) -> Completion:
         prefix = self._rows[branch.row]

@@ -2,5 +2,5 @@
 
 SMALL = (
     "task.train_size=24", "task.eval_size=12", "offline_mine.K=4", "offline_select.B=40",
-    "eval.ablations=[no_probing]",
+    "eval.methods=[greedy, majority_vote, esm]", "eval.ablations=[no_probing]", "offline_mine.verify=true",
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -20,7 +20,46 @@ CORE = [(" Cash", 5), (" was", 2), (" ", 2), ("4", 1), ("1", 1), (".", 1)]
 
 def evolution_events(iterations: int = 5, finish: bool = True, seed: int = 3) -> Iterator[ev.Event]:
     """The run's events in order, stamped."""
-    for seq, event in enumerate(_events(iterations, finish, random.Random(seed))):
+    yield from _stamped(_events(iterations, finish, random.Random(seed)))
+
+
+PUBLISHED = ((0.5, 40.0, 2), (0.8, 20.0, 4), (0.6, 10.0, 2))
+"""Composite, mean tokens and right answers of four, of each iteration of `published_events`."""
+
+
+def published_events(baseline: bool = False) -> Iterator[ev.Event]:
+    """A run as the document has it: minibatches decide, and there is no other set; with `baseline` there is one, which
+    decides nothing."""
+    yield from _stamped(_published(baseline))
+
+
+def _published(baseline: bool) -> Iterator[ev.Event]:
+    yield from list(_events(0, False, random.Random(3)))[:6]
+    yield ev.EvolutionBegan(
+        clusters=NAMES, iterations=3, minibatch=4, validation=0, test=0, best_by="minibatch", scale=40.0,
+        weights=[0.4, 0.6], server="SGLang", judge="gpt-4o", reflector="gpt-4o", questions=30,
+    )  # fmt: skip
+    if baseline:
+        yield from _split(0, "baseline", 6, 0.0, random.Random(3))
+    for number, (composite, tokens, right) in enumerate(PUBLISHED):
+        yield ev.IterationBegan(iteration=number, deltas=dict.fromkeys(NAMES, -0.1 * number))
+        yield ev.AnswersScored(
+            iteration=number, split="minibatch", answers=4, judged=4, correct=right, mean_tokens=tokens,
+            shortness=1 / (1 + tokens / 40), correctness=right / 4, composite=composite, best=number < 2,
+        )  # fmt: skip
+        yield ev.ReflectorReplied(
+            iteration=number,
+            reflector="gpt-4o",
+            deltas=dict.fromkeys(NAMES, -0.1 * (number + 1)),
+            summary="Shorter.",
+        )
+        yield ev.IterationFinished(iteration=number, best_iteration=min(number, 1))
+    yield ev.StageFinished(seconds=9.0, summary={"iterations": 3}, files=["evolution/history.json"])
+    yield ev.WorkerStopped(status="finished", stage="evolve")
+
+
+def _stamped(events: Iterable[ev.Event]) -> Iterator[ev.Event]:
+    for seq, event in enumerate(events):
         yield msgspec.structs.replace(event, seq=seq, time=BEGIN + 0.25 * seq, stage=event.stage or "evolve")
 
 
@@ -41,7 +80,7 @@ def _events(iterations: int, finish: bool, rng: random.Random) -> Iterator[ev.Ev
     yield ev.StageFinished(seconds=2.0, stage="clusters")
     yield ev.StageStarted(total=iterations, unit="iterations")
     yield ev.EvolutionBegan(
-        clusters=NAMES, iterations=iterations, minibatch=4, validation=6, scale=40.0, weights=[0.4, 0.6],
+        clusters=NAMES, iterations=iterations, minibatch=4, validation=6, test=4, scale=40.0, weights=[0.4, 0.6],
         server="in process", judge="numeric (offline)", reflector="statistical (offline)", questions=30, cannot_tell=7,
     )  # fmt: skip
     yield ev.JudgeMeasured(

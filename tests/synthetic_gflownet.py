@@ -44,8 +44,8 @@ def _events(steps: int, finish: bool, rng: random.Random) -> Iterator[ev.Event]:
     if not finish:
         return
     for method, level in (
-        ("distinct", 0.95),
         ("gflownet", 0.92),
+        ("distinct", 0.95),
         ("greedy", 0.85),
         ("beam", 0.8),
         ("prior", 0.6),
@@ -107,7 +107,8 @@ def _step(step: int, steps: int, rng: random.Random) -> ev.SamplerStep:
     spread = [round(left * q, 4) for q in (-4.0, -1.2, 0.1, 1.4, 4.2)]
     return ev.SamplerStep(
         step=step, steps=steps, loss=round(9 * left + 0.2 * rng.random(), 4), tb_loss=round(8 * left, 4),
-        gt_loss=round(2 * left, 4), residual=round(0.1 * left, 4), residual_quantiles=spread, log_z=1.2,
+        gt_loss=round(2 * left, 4), pb_nll=round(1.5 * left, 4), pb_entropy=round(-0.008 * (1 - left), 4), pb_l2=0.0,
+        pb_avg_entropy=round(0.8 + 0.4 * left, 4), residual=round(0.1 * left, 4), residual_quantiles=spread, log_z=1.2,
         prior_alpha=2 - 1.5 * step / steps, rollout_reward=1 - left, success_mean=round(1 - left, 3),
         answer_f1=0.4, path_hit_f1=round(0.9 - 0.7 * left, 3), length_mean=2.1, gradient_norm=0.8,
         trajectories_per_second=6400.0,

@@ -107,7 +107,7 @@ def test_gflownet_on_rog_with_scores_of_subgraphrag(tmp_path: Path) -> None:
         "graphs.embedder=hashed",
         "graphs.device=cpu",
         "gflownet={steps: 20, batch_size: 8, num_eval_rollouts: 5, success_k: [1, 5], eval_every: 10, "
-        "checkpoint_every: 10, policy: {hidden: 16}}",
+        "checkpoint_every: 10, policy: {hidden: 16}, embedder: {use_retriever_projector: false}}",
         "answer.questions=8",
     )
     built = {event.split: event for event in events if isinstance(event, GraphsBuilt)}
@@ -119,9 +119,8 @@ def test_gflownet_on_rog_with_scores_of_subgraphrag(tmp_path: Path) -> None:
     }
     measured = [event for event in events if isinstance(event, RetrieverMeasured)]
     assert [(event.missing, event.unscored, event.strangers) for event in measured] == [(0, 0, 0)] * 3
-    assert (tmp_path / "run/gflownet/answers.jsonl").read_text().count("\n") == 2 * 8, (
-        "from paths and from triples"
-    )
+    # From paths and from triples; one question keeps no graph, as its ways end at the first anchor.
+    assert (tmp_path / "run/gflownet/answers.jsonl").read_text().count("\n") == 2 * 7
 
 
 def test_evolution_on_financebench(tmp_path: Path) -> None:
@@ -141,6 +140,7 @@ def test_evolution_on_financebench(tmp_path: Path) -> None:
         "evolution.iterations=1",
         "evolution.max_new_tokens=96",
         "clusters.embedder=hashed",
+        "clusters.device=cpu",
         "clusters.k=8",
     )
     history = json.loads((tmp_path / "run/evolution/history.json").read_text())

@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
+from app.figures import short
+from app.stage_words import choices_sentence
 from app.text import counted, duration, how_many, loading, model_pace
 from app.verdict_text import verdict_sentence
 from app.words import figure_name, method_name
@@ -24,10 +26,12 @@ from engine.events import (
     Notice,
     Preparing,
     ServeOpened,
+    StageBegunAgain,
     StageFinished,
     StagePaused,
     StageProgress,
     StageResumed,
+    StagesChosen,
     StageSkipped,
     StageStarted,
     StageStopped,
@@ -67,7 +71,11 @@ def sentence(event: Event) -> str | None:
     """An event in words; None for an event that is not shown by itself."""
     match event:
         case StageSkipped():
-            return "skipped: finished before"
+            return "finished before"
+        case StagesChosen():
+            return choices_sentence(event)
+        case StageBegunAgain():
+            return f"begun again; what it left before is kept in {event.kept}"
         case StagePaused():
             return "paused"
         case StageResumed():
@@ -76,7 +84,7 @@ def sentence(event: Event) -> str | None:
             return f"stopped; {event.done:,} finished are kept"
         case StageFinished():
             figures = "; ".join(
-                f"{figure_name(name)} {_figure(value)}" for name, value in event.summary.items()
+                f"{figure_name(name)} {short(value)}" for name, value in event.summary.items()
             )
             text = f"finished in {duration(event.seconds)}" + (f" ({figures})" if figures else "")
             return text if event.verdict is None else f"{text}. {verdict_sentence(event.verdict)}"
@@ -98,10 +106,6 @@ def sentence(event: Event) -> str | None:
             return event.text if event.level == "info" else f"{event.level}: {event.text}"
         case _:
             return None
-
-
-def _figure(value: float | int | str) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 class PlainDisplay:

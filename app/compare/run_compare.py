@@ -12,7 +12,8 @@ from rich.text import Text
 
 from app.compare.json_form import json_form
 from app.comparison_text import finding, run_words
-from app.result_tables.layout import figure, interval, probability, result_tables
+from app.figures import fixed, interval, probability, signed
+from app.result_tables.layout import result_tables
 from engine.comparison.comparison import ArmPair, Comparison, compare_runs
 
 _NARROW = ("B − A", "95% interval", "p", "only A/B")
@@ -55,8 +56,8 @@ def comparison_lines(comparison: Comparison, wide: bool) -> list[Table | Text]:
 def _row(arm: ArmPair, wide: bool) -> tuple[str, ...]:
     f = arm.figures
     only = f"{f.cells[1]}/{f.cells[2]}" if f.cells else ""
-    narrow = (figure(f.difference, "+"), interval(f.low, f.high, "+"), probability(f.p), only)
+    narrow = (signed(f.difference), interval(f.low, f.high), probability(f.p), only)
     if not wide:
         return (arm.a.name, finding(f), *narrow)
     tokens = "" if f.tokens_a is None else f"{f.tokens_a:.0f} → {f.tokens_b:.0f}"
-    return (arm.a.name, finding(f), str(f.n), figure(f.mean_a), figure(f.mean_b), *narrow, tokens)
+    return (arm.a.name, finding(f), str(f.n), fixed(f.mean_a), fixed(f.mean_b), *narrow, tokens)

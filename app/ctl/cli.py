@@ -14,6 +14,7 @@ from app.ctl.events import events
 from app.ctl.orders import NoWorker, order
 from app.ctl.output import BAD_INPUT, DONE, INTERRUPTED, NO_WORKER, write_error
 from app.ctl.runs import list_runs, show_run
+from app.ctl.stages import STAGE_CHOICES, STAGE_HELP, stage
 from app.ctl.wait import STATES, wait
 from engine.errors import RunError, SteerError
 from engine.run.directory import RunDirectory
@@ -52,6 +53,7 @@ _COMMANDS: dict[str, Command] = {
     "pause": lambda run, options: order(run, "pause", options.json),
     "unpause": lambda run, options: order(run, "continue", options.json),
     "stop": lambda run, options: order(run, "stop_after" if options.after else "stop", options.json),
+    "stage": lambda run, options: stage(run, options.choice, options.stage, options.undo, options.json),
     "events": lambda run, options: events(run, options.type, options.since, options.follow, options.json),
     "wait": lambda run, options: wait(run, options.until, options.timeout, options.json),
 }
@@ -101,6 +103,11 @@ def make_parser() -> argparse.ArgumentParser:
     stop.add_argument(
         "--after", action="store_true", help="stop where the unit of work ends (an iteration, a stage)"
     )
+    chosen = add("stage", "begin a stage again, skip it, make it the last one, or stop it", with_run=False)
+    chosen.add_argument("choice", choices=STAGE_CHOICES, help=STAGE_HELP)
+    chosen.add_argument("run", metavar="RUN", help="the run's folder, id or name")
+    chosen.add_argument("stage", metavar="STAGE", help="a stage of the run, such as eval")
+    chosen.add_argument("--undo", action="store_true", help="take back that it is skipped, or the last one")
     told = add("events", "the run's events")
     told.add_argument("--type", action="append", metavar="NAME", help="only events of this type")
     told.add_argument("--since", type=int, default=0, metavar="SEQ", help="only events from this number on")

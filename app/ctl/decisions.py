@@ -22,14 +22,15 @@ from app.table.filter import Expression, predicate
 from app.table.filter_parser import FilterError, parse
 from app.text import without_controls
 from engine.errors import RunError, disk_errors
-from engine.events import DecisionTaken, ExampleEvaluated
+from engine.events import DecisionTaken, ExampleEvaluated, StageBegunAgain
 from engine.run.directory import RunDirectory, RunRecord, discover
 from engine.run.event_log import read_event, refuse_later
 from engine.spreadsheet import cell
 
 _NAMES = tuple(DECISION_FIELDS)
-COLUMNS = {**{name: field.kind for name, field in DECISION_FIELDS.items()}, "run": "text"}
-"""Kinds of the fields by name; `run` is the run's name and id."""
+COLUMNS = {**{name: field.kind for name, field in DECISION_FIELDS.items()}, "run": "text", "stale": "flag"}
+"""Kinds of the fields by name; `run` is the run's name and id; `stale`: the decision is of an earlier attempt, as the
+stage is to be done again."""
 FORMATS = ("csv", "jsonl", "parquet")
 
 
@@ -101,8 +102,9 @@ def _parsed(filter_text: str) -> Expression | None:
 def _write(runs: Sequence[RunDirectory], expression: Expression | None, query: Query, file: TextIO) -> None:
     if query.whole:
         for run in runs:
+            stale = _stale(run)
             for event in _events(run, expression):
-                file.write(form_line("decision", msgspec.to_builtins(event)))
+                file.write(form_line("decision", msgspec.to_builtins(event) | {"stale": stale}))
         return
     if query.form == "csv":
         file.write(_csv(COLUMNS))
@@ -125,10 +127,15 @@ def _rows(runs: Iterable[RunDirectory], expression: Expression | None) -> Iterat
     for run in runs:
         rows, found = _found(run, expression)
         getters = [rows.getter(name) for name in _NAMES]
-        name = f"{run.path.absolute().parent.name}/{run.path.name}"
+        name, stale = f"{run.path.absolute().parent.name}/{run.path.name}", _stale(run)
         for row in found:
             values = [get(row) for get in getters]
-            yield [*(None if value != value else value for value in values), name]
+            yield [*(None if value != value else value for value in values), name, stale]
+
+
+def _stale(run: RunDirectory) -> bool:
+    stage = run.read().stages.get("eval")
+    return stage is not None and stage.stale
 
 
 def _found(run: RunDirectory, expression: Expression | None) -> tuple[DecisionRows, Iterator[int]]:
@@ -142,7 +149,7 @@ def _folded(directory: RunDirectory) -> RunState:
     """The state after all decisions and outcomes of the log; nothing else of it is needed."""
     state = RunState()
     for entry in poll_all(LogTail(directory)):
-        if isinstance(entry.event, DecisionTaken | ExampleEvaluated):
+        if isinstance(entry.event, DecisionTaken | ExampleEvaluated | StageBegunAgain):
             state.apply(*entry)
     return state
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from app.batch.display import sentence
-from app.ctl.output import DONE, write_json, write_line
+from app.ctl.output import DONE, write_json, write_line, write_warning
 from app.ctl.wait import code_of_end
 from app.runs.client import LogTail
 from engine.errors import DataError, RunError
@@ -22,7 +22,7 @@ def events(
     directory: RunDirectory, types: Sequence[str] | None, since: int, follow: bool, as_json: bool
 ) -> int:
     """Write the events from number `since` on; with `follow` until no worker works on the run. Raises RunError for a
-    type that does not exist. Damaged lines are passed over, as everywhere."""
+    type that does not exist."""
     _check(types)
     tail = LogTail(directory)
     while True:
@@ -36,15 +36,21 @@ def events(
 
 
 def poll_all(tail: LogTail) -> Iterator[LogEntry]:
-    """All events that are there, without the damaged lines between them."""
+    """All events that are there, without the damaged lines between them; standard error tells how many there are."""
+    damaged: list[DataError] = []
     while True:
         try:
             entries = tail.poll()
-        except DataError:
+        except DataError as error:
+            damaged.append(error)
             continue
         if not entries:
-            return
+            break
         yield from entries
+    if damaged:
+        write_warning(
+            f"damaged lines of the log, passed over: {len(damaged)}; the first is {damaged[0].where}"
+        )
 
 
 def _write(event: Event, as_json: bool) -> None:

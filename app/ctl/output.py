@@ -47,3 +47,8 @@ def write_error(error: SteerError, as_json: bool) -> None:
     else:
         line = without_controls(error_line(error.what, error.where, error.mend))
     sys.stderr.write(line + "\n")
+
+
+def write_warning(text: str) -> None:
+    """A line of words on standard error: what was asked for is there, but not all of it."""
+    sys.stderr.write(without_controls(text) + "\n")

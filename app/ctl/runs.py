@@ -13,6 +13,8 @@ from app.text import duration, how_far
 from app.words import figure_name
 from engine.run.directory import RunDirectory, inspect
 
+_OF_STAGE = ("status", "seconds", "summary", "files")
+
 
 def list_runs(outputs: Path, states: Sequence[str] | None, as_json: bool) -> int:
     """Every run below `outputs`, the newest first; only those in `states`, if some are given."""
@@ -35,7 +37,7 @@ def show_run(directory: RunDirectory, as_json: bool) -> int:
     record = row.status.record
     if as_json:
         stages = [
-            {"stage": name, "status": s.status, "seconds": s.seconds, "summary": s.summary, "files": s.files}
+            {"stage": name, "skipped": bool(s.skipped)} | {field: getattr(s, field) for field in _OF_STAGE}
             for name, s in record.stages.items()
         ]
         more = {"seed": record.seeds.get("run"), "versions": record.versions, "attempts": record.attempts}
@@ -51,7 +53,7 @@ def show_run(directory: RunDirectory, as_json: bool) -> int:
         write_line(time_left_sentence(row.time_left))
     for name, stage in record.stages.items():
         figures = "; ".join(f"{figure_name(key)} {_figure(value)}" for key, value in stage.summary.items())
-        write_line(f"  {stage.status:<9} {name:<13} {duration(stage.seconds):>8}  {figures}".rstrip())
+        write_line(f"  {stage.words:<14} {name:<13} {duration(stage.seconds):>8}  {figures}".rstrip())
     return DONE
 
 

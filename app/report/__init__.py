@@ -1,1 +1,1 @@
-"""Documents to share: a report on runs, and a single item of a run, as HTML, Markdown or LaTeX. No interface."""
+"""Documents to share: a report on runs, and a single item of a run, as HTML or Markdown. No interface."""

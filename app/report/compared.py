@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.comparison_text import finding, run_words
+from app.figures import fixed, interval, probability, signed
 from app.report.document import Block, Bullets, Command, Heading, Paragraph, Picture, Table, cut
 from app.report.plots import Interval, interval_plot
-from app.result_tables.layout import figure, interval, probability
 from engine.comparison.comparison import ArmPair, Comparison, compare_runs
 
 _FIGURES = ("n", "A", "B", "B − A", "95% interval", "p", "only A right", "only B right")
@@ -64,6 +64,6 @@ def _row(arm: ArmPair) -> tuple[str, ...]:
     f = arm.figures
     only = (str(f.cells[1]), str(f.cells[2])) if f.cells else ("", "")
     return (
-        arm.a.name, finding(f), str(f.n), figure(f.mean_a), figure(f.mean_b), figure(f.difference, "+"),
-        interval(f.low, f.high, "+"), probability(f.p), *only,
+        arm.a.name, finding(f), str(f.n), fixed(f.mean_a), fixed(f.mean_b), signed(f.difference),
+        interval(f.low, f.high), probability(f.p), *only,
     )  # fmt: skip

@@ -1,9 +1,9 @@
-"""A drawing of lines, dots and labels, as SVG or as TikZ. Coordinates are points, y grows downwards."""
+"""A drawing of lines, dots and labels as SVG. Coordinates are points, y grows downwards."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -90,25 +90,6 @@ PLAIN_STYLE = (
     "polyline{fill:none;stroke-width:1.5}.axis,.grid,.zero{stroke-width:.8}svg text{font:11px sans-serif}"
 )
 """What holds on every ground."""
-
-
-def tikz(drawing: Drawing, escape: Callable[[str], str]) -> str:
-    """The drawing as a `tikzpicture`; the colours c0 to c4 are defined by the document. `escape`: of texts."""
-    parts = [r"\begin{tikzpicture}[x=1pt,y=-1pt]"]
-    for mark in drawing.marks:
-        match mark:
-            case Line(points, kind, solid):
-                colour = {"axis": "black", "zero": "black", "grid": "black!15"}.get(kind, kind)
-                dashes = "" if solid or kind not in _DASHES else ",dashed"
-                path = " -- ".join(f"({_n(x)},{_n(y)})" for x, y in points)
-                parts.append(rf"\draw[{colour}{dashes}] {path};")
-            case Dot(x, y, kind):
-                parts.append(rf"\fill[{kind}] ({_n(x)},{_n(y)}) circle (2.5);")
-            case Label(x, y, text, anchor):
-                side = {"start": "west", "middle": "center", "end": "east"}[anchor]
-                node = rf"\node[anchor={side},inner sep=0pt,font=\scriptsize]"
-                parts.append(rf"{node} at ({_n(x)},{_n(y)}) {{{escape(text)}}};")
-    return "\n".join([*parts, r"\end{tikzpicture}"])
 
 
 def _n(value: float) -> str:

@@ -12,6 +12,7 @@ _WORDS: dict[type[ev.Event], Callable[[Any], str]] = {
         f"decision of {e.method} on {e.example}, {'the rest' if e.phase == 'tail' else f'segment {e.m}'}"
     ),
     ev.ExampleEvaluated: lambda e: f"answer of {e.method} to {e.example}",
+    ev.RolloutEnded: lambda e: f"rollout {e.draw + 1} of {e.example}",
     ev.RolloutsMined: lambda e: f"rollouts of {e.example}",
     ev.PairMined: lambda e: f"pair {e.pair}",
     ev.EntryPicked: lambda e: f"library entry {e.tool_name}",
@@ -25,6 +26,7 @@ _WORDS: dict[type[ev.Event], Callable[[Any], str]] = {
         f"conversation {e.conversation_id} under {e.mode}, memory {e.memory_mode}"
         + (f", attempt {e.attempt + 1}" if e.attempt else "")
     ),
+    ev.PoolPairEvaluated: lambda e: f"pair {e.pair[0]}, {e.pair[1]} tried on {e.query_id}",
     ev.PoolQueryDone: lambda e: f"query {e.query_id}",
     ev.SelectorPicked: lambda e: f"picks for {e.query_id}",
     ev.SelectorStep: lambda e: f"training step {e.step} of the selector",

@@ -8,7 +8,7 @@ from app.report.document import Picture
 from app.report.drawing import Drawing
 from app.report.plots import Curve, Interval, curve_plot, interval_plot
 from app.state.run import RunState
-from app.words import method_name
+from app.words import method_name, sampler_name
 
 
 def method_plots(state: RunState, method: str) -> list[Picture]:
@@ -75,7 +75,7 @@ def _gflownet(state: RunState) -> _Plots:
             metric = name.format(event.k)
             if (value := event.metrics.get(metric)) is not None:
                 rows.append(
-                    Interval(method_name(event.method), value, *event.intervals.get(metric, (None, None)))
+                    Interval(sampler_name(event.method), value, *event.intervals.get(metric, (None, None)))
                 )
         yield (
             f"{words}, on held-out questions, with 95% intervals where they were computed",

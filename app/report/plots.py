@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
-from math import ceil, floor, isfinite, log10
+from math import isfinite
 from typing import NamedTuple
 
+from app.curves import apart, thin, ticks
+from app.figures import bounds, fixed, tick
 from app.report.drawing import COLOURS, Dot, Drawing, Label, Line
 
 _WIDTH = 640.0
@@ -14,7 +15,8 @@ _NAMES = 190.0
 _VALUES = 150.0
 _ROW = 22.0
 _LONGEST_NAME = 30
-_MOST_POINTS = 200
+_MOST_POINTS = 400
+_NAME_HEIGHT = 14.0
 
 
 class Interval(NamedTuple):
@@ -48,12 +50,12 @@ def interval_plot(rows: Sequence[Interval], digits: int = 3, zero: bool = False)
     for number, row in enumerate(rows):
         y = _ROW * (number + 0.5)
         marks.append(Label(_NAMES - 10, y, _short(row.name), "end"))
-        told = f"{row.value:.{digits}f}"
+        told = fixed(row.value, digits)
         if row.low is not None and row.high is not None:
             ends = axis.at(row.low), axis.at(row.high)
             marks.append(Line([(ends[0], y), (ends[1], y)], "c0"))
             marks += [Line([(x, y - 4), (x, y + 4)], "c0") for x in ends]
-            told += f" [{row.low:.{digits}f}, {row.high:.{digits}f}]"
+            told += f" {bounds(row.low, row.high, digits)}"
         marks.append(Dot(axis.at(row.value), y, "c0"))
         marks.append(Label(_WIDTH - _VALUES + 12, y, told))
     return Drawing(_WIDTH, bottom + 20, marks)
@@ -74,7 +76,7 @@ def curve_plot(curves: Sequence[Curve], x_name: str) -> Drawing | None:
     marks.append(Line([(left, height - 34), (right, height - 34)], "axis"))
     marks += [Label(across.at(value), height - 22, told, "middle") for value, told in across.ticks()]
     marks.append(Label((left + right) / 2, height - 6, x_name, "middle"))
-    ends = _apart([up.at(curve.y[-1]) for curve in curves], height - 34)
+    ends = apart([up.at(curve.y[-1]) for curve in curves], height - 34, _NAME_HEIGHT)
     for number, curve in enumerate(curves):
         points = [(across.at(x), up.at(y)) for x, y in zip(curve.x, curve.y, strict=True)]
         marks.append(Line(points, f"c{number}"))
@@ -96,13 +98,8 @@ class _Axis:
 
     def ticks(self) -> list[tuple[float, str]]:
         """Round values, about five."""
-        rough = (self.high - self.low) / 5
-        power = 10.0 ** floor(log10(rough))
-        step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
-        digits = max(0, -floor(log10(step) + 1e-9))
-        first = ceil(self.low / step)
-        values = [step * number for number in range(first, floor(self.high / step) + 1)]
-        return [(value, f"{value + 0.0:,.{digits}f}") for value in values]
+        values = ticks([self.low, self.high], 5)
+        return [(value, tick(value)) for value in values if self.low <= value <= self.high]
 
 
 def _grid_down(axis: _Axis, bottom: float) -> list[Line | Dot | Label]:
@@ -114,21 +111,7 @@ def _grid_down(axis: _Axis, bottom: float) -> list[Line | Dot | Label]:
 
 
 def _thinned(curve: Curve) -> Curve:
-    """The finite points; of very many, each so manieth and the last."""
-    points = [(x, y) for x, y in zip(curve.x, curve.y, strict=False) if isfinite(x) and isfinite(y)]
-    every = max(1, len(points) // _MOST_POINTS)
-    kept = points[::every] + ([points[-1]] if points and (len(points) - 1) % every else [])
-    return Curve(curve.name, [x for x, _ in kept], [y for _, y in kept])
-
-
-def _apart(heights: Sequence[float], lowest: float, least: float = 14.0) -> list[float]:
-    """Heights of labels, moved so that none lies over another."""
-    order = sorted(range(len(heights)), key=lambda i: heights[i])
-    moved = list(heights)
-    for before, here in pairwise(order):
-        moved[here] = max(moved[here], moved[before] + least)
-    over = max(0.0, max(moved) - lowest)
-    return [height - over for height in moved]
+    return Curve(curve.name, *thin(curve.x, curve.y, _MOST_POINTS))
 
 
 def _short(name: str, longest: int = _LONGEST_NAME) -> str:

@@ -26,6 +26,7 @@ from app.report.result_blocks import method_blocks, server_blocks
 from app.report.source import RunSource
 from app.report.times import clock
 from app.runs.notes import Entry
+from app.stage_words import listed
 from app.state.run import RunState, method_states
 from app.text import counted, duration
 from app.verdict_text import verdict_sentence, verdicts
@@ -94,9 +95,12 @@ def _findings(source: RunSource, level: int) -> list[Block]:
 
 def _methods(state: RunState, level: int) -> list[Block]:
     blocks: list[Block] = []
-    for title in dict.fromkeys(kind.title for kind in method_states().values() if kind.title):
-        if found := method_blocks(state, title):
-            blocks += [Heading(title, level), Paragraph(METHOD_LINES.get(title, "")), *found]
+    for kind in dict.fromkeys(kind for kind in method_states().values() if kind.title):
+        if found := method_blocks(state, kind.title):
+            blocks += [Heading(kind.title, level), Paragraph(METHOD_LINES.get(kind.title, ""))]
+            stale = [name for name in kind.stages_shown if name in state.stages and state.stages[name].stale]
+            blocks += [Paragraph(f"Stale, of an earlier attempt: {listed(stale)}.")] if stale else []
+            blocks += found
     return blocks
 
 
@@ -139,7 +143,7 @@ def _made(source: RunSource, level: int) -> list[Block]:
     record = source.status.record
     blocks: list[Block] = [Heading("How it was made", level)]
     stages = [
-        (name, STAGE_WORDS.get(name, ""), stage.status, duration(stage.seconds), str(len(stage.files)))
+        (name, STAGE_WORDS.get(name, ""), stage.words, duration(stage.seconds), str(len(stage.files)))
         for name, stage in record.stages.items()
     ]
     blocks.append(Table(("stage", "what it does", "state", "time", "files"), stages, 2, "Stages"))

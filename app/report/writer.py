@@ -9,13 +9,12 @@ from pathlib import Path
 from app.report.document import Document, Picture, with_texts
 from app.report.drawing import PLAIN_STYLE, styles, svg
 from app.report.html import to_html
-from app.report.latex import to_latex
 from app.report.markdown import to_markdown
 from app.runs.error_output import secret_striker
 from app.text import without_controls
 from engine.files import write_atomic
 
-SUFFIXES = {"html": ".html", "md": ".md", "latex": ".tex"}
+SUFFIXES = {"html": ".html", "md": ".md"}
 _BREAKS = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 _NO_LETTERS = re.compile(r"[\ud800-\udfff\ufffe\uffff]")
 _INVISIBLE = re.compile(r"[\u200b-\u200d\u2060\ufeff]")
@@ -36,10 +35,8 @@ def safe(document: Document, runs: Sequence[Path]) -> Document:
 
 
 def text_of(document: Document, kind: str, picture_file: Callable[[Picture], str] | None = None) -> str:
-    """A safe document as HTML, Markdown or LaTeX, by a name of `SUFFIXES`."""
-    if kind == "md":
-        return to_markdown(document, picture_file)
-    return to_latex(document) if kind == "latex" else to_html(document)
+    """A safe document as HTML or Markdown, by a name of `SUFFIXES`."""
+    return to_markdown(document, picture_file) if kind == "md" else to_html(document)
 
 
 def write_document(document: Document, kind: str, path: Path) -> list[Path]:

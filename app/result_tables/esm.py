@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from app.result_tables.layout import figure, interval, probability, result_tables
+from app.figures import fixed, interval, probability, signed
+from app.result_tables.layout import result_tables
 from app.state.run import RunState
 from app.words import method_name, method_notes
 
@@ -15,8 +16,8 @@ def tables(state: RunState) -> list[Table]:
     """Accuracy and tokens of the evaluated methods."""
     rows = [
         (
-            method_name(row.method), str(row.n), figure(row.accuracy), figure(row.difference, "+"),
-            interval(row.low, row.high, "+"), probability(row.p), f"{row.mean_tokens:.1f}",
+            method_name(row.method), str(row.n), fixed(row.accuracy), signed(row.difference),
+            interval(row.low, row.high), probability(row.p), f"{row.mean_tokens:.1f}",
             f"{row.mean_probe_tokens:.1f}",
         )
         for row in state.esm.final.values()

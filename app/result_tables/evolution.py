@@ -5,8 +5,11 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from app.result_tables.layout import figure, interval, probability, result_tables
+from app.figures import bounds, fixed, interval, probability, signed
+from app.result_tables.layout import result_tables
+from app.state.evolution import EvolutionState
 from app.state.run import RunState
+from app.verdict_text import untested_sentence
 from app.words import method_name
 
 _FIGURES = ("n", "cannot tell", "correct", "95% interval", "tokens", "composite")
@@ -15,35 +18,37 @@ _JUDGE = ("answers", "judged", "agreement", "kappa", "95% interval", "precision"
 
 
 def tables(state: RunState) -> list[Table]:
-    """The judge against people's labels, and the comparison on the test set."""
+    """The judge against people's labels, and the comparison on the test set, or what there is without one."""
     measured, compared = state.evolution.judge.values(), state.evolution.compared.values()
     judge = [
         (
             row.question_type or "all questions", str(row.answers), f"{row.judged / row.answers:.0%}",
-            figure(row.agreement), figure(row.kappa), interval(row.kappa_low, row.kappa_high), figure(row.precision),
-            figure(row.recall),
+            fixed(row.agreement), fixed(row.kappa), bounds(row.kappa_low, row.kappa_high), fixed(row.precision),
+            fixed(row.recall),
         )
         for row in measured
     ]  # fmt: skip
     rows = [
         (
             method_name(row.method) + (f": {row.cap}" if row.cap is not None else ""), str(row.n), str(row.cannot_tell),
-            figure(row.correctness), interval(row.wilson_low, row.wilson_high), f"{row.mean_tokens:.1f}",
-            figure(row.composite),
+            fixed(row.correctness), bounds(row.wilson_low, row.wilson_high), f"{row.mean_tokens:.1f}",
+            fixed(row.composite),
         )
         for row in compared
     ]  # fmt: skip
     differences = [
         (
-            method_name(row.method), figure(row.difference, "+"), interval(row.low, row.high, "+"), probability(row.p),
-            figure(row.tokens_difference, "+", 1), interval(row.tokens_low, row.tokens_high, "+", 1),
-            figure(row.ahead, "+"), interval(row.ahead_low, row.ahead_high, "+"),
+            method_name(row.method), signed(row.difference), interval(row.low, row.high), probability(row.p),
+            signed(row.tokens_difference, 1), interval(row.tokens_low, row.tokens_high, 1),
+            signed(row.ahead), interval(row.ahead_low, row.ahead_high),
         )
         for row in compared
     ]  # fmt: skip
-    if not rows:
-        return []
     name = next((row.judge for row in measured), "")
+    agreement = result_tables(f"Judge {name}, against people's labels", [""], _JUDGE, judge)
+    if not rows:
+        untested = _untested(state.evolution)
+        return [*agreement, *untested] if untested else []
     last = result_tables(
         "Correctness and tokens minus the unchanged model's, composite minus that of the evolved deltas",
         [""],
@@ -52,10 +57,28 @@ def tables(state: RunState) -> list[Table]:
     )
     last[0].caption = _words(state)
     return [
-        *result_tables(f"Judge {name}, against people's labels", [""], _JUDGE, judge),
+        *agreement,
         *result_tables("Deltas, on the test set", [""], _FIGURES, rows),
         *last,
     ]
+
+
+def _untested(evolution: EvolutionState) -> list[Table]:
+    """Without a test set: the first iteration and the best one, each by the answers that decided on it."""
+    sentence = untested_sentence(evolution)
+    if not sentence or evolution.best is None:
+        return []
+    names = {evolution.best.iteration: "best"} | ({0: "first"} if evolution.best.iteration else {})
+    scores = {number: evolution.deciding(evolution.iterations[number]) for number in sorted(names)}
+    rows = [
+        (f"{names[number]}, iteration {number}", str(score.judged), str(score.cannot_tell), fixed(score.correctness),
+         f"{score.mean_tokens:.1f}", fixed(score.composite))
+        for number, score in scores.items()
+        if score is not None
+    ]  # fmt: skip
+    title = "Deltas, each on its own minibatch" if evolution.by_minibatch else "Deltas, on the validation set"
+    columns = [name for name in _FIGURES if name != "95% interval"]
+    return result_tables(title, [""], columns, rows, notes=[sentence])
 
 
 def _words(state: RunState) -> Text:

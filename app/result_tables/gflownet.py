@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from app.result_tables.layout import figure, interval, probability, result_tables
+from app.figures import bounds, fixed, interval, probability, signed
+from app.result_tables.layout import result_tables
 from app.state.run import RunState
-from app.words import method_name
+from app.words import method_name, sampler_name
 from engine.events import SamplerEvaluated
 
 _INTERVAL = "95% interval"
@@ -16,6 +17,7 @@ _SAMPLED = (
     "success@1",
     _INTERVAL,
     "of all",
+    "success@K",
     "recall@K",
     _INTERVAL,
     "hits@K",
@@ -23,7 +25,8 @@ _SAMPLED = (
     "TV to R",
 )
 _NOTES = (
-    "success@1: the first path meets an answer; of all: the same over all questions, also those left out",
+    "independent draws: each path drawn for itself from P_F, as in the verdict; distinct paths: without replacement",
+    "success@1: the first path meets an answer (@K: any of K does); of all: over all questions, also those left out",
     "recall@K: share of the answers that K paths meet; hits@K: different ones of them that meet an answer",
     "TV to R: total variation between the paths' probabilities and their rewards, 0 for a perfect sampler",
 )
@@ -34,9 +37,9 @@ def tables(state: RunState) -> list[Table]:
     """Both comparisons on the held-out questions."""
     answers = [
         (
-            method_name(row.method), row.reader, str(row.n), figure(row.hit), figure(row.recall), figure(row.hit_all),
-            f"{row.triples:.1f}", f"{row.prompt_tokens:.1f}", figure(row.difference, "+"),
-            interval(row.low, row.high, "+"), probability(row.p),
+            method_name(row.method), row.reader, str(row.n), fixed(row.hit), fixed(row.recall), fixed(row.hit_all),
+            f"{row.triples:.1f}", f"{row.prompt_tokens:.1f}", signed(row.difference),
+            interval(row.low, row.high), probability(row.p),
         )
         for row in state.gflownet.compared.values()
     ]  # fmt: skip
@@ -55,12 +58,12 @@ def tables(state: RunState) -> list[Table]:
 
 
 def _row(sampler: SamplerEvaluated) -> list[str]:
-    cells = [method_name(sampler.method), str(sampler.n), str(sampler.k)]
+    cells = [sampler_name(sampler.method), str(sampler.n), str(sampler.k)]
     for name, digits in (("success@1", 3), ("answer_recall_union@{}", 3), ("unique_success_paths@{}", 1)):
         name = name.format(sampler.k)
-        value, bounds = sampler.metrics.get(name), sampler.intervals.get(name, (None, None))
-        cells += [figure(value, digits=digits), interval(*bounds, digits=digits)]
+        value, ends = sampler.metrics.get(name), sampler.intervals.get(name, (None, None))
+        cells += [fixed(value, digits), bounds(*ends, digits)]
         if name == "success@1":
-            cells.append(figure(sampler.metrics.get("success_all@1")))
-    distance = figure(sampler.metrics.get("total_variation"))
+            cells += [fixed(sampler.metrics.get(each)) for each in ("success_all@1", f"success@{sampler.k}")]
+    distance = fixed(sampler.metrics.get("total_variation"))
     return [*cells, f"{distance} (n {sampler.listed})" if sampler.listed else ""]

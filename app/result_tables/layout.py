@@ -1,4 +1,4 @@
-"""The layout of all result tables, and the format of their figures."""
+"""The layout of all result tables."""
 
 from __future__ import annotations
 
@@ -41,20 +41,3 @@ def result_tables(
     if notes:
         table.caption = Text("\n".join(notes))
     return [table]
-
-
-def figure(value: float | None, sign: str = "", digits: int = 3) -> str:
-    """`0.812`, with `sign` "+" `+0.812`; nothing for None, as in all functions here."""
-    return "" if value is None else f"{value:{sign}.{digits}f}"
-
-
-def interval(low: float | None, high: float | None, sign: str = "", digits: int = 3) -> str:
-    """`[0.750, 0.870]`, with `sign` "+" `[+0.750, +0.870]`."""
-    if low is None or high is None:
-        return ""
-    return f"[{figure(low, sign, digits)}, {figure(high, sign, digits)}]"
-
-
-def probability(p: float | None) -> str:
-    """`0.031`"""
-    return "" if p is None else f"{p:.3g}"

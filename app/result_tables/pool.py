@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from app.result_tables.layout import figure, interval, probability, result_tables
+from app.figures import bounds, fixed, interval, probability, signed
+from app.result_tables.layout import result_tables
 from app.state.run import RunState
 from app.text import counted
 from app.words import method_name
@@ -18,8 +19,8 @@ def tables(state: RunState) -> list[Table]:
     """The pools' oracles once all queries are finished, and the methods on the held-out queries."""
     picked = [
         (
-            method_name(row.method), str(row.n), figure(row.accuracy), interval(row.low, row.high),
-            figure(row.difference, "+"), interval(row.difference_low, row.difference_high, "+"), probability(row.p),
+            method_name(row.method), str(row.n), fixed(row.accuracy), bounds(row.low, row.high),
+            signed(row.difference), interval(row.difference_low, row.difference_high), probability(row.p),
         )
         for row in state.pool.compared.values()
     ]  # fmt: skip
@@ -37,8 +38,8 @@ def _oracles(totals: PoolTotals) -> list[Table]:
     }
     rows = [
         (
-            name, figure(oracle.mean), str(oracle.positive),
-            figure(oracle.positive / totals.queries if totals.queries else 0.0), interval(oracle.low, oracle.high),
+            name, fixed(oracle.mean), str(oracle.positive),
+            fixed(oracle.positive / totals.queries if totals.queries else 0.0), bounds(oracle.low, oracle.high),
         )
         for name, oracle in oracles.items()
     ]  # fmt: skip

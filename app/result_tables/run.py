@@ -5,10 +5,11 @@ from __future__ import annotations
 from rich.table import Table
 
 from app.result_tables.layout import result_tables
+from app.stage_words import stage_words
 from app.state.run import RunState
 from app.text import duration
 from app.usage_text import HEADINGS, total_cost, usage_cells
-from engine.run.stage_state import FINISHED
+from engine.run.stage_state import FINISHED, SKIPPED
 
 
 def servers(state: RunState) -> list[Table]:
@@ -20,10 +21,12 @@ def servers(state: RunState) -> list[Table]:
 
 
 def stages(state: RunState) -> list[Table]:
-    """The finished stages, their times and files."""
+    """The finished stages, their times and files; and those that are skipped or stale."""
     rows = [
         (stage.name, duration(stage.seconds), "\n".join(stage.files))
-        for stage in state.stages.values()
         if stage.status == FINISHED
+        else (stage.name, "", stage_words(stage))
+        for stage in state.stages.values()
+        if stage.status in (FINISHED, SKIPPED) or stage.stale
     ]
     return result_tables("Stages", ["stage", "time", "files"], [], rows, folded="files")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from app.result_tables.layout import figure, interval, result_tables
+from app.figures import fixed, interval, signed
+from app.result_tables.layout import result_tables
 from app.state.run import RunState
 from app.words import method_name
 from engine.events import BoardCompared
@@ -32,8 +33,8 @@ def tables(state: RunState) -> list[Table]:
     """Scores of the modes, and what their notes did."""
     rows = [
         (
-            method_name(row.mode), row.memory_mode, str(row.n), figure(row.score) if row.judged else "",
-            figure(row.difference, "+"), interval(row.difference_low, row.difference_high, "+"),
+            method_name(row.mode), row.memory_mode, str(row.n), fixed(row.score) if row.judged else "",
+            signed(row.difference), interval(row.difference_low, row.difference_high),
             *map(str, (row.injections, row.fixed, row.wasted, row.broke, row.cut, row.unanswered)),
         )
         for row in state.slsm.modes.values()

@@ -6,38 +6,46 @@ Nothing heavy is imported here; reading a configuration (pydantic) happens only 
 from __future__ import annotations
 
 import json
-import os
-import signal
 import socket
+import struct
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from app.text import resume_command
 from engine.errors import ConfigError, DataError, RunError, disk_errors
 from engine.processes.own_process import engine_command, engine_environment
 from engine.regular_file import open_to_append
 from engine.run.control_address import reachable_address
 from engine.run.directory import BranchPoint, RunDirectory, StageRecord, create_run, inspect
 from engine.run.event_log import LogEntry, LogReader, refuse_later
+from engine.run.lock import LockInfo, read_lock, signal_holder
 from engine.versions import versions
 
+if TYPE_CHECKING:
+    from engine.run.stage_choices import Choice, StageChange
+
 _STEP = 2_000
+_LONGEST_REPLY = 1 << 16
 _BRANCH = {"evolution.branch_of", "evolution.branch_iteration"}
 """Told by `branched_from`."""
 
 
-@dataclass(frozen=True)
-class WorkerReply:
-    """A worker's answer to a command. `status`: pid, state (running, pausing, paused, stopping), stage, ..."""
+class WorkerReply(msgspec.Struct, frozen=True):
+    """A worker's answer to a command. `status`: pid, state (running, pausing, paused, stopping), stage, ...; `stages`:
+    those that a choice changed."""
 
     ok: bool
-    status: dict[str, Any]
+    status: dict[str, Any] = {}
     error: str = ""
+    stages: tuple[str, ...] = ()
 
 
 def prepare_run(
@@ -59,6 +67,9 @@ def prepare_branch(parent: RunDirectory, iteration: int, iterations: int | None 
     iteration's deltas; `iterations`: of both together, else as many as the parent has. The parent is not touched.
     Raises SteerErrors."""
     record = parent.read()
+    if (evolve := record.stages.get("evolve")) is not None and evolve.stale:
+        mend = f"resume the run first: {resume_command(parent.path)}"
+        raise RunError(what="`evolve` is stale: it is to be done again", where=str(parent.path), mend=mend)
     overrides = [
         "run.stages=[evolve]",
         f"evolution.branch_of={json.dumps(str(parent.path.absolute()))}",
@@ -77,7 +88,8 @@ def prepare_branch(parent: RunDirectory, iteration: int, iterations: int | None 
 def prepare_serving(
     sources: Sequence[RunDirectory], changes: Sequence[str], outputs: str | None = None
 ) -> RunDirectory:
-    """A run that serves the first one's model with the levers of all. `outputs`: where, by default beside the first."""
+    """A run that serves the first one's model with the levers of all. `outputs`: where, by default what `changes` say,
+    else beside the first."""
     first = sources[0]
     record = first.read()
     if list(record.stages) == ["serve"]:
@@ -89,7 +101,9 @@ def prepare_serving(
     runs = [str(source.path.absolute()) for source in sources]
     name = json.dumps(f"{record.name}-serve")
     overrides = [f"run.name={name}", "run.stages=[serve]", f"serve.runs={json.dumps(runs)}"]
-    return _prepare(first.config, [*overrides, *changes], outputs or str(first.path.absolute().parent.parent))
+    if outputs is None and not any(change.partition("=")[0].strip() == "run.outputs" for change in changes):
+        outputs = str(first.path.absolute().parent.parent)
+    return _prepare(first.config, [*overrides, *changes], outputs)
 
 
 def _prepare(
@@ -170,8 +184,8 @@ def start_worker(directory: RunDirectory) -> subprocess.Popen[bytes]:
         )
 
 
-def send(directory: RunDirectory, command: str, timeout: float = 2.0) -> WorkerReply:
-    """Send a command to a worker: pause, continue, stop or status. Raises RunError if none answers."""
+def send(directory: RunDirectory, command: str, timeout: float = 2.0, **more: object) -> WorkerReply:
+    """Send a command to a worker: pause, continue, stop, stage or status. Raises RunError if none answers."""
     address = reachable_address(directory.control)
     if address is None and not directory.control.exists():
         raise RunError(
@@ -186,14 +200,29 @@ def send(directory: RunDirectory, command: str, timeout: float = 2.0) -> WorkerR
             mend="go to the run's folder (cd) and try again",
         )
     try:
-        reply = _exchange(address, command, timeout)
-    except (OSError, ValueError) as error:
+        return _exchange(address, read_lock(directory.lock), {"command": command, **more}, timeout)
+    except (OSError, ValueError, RecursionError) as error:
         raise RunError(
             what=f"the worker does not answer: {error}",
             where=str(directory.control),
             mend="see with `steer-tui` whether it still runs; if it runs on another machine, send the command there",
         ) from error
-    return WorkerReply(bool(reply.get("ok")), reply.get("status") or {}, str(reply.get("error", "")))
+
+
+def choose_stage(directory: RunDirectory, choice: Choice, stage: str, undo: bool = False) -> StageChange:
+    """Begin a stage again, skip it, or make it the last one: the worker does it where one works on the run. Raises
+    RunError where that cannot be done, saying why; DiskError."""
+    from engine.run.stage_choices import StageChange, change_of, choose
+
+    status = inspect(directory.path)
+    if not status.alive:
+        refuse_later(directory)
+        return choose(directory, choice, stage, undo)
+    change_of(status.record, choice, stage, undo, working=True)  # says best what is wrong
+    reply = send(directory, "stage", choice=choice, stage=stage, undo=undo)
+    if not reply.ok:
+        raise RunError(what=reply.error, where=str(directory.path), mend="see what the run does now")
+    return StageChange(choice, stage, reply.stages, undo)
 
 
 def request_stop(directory: RunDirectory) -> bool:
@@ -201,7 +230,7 @@ def request_stop(directory: RunDirectory) -> bool:
     try:
         return send(directory, "stop", timeout=1.0).ok
     except RunError:
-        return _signal_stop(directory)
+        return signal_holder(directory.lock)
 
 
 class LogTail:
@@ -250,24 +279,31 @@ class LogTail:
         return self._reader.unknown
 
 
-def _exchange(address: str, command: str, timeout: float) -> dict[str, Any]:
+def _exchange(
+    address: str, holder: LockInfo | None, message: Mapping[str, object], timeout: float
+) -> WorkerReply:
+    """Send a command to the holder of the run's lock and read one line. The whole of it has `timeout` seconds and
+    `_LONGEST_REPLY` bytes: what lies in a run's folder may come from anywhere."""
+    deadline = time.monotonic() + timeout
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(timeout)
         connection.connect(address)
-        connection.sendall(json.dumps({"command": command}).encode() + b"\n")
-        with connection.makefile("rb") as lines:
-            reply = json.loads(lines.readline())
-    if not isinstance(reply, dict):
-        raise ValueError("the reply is not an object")
-    return reply
+        if sys.platform == "linux" and (holder is None or _listener(connection) != holder.pid):
+            raise ConnectionRefusedError("another process listens at its socket")
+        connection.sendall(json.dumps(message).encode() + b"\n")
+        line = b""
+        while not line.endswith(b"\n"):
+            if (left := deadline - time.monotonic()) <= 0:
+                raise TimeoutError("timed out")
+            connection.settimeout(left)
+            part = connection.recv(_LONGEST_REPLY)
+            line += part
+            if not part or len(line) > _LONGEST_REPLY:
+                break
+    return msgspec.json.decode(line, type=WorkerReply)
 
 
-def _signal_stop(directory: RunDirectory) -> bool:
-    try:
-        status = inspect(directory.path)
-        if status.pid is None or status.host != socket.gethostname():
-            return False
-        os.kill(status.pid, signal.SIGTERM)
-    except (RunError, OSError):
-        return False
-    return True
+def _listener(connection: socket.socket) -> int:
+    """Number of the process at the other end of a Unix socket (Linux)."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return struct.unpack("3i", credentials)[0]

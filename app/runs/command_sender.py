@@ -3,13 +3,38 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from textual.app import App
 
-from app.runs.client import send
+from app.runs.client import choose_stage, send
+from app.runs.run_list import stage_states
 from app.runs.session import command_result
-from engine.errors import RunError
-from engine.run.directory import RunDirectory
+from app.stage_words import change_words
+from engine.errors import RunError, SteerError
+from engine.run.directory import RunDirectory, inspect
+
+if TYPE_CHECKING:
+    from engine.run.stage_choices import StageChange
+
+
+def choose_for_run(
+    app: App[None], directory: RunDirectory, change: StageChange, then: Callable[[], None]
+) -> None:
+    """Make a choice about a stage, tell the user what it changed, and do `then`; or tell why it cannot be made."""
+
+    def work() -> None:
+        try:
+            states = stage_states(inspect(directory.path))
+            made = choose_stage(directory, change.choice, change.stage, change.undo)
+        except SteerError as error:
+            app.call_from_thread(app.notify, str(error), severity="error", markup=False)
+            return
+        app.call_from_thread(app.notify, change_words(made, states), markup=False)
+        app.call_from_thread(then)
+
+    threading.Thread(target=work, name=change.choice, daemon=True).start()
 
 
 def command_run(app: App[None], directory: RunDirectory, command: str) -> None:

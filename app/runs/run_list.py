@@ -21,9 +21,18 @@ from engine.errors import RunError
 from engine.events import StageFinished, StageProgress, StageStarted
 from engine.events.verdict import Verdict
 from engine.regular_file import open_to_read
-from engine.run.directory import LATER, RunDirectory, RunRecord, RunStatus, inspect
+from engine.run.directory import LATER, STALE, RunDirectory, RunRecord, RunStatus, StageRecord, inspect
 from engine.run.event_log import refuse_later_schema
-from engine.run.stage_state import FINISHED, RUNNING, Stages, StageState, fold_stages
+from engine.run.stage_state import (
+    FINISHED,
+    RUNNING,
+    SKIPPED,
+    STOPPED,
+    WAITING,
+    Stages,
+    StageState,
+    fold_stages,
+)
 
 _TAIL = 1 << 16
 _SIZE_EVERY = 10.0
@@ -49,10 +58,10 @@ class RunRow:
         )
 
     def _stage(self, name: str) -> StageState:
-        done = self.record.stages[name].status == "finished"
-        if name == self.progress.name and not done:
-            return self.progress
-        return StageState(name, FINISHED) if done else StageState(name)
+        stage = self.record.stages[name]
+        if stage.settled:
+            return StageState(name, FINISHED)
+        return self.progress if name == self.progress.name and not stage.stale else StageState(name)
 
     @property
     def path(self) -> Path:
@@ -109,10 +118,10 @@ class RunRow:
         stages = self.status.record.stages
         if not stages:
             return 0.0
-        finished = sum(stage.status == "finished" for stage in stages.values())
+        settled = sum(stage.settled for stage in stages.values())
         active = stages.get(self.progress.name)
-        part = self.progress.fraction if active is not None and active.status != "finished" else 0.0
-        return min(1.0, (finished + part) / len(stages))
+        part = self.progress.fraction if active and not (active.settled or active.stale) else 0.0
+        return min(1.0, (settled + part) / len(stages))
 
 
 @dataclass
@@ -197,6 +206,22 @@ class RunList:
         if known is not None and working and now - known.size_at < _SIZE_EVERY:
             return known.row.size, known.size_at
         return folder_size(path), now
+
+
+def stage_states(status: RunStatus) -> dict[str, StageState]:
+    """The stages as the record tells of them, which knows no items."""
+    stages = status.record.stages
+    return {name: _state_of(name, stage, status.alive) for name, stage in stages.items()}
+
+
+def _state_of(name: str, stage: StageRecord, working: bool) -> StageState:
+    known = stage.status if stage.status not in ("pending", STALE) else WAITING
+    if known == RUNNING and not working:
+        known = STOPPED
+    return StageState(
+        name, SKIPPED if stage.skipped else known, seconds=stage.seconds, summary=stage.summary,
+        files=tuple(stage.files), verdict=stage.verdict, stale=stage.stale,
+    )  # fmt: skip
 
 
 def read_progress(directory: RunDirectory) -> StageState:

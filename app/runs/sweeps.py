@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import socket
 import subprocess
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import RunError, disk_errors
 from engine.processes.own_process import engine_command, engine_environment
 from engine.regular_file import open_to_append
-from engine.run.lock import read_lock
+from engine.run.lock import read_lock, signal_holder
 
 
 @dataclass(frozen=True)
@@ -94,10 +90,4 @@ def queue_works(folder: Path) -> bool:
 
 def stop_queue(folder: Path) -> bool:
     """Ask the process that works on a sweep to stop it and its runs; whether there is one on this machine."""
-    lock = read_lock(folder / "worker.lock")
-    if lock is None or not lock.alive or lock.host != socket.gethostname():
-        return False
-    with suppress(ProcessLookupError, PermissionError):
-        os.kill(lock.pid, signal.SIGTERM)
-        return True
-    return False
+    return signal_holder(folder / "worker.lock")

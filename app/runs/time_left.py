@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.stage_words import listed
 from app.text import counted, duration
 from engine.errors import RunError
 from engine.run.directory import RunDirectory, RunRecord
@@ -86,7 +87,7 @@ def _median(values: Sequence[float]) -> float:
 def _listed(stages: Sequence[str]) -> str:
     if len(stages) > _MOST_NAMES:
         return f"{len(stages)} stages"
-    return " and ".join(filter(None, (", ".join(stages[:-1]), stages[-1])))
+    return listed(stages)
 
 
 def earlier_times(record: RunRecord, others: Iterable[RunRecord]) -> dict[str, list[float]]:

@@ -2,6 +2,10 @@
 
 A copy that is folded on over the same log meets rows that the original has appended already; it takes them
 over by their place in the log instead of appending them again. One writer appends at a time.
+
+**What a run says twice counts once**, by key. Work that was reported and not yet stored when its worker was killed is
+done and reported again. Where both reports say the same, the first one stays; else the later one takes its row, because
+it is what the run's files hold. The row changes in a copy: what was shared before still says what was known then.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ import threading
 from array import array
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Generic, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -61,21 +65,29 @@ class Grow(Generic[T]):
         self._keys = Keys()
         self._n = 0
 
-    def append(self, item: T, key: Hashable = None) -> None:
-        """Add `item`, unless one with the same key is there: a worker that was killed between reporting
-        and saving reports again, and the first report counts. Where another holder of the list has appended
-        other items, this one continues in a copy."""
-        if key is not None and self._keys.find(key, self._n) is not None:
-            return
+    def append(self, item: T, key: Hashable = None) -> T | None:
+        """Add `item`; one with the same key that says something else gives its row to it, and is returned. Where
+        another holder of the list has appended other items, this one continues in a copy."""
+        if key is not None and (row := self._keys.find(key, self._n)) is not None:
+            before = self._items[row]
+            if _says(before) == _says(item):
+                return None
+            self._go_own_way()
+            self._items[row] = item
+            return before
         if self._n < len(self._items):
             if self._items[self._n] == item:
                 self._n += 1
-                return
-            self._items, self._keys = self._items[: self._n], self._keys.part(self._n)
+                return None
+            self._go_own_way()
         self._items.append(item)
         if key is not None:
             self._keys.set(key, self._n)
         self._n += 1
+        return None
+
+    def _go_own_way(self) -> None:
+        self._items, self._keys = self._items[: self._n], self._keys.part(self._n)
 
     def find(self, key: Hashable) -> T | None:
         """The item that was added with this key."""
@@ -117,6 +129,15 @@ class Grow(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         for index in range(self._n):
             yield self._items[index]
+
+
+_NOT_SAID = frozenset({"seq", "time", "length", "offset", "place"})
+"""Of a report: when it came and where it stands in the log."""
+
+
+def _says(item: Any) -> object:
+    fields: Sequence[str] = getattr(item, "_fields", ()) or getattr(item, "__struct_fields__", ())
+    return [getattr(item, name) for name in fields if name not in _NOT_SAID] if fields else item
 
 
 class _Numbers(dict[str, int]):
@@ -182,6 +203,8 @@ class Columns:
     log: it is appended last, so a row that can be seen is whole, and it tells rows of the same log apart."""
 
     TYPES: Mapping[str, str] = {}
+    NOT_SAID: frozenset[str] = _NOT_SAID
+    """Columns that are no part of what a report says."""
 
     def __init__(self) -> None:
         self._adopt([array(code) for code in self.TYPES.values()], Keys(), 0)
@@ -203,8 +226,7 @@ class Columns:
         return self._by_name[name]
 
     def add(self, key: Hashable, *row: float) -> bool:
-        """Add a row in the order of `TYPES`, unless there is one with this key (see `Grow.append`); whether it is
-        new."""
+        """Add a row in the order of `TYPES`, unless there is one with this key; whether it is new."""
         n, rows = self._n, self._keys.rows()
         known = rows.get(key)
         if known is not None and known < n:
@@ -214,7 +236,7 @@ class Columns:
             if offsets[n] == row[-1]:
                 self._n = n + 1
                 return True
-            self._adopt([values[:n] for values in self._arrays], self._keys.part(n), n)
+            self.go_own_way()
             rows = self._keys.rows()
         rows[key] = n
         try:  # a loop that runs in C: for each decision of a run
@@ -223,6 +245,30 @@ class Columns:
             self._append_nearest(row)
         self._n = n + 1
         return True
+
+    def otherwise(self, key: Hashable, *row: float) -> int | None:
+        """The row with this key, if it says something else."""
+        at = self.find_key(key)
+        if at is None:
+            return None
+        pairs = ((values[at], value) for values, value in self._said(row))
+        return at if any(a != b and not (a != a and b != b) for a, b in pairs) else None
+
+    def _said(self, row: Sequence[float]) -> Iterable[tuple[array, float]]:
+        return ((self._by_name[n], v) for n, v in zip(self.TYPES, row, strict=True) if n not in self.NOT_SAID)
+
+    def put(self, at: int, *row: float) -> None:
+        """Let row `at` be this one, in a copy."""
+        self.go_own_way()
+        for values, value in zip(self._arrays, row, strict=True):
+            try:
+                values[at] = value  # type: ignore[call-overload]
+            except OverflowError:
+                values[at] = _farthest(values, value)
+
+    def go_own_way(self) -> None:
+        """Share no longer: what is written now is in this table alone."""
+        self._adopt([values[: self._n] for values in self._arrays], self._keys.part(self._n), self._n)
 
     def _append_nearest(self, row: Sequence[float]) -> None:
         """Add a row with a number that its column cannot hold, as the farthest that it can: the columns stay equally

@@ -1,11 +1,13 @@
-"""Every decision of a run in about a hundred bytes, with the place of the whole event in the log."""
+"""Every decision of a run in about 150 bytes, with the place of the whole event in the log."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
 from math import nan
+from operator import attrgetter
 from struct import Struct, iter_unpack
+from typing import Any, get_type_hints
 from zlib import crc32
 
 from app.state.columns import Columns, Names
@@ -20,30 +22,29 @@ _KEY = Struct("4i")
 """Method, example, segment and phase as the key of a decision: 16 bytes are quick to make for a million rows."""
 _MOST_SEGMENTS = (1 << 31) - 1
 """Of an answer: the largest number that a key holds."""
+_IN_THE_LOG = {"seq", "time", "stage", "candidates", "null_probe", "prefix", "segment", "null_segment"}
+"""What every event says, and texts: these are read in the log, and have no column made from them."""
+
+
+def _fields(*types: object) -> tuple[str, ...]:
+    """The fields of a decision that are of these types, in their order."""
+    hints = get_type_hints(DecisionTaken)
+    names = (name for name in DecisionTaken.__struct_fields__ if name not in _IN_THE_LOG)
+    return tuple(name for name in names if hints[name] in types)
+
+
+_NAMES, _WHOLE, _FIGURES = _fields(str, str | None), _fields(int, int | None), _fields(float, float | None)
+_names_of, _whole_of, _figures_of = attrgetter(*_NAMES), attrgetter(*_WHOLE), attrgetter(*_FIGURES)
 
 
 class Decisions(Columns):
-    """Decisions in the order of the log, each once. A figure that the event does not have is NaN."""
+    """Decisions in the order of the log, each once: a column for each field that is a name or a number, then what is to
+    be known of the segment's text, and the event's place. A figure that the event does not have is NaN."""
 
     TYPES = {
-        "method": "i",
-        "example": "i",
-        "m": "i",
-        "phase": "i",
-        "gate": "i",
-        "memory_size": "i",
-        "top_similarity": "d",
-        "best_ahat": "d",
-        "null_ahat": "d",
-        "chosen": "i",
-        "layer": "h",
-        "delta_logprob": "d",
-        "score": "d",
-        "alpha": "d",
-        "tokens_before": "i",
-        "committed_tokens": "i",
-        "probe_tokens": "i",
-        "ended": "i",
+        **dict.fromkeys(_NAMES, "i"),
+        **dict.fromkeys(_WHOLE, "i"),
+        **dict.fromkeys(_FIGURES, "d"),
         "characters": "i",
         "crc": "I",
         "seq": "q",
@@ -55,31 +56,15 @@ class Decisions(Columns):
         super().__init__()
         self.names = names
 
-    def append(self, event: DecisionTaken, offset: int, length: int) -> bool:
-        """Keep what the table shows of `event`; False if it is known already."""
+    def row(self, event: DecisionTaken, offset: int, length: int) -> tuple[Any, ...]:
+        """What the table keeps of `event`, its key first: for `add`, `otherwise` and `put`."""
         number = self.names.numbers
-        method, example, phase = number[event.method], number[event.example], number[event.phase]
-        m = max(-_MOST_SEGMENTS, min(event.m, _MOST_SEGMENTS))
-        return self.add(
-            _KEY.pack(method, example, m, phase),
-            method,
-            example,
-            m,
-            phase,
-            number[event.gate],
-            event.memory_size,
-            _figure(event.top_similarity),
-            _figure(event.best_ahat),
-            _figure(event.null_ahat),
-            NULL if event.chosen is None else number[event.chosen],
-            NULL if event.layer is None else event.layer,
-            _figure(event.delta_logprob),
-            _figure(event.score),
-            event.alpha,
-            event.tokens_before,
-            event.committed_tokens,
-            event.probe_tokens,
-            number[event.ended],
+        m = max(-_MOST_SEGMENTS - 1, min(event.m, _MOST_SEGMENTS))  # as the column keeps it
+        return (
+            _KEY.pack(number[event.method], number[event.example], m, number[event.phase]),
+            *[NULL if text is None else number[text] for text in _names_of(event)],
+            *[NULL if value is None else value for value in _whole_of(event)],
+            *[nan if value is None else value for value in _figures_of(event)],
             len(event.segment),
             crc32(event.segment.encode(errors="surrogatepass")),
             event.seq,
@@ -133,6 +118,8 @@ class Outcomes(Columns):
     """Evaluated examples of all methods in the order of the log, each once. `left`: the segment in which the answer
     left greedy's way; 0 where it did not, or where that cannot be told."""
 
+    NOT_SAID = Columns.NOT_SAID | {"left"}
+
     TYPES = {
         "method": "i",
         "example": "i",
@@ -151,11 +138,11 @@ class Outcomes(Columns):
         self.names = names
         self._greedy = names.number("greedy")
 
-    def append(self, event: ExampleEvaluated, offset: int, length: int) -> bool:
-        """Keep the outcome of `event`; False if it is known already."""
+    def row(self, event: ExampleEvaluated, offset: int, length: int) -> tuple[Any, ...]:
+        """What the table keeps of `event`, its key first: for `add`, `otherwise` and `put`."""
         number = self.names.numbers
         key = (number[event.method], number[event.example])
-        return self.add(
+        return (
             key,
             *key,
             event.correct,
@@ -200,7 +187,3 @@ class Outcomes(Columns):
         if row is None:
             return None
         return Place(self.column("offset")[row], self.column("length")[row])
-
-
-def _figure(value: float | None) -> float:
-    return nan if value is None else value

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from math import isnan
+from typing import ClassVar, NamedTuple, TypeVar
 
 from app.state.columns import Grow, Names, Texts
 from app.state.decisions import NULL, Decisions, Outcomes
@@ -15,15 +16,10 @@ METHOD = "esm"
 GREEDY = "greedy"
 
 
-class Rollouts(NamedTuple):
-    """A mined training example."""
+class Rollout(NamedTuple):
+    """An answer that was sampled of a training example."""
 
-    example: str
-    n: int
-    correct: int
-    mean_tokens: float
-    mean_reward: float
-    pairs: int
+    correct: bool
     place: Place
 
 
@@ -60,6 +56,9 @@ class Pick(NamedTuple):
     place: Place
 
 
+Row = TypeVar("Row", Pair, Pick)
+
+
 class CurvePoint(NamedTuple):
     """A running figure of a method."""
 
@@ -68,18 +67,25 @@ class CurvePoint(NamedTuple):
 
 
 class ESMState(MethodState):
-    """What the ESM screen knows. `running` and `final` hold each method's last row; `curves` all running rows, in
-    order. `ledger`: what came of each entry that the method esm injected. `steered`: numbers of the methods other than
-    greedy that have an outcome."""
+    """What the ESM screen knows. `rollouts_right` of the `rollouts` are right. `running` and `final` hold each method's
+    last row; `curves` all running rows, in order. `ledger`: what came of each entry that the method esm injected.
+    `steered`: numbers of the methods other than greedy that have an outcome."""
 
     title = "ESM"
     stages_shown = ("mine", "select", "memory", "eval")
     also_shows = ("serve",)
     screen = "screens.esm.screen:EsmScreen"
+    fields_of_stage: ClassVar = {
+        "mine": ("rollouts", "pairs"),
+        "select": ("picks",),
+        "memory": ("memory",),
+        "": ("questions",),
+    }
 
     def __init__(self) -> None:
         self.names = Names()
-        self.rollouts: Grow[Rollouts] = Grow()
+        self.rollouts: Grow[Rollout] = Grow()
+        self.rollouts_right = 0
         self.pairs: Grow[Pair] = Grow()
         self.picks: Grow[Pick] = Grow()
         self.memory: ev.MemoryBuilt | None = None
@@ -103,21 +109,23 @@ class ESMState(MethodState):
         return self.questions.get(example)
 
 
+def _row(kind: type[Row], event: ev.Event, place: Place, **renamed: object) -> Row:
+    """The event's fields that a row keeps; `renamed`: those that it calls otherwise."""
+    known = {"place": place, **renamed}
+    return kind(*(known[name] if name in known else getattr(event, name) for name in kind._fields))
+
+
+@ESMState.on(ev.RolloutEnded)
+def _rollout(state: ESMState, event: ev.RolloutEnded, place: Place) -> None:
+    known = len(state.rollouts)
+    before = state.rollouts.append(Rollout(event.correct, place), key=(event.example, event.draw))
+    if before is not None or len(state.rollouts) > known:
+        state.rollouts_right += event.correct - (before is not None and before.correct)
+
+
 @ESMState.on(ev.RolloutsMined)
-def _rollouts(state: ESMState, event: ev.RolloutsMined, place: Place) -> None:
+def _mined(state: ESMState, event: ev.RolloutsMined, place: Place) -> None:
     state.questions[event.example] = event.question
-    state.rollouts.append(
-        Rollouts(
-            event.example,
-            event.n,
-            event.correct,
-            event.mean_tokens,
-            event.mean_reward,
-            event.pairs,
-            place,
-        ),
-        key=event.example,
-    )
 
 
 def effect(event: ev.PairMined) -> str:
@@ -132,43 +140,14 @@ def effect(event: ev.PairMined) -> str:
 
 @ESMState.on(ev.PairMined)
 def _pair(state: ESMState, event: ev.PairMined, place: Place) -> None:
-    state.pairs.append(
-        Pair(
-            event.pair,
-            event.example,
-            event.control_point_m,
-            event.layer,
-            event.quality,
-            event.positives,
-            event.negatives,
-            event.delta_norm,
-            event.source,
-            effect(event),
-            place,
-        ),
-        key=event.pair,
-    )
+    row = _row(Pair, event, place, m=event.control_point_m, effect=effect(event))
+    state.pairs.append(row, key=event.pair)
 
 
 @ESMState.on(ev.EntryPicked)
 def _pick(state: ESMState, event: ev.EntryPicked, place: Place) -> None:
-    state.picks.append(
-        Pick(
-            event.order,
-            event.tool_name,
-            event.kind,
-            event.example,
-            event.control_point_m,
-            event.layer,
-            event.quality,
-            event.gain,
-            event.objective,
-            event.max_similarity,
-            event.reason,
-            place,
-        ),
-        key=(event.order, event.tool_name),
-    )
+    row = _row(Pick, event, place, entry=event.tool_name, m=event.control_point_m)
+    state.picks.append(row, key=(event.order, event.tool_name))
 
 
 @ESMState.on(ev.MemoryBuilt)
@@ -178,10 +157,27 @@ def _memory(state: ESMState, event: ev.MemoryBuilt, place: Place) -> None:
 
 @ESMState.on(ev.DecisionTaken)
 def _decision(state: ESMState, event: ev.DecisionTaken, place: Place) -> None:
-    new = state.decisions.append(event, *place)
-    if new and event.chosen is not None and event.method == METHOD:
-        use = state.ledger.get(event.chosen, UNUSED)
-        state.ledger[event.chosen] = use.injected(event.delta_logprob)
+    decisions, row = state.decisions, state.decisions.row(event, *place)
+    if decisions.add(*row):
+        if event.chosen is not None and event.method == METHOD:
+            use = state.ledger.get(event.chosen, UNUSED)
+            state.ledger[event.chosen] = use.injected(event.delta_logprob)
+    elif (at := decisions.otherwise(*row)) is not None:
+        answer = state.names.number(event.method), state.names.number(event.example)
+        _compare(state, *answer, by=-1)
+        _use(state, at, by=-1)
+        decisions.put(at, *row[1:])
+        _use(state, at)
+        _compare(state, *answer)
+
+
+def _use(state: ESMState, row: int, by: int = 1) -> None:
+    """Count the entry that a decision injected, or (`by` -1) take that back."""
+    decisions = state.decisions
+    chosen, delta = decisions.text("chosen", row), decisions.column("delta_logprob")[row]
+    if decisions.column("chosen")[row] != NULL and decisions.text("method", row) == METHOD:
+        use = state.ledger.get(chosen, UNUSED)
+        state.ledger[chosen] = use.injected(None if isnan(delta) else delta, by)
 
 
 @ESMState.on(ev.QuestionAsked)
@@ -192,32 +188,42 @@ def _asked(state: ESMState, event: ev.QuestionAsked, place: Place) -> None:
 @ESMState.on(ev.ExampleEvaluated)
 def _example(state: ESMState, event: ev.ExampleEvaluated, place: Place) -> None:
     state.questions[event.example] = event.question
-    if not state.outcomes.append(event, *place):
-        return
     method, example = state.names.number(event.method), state.names.number(event.example)
-    if event.method != GREEDY:
+    greedy = event.method == GREEDY
+    compared = state.steered if greedy else (method,)  # some may have answered it before greedy did
+    outcomes, row = state.outcomes, state.outcomes.row(event, *place)
+    if not outcomes.add(*row):
+        if (at := outcomes.otherwise(*row)) is None:
+            return
+        for other in compared:
+            _compare(state, other, example, by=-1)
+        outcomes.put(at, *row[1:])
+    if greedy:
+        state.greedy_texts[event.example] = event.text
+    else:
         state.steered[method] = None
-        _compare(state, method, example)
-        return
-    state.greedy_texts[event.example] = event.text
-    for other in state.steered:  # those that answered it before greedy did
+    for other in compared:
         _compare(state, other, example)
 
 
-def _compare(state: ESMState, method: int, example: int) -> None:
-    """Where a method's answer left greedy's way, and which entry turned it; nothing before both are known."""
+def _compare(state: ESMState, method: int, example: int, by: int = 1) -> None:
+    """Where a method's answer left greedy's way, and which entry turned it; nothing before both are known. `by` -1
+    takes back what was said of it."""
+    if by < 0:
+        state.outcomes.go_own_way()
     sign = state.outcomes.against_greedy(method, example)
     greedy = state.greedy_texts.get(state.names.texts[example])
     if sign is None or not greedy:
         return
     chain = state.decisions.chain(method, example)
-    left = state.decisions.first_difference(chain, greedy)
-    state.outcomes.leaves(method, example, left)
+    known = state.outcomes.left(method, example)
+    left = state.decisions.first_difference(chain, greedy) if by > 0 else known
+    state.outcomes.leaves(method, example, left if by > 0 else 0)
     if sign and left and state.names.texts[method] == METHOD:
         chosen = state.decisions.column("chosen")[chain[left - 1]]
         if chosen != NULL:
             entry = state.names.texts[chosen]
-            state.ledger[entry] = state.ledger.get(entry, UNUSED).turned(sign)
+            state.ledger[entry] = state.ledger.get(entry, UNUSED).turned(sign, by)
 
 
 @ESMState.on(ev.MethodEvaluated)

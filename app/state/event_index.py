@@ -96,7 +96,6 @@ _STOPS = {
     ev.EntryPicked,
     ev.DecisionTaken,
     ev.ExampleEvaluated,
-    ev.TrainingStep,
     ev.IterationBegan,
     ev.AnswersScored,
     ev.ReflectorReplied,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from app.state.columns import Grow
 from app.state.method import MethodState, Place
@@ -57,8 +57,8 @@ class IterationState:
 
     @property
     def best(self) -> bool:
-        """Whether validation confirmed it as a new best."""
-        return self.validation is not None and self.validation.best
+        """Whether it was a new best, by the score that decides."""
+        return any(score.best for score in self.scores.values())
 
 
 class EvolutionState(MethodState):
@@ -67,6 +67,7 @@ class EvolutionState(MethodState):
     title = "Evolution"
     stages_shown = ("clusters", "evolve")
     screen = "screens.evolution.screen:EvolutionScreen"
+    fields_of_stage: ClassVar = {"clusters": ("clusters",)}
 
     def __init__(self) -> None:
         self.began: ev.EvolutionBegan | None = None
@@ -82,19 +83,33 @@ class EvolutionState(MethodState):
 
     @property
     def best(self) -> IterationState | None:
-        """The last one that validation confirmed."""
+        """The last new best."""
         return next((item for item in reversed(self.iterations.values()) if item.best), None)
 
+    @property
+    def by_minibatch(self) -> bool:
+        """Whether each iteration's own minibatch decides on the best deltas, and not a validation set."""
+        return self.began is not None and self.began.best_by == MINIBATCH
+
+    @property
+    def decided_on(self) -> str:
+        """What the best deltas are chosen on, in words."""
+        return "its minibatch" if self.by_minibatch else "the validation set"
+
+    def deciding(self, item: IterationState) -> ev.AnswersScored | None:
+        """The score that says whether an iteration is a new best; None where it was not measured."""
+        return item.minibatch if self.by_minibatch else item.validation
+
     def gain(self, iteration: int) -> tuple[float, str] | None:
-        """The composite on the validation set that an iteration had to beat, and whose it was; None where it was not
-        tried there, or was the first to be."""
+        """The composite that an iteration had to beat, and whose it was; None where it was not tried, or was the first
+        to be."""
         item = self.iterations.get(iteration)
-        if item is None or item.validation is None:
+        if item is None or self.deciding(item) is None:
             return None
         earlier = [i for i in self.iterations.values() if i.iteration < iteration and i.best]
-        if earlier and (best := earlier[-1].validation) is not None:
+        if earlier and (best := self.deciding(earlier[-1])) is not None:
             return best.composite, f"iteration {earlier[-1].iteration}"
-        return None if self.baseline is None else (self.baseline.composite, "no deltas")
+        return None if self.by_minibatch or self.baseline is None else (self.baseline.composite, "no deltas")
 
     def change(self, iteration: int, **changes: object) -> None:
         """Exchange an iteration for a changed one."""

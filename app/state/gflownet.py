@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from app.state.columns import Grow
 from app.state.method import MethodState, Place
@@ -17,6 +17,8 @@ class StepRow(NamedTuple):
     tb_loss: float
     gt_loss: float | None
     pb_nll: float | None
+    pb_entropy: float | None
+    pb_l2: float | None
     pb_avg_entropy: float
     residual: float
     quantiles: tuple[float, ...]
@@ -65,6 +67,12 @@ class GFlowNetState(MethodState):
     title = "GFlowNet"
     stages_shown = ("graphs", "retriever", "agent-graphs", "gflownet", "answer")
     screen = "screens.gflownet.screen:GFlowNetScreen"
+    fields_of_stage: ClassVar = {
+        "graphs": ("graphs",),
+        "retriever": ("epochs", "recall"),
+        "agent-graphs": ("agent_graphs",),
+        "answer": ("answers", "compared"),
+    }
 
     def __init__(self) -> None:
         self.graphs: dict[str, ev.GraphsBuilt] = {}
@@ -84,6 +92,12 @@ class GFlowNetState(MethodState):
         return [event for event in self.evaluated if event.split == "validation"]
 
     @property
+    def kept(self) -> ev.SamplerEvaluated | None:
+        """The best evaluation on validation so far, whose weights are kept; None before the first, and in runs of
+        versions that kept the last weights."""
+        return next((event for event in reversed(self.validation) if event.best), None)
+
+    @property
     def test(self) -> list[ev.SamplerEvaluated]:
         """Sampler and baselines on the held-out split."""
         return [event for event in self.evaluated if event.split == "test"]
@@ -97,6 +111,8 @@ def _step(state: GFlowNetState, event: ev.SamplerStep, place: Place) -> None:
         event.tb_loss,
         event.gt_loss,
         event.pb_nll,
+        event.pb_entropy,
+        event.pb_l2,
         event.pb_avg_entropy,
         event.residual,
         tuple(event.residual_quantiles),

@@ -29,16 +29,16 @@ class EntryUse(NamedTuple):
         """Mean Δ log-probability of its probe against null's; None where none was made."""
         return self.logprob / self.probed if self.probed else None
 
-    def injected(self, delta_logprob: float | None) -> EntryUse:
-        """With one decision more."""
+    def injected(self, delta_logprob: float | None, by: int = 1) -> EntryUse:
+        """With one decision more, or (`by` -1) one less."""
         used, right, wrong, logprob, probed = self
         if delta_logprob is None:
-            return EntryUse(used + 1, right, wrong, logprob, probed)
-        return EntryUse(used + 1, right, wrong, logprob + delta_logprob, probed + 1)
+            return EntryUse(used + by, right, wrong, logprob, probed)
+        return EntryUse(used + by, right, wrong, logprob + by * delta_logprob, probed + by)
 
-    def turned(self, sign: int) -> EntryUse:
-        """With one answer more: 1 turned right, -1 turned wrong."""
-        return self._replace(right=self.right + (sign > 0), wrong=self.wrong + (sign < 0))
+    def turned(self, sign: int, by: int = 1) -> EntryUse:
+        """With one answer more, or (`by` -1) one less: `sign` 1 turned right, -1 turned wrong."""
+        return self._replace(right=self.right + by * (sign > 0), wrong=self.wrong + by * (sign < 0))
 
 
 UNUSED = EntryUse()

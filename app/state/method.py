@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 
@@ -26,13 +26,15 @@ class MethodState:
     A subclass declares its fields in `__init__`; `@TheState.on(SomeEvent)` before a function makes that its fold.
     `title`: the method's name on the screen; `stages_shown`: whose work it shows; `also_shows`: stages of others in
     which it is at work, too; `screen`: `module:Class` of its screen, imported when it is opened. A state without a
-    screen (the run's, the replicas') leaves them empty.
+    screen (the run's, the replicas') leaves them empty. `fields_of_stage`: by stage, the fields that hold what it told
+    ("": what all did); a stage of `stages_shown` that is not named holds the others.
     """
 
     title: ClassVar[str] = ""
     stages_shown: ClassVar[tuple[str, ...]] = ()
     also_shows: ClassVar[tuple[str, ...]] = ()
     screen: ClassVar[str] = ""
+    fields_of_stage: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     folds: ClassVar[dict[type, Fold]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -47,6 +49,14 @@ class MethodState:
             return fold
 
         return register
+
+    def forget(self, stage: str) -> None:
+        """A stage is begun again: what it told so far belongs to an earlier attempt."""
+        new = vars(type(self)())
+        named = {name for names in self.fields_of_stage.values() for name in names}
+        others = tuple(new.keys() - named) if stage in self.stages_shown else ()
+        for name in self.fields_of_stage.get(stage, others):
+            setattr(self, name, new[name])
 
     def share(self) -> Self:
         """The state as of now, which can be folded on by itself. Lists are shared by their length."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from functools import reduce
+from typing import ClassVar, NamedTuple
 
 from app.state.columns import Grow
 from app.state.method import MethodState, Place
@@ -103,16 +104,19 @@ class Running(NamedTuple):
 class PoolState(MethodState):
     """Everything the pool screen knows. Read it; only `apply` of a fold changes it.
 
-    `pictures`: where in the log the picture of a row of the table stands.
+    `under_way`: of queries that are not finished, the scores of the pairs that were tried. `pictures`: where in the log
+    the picture of a row of the table stands.
     """
 
     title = "Pool"
     stages_shown = ("pool", "selector")
     screen = "screens.pool.screen:PoolScreen"
+    fields_of_stage: ClassVar = {"selector": ("steps", "compared", "picks")}
 
     def __init__(self) -> None:
         self.queries: Grow[QueryRow] = Grow()
         self.running = Running()
+        self.under_way: dict[str, dict[tuple[int, int], float | None]] = {}
         self.totals: ev.PoolTotals | None = None
         self.pictures: dict[int, Place] = {}
         self.steps: Grow[ev.SelectorStep] = Grow()
@@ -120,8 +124,14 @@ class PoolState(MethodState):
         self.picks: Grow[PickRow] = Grow()
 
 
+@PoolState.on(ev.PoolPairEvaluated)
+def _pair(state: PoolState, event: ev.PoolPairEvaluated, place: Place) -> None:
+    state.under_way.setdefault(event.query_id, {})[event.pair] = event.score
+
+
 @PoolState.on(ev.PoolQueryDone)
 def _query(state: PoolState, event: ev.PoolQueryDone, place: Place) -> None:
+    state.under_way.pop(event.query_id, None)
     trajectories = event.trajectories
     row = QueryRow(
         event.query_id,
@@ -141,8 +151,9 @@ def _query(state: PoolState, event: ev.PoolQueryDone, place: Place) -> None:
         place,
     )
     known = len(state.queries)
-    state.queries.append(row, key=event.query_id)
-    if len(state.queries) > known:
+    if state.queries.append(row, key=event.query_id) is not None:
+        state.running = reduce(Running.plus, state.queries, Running())
+    elif len(state.queries) > known:
         state.running = state.running.plus(row)
 
 

@@ -11,7 +11,7 @@ the log, to be read again from the place that each row remembers.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from app.state.columns import Grow
 from app.state.efficiency import EfficiencyState
@@ -25,7 +25,7 @@ from app.state.serve import ServeState
 from app.state.slsm import SLSMState
 from engine import events as ev
 from engine.outside import outside
-from engine.run.stage_state import StageState, fold_stages
+from engine.run.stage_state import FINISHED, SKIPPED, StageState, fold_stages
 
 
 class RunState(MethodState):
@@ -35,6 +35,8 @@ class RunState(MethodState):
     lock tells). `usage`: of servers, by stage and role. Each method has a state of its own among the fields;
     those of other packages are in `others`, by name. `revision` counts applied events.
     """
+
+    fields_of_stage: ClassVar = {"train-embedded": ("training",)}
 
     def __init__(self) -> None:
         self.header: ev.Header | None = None
@@ -47,7 +49,6 @@ class RunState(MethodState):
         self.loading: ev.ModelLoading | None = None
         self.preparing = ""
         self.usage: dict[tuple[str, str], ev.ServerUsage] = {}
-        self.training: Grow[ev.TrainingStep] = Grow()
         self.esm = ESMState()
         self.evolution = EvolutionState()
         self.gflownet = GFlowNetState()
@@ -129,6 +130,19 @@ def _worker_stopped(state: RunState, event: ev.WorkerStopped, place: Place) -> N
     state.loading, state.preparing = None, ""
 
 
+@RunState.on(ev.StagesChosen)
+def _chosen(state: RunState, event: ev.StagesChosen, place: Place) -> None:
+    left = any(stage.status not in (FINISHED, SKIPPED) for stage in state.stages.values())
+    if state.status == "failed" or (state.status == "finished" and left):
+        state.status = "stopped"
+
+
+@RunState.on(ev.StageBegunAgain)
+def _begun_again(state: RunState, event: ev.StageBegunAgain, place: Place) -> None:
+    for name in ("", *method_states()):
+        state._state(name).forget(event.stage)
+
+
 @RunState.on(ev.StagePaused)
 def _paused(state: RunState, event: ev.StagePaused, place: Place) -> None:
     state.status = "paused"
@@ -162,8 +176,3 @@ def _loading(state: RunState, event: ev.ModelLoading, place: Place) -> None:
 @RunState.on(ev.ServerUsage)
 def _usage(state: RunState, event: ev.ServerUsage, place: Place) -> None:
     state.usage[event.stage, event.role] = event
-
-
-@RunState.on(ev.TrainingStep)
-def _training(state: RunState, event: ev.TrainingStep, place: Place) -> None:
-    state.training.append(event)

@@ -116,8 +116,9 @@ def _opened(state: SLSMState, event: ev.ConversationOpened, place: Place) -> Non
 def _updated(state: SLSMState, event: ev.StateUpdated, place: Place) -> None:
     key = event.conversation_id, event.memory_mode, event.turn
     known = len(state.states)
-    state.states.append(StateAt(bool(event.failure), place), key=key)
-    state.failures += bool(event.failure) and len(state.states) > known
+    before = state.states.append(StateAt(bool(event.failure), place), key=key)
+    if before is not None or len(state.states) > known:
+        state.failures += bool(event.failure) - (before is not None and before.failed)
 
 
 @SLSMState.on(ev.ConversationAnswered)

@@ -150,6 +150,8 @@ _FIELDS = (
     _field("layer", "number", "layer injected at", getter=_layer),
     _field("gate", "text", "the rule that decided", getter=_text("gate"),
            label="rule", width=13, priority=6),
+    _field("logprob", "number", "mean log-probability of the chosen entry's probe", getter=_number("logprob")),
+    _field("nulllogprob", "number", "mean log-probability of null's probe", getter=_number("null_logprob")),
     _field("dlogprob", "number", "probe's mean log-probability minus null's", getter=_number("delta_logprob"),
            label="Δlogp", width=6, justify="right", priority=8),
     _field("score", "number", "β Â + ρ Δlogp of the chosen entry", getter=_number("score"),

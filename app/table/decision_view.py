@@ -76,7 +76,7 @@ class DecisionView:
         self._cut()
         self._scan(budget_ms)
         self._arrange()
-        return before != (len(self), self.total, self._known)
+        return not same_log or before != (len(self), self.total, self._known)
 
     def __len__(self) -> int:
         return self.total if self._shown is None else len(self._shown)

@@ -98,11 +98,14 @@ def _evolution(findings: Findings, config: Config) -> None:
     from engine.evolution.judges.labelled_answers import read_labelled_answers
     from engine.evolution.judges.offline import offline_judge
     from engine.evolution.questions import load_splits
+    from engine.evolution.reflectors.prompt import read_prompts
     from engine.tasks.financebench import HUB_FILE
 
     section = config.evolution
     _file(findings, section.initial_deltas, "evolution.initial_deltas")
     _file(findings, section.branch_of, "evolution.branch_of")
+    with findings.at("evolution.reflector"):
+        read_prompts(section.reflector)
     labels = section.judge.labels
     if labels is not None and _file(findings, labels, "evolution.judge.labels", report=False):
         with findings.at("evolution.judge.labels"):
@@ -182,8 +185,10 @@ def _published_answers(findings: Findings, config: Config, dialogues: Dialogues)
     path = config.slsm.answers.path
     if path is not None and _file(findings, path, SETTING, report=False):
         with findings.at(SETTING):
-            read_answers(Path(path).expanduser(), dialogues)
-            findings.here(f"{path}: an answer to each conversation", SETTING)
+            found = read_answers(Path(path).expanduser(), dialogues)
+            findings.here(
+                f"{path}: {'; '.join(found.deviations) or 'an answer to each conversation'}", SETTING
+            )
 
 
 def _pool(findings: Findings, config: Config) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,12 +12,11 @@ from pydantic import BaseModel
 from engine.check.finding import Finding, Findings, run_checks
 from engine.config.config import Config
 from engine.config.model import ModelSection
-from engine.config.openai import OpenAISection
+from engine.config.openai import OFFLINE, OpenAISection
 from engine.errors import ModelError
 from engine.lm.smollm2 import INSTALL
 from engine.lm.weight_files import weight_files
-from engine.servers.address import is_local
-from engine.servers.key import NO_KEY, fits_header
+from engine.servers.key import NO_KEY, fits_header, lacks_key
 from engine.versions import package_version
 
 _ESM = ("mine", "eval")
@@ -57,7 +54,14 @@ def check_requirements(config: Config) -> Iterator[Finding]:
         if config.scale.engine == "ray":
             _package(findings, "ray", "scale.engine", "pip install 'steer-tui[ray]'")
 
-    return run_checks(models, embedders, servers, scale)
+    def projector(findings: Findings) -> None:
+        shared = config.gflownet.embedder.use_retriever_projector and "gflownet" in config.run.stages
+        if shared and config.retriever.scores is not None:
+            where = "gflownet.embedder.use_retriever_projector"
+            mend = "set it to false, or train the retriever here, without retriever.scores"
+            findings.all.append(Finding("wrong", "given scores come without a projector", where, mend))
+
+    return run_checks(models, embedders, servers, scale, projector)
 
 
 def models_of(config: Config) -> dict[str, ModelSection]:
@@ -82,8 +86,14 @@ def servers_of(config: Config) -> dict[str, OpenAISection]:
         where: section
         for name in names
         for where, section in _chosen_servers(getattr(config, name), name)
-        if not where.startswith("answer.") or config.answer.reader == "openai"
+        if _is_asked(config, where)
     }
+
+
+def _is_asked(config: Config, where: str) -> bool:
+    if where.startswith("slsm.controller."):
+        return config.slsm.uses_controller
+    return not where.startswith("answer.") or config.answer.reader == "openai"
 
 
 def _chosen_servers(section: BaseModel, where: str) -> Iterator[tuple[str, OpenAISection]]:
@@ -244,29 +254,23 @@ def _key(findings: Findings, where: str, section: OpenAISection) -> None:
         findings.all.append(Finding("wrong", what, place, "copy the key again"))
     elif key:
         findings.here(f"{name} is set", place)
-    elif section.base_url is not None and is_local(section.base_url):
+    elif not lacks_key(name, section.base_url):
         findings.here(f"{name} is not set: a server on this machine is asked without key", place)
     else:
-        findings.absent(
-            f"the environment variable {name} is not set", place, f"export {name}=… before the run"
-        )
+        offline = f"; or `{OFFLINE[where]}`" if where in OFFLINE else ""
+        mend = f"export {name}=… before the run{offline}"
+        findings.absent(f"the environment variable {name} is not set", place, mend)
 
 
 def _sglang(findings: Findings, config: Config) -> None:
-    from engine.lm.sglang.command import server_command
+    from engine.lm.sglang.command import missing_program, server_command
 
-    program = server_command(config.evolution.server, "model")[0]
-    place = "evolution.server.command"
-    if program == sys.executable:
-        _package(findings, "sglang", place, "pip install sglang, or name the python of its own environment")
-    elif shutil.which(program):
-        findings.here(program, place)
+    place, section = "evolution.server.command", config.evolution.server
+    if missing := missing_program(section):
+        mend = "install SGLang, and name its Python here; or `evolution.server.kind: in_process`"
+        findings.absent(f"{missing} is not installed", place, mend)
     else:
-        findings.absent(
-            f"the program {program} is not installed",
-            place,
-            "install SGLang, and name its python here",
-        )
+        findings.here(server_command(section, "model")[0], place)
 
 
 def _package(findings: Findings, name: str, where: str, mend: str) -> None:

@@ -34,6 +34,8 @@ def _state(name: str, run: RunItems) -> list[str]:
         lines.append(
             f"{name} is not finished ({run.status.state}): its figures are those of what it has done so far."
         )
+    if stale := [name for name, stage in run.status.record.stages.items() if stage.stale]:
+        lines.append(f"{name} has stale results, of an earlier attempt: those of {', '.join(stale)}.")
     if run.missing:
         lines.append(f"{name} has no log (events.jsonl): it has not started, or the file is gone.")
     if run.broken:

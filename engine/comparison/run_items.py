@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,9 +74,10 @@ def read_items(path: Path) -> RunItems:
             takers.setdefault(kind, []).append(reader)
     heads = {f'{{"type":"{kind.__name__}"'.encode() for kind in (*takers, ModelLoaded)}
     try:
+        since = _begun_again(run)
         for line, place in _lines(RunDirectory(path).events):
             if line[: line.find(b",")] in heads:
-                _take(run, takers, line, place)
+                _take(run, takers, line, place, since)
     except FileNotFoundError:
         run.missing = True
     except OSError as error:
@@ -86,7 +88,21 @@ def read_items(path: Path) -> RunItems:
     return run
 
 
-def _take(run: RunItems, takers: Takers, line: bytes, place: Place) -> None:
+def _begun_again(run: RunItems) -> dict[str, int]:
+    """By stage: the byte of the log behind which its events are those of its last attempt."""
+    if not run.status.record.begun_again:
+        return {}
+    head = b'{"type":"StageBegunAgain"'
+    since: dict[str, int] = {}
+    for line, place in _lines(run.status.directory.events):
+        if line.startswith(head):
+            with suppress(msgspec.DecodeError):  # a damaged line, which is counted as one below
+                event = decode(line)
+                since |= {event.stage: place.offset} if isinstance(event, Event) else {}
+    return since
+
+
+def _take(run: RunItems, takers: Takers, line: bytes, place: Place, since: Mapping[str, int]) -> None:
     try:
         event = decode(line)
     except msgspec.DecodeError:
@@ -94,7 +110,7 @@ def _take(run: RunItems, takers: Takers, line: bytes, place: Place) -> None:
         return
     if isinstance(event, ModelLoaded):
         run.models[event.name] = event.fingerprint
-    elif not isinstance(event, Unknown):
+    elif not isinstance(event, Unknown) and place.offset >= since.get(event.stage, 0):
         for reader in takers[type(event)]:
             reader.take(event, place)
 

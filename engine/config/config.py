@@ -15,14 +15,13 @@ from engine.config.evolution import EvolutionSections
 from engine.config.gflownet import GFlowNetSections
 from engine.config.model import ModelSection
 from engine.config.pool import PoolSections
-from engine.config.run import RunSections, TrainingSections
+from engine.config.run import RunSections
 from engine.config.serve import ServeSections
 from engine.config.slsm import SLSMSections
 from engine.outside import outside
 
 
 class Config(
-    TrainingSections,
     ServeSections,
     PoolSections,
     SLSMSections,

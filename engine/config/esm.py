@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from engine.config.esm_methods import METHODS, FieldName
 from engine.config.method import MethodSections, StageEntry
 from engine.config.section import Finite, NonNegativeInt, PositiveInt, Section
 
@@ -109,8 +110,8 @@ class OfflineMineSection(Section):
         default=1, description="Wrong rollouts that a control point needs."
     )
     verify: bool = Field(
-        default=True,
-        description="Try every entry out on its own problem, and keep those that do what they stand for.",
+        default=False,
+        description="Try every entry out on its own problem, and keep only those that do what they stand for.",
     )
     pos_source: Literal["rollout", "gold", "rollout_or_gold"] = Field(
         default="rollout", description="Where positives come from; gold is the data set's own solution."
@@ -142,6 +143,11 @@ class OfflineMemorySection(Section):
 
 
 class OnlineSection(Section):
+    variant: Literal["esm", "no_memory", "no_probing"] = Field(
+        default="esm",
+        description="What the method esm is here: the whole of it, never steering, or choosing without probes. "
+        "eval.ablations are variants of that, and may not name it again.",
+    )
     batch_size_examples: PositiveInt = Field(default=32, description="Examples that are decoded together.")
     k_retrieve: PositiveInt = Field(default=16, description="Neighbours retrieved at a control point.")
     L: PositiveInt = Field(default=3, description="Entries probed at a control point.")
@@ -169,9 +175,10 @@ class OnlineSection(Section):
     )
 
 
-Ablation = Literal[
-    "no_memory", "no_probing", "random_vector", "mean_vector", "mean_vector_gated", "no_right_entries"
-]
+def one_of(asked_by: FieldName) -> Any:
+    """The rule of a text that names one of the methods which a field of `eval` asks for."""
+    names: list[Any] = [name for name, method in METHODS.items() if method.asked_by == asked_by]
+    return Field(pattern=f"^({'|'.join(names)})$", json_schema_extra={"enum": names})
 
 
 class VectorSection(Section):
@@ -192,7 +199,7 @@ class ContrastSection(Section):
         description="JSONL file of pairs: `positive`, `negative`, and `prompt` if both are answers to one. With it, "
         "`arms` are evaluated as well.",
     )
-    arms: list[Literal["contrast_mean", "contrast_pca"]] = Field(
+    arms: list[Annotated[str, one_of("contrast")]] = Field(
         default=["contrast_mean", "contrast_pca"],
         min_length=1,
         description="The mean difference of the pairs; the first principal component of their differences.",
@@ -205,7 +212,7 @@ class ContrastSection(Section):
 
 
 class FieldSection(Section):
-    methods: list[Literal["prompted", "seal", "stable", "cast", "stir"]] = Field(
+    methods: list[Annotated[str, one_of("field")]] = Field(
         default=[],
         description="What others do: a request in the prompt; SEAL's vector away from reflecting thoughts; the same "
         "from stable thoughts only; CAST's mean vector under a condition; ESM with the settings that STIR published.",
@@ -241,22 +248,14 @@ class FieldSection(Section):
 
 
 class EvalSection(Section):
-    methods: list[Literal["greedy", "majority_vote", "esm"]] = Field(
-        default=["greedy", "majority_vote", "esm"], min_length=1, description="Methods to evaluate."
+    methods: list[Annotated[str, one_of("methods")]] = Field(
+        default=["greedy", "esm"], min_length=1, description="Methods to evaluate."
     )
     votes: PositiveInt = Field(
         default=3, description="Samples of the majority vote, at the rollouts' temperature."
     )
-    ablations: list[Ablation] = Field(
-        default=[
-            "no_memory",
-            "no_probing",
-            "random_vector",
-            "mean_vector",
-            "mean_vector_gated",
-            "no_right_entries",
-        ],
-        description="Variants of esm, at its own layer and scale.",
+    ablations: list[Annotated[str, one_of("ablations")]] = Field(
+        default=["no_memory", "no_probing"], description="Variants of esm, at its own layer and scale."
     )
     vector: VectorSection = Field(
         default=VectorSection(), description="A vector from another tool, as one more method."
@@ -282,10 +281,12 @@ class ESMSections(MethodSections):
     """The sections and stages of ESM."""
 
     stage_entries: ClassVar = (
-        StageEntry("mine", "engine.esm.mine_stage:Mine"),
-        StageEntry("select", "engine.esm.select_stage:Select", needs=("mine",)),
-        StageEntry("memory", "engine.esm.memory_stage:BuildMemory", needs=("select",)),
-        StageEntry("eval", "engine.esm.eval_stage:Evaluate", needs=("memory",)),
+        StageEntry("mine", "engine.esm.mine_stage:Mine", writes=("esm/mine",)),
+        StageEntry("select", "engine.esm.select_stage:Select", ("mine",), ("esm/library",)),
+        StageEntry("memory", "engine.esm.memory_stage:BuildMemory", ("select",), ("esm/memory",)),
+        StageEntry(
+            "eval", "engine.esm.eval_stage:Evaluate", ("memory",), ("esm/eval", "esm/tables", "esm/cases")
+        ),
     )
 
     task: TaskSection = TaskSection()
@@ -297,3 +298,20 @@ class ESMSections(MethodSections):
     offline_memory: OfflineMemorySection = OfflineMemorySection()
     online: OnlineSection = OnlineSection()
     eval: EvalSection = EvalSection()
+
+    @model_validator(mode="after")
+    def _ablations_differ_from_esm(self) -> Self:
+        """Those that `online.variant` has made of esm itself: an error where they are named, else left out."""
+        variant, ablations = self.online.variant, self.eval.ablations
+        same = [] if variant == "esm" else ablations if variant == "no_memory" else [variant]
+        left = [name for name in ablations if name not in same]
+        if left == ablations:
+            return self
+        if "ablations" in self.eval.model_fields_set:
+            named = ", ".join(name for name in ablations if name in same)
+            raise ValueError(
+                f"eval.ablations without {named}: where online.variant is {variant}, esm itself is no different "
+                "(or leave online.variant at esm)"
+            )
+        object.__setattr__(self, "eval", self.eval.model_copy(update={"ablations": left}))
+        return self

@@ -16,10 +16,17 @@ from engine.config.sglang import ServerSection
 class ClustersSection(Section):
     """The stage `clusters` (spec Evolution 1, 2.5). Paths name files that were computed elsewhere."""
 
+    OLDER = {"numbers": "written"}
+
     k: Annotated[int, Field(ge=2, le=250)] = Field(
         default=10, description="k-means clusters; the two special clusters are added to these."
     )
     pca_dim: PositiveInt = Field(default=50, description="Components of the PCA before k-means.")
+    numbers: Literal["arithmetic", "written"] = Field(
+        default="arithmetic",
+        description="Cluster 1: `arithmetic`: digits and + - * / $ % =; `written`: also the full stop and comma that "
+        "stand in numbers, and line ends around all of these.",
+    )
     embedder: str = Field(
         default="sentence-transformers/all-MiniLM-L6-v2",
         min_length=1,
@@ -54,7 +61,7 @@ class ClustersSection(Section):
 
 class ReflectorSection(Section):
     kind: Literal["statistical", "openai"] | OwnClass = Field(
-        default="statistical",
+        default="openai",
         description="`statistical`: counts clusters, offline; `openai`: a language model; or `module:Class`.",
     )
     step: Positive = Field(
@@ -64,12 +71,19 @@ class ReflectorSection(Section):
     answer_characters: PositiveInt = Field(
         default=4000, description="Characters of an answer that the reflector is shown."
     )
+    system_prompt: str | None = Field(
+        default=None, description="File with the system message to a language model; none: the built-in one."
+    )
+    user_template: str | None = Field(
+        default=None,
+        description="File with the user message and fields such as {{ current_deltas_json }}; none: the built-in one.",
+    )
     openai: OpenAISection = OpenAISection()
 
 
 class JudgeSection(Section):
     kind: Literal["auto", "numeric", "task", "openai"] | OwnClass = Field(
-        default="auto",
+        default="openai",
         description="`numeric`: compares figures and yes or no, offline; `task`: the task's own metric; `openai`: a "
         "language model; `auto`: `task` for a task's questions, else `numeric`; or `module:Class`.",
     )
@@ -91,6 +105,8 @@ class JudgeSection(Section):
 
 class EvolutionSection(Section):
     """The stage `evolve`."""
+
+    OLDER = {"best_by": "validation"}
 
     kconfig: str | None = Field(
         default=None,
@@ -115,18 +131,25 @@ class EvolutionSection(Section):
         default=400, description="Questions to generate, or to take from the task's training split."
     )
     minibatch_size: PositiveInt = Field(default=24, description="Questions in each iteration.")
-    validation_size: PositiveInt = Field(
-        default=50, description="Questions set aside; they confirm a new best before it is kept."
+    best_by: Literal["minibatch", "validation"] = Field(
+        default="minibatch",
+        description="What decides on the best deltas: the composite of each iteration's `minibatch`, or that of a "
+        "fixed `validation` set, which confirms iterations whose minibatch looks better.",
     )
-    test_size: PositiveInt = Field(
-        default=50, description="Questions set aside for the end: the reported figures are measured on them."
+    validation_size: NonNegativeInt = Field(
+        default=0,
+        description="Questions set aside to choose by: deltas, and the baselines' settings; 0: none.",
+    )
+    test_size: NonNegativeInt = Field(
+        default=0,
+        description="Questions set aside for a comparison at the end, which decide nothing; 0: no comparison.",
     )
     iterations: PositiveInt = Field(default=10, description="Maximum number of iterations.")
     patience: NonNegativeInt = Field(
         default=0, description="Stop after this many iterations without a new best; 0: never."
     )
     target: Annotated[float, Field(gt=0, le=1)] | None = Field(
-        default=None, description="Stop when the validated composite reaches this."
+        default=None, description="Stop when the composite of the best deltas reaches this."
     )
     max_calls: PositiveInt | None = Field(
         default=None, description="Start no iteration after this many calls of judge and reflector."
@@ -140,16 +163,12 @@ class EvolutionSection(Section):
     )
     SHORTNESS_SCALE: Positive = Field(default=100.0, description="Tokens at which shortness is one half.")
     brief_prompts: list[Annotated[str, Field(min_length=1)]] = Field(
-        default=[
-            "Answer briefly.",
-            "Use as few words as possible.",
-            "Write at most five words for each step.",
-        ],
+        default=[],
         description="Requests for short answers, each put after the questions without deltas; the best one on the "
         "validation set is compared on the test set.",
     )
     length_caps: NonNegativeInt = Field(
-        default=16,
+        default=0,
         description="Lengths at which answers without deltas are cut; the best one on the validation set is compared "
         "on the test set. 0: none.",
     )
@@ -179,6 +198,17 @@ class EvolutionSection(Section):
         return self.judge.kind
 
     @model_validator(mode="after")
+    def _has_the_sets_it_needs(self) -> EvolutionSection:
+        if self.best_by == "validation" and not self.validation_size:
+            raise ValueError("`best_by: validation` chooses on a validation set: set `validation_size`")
+        if (self.brief_prompts or self.length_caps) and not (self.validation_size and self.test_size):
+            raise ValueError(
+                "`brief_prompts` and `length_caps` are chosen on the validation set and compared on the test set: set "
+                "`validation_size` and `test_size`, or leave them out"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _fits_the_questions(self) -> EvolutionSection:
         if self.questions == "task" and (self.financebench is not None or self.pool != "all"):
             raise ValueError(
@@ -193,9 +223,22 @@ class EvolutionSections(MethodSections):
     """The sections and stages of evolution."""
 
     stage_entries: ClassVar = (
-        StageEntry("clusters", "engine.evolution.clusters.clusters_stage:BuildClusters"),
-        StageEntry("evolve", "engine.evolution.evolve_stage:Evolve", needs=("clusters",)),
-    )
+        StageEntry(
+            "clusters", "engine.evolution.clusters.clusters_stage:BuildClusters",
+            writes=(
+                "evolution/embeddings.npy", "evolution/*.joblib", "evolution/cluster*",
+                "evolution/token_frequency.jsonl",
+            ),
+        ),
+        StageEntry(
+            "evolve", "engine.evolution.evolve_stage:Evolve", ("clusters",),
+            writes=(
+                "evolution/deltas_*", "evolution/processor*", "evolution/answers.jsonl", "evolution/history.json",
+                "evolution/evolution_lengths.*", "evolution/tables", "evolution/judge_labels.jsonl",
+                "evolution/reflector_*", "evolution/server.log",
+            ),
+        ),
+    )  # fmt: skip
 
     clusters: ClustersSection = ClustersSection()
     evolution: EvolutionSection = EvolutionSection()

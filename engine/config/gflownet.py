@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -97,7 +97,8 @@ class AgentGraphsSection(Section):
         default=2, description="Longest path from a start to an anchor, in edges."
     )
     through_anchors: bool = Field(
-        default=True, description="Paths may continue through an anchor; off: they end at the first anchor."
+        default=False,
+        description="Paths may continue through an anchor; off: they end at the first one (spec 0.3).",
     )
     force_include_gt: bool = Field(
         default=True, description="Keep the shortest paths of training questions even where not selected."
@@ -110,6 +111,18 @@ class EnvironmentSection(Section):
     )
     forbid_revisit: bool = Field(default=True, description="Visit no node twice.")
     forbid_backtrack: bool = Field(default=True, description="Do not return over the edge just taken.")
+
+
+class EmbedderSection(Section):
+    use_retriever_projector: bool = Field(
+        default=True,
+        description="Project questions, entities and relations as the trained retriever does, then to H; off: the "
+        "sampler learns projections of its own (with retriever.scores there is no retriever to share with).",
+    )
+    freeze_projector: bool = Field(
+        default=True,
+        description="Keep the retriever's projector as it is; off: the sampler trains it further.",
+    )
 
 
 class PolicySection(Section):
@@ -159,9 +172,10 @@ class RewardSection(Section):
 
 
 class EstimatorSection(Section):
-    log_pb_mode: Literal["exact", "uniform", "learned"] = Field(
-        default="exact",
-        description="exact: pi(x) follows R; uniform: R over in-degrees; learned: a network, uniform at first.",
+    log_pb_mode: Literal["uniform", "learned", "exact"] = Field(
+        default="uniform",
+        description="uniform: P_F follows R over in-degrees; learned: a network, uniform at first; exact (log P_B = "
+        "0): P_F follows R.",
     )
     learn_pb: bool = Field(
         default=True, description="Train the learned network, too; off: it stays as initialised."
@@ -174,13 +188,36 @@ class EstimatorSection(Section):
     )
 
 
+class EarlyStoppingSection(Section):
+    monitor: Literal["rollout_reward", "success_mean", "answer_f1", "path_hit_f1"] = Field(
+        default="rollout_reward",
+        description="Mean over single trajectories of validation questions by which weights are compared (spec 9.1).",
+    )
+    restore_best: bool = Field(
+        default=True,
+        description="Evaluate and draw paths with the weights that were best on validation; off: with the last ones.",
+    )
+    patience: PositiveInt | None = Field(
+        default=None,
+        description="End training after so many evaluations on validation without a better one; none: after `steps`.",
+    )
+
+
 class GFlowNetSection(Section):
     """The stage `gflownet`."""
 
-    steps: PositiveInt = Field(default=600, description="Training steps.")
+    OLDER = {
+        "embedder": {"use_retriever_projector": False}, "early_stopping": {"restore_best": False},
+        "auto_add_path_hit_f1": True,
+    }  # fmt: skip
+
+    steps: PositiveInt = Field(
+        default=10_000,
+        description="Training steps; by default as many as the retriever's prior is annealed over.",
+    )
     batch_size: PositiveInt = Field(default=16, description="Questions in each step.")
     num_train_rollouts: PositiveInt = Field(
-        default=4, description="K: trajectories for each question in training."
+        default=1, description="K: trajectories for each question in training."
     )
     learning_rate: Positive = Field(default=2e-3, description="Learning rate of Adam.")
     learning_rate_end: Positive = Field(
@@ -188,48 +225,47 @@ class GFlowNetSection(Section):
     )
     log_z_learning_rate: Positive = Field(default=1e-2, description="Learning rate of Adam for log Z.")
     grad_clip: Positive = Field(default=1.0, description="Largest gradient norm.")
-    gt_replay: Literal["reward", "balance", "likelihood"] = Field(
-        default="reward",
-        description="Known paths to learn from as well. reward: -log P_F of paths drawn in proportion to R "
-        "(log_pb_mode exact; otherwise balance); balance: trajectory balance on a shortest path; likelihood: -log P_F "
-        "of a shortest path, which draws P_F away from R.",
+    gt_replay: Literal["likelihood", "balance", "reward"] = Field(
+        default="likelihood",
+        description="Known paths to learn from as well. likelihood: -log P_F of a shortest path, which draws P_F away "
+        "from R; balance: trajectory balance on it; reward: -log P_F of paths drawn in proportion to R (log_pb_mode "
+        "exact; otherwise balance).",
     )
     gt_replay_ratio: Share = Field(default=1.0, description="Share of questions that also learn from them.")
-    gt_loss_weight: NonNegative = Field(
-        default=16.0, description="Weight of the loss on them; 1 in the spec."
-    )
+    gt_loss_weight: NonNegative = Field(default=1.0, description="Weight of the loss on them.")
     num_eval_rollouts: PositiveInt = Field(default=20, description="Trajectories for each held-out question.")
     distinct_paths: bool = Field(
-        default=True,
-        description="Evidence is drawn without replacement, so no path comes twice; off: independent samples.",
+        default=False,
+        description="Evidence is drawn without replacement, so no path comes twice; off: independent samples. Figures "
+        "are given for both.",
     )
     path_hit_k: list[PositiveInt] = Field(default=[3], description="Windows of path_hit_f1@K.")
+    auto_add_path_hit_f1: bool = Field(
+        default=True,
+        description="The progress line shows path_hit_f1@max(path_hit_k) of validation and test, too.",
+    )
     success_k: list[PositiveInt] = Field(
         default=[1, 10, 20], description="K of success@K, beside 1 and num_eval_rollouts."
     )
     log_every: PositiveInt = Field(default=10, description="Steps between two log lines.")
     eval_every: PositiveInt = Field(default=200, description="Steps between two evaluations on validation.")
     checkpoint_every: PositiveInt = Field(default=50, description="Steps between two checkpoints.")
-    device: Literal["cpu", "cuda"] = Field(
-        default="cpu", description="Device for training; cuda: a GPU for each process."
-    )
-    processes: PositiveInt = Field(default=1, description="Processes on this machine that share each step.")
-    parts: PositiveInt | None = Field(
-        default=None,
-        description="Parts of a step whose gradients are summed, which changes the last digits; none: one a process.",
-    )
+    device: Literal["cpu", "cuda"] = Field(default="cpu", description="Device for training.")
     environment: EnvironmentSection = EnvironmentSection()
+    embedder: EmbedderSection = EmbedderSection()
     policy: PolicySection = PolicySection()
     actor: ActorSection = ActorSection()
     reward: RewardSection = RewardSection()
     estimator: EstimatorSection = EstimatorSection()
+    early_stopping: EarlyStoppingSection = EarlyStoppingSection()
 
-    @model_validator(mode="after")
-    def _work_for_all(self) -> GFlowNetSection:
-        parts = self.parts or self.processes
-        if not self.processes <= parts <= self.batch_size:
-            raise ValueError("processes <= parts <= batch_size: every process needs a part of each step")
-        return self
+    @model_validator(mode="before")
+    @classmethod
+    def _of_an_older_run(cls, value: Any) -> Any:
+        """Older runs, which write every field out, have two that are gone: how many processes shared a step."""
+        if isinstance(value, dict) and {"processes", "parts"} <= value.keys():
+            return {name: own for name, own in value.items() if name not in ("processes", "parts")}
+        return value
 
     @model_validator(mode="after")
     def _enough_rollouts(self) -> GFlowNetSection:
@@ -262,20 +298,30 @@ class GFlowNetSections(MethodSections):
     """The sections and stages of the evidence paths."""
 
     stage_entries: ClassVar = (
-        StageEntry("graphs", "engine.gflownet.graphs.graphs_stage:BuildGraphs"),
         StageEntry(
-            "retriever", "engine.gflownet.retriever.retriever_stage:TrainRetriever", needs=("graphs",)
+            "graphs", "engine.gflownet.graphs.graphs_stage:BuildGraphs",
+            writes=("gflownet/g_retrieval.lmdb*", "gflownet/entit*", "gflownet/relation*", "gflownet/dropped.json"),
         ),
         StageEntry(
-            "agent-graphs",
-            "engine.gflownet.agent_graphs.agent_graphs_stage:BuildAgentGraphs",
-            needs=("retriever",),
+            "retriever", "engine.gflownet.retriever.retriever_stage:TrainRetriever", ("graphs",),
+            writes=("gflownet/retriever*", "gflownet/scores"),
         ),
         StageEntry(
-            "gflownet", "engine.gflownet.training.gflownet_stage:TrainGFlowNet", needs=("agent-graphs",)
+            "agent-graphs", "engine.gflownet.agent_graphs.agent_graphs_stage:BuildAgentGraphs", ("retriever",),
+            writes=("gflownet/g_agent",),
         ),
-        StageEntry("answer", "engine.gflownet.answer.answer_stage:AnswerQuestions", needs=("gflownet",)),
-    )
+        StageEntry(
+            "gflownet", "engine.gflownet.training.gflownet_stage:TrainGFlowNet", ("agent-graphs",),
+            writes=(
+                "gflownet/gflownet*", "gflownet/training.jsonl", "gflownet/validation.jsonl", "gflownet/paths.jsonl",
+                "gflownet/tables/[!a]*",
+            ),
+        ),
+        StageEntry(
+            "answer", "engine.gflownet.answer.answer_stage:AnswerQuestions", ("gflownet",),
+            writes=("gflownet/answers.jsonl", "gflownet/tables/a*"),
+        ),
+    )  # fmt: skip
 
     graphs: GraphsSection = GraphsSection()
     retriever: RetrieverSection = RetrieverSection()

@@ -1,4 +1,4 @@
-"""Kconfig for the evolution, or for all sections: a menu generated from the configuration's fields, and a reader of the
+"""Kconfig for the evolution: a menu generated from the configuration's fields, and a reader of the
 `.config`.
 
     python -m engine.config.kconfig        # writes configs/Kconfig and configs/evolution_defconfig
@@ -14,7 +14,7 @@ import json
 import re
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -76,13 +76,6 @@ def leaves() -> list[Leaf]:
     return _by_section(leaf for name, model in SYSTEMS.items() for leaf in _leaves(model, (name,)))
 
 
-def all_leaves() -> list[Leaf]:
-    """Every field of the configuration, but for sections that may be left out."""
-    from engine.config.config import Config
-
-    return _by_section(_leaves(Config, ()))
-
-
 def _by_section(found: Iterable[Leaf]) -> list[Leaf]:
     """A section's own fields together, also where a section inside it stands between them: it has one menu."""
     sections: dict[tuple[str, ...], list[Leaf]] = {}
@@ -113,13 +106,11 @@ def _is_section(annotation: Any) -> bool:
 # ---------------------------------------------------------------- writing
 
 
-def kconfig_text(
-    found: Sequence[Leaf] | None = None, title: str = "steer-tui: evolution of cluster deltas"
-) -> str:
-    """A menu for each section of `found`; without it `configs/Kconfig`."""
-    lines = [f'mainmenu "{_quoted(title)}"', ""]
+def kconfig_text() -> str:
+    """`configs/Kconfig`: a menu for each section."""
+    lines = ['mainmenu "steer-tui: evolution of cluster deltas"', ""]
     menu: tuple[str, ...] = ()
-    for leaf in leaves() if found is None else found:
+    for leaf in leaves():
         section = leaf.path[:-1]
         if section != menu:
             lines += ["endmenu", ""] if menu else []
@@ -132,17 +123,6 @@ def kconfig_text(
 def defconfig_text() -> str:
     """`configs/evolution_defconfig`: every symbol with its default, as menuconfig writes it."""
     return "\n".join([*(_assigned(leaf, leaf.info.default) for leaf in leaves()), ""])
-
-
-def config_text(found: Sequence[Leaf], config: Mapping[str, Any]) -> str:
-    """A .config with the values that a plain configuration (`model_dump(mode="json")`) has in these fields."""
-    lines = []
-    for leaf in found:
-        value: Any = config
-        for name in leaf.path:
-            value = value[name]
-        lines.append(_assigned(leaf, value))
-    return "\n".join([*lines, ""])
 
 
 def _assigned(leaf: Leaf, value: object) -> str:
@@ -170,13 +150,8 @@ def _entry(leaf: Leaf) -> list[str]:
         low, high = _bounds(leaf.info)
         return [*lines, f"\trange {low} {high}", f"\tdefault {default}", *help_]
     text = _as_text(default)
-    known = [] if has_line_end(text) else [f'\tdefault "{_quoted(text)}"']
+    known = [] if "\n" in text else [f'\tdefault "{_quoted(text)}"']
     return [*lines, *known, *help_]
-
-
-def has_line_end(text: str) -> bool:
-    """Whether Kconfig cannot hold this text: it has none of several lines."""
-    return "\n" in text or "\r" in text
 
 
 def _bounds(info: FieldInfo) -> tuple[int, int]:
@@ -205,11 +180,8 @@ def _quoted(text: str) -> str:
 # ---------------------------------------------------------------- reading
 
 
-def read_kconfig(
-    path: Path, found: Sequence[Leaf] | None = None
-) -> tuple[dict[str, Any], dict[tuple[str, ...], str]]:
-    """Values by section, and the `file:line` of each; `found`: the fields of the menu, without it those of
-    `configs/Kconfig`. Raises ConfigError with all problems of the file.
+def read_kconfig(path: Path) -> tuple[dict[str, Any], dict[tuple[str, ...], str]]:
+    """Values by section, and the `file:line` of each. Raises ConfigError with all problems of the file.
 
     An empty string means that no value is given. Ranges are checked when the configuration is validated.
     """
@@ -219,7 +191,7 @@ def read_kconfig(
     except (OSError, UnicodeDecodeError) as error:
         problem = Problem(str(path), str(error), "a .config as `make menuconfig` writes it")
         raise ConfigError([problem]) from None
-    known = leaves() if found is None else found
+    known = leaves()
     plain = {leaf.symbol: leaf for leaf in known}
     choices = {leaf.choice_symbol(value): (leaf, value) for leaf in known for value in leaf.choices}
     values: dict[str, Any] = {}

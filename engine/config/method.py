@@ -10,11 +10,14 @@ from engine.config.section import Section
 
 @dataclass(frozen=True)
 class StageEntry:
-    """`target` is `module:Class`, imported when the stage runs; `needs` are the stages whose files it reads."""
+    """`target` is `module:Class`, imported when the stage runs; `needs` are the stages whose files it reads; `writes`
+    are patterns of the files and folders that are its own, below the run's folder: they are put aside when the stage is
+    begun again."""
 
     name: str
     target: str
     needs: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
 
 
 class MethodSections(Section):

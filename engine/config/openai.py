@@ -14,6 +14,14 @@ NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
+OFFLINE = {
+    "evolution.judge.openai": "evolution.judge.kind: auto",
+    "evolution.reflector.openai": "evolution.reflector.kind: statistical",
+    "slsm.controller.openai": "slsm.controller.kind: rules",
+}
+"""The setting that does without a role's server: the other way out where its key or server is missing."""
+
+
 class OpenAISection(Section):
     """A model behind an OpenAI-compatible server."""
 

@@ -95,6 +95,8 @@ class VQASection(Section):
 class PoolSection(Section):
     """The stage `pool`."""
 
+    OLDER = {"fill_with_refused": True}
+
     dataset: Literal["digits", "files"] = Field(
         default="digits", description="scikit-learn's handwritten digits, or your own files."
     )
@@ -125,6 +127,10 @@ class PoolSection(Section):
     target_trajectory_count: PositiveInt = Field(default=12, description="Final trajectories of each query.")
     positive_quota: NonNegativeInt = Field(default=4, description="Of these, fully right, if so many exist.")
     partial_quota: NonNegativeInt = Field(default=2, description="Of these, partly right, if so many exist.")
+    fill_with_refused: bool = Field(
+        default=False,
+        description="Where committed trajectories are too few, take refused pairs before any is repeated.",
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> PoolSection:
@@ -188,8 +194,8 @@ class PoolSections(MethodSections):
     """The sections and stages of the demonstration pool."""
 
     stage_entries: ClassVar = (
-        StageEntry("pool", "engine.pool.pool_stage:BuildPools"),
-        StageEntry("selector", "engine.pool.selector.selector_stage:TrainSelector", needs=("pool",)),
+        StageEntry("pool", "engine.pool.pool_stage:BuildPools", writes=("pool",)),
+        StageEntry("selector", "engine.pool.selector.selector_stage:TrainSelector", ("pool",), ("selector",)),
     )
 
     pool: PoolSection = PoolSection()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Name = Annotated[
     str,
@@ -33,3 +34,18 @@ class Section(BaseModel):
     """Base of all sections: no unknown fields, no changes after loading, no silent conversions."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, protected_namespaces=())
+
+    OLDER: ClassVar[Mapping[str, Any]] = {}
+    """Fields that came later, with values that say what runs did before. Where every other field is named, as a run's
+    own configuration does, and these are not, the run is older."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _reads_older_runs(cls, values: object) -> object:
+        if (
+            cls.OLDER
+            and isinstance(values, dict)
+            and cls.model_fields.keys() - cls.OLDER.keys() <= values.keys()
+        ):
+            return {**cls.OLDER, **values}
+        return values

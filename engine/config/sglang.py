@@ -15,7 +15,7 @@ class ServerSection(Section):
     """The server that answers the evolution's questions."""
 
     kind: Literal["in_process", "sglang"] = Field(
-        default="in_process",
+        default="sglang",
         description="`in_process`: the model in the worker; `sglang`: a server that the worker starts.",
     )
     command: str = Field(
@@ -24,7 +24,7 @@ class ServerSection(Section):
         min_length=1,
         description="Command line of the server; {python}, {model}, {host} and {port} are filled in.",
     )
-    port: Annotated[int, Field(ge=1, le=65_535)] = Field(default=30_000, description="Port on 127.0.0.1.")
+    port: Annotated[int, Field(ge=1, le=65_535)] = Field(default=8_000, description="Port on 127.0.0.1.")
     startup_timeout: Seconds = Field(default=600.0, description="Seconds until the server must be healthy.")
     health_interval: Seconds = Field(default=2.0, description="Seconds between two health checks.")
     grace: Seconds = Field(default=15.0, description="Seconds between SIGTERM and SIGKILL.")

@@ -14,12 +14,16 @@ from engine.config.section import NonNegativeInt, OwnClass, PositiveInt, Section
 _HOTTEST = 2.0
 BOARD_JUDGE, BOARD_TOKENS = "gpt-4o-2024-08-06", 4096
 """The judge of MultiChallenge's authors, and its longest reply."""
+Mode = Literal["baseline", "reminder", "never", "on_risk", "always", "on_detection", "remind_on_detection"]
+WITHOUT_MEMORY: frozenset[Mode] = frozenset(("baseline", "reminder"))
+"""Modes that ask no controller."""
+Kind = Literal["facts", "constraints", "assumptions", "unknowns", "edits"]
 
 
 class SLSMControllerSection(Section):
     kind: Literal["rules", "openai"] | OwnClass = Field(
-        default="rules",
-        description="`rules`: offline, quotes the conversation; `openai`: a model behind a server; or `module:Class`.",
+        default="openai",
+        description="`openai`: a model behind a server; `rules`: offline, quotes the conversation; or `module:Class`.",
     )
     openai: OpenAISection = OpenAISection()
 
@@ -32,7 +36,7 @@ class SLSMModelSection(Section):
     )
     path: str | None = Field(
         default=None,
-        description="With `file`: JSONL with `QUESTION_ID` and `RESPONSE`, an answer to each conversation.",
+        description="With `file`: JSONL with `QUESTION_ID` and `RESPONSE`, an answer or a list of attempts.",
     )
     openai: OpenAISection = OpenAISection()
 
@@ -104,8 +108,10 @@ class SLSMDataSection(Section):
 class SLSMSection(Section):
     """Conversation memory and its notes."""
 
+    OLDER = {"detector": "both", "gate_kinds": ["facts", "constraints", "assumptions", "unknowns", "edits"]}
+
     disable_controller: bool = Field(
-        default=False, description="True: use mode `baseline` instead of `inject`."
+        default=False, description="True: no controller; `baseline` instead of the mode of `inject`."
     )
     memory_mode: Literal["structured", "flat"] = Field(
         default="structured", description="Form of the memory: items, or plain text."
@@ -113,9 +119,9 @@ class SLSMSection(Section):
     inject: Literal["reminder", "never", "on_risk", "always", "on_detection", "remind_on_detection"] = Field(
         default="on_risk", description="When the memory note is injected."
     )
-    compare: list[
-        Literal["baseline", "reminder", "never", "on_risk", "always", "on_detection", "remind_on_detection"]
-    ] = Field(default=[], description="Modes to run side by side; empty: the mode of `inject`.")
+    compare: list[Mode] = Field(
+        default=[], description="Modes to run side by side; empty: the mode of `inject`."
+    )
     compare_memory: list[Literal["structured", "flat"]] = Field(
         default=[], description="Memory modes to run side by side; empty: `memory_mode`."
     )
@@ -124,7 +130,15 @@ class SLSMSection(Section):
     )
     note_max_items: PositiveInt = Field(default=6, description="Maximum lines of a structured note.")
     gate_facts_by_evidence: bool = Field(
-        default=True, description="Leave out items whose quote does not occur in its turn."
+        default=True, description="Leave out items of `gate_kinds` whose quote does not occur in its turn."
+    )
+    gate_kinds: list[Kind] = Field(
+        default=["facts"], description="Kinds of items that are left out without their quote."
+    )
+    detector: Literal["controller", "checks", "both"] = Field(
+        default="controller",
+        description="What finds conflicts of an answer with the memory. `checks`: exact checks of what can be checked; "
+        "`both`: these, and the controller for everything else.",
     )
     attempts: PositiveInt = Field(
         default=1, description="Answers to each conversation; a single one that passes is enough."
@@ -147,17 +161,24 @@ class SLSMSection(Section):
     data: SLSMDataSection = SLSMDataSection()
 
     @model_validator(mode="after")
+    def _obeys(self) -> SLSMSection:
+        if self.disable_controller and self.uses_controller:
+            asking = ", ".join(mode for mode in self.modes if mode not in WITHOUT_MEMORY)
+            raise ValueError(
+                f"`disable_controller: true` asks no controller, but `compare` names {asking}: take these modes "
+                "out, or set `disable_controller: false`"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _answers_fit_the_modes(self) -> SLSMSection:
         if self.answers.kind == "file":
-            modes = set(self.compare) or {"baseline" if self.disable_controller else self.inject}
-            if modes != {"baseline"}:
+            if set(self.modes) != {"baseline"}:
                 raise ValueError(
                     "`answers: {kind: file}` are answers without a note: set `compare: [baseline]`"
                 )
             if self.attempts != 1:
-                raise ValueError(
-                    "`answers: {kind: file}` has one answer to each conversation: set `attempts: 1`"
-                )
+                raise ValueError("`answers: {kind: file}` has the attempts of its lists: set `attempts: 1`")
         return self
 
     @model_validator(mode="after")
@@ -169,6 +190,21 @@ class SLSMSection(Section):
         return self
 
     @property
+    def modes(self) -> list[Mode]:
+        """The modes to run, each once."""
+        return list(dict.fromkeys(self.compare)) or ["baseline" if self.disable_controller else self.inject]
+
+    @property
+    def uses_controller(self) -> bool:
+        """Whether any of the modes keeps a memory."""
+        return not WITHOUT_MEMORY.issuperset(self.modes)
+
+    @property
+    def gated_kinds(self) -> frozenset[str]:
+        """The kinds of items that need their quote."""
+        return frozenset(self.gate_kinds) if self.gate_facts_by_evidence else frozenset()
+
+    @property
     def answer_tokens(self) -> int:
         """Longest answer, in tokens."""
         return self.max_new_tokens or (64 if self.data.path is None else 1024)
@@ -177,6 +213,6 @@ class SLSMSection(Section):
 class SLSMSections(MethodSections):
     """The section and stage of SLSM."""
 
-    stage_entries: ClassVar = (StageEntry("slsm", "engine.slsm.slsm_stage:RunSLSM"),)
+    stage_entries: ClassVar = (StageEntry("slsm", "engine.slsm.slsm_stage:RunSLSM", writes=("slsm",)),)
 
     slsm: SLSMSection = SLSMSection()

@@ -53,6 +53,22 @@ def _needs(name: str) -> tuple[str, ...]:
     return STAGES[name].needs if name in STAGES else ()
 
 
+def all_needs(name: str) -> set[str]:
+    """The stages that a stage rests on, directly or through others."""
+    return set(_needs(name)).union(*map(all_needs, _needs(name)))
+
+
+def resting_on(stage: str, names: Sequence[str]) -> list[str]:
+    """`stage` and those of `names` that rest on it, in their order. What a stage of your own rests on is not known: it
+    counts as resting on every stage before it."""
+    before = names.index(stage)
+    return [
+        name
+        for at, name in enumerate(names)
+        if name == stage or stage in all_needs(name) or (name not in STAGES and at > before)
+    ]
+
+
 def known_stages(name: str) -> str:
     """The names of all stages, as text, with a guess at the stage meant by `name`."""
     close = get_close_matches(name, STAGES, n=1)

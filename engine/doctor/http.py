@@ -144,4 +144,4 @@ def _read(response: HTTPResponse | HTTPError, status: int, end: float) -> HttpAn
         int(declared), _LARGEST
     ):  # `read1` takes a broken connection for the end
         return HttpAnswer(problem="the answer is cut off")
-    return HttpAnswer(status, data.decode(errors="replace"), headers=headers)
+    return HttpAnswer(status, data.decode("utf-8-sig", errors="replace"), headers=headers)

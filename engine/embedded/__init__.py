@@ -1,1 +1,1 @@
-"""The three small built-in models (a folder each), and their training."""
+"""The three small built-in models, a folder each; `tests/training` trains them."""

@@ -7,7 +7,7 @@ probed and committed in one call each. Every segment starts from an unsteered pr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from engine.config.config import Config
 from engine.esm.control_point import Answer, Decider, Plan
@@ -15,14 +15,28 @@ from engine.esm.decide import Retrieval
 from engine.esm.describe import describe
 from engine.esm.forced import Forced
 from engine.esm.variants import Variant
+from engine.events import DecisionTaken
 from engine.lm.protocol import Completion, LanguageModel, Prefixes
 
 
 class Controller:
-    """Decodes answers with one variant. `model` and `config` stay as they are."""
+    """Decodes answers with one variant. `model` and `config` stay as they are.
 
-    def __init__(self, model: LanguageModel, config: Config, variant: Variant) -> None:
+    `decided` receives a decision as soon as its segment is committed, while others of the batch are still written.
+    With `online.record_null` a steered one waits for null's segment too, which is written when all segments of the
+    control point are. `ended` receives the number of an answer, and the answer, once nothing more follows.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        config: Config,
+        variant: Variant,
+        decided: Callable[[DecisionTaken], None] = lambda decision: None,
+        ended: Callable[[int, Answer], None] = lambda number, answer: None,
+    ) -> None:
         self.model = model
+        self._decided, self._ended = decided, ended
         self.decider = Decider.of(config, variant)
         self.record_null = config.online.record_null
 
@@ -51,6 +65,11 @@ class Controller:
         budget = self.decider.budget
         return [row for row, a in enumerate(answers) if not a.ended and len(a.tokens) < budget]
 
+    def _report(self, row: int, answer: Answer) -> None:
+        self._decided(answer.decisions[-1])
+        if answer.ended or len(answer.tokens) >= self.decider.budget:
+            self._ended(row, answer)
+
     def _segment(
         self,
         prefixes: Prefixes,
@@ -64,11 +83,32 @@ class Controller:
         self._probe(prefixes, plans, answers)
         for plan in plans:
             decider.decide(plan, m, forced.get(plan.row))
-        committed = prefixes.branch([decider.commit(plan, answers[plan.row], m) for plan in plans])
-        nulls = self._null_segments(prefixes, plans, answers, m)
-        for plan, completion in zip(plans, committed, strict=True):
-            record(answers[plan.row], decider.variant.name, plan, completion, m, nulls.get(plan.row))
+        for plan, completion in zip(plans, self._commit(prefixes, plans, answers, m), strict=True):
             prefixes.extend(plan.row, completion)
+
+    def _commit(
+        self, prefixes: Prefixes, plans: list[Plan], answers: list[Answer], m: int
+    ) -> list[Completion]:
+        """Write the segments, and what null would have committed where that is asked for (counted in no budget)."""
+        decider = self.decider
+
+        def take(plan: Plan, done: Completion, null_segment: str | None) -> None:
+            record(answers[plan.row], decider.variant.name, plan, done, m, null_segment)
+            self._report(plan.row, answers[plan.row])
+
+        def committed(place: int, done: Completion) -> None:
+            if not self._records_null(plans[place]):
+                take(plans[place], done, None)
+
+        done = prefixes.branch([decider.commit(plan, answers[plan.row], m) for plan in plans], committed)
+        steered = [(plan, text) for plan, text in zip(plans, done, strict=True) if self._records_null(plan)]
+        if steered:
+            nulls = [decider.null_segment(plan, answers[plan.row], m) for plan, _ in steered]
+            prefixes.branch(nulls, lambda place, null: take(*steered[place], null.text))
+        return done
+
+    def _records_null(self, plan: Plan) -> bool:
+        return self.record_null and plan.steer is not None
 
     def _plans(self, prefixes: Prefixes, rows: list[int], m: int) -> list[Plan]:
         if not self.decider.wants_state(m):
@@ -83,19 +123,13 @@ class Controller:
         for plan, _ in probed:
             self.decider.take_probes(plan, answers[plan.row], results)
 
-    def _null_segments(
-        self, prefixes: Prefixes, plans: list[Plan], answers: list[Answer], m: int
-    ) -> dict[int, str]:
-        """What null would have committed at steered points, if asked for (counted in no budget)."""
-        steered = [plan for plan in plans if plan.steer is not None] if self.record_null else []
-        branches = [self.decider.null_segment(plan, answers[plan.row], m) for plan in steered]
-        texts = [completion.text for completion in prefixes.branch(branches)] if branches else []
-        return {plan.row: text for plan, text in zip(steered, texts, strict=True)}
-
     def _tail(self, prefixes: Prefixes, answers: list[Answer], rows: list[int]) -> None:
-        branches = [self.decider.tail(row, answers[row]) for row in rows]
-        for row, completion in zip(rows, prefixes.branch(branches), strict=True):
-            record_tail(answers[row], self.decider, row, completion)
+        def take(place: int, done: Completion) -> None:
+            row = rows[place]
+            record_tail(answers[row], self.decider, row, done)
+            self._report(row, answers[row])
+
+        prefixes.branch([self.decider.tail(row, answers[row]) for row in rows], take)
 
 
 def record_tail(answer: Answer, decider: Decider, row: int, done: Completion) -> None:

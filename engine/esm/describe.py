@@ -35,6 +35,7 @@ def describe(
         candidates=_candidates(plan),
         chosen=hit.entry.tool_name if hit else None,
         layer=hit.entry.layer if hit else None,
+        logprob=chosen_probe.mean_logprob if chosen_probe else None,
         delta_logprob=chosen_probe.mean_logprob - null.mean_logprob if chosen_probe and null else None,
         score=choice.scores[choice.index] if choice and choice.index is not None else None,
         alpha=choice.alpha if choice else 0.0,
@@ -58,6 +59,7 @@ def _as_forced(taken: DecisionTaken, forced: Forced) -> DecisionTaken:
         chosen=forced.name,
         layer=steer.layer if steer else None,
         alpha=steer.scale if steer else 0.0,
+        logprob=None,
         delta_logprob=None,
         score=None,
     )

@@ -60,6 +60,17 @@ def _effect(layer: int, own: Sequence[PairRecord]) -> LayerEffect:
     )
 
 
+def nothing_to_inject(pairs: Sequence[PairRecord], candidates: Sequence[dict[str, Any]]) -> str | None:
+    """A warning for the user if verification has left no entry with a vector: the run goes on unsteered."""
+    if any(row["kind"] == "wrong" for row in candidates):
+        return None
+    return (
+        f"of {len(pairs)} pairs none that is kept has a vector which turned its own wrong answer right: the memory has "
+        "nothing to inject, and esm will answer as the model does alone. Mine other layers, change online.k_scale, "
+        "take more examples, raise offline_mine.keep_top_C, or set offline_mine.verify to false"
+    )
+
+
 def no_better_than_chance(effects: Sequence[LayerEffect]) -> str | None:
     """A warning for the user if no layer's vectors help."""
     if not effects or any(effect.helps for effect in effects):

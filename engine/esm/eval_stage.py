@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from engine.config.config import Config
+from engine.config.esm_methods import METHODS, evaluated_methods
 from engine.esm import layout
 from engine.esm.compare import compared
 from engine.esm.eval_work import Answered, Answering, Batch, Line
 from engine.esm.examples import evaluation_examples, training_examples
-from engine.esm.field import PROMPTED, WITHOUT_MEMORY, field_methods
 from engine.esm.lines import read_answered
-from engine.esm.memory import EpisodicMemory
-from engine.esm.plain import PLAIN_METHODS
+from engine.esm.methods import read_sources
 from engine.esm.report import write_report
 from engine.esm.side_effects import BATCH, SideEffects
-from engine.esm.static import NO_SOURCES, StaticSources, static_methods
+from engine.esm.sources import Sources
 from engine.esm.unrelated import UNRELATED
-from engine.events import DecisionTaken, ExampleEvaluated, MethodEvaluated
+from engine.events import MethodEvaluated
 from engine.files import append_jsonl, recover_batches, write_jsonl
 from engine.run.stage import StageContext, StageResult
 from engine.tasks.example import TaskExample
@@ -37,7 +36,7 @@ class Evaluate:
     def run(self, context: StageContext) -> StageResult:
         """Greedy comes first: the others are compared with it."""
         job = _Job.prepare(context)
-        answered = context.prepare(Answering(context.config, job.memory, job.sources))
+        answered = context.prepare(Answering(context.config, job.sources))
         context.start(job.total, job.recover(), unit="examples")
         for name in job.names:
             job.end_if_whole(name)
@@ -45,12 +44,6 @@ class Evaluate:
             job.take_in(batch)
         side_effects = job.side_effects()
         return write_report(context.run_dir, context.config, job.lines, side_effects)
-
-
-def method_names(config: Config) -> list[str]:
-    """Greedy first, then the vote, esm, the ablations, vectors from elsewhere, and the field's baselines."""
-    methods = [name for name in (*PLAIN_METHODS, "esm") if name in config.eval.methods]
-    return [*methods, *dict.fromkeys(config.eval.ablations), *static_methods(config), *field_methods(config)]
 
 
 @dataclass
@@ -62,8 +55,7 @@ class _Job:
     config: Config
     names: list[str]
     examples: list[TaskExample]
-    memory: EpisodicMemory | None
-    sources: StaticSources
+    sources: Sources
     lines: dict[str, list[Line]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     tokens: dict[str, int] = field(default_factory=dict)
@@ -74,16 +66,9 @@ class _Job:
         config, run_dir = context.config, context.run_dir
         examples = evaluation_examples(config)
         check_disjoint(training_examples(config), examples)
-        names = method_names(config)
-        memory = None
-        static = static_methods(config)
-        others = static or field_methods(config)
-        sources = StaticSources.read(config, context.model_info(), run_dir) if others else NO_SOURCES
-        if set(names) - {*PLAIN_METHODS, "no_memory", *static, *WITHOUT_MEMORY}:
-            memory = EpisodicMemory.load(
-                layout.memory(run_dir), layout.library(run_dir), context.model_info()
-            )
-        return cls(context, config, names, examples, memory, sources)
+        methods = evaluated_methods(config)
+        sources = read_sources(methods, config, context.model_info, run_dir)
+        return cls(context, config, [method.name for method in methods], examples, sources)
 
     @property
     def total(self) -> int:
@@ -94,7 +79,7 @@ class _Job:
 
     def batch_size(self, method: str) -> int:
         online, plain = self.config.online.batch_size_examples, self.config.eval.batch_size_greedy
-        return plain if method in (*PLAIN_METHODS, PROMPTED) else online
+        return online if METHODS[method].steers else plain
 
     def recover(self) -> int:
         """Whole batches of an earlier attempt; how many examples they hold."""
@@ -113,14 +98,13 @@ class _Job:
                 yield Batch(method, first, self.examples[first : first + size])
 
     def take_in(self, batch: Answered) -> None:
-        """Write and tell."""
+        """Write a batch, whose decisions and answers are in the log already, and report how far the method is."""
         method = batch.method
         spent = sum(line["budget_used"] for line in batch.lines)
         self.seconds[method] = self.seconds.get(method, 0.0) + batch.seconds
         self.tokens[method] = self.tokens.get(method, 0) + spent
         append_jsonl(self.path(method), batch.lines)
         self.lines[method].extend(batch.lines)
-        self._announce(method, batch.lines, batch.decisions)
         self.context.progress(sum(map(len, self.lines.values())), self.total, spent, note=method)
         if len(self.lines[method]) >= _FIGURES_AGAIN * self.figured.get(method, 0):
             self._figures(method, final=False)
@@ -129,7 +113,7 @@ class _Job:
     def side_effects(self) -> list[Line]:
         """What esm changes in answers to unrelated questions, if that is asked for: a line a question."""
         count = self.config.eval.side_effects
-        if not count or self.memory is None or "esm" not in self.names:
+        if not count or self.sources.memory is None or "esm" not in self.names:
             return []
         if self.config.online.carry_steering or self.config.model.backend == "vllm":
             text = "side effects are not measured with online.carry_steering, nor on vLLM"
@@ -138,7 +122,7 @@ class _Job:
         path = layout.evaluation(self.context.run_dir, "esm") / "side_effects.jsonl"
         questions = UNRELATED[:count]
         lines = recover_batches(path, BATCH, count)
-        measured = self.context.prepare(SideEffects(self.config, self.memory))
+        measured = self.context.prepare(SideEffects(self.config, self.sources.memory))
         left = [questions[first : first + BATCH] for first in range(len(lines), count, BATCH)]
         for batch in measured(iter(left)):
             append_jsonl(path, batch)
@@ -157,28 +141,6 @@ class _Job:
             layout.evaluation(self.context.run_dir, method) / "summary.jsonl", [{"method": method, **record}]
         )
 
-    def _announce(self, method: str, lines: Sequence[Line], decisions: Sequence[list[DecisionTaken]]) -> None:
-        for line, taken in zip(lines, decisions, strict=True):
-            for decision in taken:
-                self.context.emit(decision)
-            self.context.emit(
-                ExampleEvaluated(
-                    method=method,
-                    index=line["index"],
-                    example=line["example_id"],
-                    question=line["question"],
-                    gold=line["gold"],
-                    pred=line["pred"],
-                    correct=line["correct"],
-                    tokens_used=line["tokens_used"],
-                    probe_tokens_used=line["probe_tokens_used"],
-                    budget_used=line["budget_used"],
-                    decisions=len(taken),
-                    steered=line["steered"],
-                    text=line["text"],
-                )
-            )
-
     def _figures(self, method: str, final: bool) -> None:
         lines = self.lines[method]
         self.figured[method] = len(lines)
@@ -193,12 +155,7 @@ class _Job:
                 mean_tokens=sum(line["tokens_used"] for line in lines) / len(lines),
                 mean_probe_tokens=sum(line["probe_tokens_used"] for line in lines) / len(lines),
                 tokens_per_second=speed,
-                difference=comparison.difference if comparison else None,
-                low=comparison.low if comparison else None,
-                high=comparison.high if comparison else None,
-                p=comparison.p if comparison else None,
-                fixed=comparison.fixed if comparison else 0,
-                broken=comparison.broken if comparison else 0,
                 final=final,
+                **(asdict(comparison) if comparison else {}),
             )
         )

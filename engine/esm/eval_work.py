@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from engine.config.config import Config
+from engine.config.esm_methods import METHODS
 from engine.esm.control_point import Answer
 from engine.esm.controller import Controller
-from engine.esm.field import PROMPTED, prompt_behind
-from engine.esm.memory import EpisodicMemory
-from engine.esm.plain import greedy, majority_vote
-from engine.esm.static import NO_SOURCES, StaticSources, method_variant
+from engine.esm.methods import make_variant, maker
+from engine.esm.plain import Decoding, encoded_prompt
+from engine.esm.sources import Sources
 from engine.esm.variants import Variant
-from engine.events import DecisionTaken
+from engine.events import DecisionTaken, ExampleEvaluated
 from engine.lm.protocol import LanguageModel
 from engine.scale.work import WorkContext
 from engine.tasks.example import TaskExample
 from engine.tasks.loaders import configured_task
-from engine.tasks.task import Task
 
 Line = dict[str, Any]
 
@@ -37,21 +34,20 @@ class Batch:
 
 @dataclass(frozen=True)
 class Answered:
-    """A line of `per_example.jsonl` for each example, and its decisions. `seconds` that it took where it was done."""
+    """A line of `per_example.jsonl` for each example. `seconds` that it took where it was done."""
 
     method: str
     lines: list[Line]
-    decisions: list[list[DecisionTaken]]
     seconds: float
 
 
 @dataclass(frozen=True)
 class Answering:
-    """Turns a batch into its answers. `memory` is None where no method needs one; `sources`: of the static methods."""
+    """Turns a batch into its answers with methods made from `sources`; reports each decision when it is taken, each
+    answer when it has ended."""
 
     config: Config
-    memory: EpisodicMemory | None
-    sources: StaticSources = NO_SOURCES
+    sources: Sources
 
     def open(self, context: WorkContext) -> Callable[[Batch], Answered]:
         """Load the model. Raises ModelError."""
@@ -66,37 +62,31 @@ class _Answerer:
         self.config, self.sources = work.config, work.sources
         self.task = configured_task(work.config.task)
         self.model: LanguageModel = context.load_model(work.config.model)
-        self.checkpoint, self.clock = context.checkpoint, context.clock
-        nothing = np.zeros((0, self.model.info.hidden_size), dtype=np.float32)
-        self.memory = work.memory or EpisodicMemory.of([], nothing)
+        self.checkpoint, self.clock, self.emit = context.checkpoint, context.clock, context.emit
         self.variants: dict[str, Variant] = {}
 
     def answer(self, batch: Batch) -> Answered:
         started = self.clock()
         examples = batch.examples
-        if batch.method == PROMPTED:
-            section = self.config.eval.field
-            examples = [replace(e, question=prompt_behind(section, e.question)) for e in examples]
-        prompts = [encoded_prompt(self.config, self.task, self.model, example) for example in examples]
-        if batch.method in ("greedy", PROMPTED):
-            answers = greedy(self.model, self.config, batch.examples, prompts, self.checkpoint)
-        elif batch.method == "majority_vote":
-            answers = majority_vote(
-                self.model, self.config, self.task, batch.examples, prompts, self.checkpoint
-            )
+        lines: dict[int, Line] = {}
+
+        def ended(position: int, answer: Answer) -> None:
+            lines[position] = self._line(batch.first + position, examples[position], answer)
+            self.emit(_evaluated(batch.method, lines[position]))
+
+        method = METHODS[batch.method]
+        if method.steers:
+            prompts = [encoded_prompt(self.config, self.task, self.model, example) for example in examples]
+            controller = Controller(self.model, self.config, self._variant(method.name), self.emit, ended)
+            controller.run([example.id for example in examples], prompts)
         else:
-            controller = Controller(self.model, self.config, self._variant(batch.method))
-            answers = controller.run([example.id for example in batch.examples], prompts)
-        lines = [
-            self._line(batch.first + position, example, answer)
-            for position, (example, answer) in enumerate(zip(batch.examples, answers, strict=True))
-        ]
-        decisions = [answer.decisions for answer in answers]
-        return Answered(batch.method, lines, decisions, self.clock() - started)
+            maker(method)(Decoding(self.model, self.config, self.task, examples, self.checkpoint, ended))
+        in_order = [lines[position] for position in range(len(examples))]
+        return Answered(batch.method, in_order, self.clock() - started)
 
     def _variant(self, method: str) -> Variant:
         if method not in self.variants:
-            self.variants[method] = method_variant(method, self.model, self.config, self.memory, self.sources)
+            self.variants[method] = make_variant(method, self.model, self.config, self.sources)
         return self.variants[method]
 
     def _line(self, index: int, example: TaskExample, answer: Answer) -> Line:
@@ -118,28 +108,32 @@ class _Answerer:
         }
 
 
-def encoded_prompt(config: Config, task: Task, model: LanguageModel, example: TaskExample) -> list[int]:
-    """Token ids of the question as the run asks it."""
-    prompt = config.prompt
-    return model.tokenizer.encode_chat(task.prompt(example, prompt.template), prompt.system)
+def _evaluated(method: str, line: Line) -> ExampleEvaluated:
+    return ExampleEvaluated(
+        method=method,
+        index=line["index"],
+        example=line["example_id"],
+        question=line["question"],
+        gold=line["gold"],
+        pred=line["pred"],
+        correct=line["correct"],
+        tokens_used=line["tokens_used"],
+        probe_tokens_used=line["probe_tokens_used"],
+        budget_used=line["budget_used"],
+        decisions=len(line["steps"]),
+        steered=line["steered"],
+        text=line["text"],
+    )
+
+
+_STEP = (
+    "m", "phase", "gate", "memory_size", "top_similarity", "best_ahat", "null_ahat", "chosen", "layer", "logprob",
+    "null_logprob", "delta_logprob", "score", "null_score", "alpha", "committed_tokens", "probe_tokens",
+)  # fmt: skip
 
 
 def _step(decision: DecisionTaken) -> Line:
     """A decision as per_example.jsonl keeps it: the figures, without the texts that the log has."""
-    return {
-        "m": decision.m,
-        "phase": decision.phase,
-        "gate": decision.gate,
-        "memory_size": decision.memory_size,
-        "top_similarity": decision.top_similarity,
-        "best_ahat": decision.best_ahat,
-        "null_ahat": decision.null_ahat,
-        "chosen": decision.chosen,
-        "layer": decision.layer,
-        "delta_logprob": decision.delta_logprob,
-        "score": decision.score,
-        "null_score": decision.null_score,
-        "alpha": decision.alpha,
-        "committed_tokens": decision.committed_tokens,
-        "probe_tokens": decision.probe_tokens,
-    }
+    probed = [candidate for candidate in decision.candidates if candidate.probed]
+    probes = [{name: getattr(c, name) for name in ("entry", "ahat", "logprob", "score")} for c in probed]
+    return {name: getattr(decision, name) for name in _STEP} | {"probes": probes}

@@ -50,7 +50,7 @@ class BuildMemory:
         if imports is not None:
             rows, more = _import(Path(imports).expanduser(), context, library, raw)
             library, raw = [*library, *rows], [*raw, *more]
-        keys = np.stack(raw)
+        keys = np.stack(raw) if raw else np.zeros((0, info.hidden_size), dtype=np.float32)
         if context.config.offline_memory.normalize_keys:
             keys = keys / np.maximum(np.linalg.norm(keys, axis=1, keepdims=True), 1e-12)
         buffer = io.BytesIO()

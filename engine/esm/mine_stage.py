@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.errors import DataError
 from engine.esm import layout
-from engine.esm.effects import layer_effects, no_better_than_chance
+from engine.esm.effects import layer_effects, no_better_than_chance, nothing_to_inject
 from engine.esm.examples import evaluation_examples, training_examples
 from engine.esm.lines import read_mined, read_pairs
 from engine.esm.mine_work import Batch, MinedExample, MinedPair, Mining, PairRecord
@@ -110,8 +110,6 @@ class _Job:
         useful = [pair for pair in self.pairs if kept_kinds(pair, mine.verify)]
         kept = top_pairs(useful, mine.keep_top_C)
         candidates = candidate_records(kept, mine.verify)
-        if not any(row["kind"] == "wrong" for row in candidates):
-            raise self._nothing_works()
         needed = {
             self.folder / row[key] for row in candidates for key in ("key_path", "vector_path") if row[key]
         }
@@ -124,7 +122,8 @@ class _Job:
         if effects := layer_effects(self.pairs):
             write_atomic(self.folder / "effects.csv", csv_text([asdict(effect) for effect in effects]))
             files.append("effects.csv")
-        if warning := no_better_than_chance(effects):
+        warning = nothing_to_inject(self.pairs, candidates) or no_better_than_chance(effects)
+        if warning:
             self.context.notice(warning, level="warning")
         summary: dict[str, float | int | str] = {
             "examples": len(self.examples),
@@ -160,14 +159,6 @@ class _Job:
             f"{self.reached} contain the delimiter",
             where="offline_mine",
             mend="raise K or temperature, take harder or easier examples, or set pos_source to rollout_or_gold",
-        )
-
-    def _nothing_works(self) -> DataError:
-        return DataError(
-            what=f"of {len(self.pairs)} pairs none that is kept has a vector which turned its own wrong answer right",
-            where="offline_mine.candidate_layers, online.k_scale",
-            mend="mine other layers, change k_scale, take more examples, raise keep_top_C, or set "
-            "offline_mine.verify to false",
         )
 
 

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from engine.config.config import Config
-from engine.errors import DataError
 from engine.esm.contrast import Contrast, Rollout, contrast, split_rollouts
 from engine.esm.gold import gold_rollout
+from engine.esm.layers import candidate_layers
 from engine.esm.reward import length_regularized_reward
 from engine.esm.verify import Mined, Verified, Verifier
-from engine.events import PairMined, RolloutsMined
+from engine.events import PairMined, RolloutEnded, RolloutsMined
 from engine.lm.protocol import Completion, LanguageModel, Request, Sampling
 from engine.scale.work import WorkContext
 from engine.seeds import derive_seed
@@ -44,40 +44,43 @@ class MinedExample:
 
 @dataclass(frozen=True)
 class Mining:
-    """Turns a batch of examples into what was mined from each. The batch is one call to the model."""
+    """Turns a batch of examples into what was mined from each. The batch is one call to the model; each rollout is
+    reported when it has ended."""
 
     config: Config
 
     def open(self, context: WorkContext) -> Callable[[Batch], list[MinedExample]]:
         """Load the model. Raises ModelError, and DataError for layers that it does not have."""
-        return _Miner(self.config, context.load_model(self.config.model), context.checkpoint).mine
+        return _Miner(self.config, context.load_model(self.config.model), context).mine
 
     def size(self, item: Batch) -> int:
         return len(item)
 
 
 class _Miner:
-    def __init__(self, config: Config, model: LanguageModel, checkpoint: Callable[[], None]) -> None:
+    def __init__(self, config: Config, model: LanguageModel, context: WorkContext) -> None:
         self.config = config
         self.section = config.offline_mine
         self.points = config.control_points
         self.task = configured_task(config.task)
         self.model = model
-        self.checkpoint = checkpoint
+        self.checkpoint, self.emit = context.checkpoint, context.emit
         self.layers = candidate_layers(self.section.candidate_layers, model.info.num_layers)
 
     def mine(self, batch: Batch) -> list[MinedExample]:
-        completions = self.model.generate(self._requests(batch), checkpoint=self.checkpoint)
         k = self.section.K
-        rollouts = [
-            [self._scored(example, completion) for completion in completions[position * k :][:k]]
-            for position, example in enumerate(batch)
-        ]
+        scored: dict[int, Rollout] = {}
+
+        def ended(place: int, completion: Completion) -> None:
+            position, draw = divmod(place, k)
+            scored[place] = self._scored(batch[position], completion)
+            self.emit(_ended_event(batch[position], draw, scored[place]))
+
+        self.model.generate(self._requests(batch), checkpoint=self.checkpoint, finished=ended)
+        rollouts = [[scored[position * k + draw] for draw in range(k)] for position in range(len(batch))]
         found = [self._pairs(example, own) for example, own in zip(batch, rollouts, strict=True)]
         verified, spent = self._verified(found)
-        tokens = [
-            sum(len(c.tokens) for c in completions[position * k :][:k]) for position in range(len(batch))
-        ]
+        tokens = [sum(rollout.tokens for rollout in own) for own in rollouts]
         tokens[0] += spent
         return [self._mined(*one) for one in zip(batch, rollouts, found, verified, tokens, strict=True)]
 
@@ -176,20 +179,6 @@ class _Miner:
         return MinedPair(record, pair.contrast, event)
 
 
-def candidate_layers(layers: Sequence[int], num_layers: int) -> tuple[int, ...]:
-    """The configured layers, or the top third of the model (spec ESM 3.5)."""
-    if not layers:
-        return tuple(range(num_layers - max(1, num_layers // 3), num_layers))
-    wrong = [layer for layer in layers if layer >= num_layers]
-    if wrong:
-        raise DataError(
-            what=f"layers {wrong} do not exist: the model has layers 0 to {num_layers - 1}",
-            where="offline_mine.candidate_layers",
-            mend="choose among those",
-        )
-    return tuple(sorted(set(layers)))
-
-
 def _line(example: TaskExample, rollouts: Sequence[Rollout]) -> dict[str, Any]:
     return {
         "example_id": example.id,
@@ -207,6 +196,18 @@ def _line(example: TaskExample, rollouts: Sequence[Rollout]) -> dict[str, Any]:
             for rollout in rollouts
         ],
     }
+
+
+def _ended_event(example: TaskExample, draw: int, rollout: Rollout) -> RolloutEnded:
+    return RolloutEnded(
+        example=example.id,
+        draw=draw,
+        correct=rollout.correct,
+        reward=rollout.reward,
+        tokens=rollout.tokens,
+        segments=len(rollout.ends),
+        pred=rollout.pred,
+    )
 
 
 def _pair_event(pair: PairRecord, mined: Mined, verified: Verified | None) -> PairMined:

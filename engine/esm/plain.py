@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from engine.config.config import Config
 from engine.esm.control_point import Answer
@@ -13,49 +14,74 @@ from engine.seeds import derive_seed
 from engine.tasks.example import TaskExample
 from engine.tasks.task import Task
 
-PLAIN_METHODS = ("greedy", "majority_vote")
-Prompts = Sequence[Sequence[int]]
+Ended = Callable[[int, Answer], None]
+"""Receives the number of an example, and its answer, as soon as that has ended."""
 
 
-def greedy(
-    model: LanguageModel,
-    config: Config,
-    examples: Sequence[TaskExample],
-    prompts: Prompts,
-    checkpoint: Callable[[], None],
-) -> list[Answer]:
-    """One uninterrupted continuation an example."""
-    sampling = Sampling(config.decode.max_new_tokens, config.decode.temperature)
-    requests = [
-        Request(prompt, sampling, seed=derive_seed(config.run.seed, "greedy", example.id))
-        for example, prompt in zip(examples, prompts, strict=True)
-    ]
-    done = model.generate(requests, checkpoint=checkpoint)
-    return [
-        Answer(example.id, tokens=completion.tokens, text=completion.text, ended=True)
-        for example, completion in zip(examples, done, strict=True)
-    ]
+@dataclass(frozen=True)
+class Decoding:
+    """A batch of examples that a method decodes itself; `ended` receives each answer."""
+
+    model: LanguageModel
+    config: Config
+    task: Task
+    examples: Sequence[TaskExample]
+    checkpoint: Callable[[], None]
+    ended: Ended
 
 
-def majority_vote(
-    model: LanguageModel,
-    config: Config,
-    task: Task,
-    examples: Sequence[TaskExample],
-    prompts: Prompts,
-    checkpoint: Callable[[], None],
-) -> list[Answer]:
+def encoded_prompt(config: Config, task: Task, model: LanguageModel, example: TaskExample) -> list[int]:
+    """Token ids of the question as the run asks it."""
+    prompt = config.prompt
+    return model.tokenizer.encode_chat(task.prompt(example, prompt.template), prompt.system)
+
+
+def greedy(of: Decoding, examples: Sequence[TaskExample] | None = None) -> None:
+    """One uninterrupted continuation an example. `examples`: to be asked in place of the batch's own."""
+
+    def ended(place: int, samples: Sequence[Completion]) -> None:
+        (done,) = samples
+        of.ended(place, Answer(of.examples[place].id, tokens=done.tokens, text=done.text, ended=True))
+
+    sampling = Sampling(of.config.decode.max_new_tokens, of.config.decode.temperature)
+    _generate(of, examples or of.examples, sampling, "greedy", 1, ended)
+
+
+def majority_vote(of: Decoding) -> None:
     """`eval.votes` samples an example; the first of those that give the most frequent answer is committed, the tokens
     of the others count as probes."""
-    votes = config.eval.votes
-    sampling = Sampling(config.decode.max_new_tokens, config.offline_mine.temperature)
+
+    def ended(place: int, samples: Sequence[Completion]) -> None:
+        of.ended(place, _voted(of.examples[place], samples, of.task))
+
+    sampling = Sampling(of.config.decode.max_new_tokens, of.config.offline_mine.temperature)
+    _generate(of, of.examples, sampling, "vote", of.config.eval.votes, ended)
+
+
+def _generate(
+    of: Decoding,
+    examples: Sequence[TaskExample],
+    sampling: Sampling,
+    purpose: str,
+    draws: int,
+    ended: Callable[[int, Sequence[Completion]], None],
+) -> None:
+    """All in one call to the model; `ended` receives the draws of each example."""
     requests = [
-        Request(prompt, sampling, seed=derive_seed(config.run.seed, "vote", example.id, draw))
-        for example, prompt in zip(examples, prompts, strict=True)
-        for draw in range(votes)
+        Request(prompt, sampling, seed=derive_seed(of.config.run.seed, purpose, example.id, draw))
+        for example in examples
+        for prompt in [encoded_prompt(of.config, of.task, of.model, example)]
+        for draw in range(draws)
     ]
-    done = model.generate(requests, checkpoint=checkpoint)
-    return [_voted(example, done[i * votes :][:votes], task) for i, example in enumerate(examples)]
+    samples: list[dict[int, Completion]] = [{} for _ in examples]
+
+    def take(number: int, done: Completion) -> None:
+        place, draw = divmod(number, draws)
+        samples[place][draw] = done
+        if len(samples[place]) == draws:
+            ended(place, [samples[place][draw] for draw in range(draws)])
+
+    of.model.generate(requests, checkpoint=of.checkpoint, finished=take)
 
 
 def _voted(example: TaskExample, samples: Sequence[Completion], task: Task) -> Answer:

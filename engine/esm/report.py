@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from engine.config.config import Config
+from engine.config.esm_methods import METHODS
 from engine.esm import layout
 from engine.esm.compare import compared
-from engine.esm.plain import PLAIN_METHODS
 from engine.esm.side_effects import mean_kl
 from engine.esm.verdict import esm_verdict
 from engine.files import csv_text, write_atomic
@@ -27,10 +27,10 @@ def write_report(
 ) -> StageResult:
     """Everything under tables/ and cases/. Returns the stage's summary, files and verdict."""
     rows = {name: _row(name, own, lines.get("greedy"), config) for name, own in lines.items()}
-    main = [row for name, row in rows.items() if name in (*PLAIN_METHODS, "esm")]
-    ablations = [row for name, row in rows.items() if name not in PLAIN_METHODS]
+    main = [row for name, row in rows.items() if METHODS[name].asked_by == "methods"]
+    ablations = [row for name, row in rows.items() if name == "esm" or row not in main]
     t_max = config.decode.max_new_tokens
-    diagnostics = [_diagnostics(name, own) for name, own in lines.items() if name not in PLAIN_METHODS]
+    diagnostics = [_diagnostics(name, own) for name, own in lines.items() if METHODS[name].steers]
     compare = [row for name, row in rows.items() if row["difference"] is not None]
     tables = {"main_results_single": main, "ablation": ablations}
     tables |= {f"diagnostics_T{t_max}": diagnostics, f"compare_T{t_max}": compare}

@@ -28,9 +28,7 @@ class Select:
         config, mined = context.config.offline_select, layout.mine(context.run_dir)
         candidates = read_entries(mined / "candidates.jsonl", "mine")
         if not candidates:
-            raise DataError(
-                what="there are no candidates", where=str(mined), mend="run the stage `mine` again"
-            )
+            return self._nothing(context)
         size = min(config.B, len(candidates))
         if len(candidates) <= config.B:
             context.notice(
@@ -55,6 +53,18 @@ class Select:
             },
             ["esm/library/library.jsonl", "esm/library/keys", "esm/library/vectors"],
         )
+
+    def _nothing(self, context: StageContext) -> StageResult:
+        """An empty library: verification may leave no candidate, and the run goes on. Raises DataError without it."""
+        if not context.config.offline_mine.verify:
+            raise DataError(
+                what="there are no candidates",
+                where=str(layout.mine(context.run_dir)),
+                mend="run the stage `mine` again",
+            )
+        context.notice("verification left no candidate: the library is empty", level="warning")
+        write_jsonl(layout.library(context.run_dir) / "library.jsonl", [])
+        return StageResult({"candidates": 0, "picked": 0}, ["esm/library/library.jsonl"])
 
     def _pick(
         self,

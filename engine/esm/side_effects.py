@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from engine.config.config import Config
 from engine.esm.controller import Controller
 from engine.esm.memory import EpisodicMemory
-from engine.esm.variants import make_variant
+from engine.esm.variants import retrieving
 from engine.lm.protocol import LanguageModel, Request, Sampling, Steer
 from engine.scale.work import WorkContext
 
@@ -37,7 +37,7 @@ class SideEffects:
     def open(self, context: WorkContext) -> Callable[[Sequence[str]], list[Line]]:
         """Load the model. Raises ModelError."""
         model = context.load_model(self.config.model)
-        variant = make_variant("esm", self.memory, self.config.online, self.config.run.seed)
+        variant = retrieving("esm", self.memory, self.config.online)
         controller = Controller(model, self.config, variant)
         vectors = {entry.tool_name: entry.vector for entry in self.memory.entries}
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engine.config.esm import OnlineSection
 from engine.esm.decide import Hit, Retrieval, retrieve
 from engine.esm.memory import Entry, EpisodicMemory
+from engine.esm.sources import Making
 from engine.lm.protocol import Vector
 from engine.seeds import generator
 
@@ -31,28 +32,71 @@ class Variant:
     online: OnlineSection | None = None
 
 
-def make_variant(name: str, memory: EpisodicMemory, online: OnlineSection, seed: int) -> Variant:
-    """`esm` or one of the ablations of `eval.ablations`.
-
-    Two controls with one global vector: `mean_vector` has no memory at all, so nothing speaks for null and it
-    steers wherever it may; `mean_vector_gated` keeps memory, right entries and gates, and replaces only the
-    direction of each vector: what it loses against esm is what *which* entry was retrieved is worth.
-    """
-    if name == "no_memory":
+def retrieving(name: str, memory: EpisodicMemory, online: OnlineSection) -> Variant:
+    """Esm over `memory`: the whole of it, or what `online.variant` makes of it."""
+    if online.variant == "no_memory":
         return Variant(name, None)
-    if name == "mean_vector":
-        return _mean_vector(memory)
-    used = memory
-    if name == "no_right_entries":
-        used = memory.without_right()
-    elif name == "random_vector":
-        used = memory.with_vectors([_random_like(entry, seed) for entry in memory.entries])
-    elif name == "mean_vector_gated":
-        means = _layer_means(memory)
-        used = memory.with_vectors([_along(means.get(entry.layer), entry.vector) for entry in memory.entries])
     return Variant(
-        name, lambda m, states: retrieve(used, m, states, online), used.layers, probing=name != "no_probing"
+        name,
+        lambda m, states: retrieve(memory, m, states, online),
+        memory.layers,
+        probing=online.variant != "no_probing",
     )
+
+
+def esm(of: Making) -> Variant:
+    """The method itself."""
+    return retrieving(of.name, of.memory, of.config.online)
+
+
+def no_memory(of: Making) -> Variant:
+    """Segment by segment, and never steered."""
+    return Variant(of.name, None)
+
+
+def no_probing(of: Making) -> Variant:
+    """The injectable hit of largest A-hat, where it beats null's."""
+    return replace(esm(of), probing=False)
+
+
+def random_vector(of: Making) -> Variant:
+    """A seeded direction of each mined vector's norm in its place."""
+    seed, entries = of.config.run.seed, of.memory.entries
+    return _with_vectors(of, [_random_like(entry, seed) for entry in entries])
+
+
+def no_right_entries(of: Making) -> Variant:
+    """Nothing speaks for null."""
+    return retrieving(of.name, of.memory.without_right(), of.config.online)
+
+
+def mean_vector_gated(of: Making) -> Variant:
+    """Memory, right entries and gates stay, only the direction of each vector is the mean: what this loses against esm
+    is what *which* entry was retrieved is worth."""
+    means = _layer_means(of.memory)
+    return _with_vectors(of, [_along(means.get(e.layer), e.vector) for e in of.memory.entries])
+
+
+def mean_vector(of: Making) -> Variant:
+    """One global vector a layer, offered at every control point as if it matched perfectly: no memory, so nothing
+    speaks for null and it steers wherever it may."""
+    memory, hits = of.memory, list[Hit]()
+    for layer, vector in _layer_means(memory).items():
+        qualities = [e.quality for e in memory.entries if e.layer == layer and e.vector is not None]
+        quality = float(np.mean(qualities))
+        hits.append(Hit(Entry(f"mean_l{layer}", layer, 0, quality, vector, source="all"), 1.0, quality))
+    offered = Retrieval(None if hits else "no_candidates", len(hits), hits)
+    return replace(esm(of), retrieve=lambda m, states: offered)
+
+
+def one_vector(name: str, layer: int, vector: Vector, strength: float) -> Variant:
+    """Adds strength * vector to the output of `layer` wherever it may: no memory, no gate, no probe."""
+    offered = Retrieval(None, 1, [Hit(Entry(name, layer, 0, 1.0, vector, source="all"), 1.0, 1.0)])
+    return Variant(name, lambda m, states: offered, (layer,), probing=False, strength=strength)
+
+
+def _with_vectors(of: Making, vectors: Sequence[Vector | None]) -> Variant:
+    return retrieving(of.name, of.memory.with_vectors(vectors), of.config.online)
 
 
 def _random_like(entry: Entry, seed: int) -> Vector | None:
@@ -79,14 +123,3 @@ def _along(direction: Vector | None, mined: Vector | None) -> Vector | None:
     return (direction * (np.linalg.norm(mined) / max(float(np.linalg.norm(direction)), 1e-12))).astype(
         np.float32
     )
-
-
-def _mean_vector(memory: EpisodicMemory) -> Variant:
-    """One global vector a layer, offered at every control point as if it matched perfectly: no memory."""
-    hits: list[Hit] = []
-    for layer, vector in _layer_means(memory).items():
-        qualities = [e.quality for e in memory.entries if e.layer == layer and e.vector is not None]
-        quality = float(np.mean(qualities))
-        hits.append(Hit(Entry(f"mean_l{layer}", layer, 0, quality, vector, source="all"), 1.0, quality))
-    retrieval = Retrieval(None if hits else "no_candidates", len(hits), hits)
-    return Variant("mean_vector", lambda m, states: retrieval, memory.layers)

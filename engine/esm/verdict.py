@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.esm.plain import PLAIN_METHODS
+from engine.config.esm_methods import METHODS
 from engine.events.verdict import Verdict
 from engine.verdict_curve import running
 
@@ -19,8 +19,8 @@ def esm_verdict(
         return None
     better = [
         name
-        for name in PLAIN_METHODS
-        if name != "greedy" and name in rows and rows[name]["accuracy"] > own["accuracy"]
+        for name, row in rows.items()
+        if not METHODS[name].steers and row["accuracy"] > own["accuracy"] and name != "greedy"
     ]
     return Verdict(
         method="esm",

@@ -14,18 +14,19 @@ import numpy as np
 from pydantic import Field
 
 from engine.config.config import Config
+from engine.config.esm_methods import METHODS
 from engine.config.section import NonNegativeInt, PositiveInt, Section
 from engine.errors import DataError
 from engine.esm import layout
 from engine.esm.control_point import Answer
 from engine.esm.controller import Controller
-from engine.esm.eval_work import Line, encoded_prompt
+from engine.esm.eval_work import Line
 from engine.esm.examples import evaluation_examples
-from engine.esm.field import PROMPTED
 from engine.esm.forced import Forced
 from engine.esm.memory import Entry, EpisodicMemory
-from engine.esm.plain import PLAIN_METHODS
-from engine.esm.static import StaticSources, method_variant
+from engine.esm.methods import make_variant, read_sources
+from engine.esm.plain import encoded_prompt
+from engine.esm.sources import Sources
 from engine.esm.variants import Variant
 from engine.events import DecisionTaken, TriedAnswer, WhatIfTried
 from engine.files import read_jsonl
@@ -114,7 +115,7 @@ class WhatIf:
         return line
 
     def _of_method(self, method: str) -> dict[str, Line]:
-        if method in (*PLAIN_METHODS, PROMPTED):
+        if method in METHODS and not METHODS[method].steers:
             raise DataError(
                 what=f"{method} takes no decisions",
                 mend="try another choice in an answer of esm or of one of its ablations; null is what greedy does",
@@ -126,8 +127,10 @@ class WhatIf:
 
     def _variant(self, method: str) -> Variant:
         if method not in self._variants:
-            sources = StaticSources.read(self.config, self.model.info, self._run_dir)
-            self._variants[method] = method_variant(method, self.model, self.config, self.memory, sources)
+            sources = Sources(self.memory)
+            if METHODS[method].needs != "memory":
+                sources = read_sources([METHODS[method]], self.config, lambda: self.model.info, self._run_dir)
+            self._variants[method] = make_variant(method, self.model, self.config, sources)
         return self._variants[method]
 
     def _entries(self, other: Wanted) -> list[tuple[Entry, Vector]]:

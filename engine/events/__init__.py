@@ -23,6 +23,7 @@ from engine.events.esm import (
     MemoryBuilt,
     MethodEvaluated,
     PairMined,
+    RolloutEnded,
     RolloutsMined,
     TriedAnswer,
     WhatIfTried,
@@ -54,7 +55,14 @@ from engine.events.gflownet import (
     SamplerEvaluated,
     SamplerStep,
 )
-from engine.events.pool import OracleTotal, PoolQueryDone, PoolThumbnails, PoolTotals, PoolTrajectory
+from engine.events.pool import (
+    OracleTotal,
+    PoolPairEvaluated,
+    PoolQueryDone,
+    PoolThumbnails,
+    PoolTotals,
+    PoolTrajectory,
+)
 from engine.events.run import (
     Header,
     ModelLoaded,
@@ -63,15 +71,16 @@ from engine.events.run import (
     Notice,
     Preparing,
     ServerUsage,
+    StageBegunAgain,
     StageFailed,
     StageFinished,
     StagePaused,
     StageProgress,
     StageResumed,
+    StagesChosen,
     StageSkipped,
     StageStarted,
     StageStopped,
-    TrainingStep,
     WorkerStarted,
     WorkerStopped,
 )

@@ -7,6 +7,19 @@ import msgspec
 from engine.events.base import Event
 
 
+class RolloutEnded(Event, tag=True, kw_only=True, frozen=True):
+    """One rollout of a training example has ended (spec ESM 3.1, 3.2). `draw`: its number, from 0; `segments`: how many
+    it has that a delimiter ends; its text is in rollouts.jsonl once its batch is stored."""
+
+    example: str
+    draw: int
+    correct: bool
+    reward: float
+    tokens: int
+    segments: int
+    pred: str = ""
+
+
 class RolloutsMined(Event, tag=True, kw_only=True, frozen=True):
     """K rollouts of one training example, scored (spec ESM 3.1, 3.2)."""
 
@@ -92,7 +105,9 @@ class DecisionTaken(Event, tag=True, kw_only=True, frozen=True):
     """One control point of one example, decided (spec ESM 6.3 to 6.10).
 
     `gate` names the rule that decided: see `engine.esm.decide`. `chosen` is the entry's name or
-    None for the null action; `alpha` is the injected scale. `tokens_before` counts the committed tokens of
+    None for the null action; `alpha` is the injected scale. `logprob` and `null_logprob` are the mean token
+    log-probabilities (nats) of the chosen entry's probe and of null's, `delta_logprob` their difference.
+    `tokens_before` counts the committed tokens of
     the answer before this segment. `null_segment` is what the unsteered model would have committed here,
     when `online.record_null` asked for it (its tokens are in no budget).
     """
@@ -112,6 +127,7 @@ class DecisionTaken(Event, tag=True, kw_only=True, frozen=True):
     candidates: list[Candidate] = []
     chosen: str | None = None
     layer: int | None = None
+    logprob: float | None = None
     delta_logprob: float | None = None
     score: float | None = None
     alpha: float = 0.0

@@ -40,14 +40,16 @@ class ServerChanged(Event, tag=True, kw_only=True, frozen=True):
 
 
 class EvolutionBegan(Event, tag=True, kw_only=True, frozen=True):
-    """What the evolution works with. `weights`: of shortness and correctness in the composite; `scale`: tokens. On
-    `cannot_tell` of the `questions` the judge cannot tell: their answers are counted, not scored."""
+    """What the evolution works with. `best_by`: whose composite decides on the best deltas, that of the `minibatch` or
+    of the `validation` set. `weights`: of shortness and correctness in the composite; `scale`: tokens. On `cannot_tell`
+    of the `questions` the judge cannot tell: their answers are counted, not scored."""
 
     clusters: list[str]
     iterations: int
     minibatch: int
     validation: int
     test: int = 0
+    best_by: str = "validation"
     scale: float
     weights: list[float]
     server: str
@@ -90,7 +92,8 @@ class AnswerJudged(Event, tag=True, kw_only=True, frozen=True):
 
 class AnswersScored(Event, tag=True, kw_only=True, frozen=True):
     """A set of answers, scored (spec Evolution 1, step 8). `judged` of the answers count; on `cannot_tell` of the
-    others the judge cannot tell, on the rest it failed. `error`: standard error of the composite."""
+    others the judge cannot tell, on the rest it failed. `error`: standard error of the composite; `best`: by this score
+    the iteration is a new best."""
 
     iteration: int
     split: str

@@ -60,7 +60,9 @@ class AgentGraphsBuilt(Event, tag=True, kw_only=True, frozen=True):
 
 class SamplerStep(Event, tag=True, kw_only=True, frozen=True):
     """A training step of the sampler (spec GFlowNet 5, 7). `residual_quantiles`: 5, 25, 50, 75 and 95% of delta over
-    the step's trajectories, `residual` their mean; `log_z`, `success_mean` ... are means over the step."""
+    the step's trajectories, `residual` their mean; `log_z`, `success_mean` ... are means over the step. `pb_nll`,
+    `pb_entropy` and `pb_l2` are the terms of a backward policy that learns (None: it does not), `pb_avg_entropy` is its
+    mean entropy in nats at the nodes that the walks reach."""
 
     step: int
     steps: int
@@ -68,6 +70,8 @@ class SamplerStep(Event, tag=True, kw_only=True, frozen=True):
     tb_loss: float
     gt_loss: float | None = None
     pb_nll: float | None = None
+    pb_entropy: float | None = None
+    pb_l2: float | None = None
     pb_avg_entropy: float = 0.0
     residual: float = 0.0
     residual_quantiles: list[float] = []
@@ -76,6 +80,8 @@ class SamplerStep(Event, tag=True, kw_only=True, frozen=True):
     rollout_reward: float = 0.0
     success_mean: float = 0.0
     answer_f1: float = 0.0
+    path_hit_precision: float = 0.0
+    path_hit_recall: float = 0.0
     path_hit_f1: float = 0.0
     length_mean: float = 0.0
     gradient_norm: float = 0.0
@@ -84,11 +90,12 @@ class SamplerStep(Event, tag=True, kw_only=True, frozen=True):
 
 
 class SamplerEvaluated(Event, tag=True, kw_only=True, frozen=True):
-    """A method on a split after `step` steps: distinct, gflownet, greedy, beam, prior. `metrics` has the spec's names
-    (GFlowNet 9); `total_variation` there is between P_F and R / sum R, over the `listed` questions whose paths could
-    all be listed. `settings` were chosen on validation; `intervals` are 95% bounds of some metrics; `scatter` are pairs
-    (log P_F, log R) of some sampled trajectories. `n` questions have an agent graph; figures called `..._all@K` are
-    over these and the `missed` ones, of which no path reaches an answer."""
+    """A method on a split after `step` steps: gflownet (independent draws), distinct, greedy, beam, prior. `metrics`
+    has the spec's names (GFlowNet 9); `total_variation` there is between P_F and R / sum R, over the `listed` questions
+    whose paths could all be listed. `settings` were chosen on validation; `intervals` are 95% bounds of some metrics;
+    `scatter` are pairs (log P_F, log R) of some sampled trajectories. `n` questions have an agent graph; figures called
+    `..._all@K` are over these and the `missed` ones, of which no path reaches an answer. `best`: the best weights so
+    far, by validation."""
 
     step: int
     split: str
@@ -101,6 +108,7 @@ class SamplerEvaluated(Event, tag=True, kw_only=True, frozen=True):
     listed: int = 0
     intervals: dict[str, tuple[float, float]] = {}
     scatter: list[tuple[float, float]] = []
+    best: bool = False
 
 
 class PathStep(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):

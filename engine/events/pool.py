@@ -29,6 +29,16 @@ class PoolThumbnails(Event, tag=True, kw_only=True, frozen=True):
     pixels: dict[str, str]
 
 
+class PoolPairEvaluated(Event, tag=True, kw_only=True, frozen=True):
+    """The model was asked a training query with a pair of demonstrations. `pair`: rows of the table, in the prompt's
+    order; `score`: VQA accuracy, None where the model failed."""
+
+    query_id: str
+    pair: tuple[int, int]
+    score: float | None
+    answer: str = ""
+
+
 class PoolQueryDone(Event, tag=True, kw_only=True, frozen=True):
     """A training query has its final pool and trajectories (a line of `pool/decisions.jsonl`).
 
@@ -74,7 +84,8 @@ class OracleTotal(msgspec.Struct, kw_only=True, frozen=True):
 
 class PoolTotals(Event, tag=True, kw_only=True, frozen=True):
     """All training queries together (`pool/report.json`). `before`, `inside`, `after`: as the oracles of
-    `PoolQueryDone`; `rules`: mined trajectories by verdict and rule; `reserve`: refused ones that fill up the data."""
+    `PoolQueryDone`; `rules`: mined trajectories by verdict and rule; `reserve`, `repeated`: trajectories of
+    the data that were refused, and that repeat another."""
 
     queries: int
     before: OracleTotal
@@ -87,6 +98,7 @@ class PoolTotals(Event, tag=True, kw_only=True, frozen=True):
     dropped: dict[str, int] = {}
     rules: dict[str, int] = {}
     reserve: int = 0
+    repeated: int = 0
     asked: int = 0
     failed: int = 0
     calls: int = 0

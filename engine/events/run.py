@@ -67,6 +67,22 @@ class StageSkipped(Event, tag=True, kw_only=True, frozen=True):
     """The stage was finished by an earlier attempt."""
 
 
+class StagesChosen(Event, tag=True, kw_only=True, frozen=True):
+    """What the user chose about the run's stages, whole each time. `stale`: to be done again, or resting on such a
+    stage; their results so far are kept in the folder `kept` of the run. `skipped`: left out for now."""
+
+    stale: list[str] = []
+    skipped: list[str] = []
+    kept: str = ""
+
+
+class StageBegunAgain(Event, tag=True, kw_only=True, frozen=True):
+    """A stale stage is done anew from here on: what the log told of it before is of an earlier attempt, whose files are
+    in the folder `kept` of the run."""
+
+    kept: str
+
+
 class StagePaused(Event, tag=True, kw_only=True, frozen=True):
     """The stage is paused between two items."""
 
@@ -165,12 +181,3 @@ class ServerUsage(Event, tag=True, kw_only=True, frozen=True):
     seconds: float = 0.0
     waited: float = 0.0
     cost: float | None = None
-
-
-class TrainingStep(Event, tag=True, kw_only=True, frozen=True):
-    """A point of a training curve."""
-
-    step: int
-    loss: float
-    learning_rate: float = 0.0
-    tokens_per_second: float = 0.0

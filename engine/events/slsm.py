@@ -36,7 +36,8 @@ class ConflictFound(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=Tru
 
 
 class SLSMBegan(Event, tag=True, kw_only=True, frozen=True):
-    """The setup of the comparison. `dataset_hash`: SHA-256 of the file. `variants`: [mode, memory mode]."""
+    """The setup of the comparison. `dataset_hash`: SHA-256 of the file. `variants`: [mode, memory mode]; `detector`:
+    what finds conflicts of an answer (controller, checks or both), "" where no variant looks for them."""
 
     conversations: int
     variants: list[list[str]]
@@ -46,6 +47,7 @@ class SLSMBegan(Event, tag=True, kw_only=True, frozen=True):
     dataset: str
     dataset_hash: str
     axes: list[str]
+    detector: str = ""
 
 
 class ConversationOpened(Event, tag=True, kw_only=True, frozen=True):

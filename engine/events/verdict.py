@@ -30,7 +30,7 @@ class Verdict(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     tries. `ahead`: other simple methods that did better than this one, the best first. `tokens`, `baseline_tokens`:
     means of an item, probes and second tries included; `cost`: of the whole stage, in the prices' unit. `curve`: how
     the method's figure moved over the items, or while it was trained (`engine.verdict_curve`). `remark`: a sentence on
-    what the figure can be compared with.
+    what the figure can be compared with. `stale`: set by who reads it, where its stage is to be done again.
     """
 
     method: str
@@ -56,6 +56,7 @@ class Verdict(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     cost: float | None = None
     curve: list[float] = []
     remark: str = ""
+    stale: bool = False
 
     @property
     def shown(self) -> bool:

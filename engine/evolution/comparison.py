@@ -49,8 +49,9 @@ def compare(methods: Sequence[Method], scale: float, seed: int) -> list[MethodCo
     return [_row(method, by_name[PLAIN], by_name[BEST], scale, seed) for method in methods]
 
 
-def draw_comparison(rows: Sequence[MethodCompared], all_zero: bool) -> ComparisonDrawn:
-    """Whether a baseline is ahead of the evolved deltas, in words. `all_zero`: the best deltas change nothing."""
+def draw_comparison(rows: Sequence[MethodCompared], all_zero: bool, best_by: str) -> ComparisonDrawn:
+    """Whether a baseline is ahead of the evolved deltas, in words. `all_zero`: the best deltas change nothing;
+    `best_by`: what they were chosen on, in words."""
     best = next(row for row in rows if row.method == BEST)
     others = sorted((row for row in rows if row.method != BEST), key=lambda row: -row.composite)
     ahead = [row for row in others if row.composite > best.composite]
@@ -65,7 +66,7 @@ def draw_comparison(rows: Sequence[MethodCompared], all_zero: bool) -> Compariso
         also = f"; also ahead: {', '.join(names[1:])}" if len(names) > 1 else ""
         return ComparisonDrawn(text=text + also, ahead=names)
     if all_zero:
-        return ComparisonDrawn(text="no iteration did better on the validation set than deltas of zero")
+        return ComparisonDrawn(text=f"no iteration did better on {best_by} than deltas of zero")
     first = others[0]
     sure = "" if (first.ahead_high or 0.0) < 0 else ", within the error"
     return ComparisonDrawn(

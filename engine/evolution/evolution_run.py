@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from engine.errors import DataError
+from engine.config.evolution import EvolutionSection
+from engine.errors import ConfigError, DataError, Problem
 from engine.evolution import layout
 from engine.evolution.answers import BASELINE, MINIBATCH, VALIDATION, AnswerFile, split_sizes
 from engine.evolution.clusters.cluster_map import ABOUT_FILE, IDS_FILE, ClusterMap, load_cluster_map
@@ -19,8 +20,10 @@ from engine.evolution.history import History, read_history, write_history
 from engine.evolution.judges.judge import Judge
 from engine.evolution.minibatch import QuestionSplits
 from engine.evolution.questions import load_splits
+from engine.evolution.reflectors.prompt import Prompts, read_prompts
 from engine.evolution.reflectors.reflector import Reflector
 from engine.evolution.score_events import inherited_events
+from engine.evolution.services import check_services
 from engine.files import append_jsonl, read_jsonl
 from engine.lm.model_server import ModelServer
 from engine.lm.vocabulary import Vocabulary, load_vocabulary
@@ -41,6 +44,7 @@ class EvolutionRun:
     answers: AnswerFile
     judge: Judge
     reflector: Reflector
+    prompts: Prompts
     server: ModelServer
 
     @classmethod
@@ -48,8 +52,9 @@ class EvolutionRun:
         """Read the run's files and build its services. Raises SteerErrors for what is missing or does not fit."""
         config, run_dir = context.config, context.run_dir
         section = config.evolution
+        check_services(config)
         if section.branch_of is not None and not layout.history(run_dir).is_file():
-            _take_over(Path(section.branch_of).expanduser(), run_dir, section.branch_iteration)
+            _take_over(Path(section.branch_of).expanduser(), run_dir, section)
         vocabulary = load_vocabulary(config.evolution_model)
         clusters = load_cluster_map(layout.folder(run_dir))
         if clusters.vocabulary != vocabulary.fingerprint:
@@ -75,6 +80,7 @@ class EvolutionRun:
             answers=AnswerFile.open(layout.answers(run_dir), section.batch_size, split_sizes(section)),
             judge=make_judge(context),
             reflector=make_reflector(context),
+            prompts=read_prompts(section.reflector),
             server=make_server(context),
         )
 
@@ -86,15 +92,19 @@ class EvolutionRun:
                     self.context.emit(event)
 
 
-def _take_over(parent: Path, own: Path, iteration: int) -> None:
-    """Copy the parent's clusters, and its history up to `iteration`, whose deltas the branch uses again."""
-    history = read_history(layout.history(parent))
+def _take_over(parent: Path, own: Path, section: EvolutionSection) -> None:
+    """Copy the parent's clusters, and its history up to `branch_iteration`, whose deltas the branch uses again."""
+    history, iteration = read_history(layout.history(parent)), section.branch_iteration
     if iteration >= len(history.iterations):
         raise DataError(
             what=f"the parent has no finished iteration {iteration} to branch from",
             where=str(layout.history(parent)),
             mend=f"choose one of 0 to {len(history.iterations) - 1} (evolution.branch_iteration)",
         )
+    best_by = "minibatch" if history.iterations[0].validation is None else "validation"
+    if best_by != section.best_by:
+        allowed = f"`{best_by}`, by which the parent chose its best deltas"
+        raise ConfigError([Problem("evolution.best_by", section.best_by, allowed)])
     layout.folder(own).mkdir(parents=True, exist_ok=True)
     for name in (ABOUT_FILE, IDS_FILE, layout.descriptions(parent).name):
         shutil.copyfile(layout.folder(parent) / name, layout.folder(own) / name)

@@ -45,7 +45,7 @@ def _gave_up(failures: int, reason: str) -> ReflectorGaveUp:
         what=f"the reflector gave no valid reply in {failures} iterations in a row: {reason}",
         where="evolution.reflector",
         mend="correct what it says and resume, with more `evolution.iterations` where all are done: every finished "
-        "iteration is kept",
+        "iteration is kept; or start a run with `evolution.reflector.kind: statistical`, the offline reflector",
     )
 
 
@@ -65,7 +65,8 @@ class _Loop:
         self._announce()
         self._keep_best_whole()
         self.measured = measure_judge(self.evolution)
-        self._baseline()
+        if section.validation_size:
+            self._baseline()
         failures = 0
         while not (reason := self._reason_to_end()):
             aborted = self._iterate(len(self.history.iterations))
@@ -88,6 +89,7 @@ class _Loop:
                 clusters=evolution.clusters.names,
                 iterations=section.iterations,
                 minibatch=section.minibatch_size,
+                best_by=section.best_by,
                 validation=section.validation_size,
                 test=section.test_size,
                 scale=section.SHORTNESS_SCALE,
@@ -132,8 +134,7 @@ class _Loop:
         write_deltas(layout.deltas_current(self.context.run_dir), deltas)
         self.evaluator.serve(deltas)
         answers = self.evaluator.ask(number, MINIBATCH)
-        minibatch = self.evaluator.report_score(number, MINIBATCH)
-        validation, best = self._validate(number, minibatch)
+        minibatch, validation, best = self._score(number)
         if best:
             self._write_best(deltas)
         reply = reflect(evolution, number, deltas, answers, minibatch)
@@ -156,17 +157,21 @@ class _Loop:
         self._finish(number)
         return reply.aborted
 
-    def _validate(self, number: int, minibatch: Score) -> tuple[Score | None, bool]:
-        """Score on the validation set, and whether it is a new best. A minibatch is a small sample: only deltas that
-        score on it as well as the best, within a standard error, are validated."""
-        reached = self.history.reached
+    def _score(self, number: int) -> tuple[Score, Score | None, bool]:
+        """Score on the minibatch and, where that decides, on the validation set; and whether it is a new best."""
+        reached, evaluator = self.history.reached, self.evaluator
+        minibatch = evaluator.score(number, MINIBATCH)
+        if self.section.best_by == "minibatch":
+            best = self.history.is_best(minibatch)
+            return evaluator.report_score(number, MINIBATCH, best), None, best
+        evaluator.report_score(number, MINIBATCH)
+        # A minibatch is a small sample: only deltas that score on it as well as the best, within a standard error, are
+        # tried on the validation set.
         if reached is not None and minibatch.composite + minibatch.error < reached:
-            return None, False
-        self.evaluator.ask(number, VALIDATION)
-        score = self.evaluator.score(number, VALIDATION)
-        is_best = reached is None or score.composite > reached
-        self.evaluator.report_score(number, VALIDATION, best=is_best)
-        return score, is_best
+            return minibatch, None, False
+        evaluator.ask(number, VALIDATION)
+        best = self.history.is_best(evaluator.score(number, VALIDATION))
+        return minibatch, evaluator.report_score(number, VALIDATION, best), best
 
     def _finish(self, number: int) -> None:
         history, run_dir = self.history, self.context.run_dir

@@ -8,6 +8,7 @@ from engine.evolution.judges.judge import Judge
 from engine.evolution.judges.offline import offline_judge
 from engine.evolution.own import OwnReflector
 from engine.evolution.processor import load_logits_processor, sglang_processor_string
+from engine.evolution.reflectors.prompt import read_prompts
 from engine.evolution.reflectors.reflector import Reflector
 from engine.evolution.reflectors.statistical_reflector import StatisticalReflector
 from engine.lm.load import model_path
@@ -42,7 +43,7 @@ def make_reflector(context: StageContext) -> Reflector:
         from engine.evolution.reflectors.openai_reflector import OpenAIReflector
 
         client = context.client(section.openai, "reflector", "evolution.reflector.openai")
-        return OpenAIReflector(client, section.openai.model)
+        return OpenAIReflector(client, section.openai.model, read_prompts(section).system)
     if is_own(section.kind):
         return OwnReflector(section.kind)
     return StatisticalReflector(section.step, section.limit)

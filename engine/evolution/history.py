@@ -17,8 +17,8 @@ from engine.servers.spent import Spent
 class Iteration(msgspec.Struct, frozen=True, kw_only=True):
     """One finished iteration.
 
-    `deltas` were used for its minibatch `examples`. `validation`: score on the fixed validation set, where the
-    iteration looked better than the best so far; `best`: validation confirmed it. `new_deltas` and `summary` are the
+    `deltas` were used for its minibatch `examples`. `validation`: score on the fixed validation set, where that decides
+    and the iteration looked better than the best so far; `best`: it was better. `new_deltas` and `summary` are the
     reflector's; `aborted` says why there are none. `inherited`: run and iteration it was branched from.
     """
 
@@ -36,6 +36,16 @@ class Iteration(msgspec.Struct, frozen=True, kw_only=True):
     usage: Spent = Spent()
     inherited: str = ""
 
+    @property
+    def decided_by(self) -> Score:
+        """The score that says whether it is the best."""
+        return self.score if self.validation is None else self.validation
+
+    @property
+    def decided_on(self) -> str:
+        """What that score was measured on, in words."""
+        return "its minibatch" if self.validation is None else "the validation set"
+
 
 class History(msgspec.Struct, kw_only=True):
     """The finished iterations, in order."""
@@ -44,14 +54,18 @@ class History(msgspec.Struct, kw_only=True):
 
     @property
     def best(self) -> Iteration | None:
-        """The last iteration that validation confirmed."""
+        """The last iteration that was better than all before it."""
         return next((item for item in reversed(self.iterations) if item.best), None)
 
     @property
     def reached(self) -> float | None:
-        """Composite of the best on the validation set."""
+        """Composite of the best: on the validation set where that confirmed it, else on its minibatch."""
         best = self.best
-        return None if best is None or best.validation is None else best.validation.composite
+        return None if best is None else best.decided_by.composite
+
+    def is_best(self, score: Score) -> bool:
+        """Whether a further iteration with this deciding score would be a new best: higher, not as high."""
+        return self.reached is None or score.composite > self.reached
 
     @property
     def since_best(self) -> int:

@@ -42,7 +42,7 @@ def scope_of(judge: Judge, questions: QuestionSplits, iterations: int) -> JudgeS
         *((f"the minibatch of iteration {i}", questions.minibatch(i)) for i in range(iterations)),
     ]
     for name, examples in sets:
-        if all(reasons[example.id] for example in examples):
+        if examples and all(reasons[example.id] for example in examples):
             what = f"{judge.name}: {reasons[examples[0].id]}"
             raise ConfigError(
                 [

@@ -27,21 +27,11 @@ def _figure(history: History) -> Figure:
     numbers = [item.iteration for item in items]
     above.plot(numbers, [item.score.composite for item in items], "o-", label="composite, minibatch")
     above.plot(numbers, [item.score.correctness for item in items], ".:", label="correctness, minibatch")
-    validated = [item for item in items if item.validation is not None]
-    above.plot(
-        [item.iteration for item in validated],
-        [item.validation.composite for item in validated if item.validation is not None],
-        "s",
-        label="composite, validation",
-    )
-    kept = [item for item in validated if item.best and item.validation is not None]
-    above.plot(
-        [item.iteration for item in kept],
-        [item.validation.composite for item in kept if item.validation is not None],
-        "k*",
-        markersize=12,
-        label="kept as best",
-    )
+    validated = [(item.iteration, item.validation.composite) for item in items if item.validation is not None]
+    if validated:
+        above.plot(*zip(*validated, strict=True), "s", label="composite, validation")
+    kept = [(item.iteration, item.decided_by.composite) for item in items if item.best]
+    above.plot(*zip(*kept, strict=True), "k*", markersize=12, label="kept as best")
     above.set_ylabel("score")
     above.legend(fontsize=8)
     below.plot(numbers, [item.score.mean_tokens for item in items], "o-", color="tab:red")

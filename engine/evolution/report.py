@@ -1,6 +1,7 @@
 """The evolution's result: the best deltas against no processor and the baselines, as tables and as summary.
 
-Measured on the test set, which decided nothing before: on the validation set the best deltas were also lucky.
+Measured on the test set, which decided nothing before: on what chose them the best deltas were also lucky. Without a
+test set nothing is compared.
 """
 
 from __future__ import annotations
@@ -36,26 +37,52 @@ from engine.servers.spent import Spent
 def write_report(
     evolution: EvolutionRun, evaluator: SplitEvaluator, reason: str, measured: Spent
 ) -> StageResult:
-    """Choose the baselines, evaluate the test set, and write the tables. `measured`: what holding the judge against
-    labels cost."""
+    """The best deltas' figures: with a test set those of the comparison on it, whose tables are written; without one
+    those that they were chosen by. `measured`: what holding the judge against labels cost."""
     best = evolution.history.best
-    assert best is not None, "the first iteration is always validated"
-    comparison = _Comparison(evolution, evaluator, best)
-    rows = compare(comparison.methods(), comparison.scale, evolution.context.config.run.seed)
-    comparison.write_tables(rows)
-    drawn = draw_comparison(rows, all_zero=not any(best.deltas.values()))
-    for row in rows:
-        evolution.context.emit(row)
-    evolution.context.emit(drawn)
-    usage = (
-        evolution.history.usage + evaluator.usage_of(*comparison.asked) + evaluator.spent_on_caps + measured
-    )
-    by_name = {row.method: row for row in rows}
-    baseline, steered = by_name[PLAIN], by_name[BEST]
-    summary: dict[str, float | int | str] = {
+    assert best is not None, "the first iteration is the best so far"
+    spent = evolution.history.usage + measured
+    begun: Summary = {
         "iterations": len(evolution.history.iterations),
         "ended": reason,
         "best_iteration": best.iteration,
+    }
+    if not evolution.questions.test:
+        return StageResult(begun | _chosen_by(best) | _spent(spent), _files(evolution))
+    comparison = _Comparison(evolution, evaluator, best)
+    rows = compare(comparison.methods(), comparison.scale, evolution.context.config.run.seed)
+    comparison.write_tables(rows)
+    drawn = draw_comparison(rows, all_zero=not any(best.deltas.values()), best_by=best.decided_on)
+    for row in rows:
+        evolution.context.emit(row)
+    evolution.context.emit(drawn)
+    spent += evaluator.usage_of(*comparison.asked) + evaluator.spent_on_caps
+    iterations = evolution.history.iterations
+    verdict = evolution_verdict(rows, comparison.compared, drawn.ahead, spent.cost, iterations)
+    return StageResult(begun | _compared(rows, drawn.ahead) | _spent(spent), _files(evolution), verdict)
+
+
+Summary = dict[str, float | int | str]
+"""A stage's figures by name."""
+
+
+def _chosen_by(best: Iteration) -> Summary:
+    """Without a test set: the score by which the best deltas were chosen, named as what it is."""
+    score = best.decided_by
+    return {
+        "measured_on": f"{best.decided_on}, which chose it",
+        "composite": round(score.composite, 4),
+        "tokens": round(score.mean_tokens, 1),
+        "judged": score.judged,
+        "cannot_tell": score.cannot_tell,
+        "correctness": round(score.correctness, 4),
+    }
+
+
+def _compared(rows: Sequence[MethodCompared], ahead: Sequence[str]) -> Summary:
+    by_name = {row.method: row for row in rows}
+    baseline, steered = by_name[PLAIN], by_name[BEST]
+    return {
         "composite": round(steered.composite, 4),
         "composite_before": round(baseline.composite, 4),
         "tokens": round(steered.mean_tokens, 1),
@@ -64,14 +91,12 @@ def write_report(
         "cannot_tell": steered.cannot_tell,
         "correctness": round(steered.correctness, 4),
         "correctness_before": round(baseline.correctness, 4),
-        "baselines_ahead": ", ".join(drawn.ahead) or "none",
-        "spent_calls": usage.calls,
-        "spent_tokens": usage.tokens,
-        "spent_cost": round(usage.cost, 6),
+        "baselines_ahead": ", ".join(ahead) or "none",
     }
-    iterations = evolution.history.iterations
-    verdict = evolution_verdict(rows, comparison.compared, drawn.ahead, usage.cost, iterations)
-    return StageResult(summary, _files(evolution), verdict)
+
+
+def _spent(spent: Spent) -> Summary:
+    return {"spent_calls": spent.calls, "spent_tokens": spent.tokens, "spent_cost": round(spent.cost, 6)}
 
 
 def _files(evolution: EvolutionRun) -> list[str]:

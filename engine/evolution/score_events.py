@@ -21,7 +21,7 @@ def inherited_events(item: Iteration) -> list[Event]:
         IterationBegan(
             iteration=item.iteration, deltas=item.deltas, examples=item.examples, inherited=item.inherited
         ),
-        scored_event(item.iteration, MINIBATCH, item.score),
+        scored_event(item.iteration, MINIBATCH, item.score, item.best and item.validation is None),
     ]
     if item.validation is not None:
         events.append(scored_event(item.iteration, VALIDATION, item.validation, item.best))

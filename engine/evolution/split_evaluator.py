@@ -19,10 +19,11 @@ from engine.evolution.questions import ask
 from engine.evolution.score import Outcome, Score, score
 from engine.evolution.score_events import scored_event
 from engine.lm.model_server import ModelAnswer
-from engine.servers.side_by_side import map_side_by_side
+from engine.servers.side_by_side import Calls, map_side_by_side
 from engine.servers.spent import Spent
 from engine.tasks.example import TaskExample
 
+Judging = Calls[tuple[int, ModelAnswer], AnswerRecord]
 _AT_ONCE = 64
 """Most answers that are judged at the same time, each in a thread of its own."""
 
@@ -76,23 +77,25 @@ class SplitEvaluator:
     # ------------------------------------------------------------ answers
 
     def ask(self, iteration: int, split: str, suffix: str = "") -> list[AnswerRecord]:
-        """All answers of the split; `suffix` is put after each question. Events of stored answers are emitted again
-        without asking again; a split on which the judge failed altogether, which ended the stage, is judged again."""
+        """All answers of the split; `suffix` is put after each question. Each is judged when it is given, and reported
+        when it is judged. Events of stored answers are emitted again without asking again; a split on which the judge
+        failed altogether, which ended the stage, is judged again."""
         examples, file = self.examples(iteration, split), self.evolution.answers
-        if self.is_complete(iteration, split):
-            self._judge_again(file.take_unjudged(iteration, split))
+        unjudged = file.take_unjudged(iteration, split) if self.is_complete(iteration, split) else []
+        self._judge_again(unjudged)
         stored = file.of_split(iteration, split)
-        for example, record in zip(examples, stored, strict=False):
+        for example, record in zip(examples, () if unjudged else stored, strict=False):
             self._announce(example, record)
         for first in range(len(stored), len(examples), file.batch):
             self.context.checkpoint()
             batch = examples[first : first + file.batch]
             asks = [ask(example, self.context.config, iteration, suffix) for example in batch]
-            answers = self.evolution.server.answer(asks, self.context.checkpoint)
-            records = self._judge(iteration, split, batch, answers)
-            file.add(records)
-            for example, record in zip(batch, records, strict=True):
-                self._announce(example, record)
+            records: dict[int, AnswerRecord] = {}
+            with self._judging(iteration, split, batch, records) as judging:
+                answers = self.evolution.server.answer(
+                    asks, lambda: self._wait(judging), lambda number, answer: judging.add((number, answer))
+                )
+            file.add([records[number] for number in range(len(batch))])
             self._progress(split, first + len(batch), len(examples), sum(len(a.tokens) for a in answers))
         return file.of_split(iteration, split)
 
@@ -102,22 +105,33 @@ class SplitEvaluator:
             self.context.checkpoint()
             batch = records[first : first + self.evolution.answers.batch]
             examples = [self._examples[record.example_id] for record in batch]
-            answers = [ModelAnswer(record.answer, record.token_ids) for record in batch]
-            judged = self._judge(batch[0].iteration, batch[0].split, examples, answers)
+            judged: dict[int, AnswerRecord] = {}
+            with self._judging(batch[0].iteration, batch[0].split, examples, judged) as judging:
+                for number, record in enumerate(batch):
+                    judging.add((number, ModelAnswer(record.answer, record.token_ids)))
             self.evolution.answers.add(
                 [
-                    msgspec.structs.replace(new, usage=old.usage + new.usage)
-                    for old, new in zip(batch, judged, strict=True)
+                    msgspec.structs.replace(judged[number], usage=old.usage + judged[number].usage)
+                    for number, old in enumerate(batch)
                 ]
             )
 
-    def _judge(
-        self, iteration: int, split: str, examples: Sequence[TaskExample], answers: Sequence[ModelAnswer]
-    ) -> list[AnswerRecord]:
-        """Records of the judged answers; the judge, which may be a remote server, is called concurrently."""
+    def _wait(self, judging: Judging) -> None:
+        judging.hand_over()
+        self.context.checkpoint()
 
-        def judge(pair: tuple[TaskExample, ModelAnswer]) -> AnswerRecord:
-            example, answer = pair
+    def _judging(
+        self,
+        iteration: int,
+        split: str,
+        examples: Sequence[TaskExample],
+        records: dict[int, AnswerRecord],
+    ) -> Judging:
+        """Judges answers to `examples`, given with their numbers, reports each and puts it into `records`. The judge,
+        which may be a remote server, is called concurrently, also while other answers are still written."""
+
+        def judge(given: tuple[int, ModelAnswer]) -> AnswerRecord:
+            example, answer = examples[given[0]], given[1]
             verdict = self.verdict(example, answer.text)
             failed = isinstance(verdict, Unjudged)
             return AnswerRecord(
@@ -132,8 +146,11 @@ class SplitEvaluator:
                 usage=verdict.usage,
             )
 
-        pairs = list(zip(examples, answers, strict=True))
-        return list(map_side_by_side(judge, pairs, self._at_once(len(pairs))))
+        def report(given: tuple[int, ModelAnswer], record: AnswerRecord) -> None:
+            records[given[0]] = record
+            self._announce(examples[given[0]], record)
+
+        return Calls(judge, self._at_once(len(examples)), report)
 
     def _at_once(self, answers: int) -> int:
         return min(answers, self.evolution.answers.batch, _AT_ONCE)

@@ -67,6 +67,11 @@ def training_log(run_dir: Path) -> Path:
     return folder(run_dir) / "training.jsonl"
 
 
+def validation_log(run_dir: Path) -> Path:
+    """One JSON line an evaluation on validation: `step`, and every figure by its name."""
+    return folder(run_dir) / "validation.jsonl"
+
+
 def metrics(run_dir: Path) -> Path:
     """Figures of sampler and baselines on the held-out split."""
     return folder(run_dir) / "tables" / "metrics.csv"

@@ -22,10 +22,9 @@ from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
 from engine.gflownet.evaluation.question_paths import Drawing, QuestionSampler
 from engine.gflownet.evaluation.questions import QuestionBatches
 from engine.gflownet.graphs.tables import EmbeddingTables, Texts
-from engine.gflownet.sampler.module import GFlowNetModule, prior_alpha
+from engine.gflownet.sampler.module import prior_alpha
+from engine.gflownet.training.trained_sampler import trained_sampler
 from engine.run.stage import StageContext
-from engine.torch_file import load_torch
-from engine.training_state import check_numbers
 
 
 class Wanted(Section):
@@ -51,27 +50,8 @@ class WhatIf:
 
     def __init__(self, context: StageContext) -> None:
         config, run_dir = context.config, context.run_dir
-        path = layout.checkpoint(run_dir)
-        state = load_torch(path, mend="run the stage gflownet first")
+        module, step = trained_sampler(run_dir, config)
         tables = EmbeddingTables.load(run_dir)
-        module = GFlowNetModule(tables.width, config.gflownet)
-        try:
-            module.load_state_dict(state["module"])
-            check_numbers(module)
-            step = int(state["step"])
-        except ArithmeticError as error:
-            raise DataError(
-                what=f"the checkpoint cannot be used: {error}",
-                where=str(path),
-                mend="remove the file and run the stage gflownet again",
-            ) from error
-        except (KeyError, RuntimeError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(
-                what="the checkpoint has another shape than the run's configuration says",
-                where=str(path),
-                mend="sample with the configuration it was trained with; if that is the run's own, an older program "
-                "trained it: start a new run",
-            ) from error
         self._run_dir = run_dir
         self._drawing = _own_drawing(context, config.gflownet)
         self._alpha = prior_alpha(config.gflownet, step)

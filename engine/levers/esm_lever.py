@@ -9,7 +9,7 @@ from engine.config.config import Config
 from engine.config.esm import OnlineSection
 from engine.esm import layout
 from engine.esm.memory import EpisodicMemory
-from engine.esm.variants import Variant, make_variant
+from engine.esm.variants import Variant, retrieving
 from engine.events import DecisionTaken
 from engine.levers.lever import ESM, LeverDid
 from engine.lm.protocol import ModelInfo
@@ -30,7 +30,7 @@ class EsmLever:
 
     def variant(self, online: OnlineSection) -> Variant:
         """The controller's rules with these settings."""
-        return make_variant("esm", self.memory, online, self.config.run.seed)
+        return retrieving("esm", self.memory, online)
 
 
 def esm_did(decisions: Sequence[DecisionTaken], probe_tokens: int) -> LeverDid:

@@ -64,9 +64,7 @@ class NotesLever:
         for number in range(done, len(turns)):
             update = self._controller.update(state, turns[: number + 1])
             spent += update.spent
-            if self._section.gate_facts_by_evidence:
-                update = gated(state, update, turns[number])
-            state = update.state
+            state = gated(state, update, turns[number], self._section.gated_kinds).state
             self._remember(turns[: number + 1], state)
         return Read(turns, state, spent)
 

@@ -164,20 +164,29 @@ class KeepingModel:
     ) -> list[Completion]:
         """As the model's own. With a processor that has no name nothing is kept: it may depend on anything."""
         if logits_processor is not None and not isinstance(logits_processor, NamedProcessor):
-            return self.model.generate(requests, logits_processor=logits_processor, checkpoint=checkpoint)
+            return self.model.generate(
+                requests, logits_processor=logits_processor, checkpoint=checkpoint, finished=finished
+            )
         under, process = "", None
         if logits_processor is not None:
             under, process = logits_processor.digest, logits_processor.process
         names = [_digest(self.info, r.prompt, (_request(r), under)) for r in requests]
         done = {i: text for i, name in enumerate(names) if (text := self.kept.find(name)) is not None}
         missing = [i for i in range(len(requests)) if i not in done]
+
+        def keep(place: int, text: Completion) -> None:
+            self.kept.add(names[missing[place]], text)
+            if finished is not None:
+                finished(missing[place], text)
+
         self.kept.begin()
         try:
+            _report(done, finished)
             new = self.model.generate(
                 [requests[i] for i in missing],
                 logits_processor=process,
                 checkpoint=checkpoint,
-                finished=lambda place, text: self.kept.add(names[missing[place]], text),
+                finished=keep,
             )
         except BaseException:
             self.kept.leave()
@@ -226,9 +235,12 @@ class _KeepingPrefixes:
         def keep(place: int, text: Completion) -> None:
             if name := names[missing[place]]:
                 self._kept.add(name, replace(text, kept=None))
+            if finished is not None:
+                finished(missing[place], text)
 
         self._kept.begin()
         try:
+            _report(done, finished)
             new = self._prefixes.branch([_anew(branches[i]) for i in missing], finished=keep)
         except BaseException:
             self._kept.leave()
@@ -252,6 +264,13 @@ class _KeepingPrefixes:
         earlier = branch.continue_from.tokens if branch.continue_from else None
         what = (_sampling(branch.sampling), _steer(branch.steer), branch.seed, earlier)
         return _digest(self._model.info, self._tokens[branch.row], what)
+
+
+def _report(done: dict[int, Completion], finished: Finished | None) -> None:
+    """Hand on what was finished before the call."""
+    if finished is not None:
+        for place, text in done.items():
+            finished(place, text)
 
 
 def _anew(branch: Branch) -> Branch:

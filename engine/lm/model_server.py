@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.lm.kept_texts import NamedProcessor
-from engine.lm.protocol import LanguageModel, LogitsProcessor, Request, Sampling
+from engine.lm.protocol import Completion, LanguageModel, LogitsProcessor, Request, Sampling
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,14 @@ class ModelQuestion:
     system: str | None = None
 
 
+Answered = Callable[[int, ModelAnswer], None]
+"""Called once for each question, as soon as it is answered, with its number and the answer."""
+
+
+def ignore(number: int, answer: ModelAnswer) -> None:
+    """Nobody waits for single answers."""
+
+
 class ModelServer(Protocol):
     """Serves one model under one logits processor at a time (spec Evolution 2)."""
 
@@ -47,7 +55,12 @@ class ModelServer(Protocol):
         ModelError with the last lines of its log where it does not. `checkpoint` may block or raise meanwhile."""
         ...
 
-    def answer(self, questions: Sequence[ModelQuestion], checkpoint: Callable[[], None]) -> list[ModelAnswer]:
+    def answer(
+        self,
+        questions: Sequence[ModelQuestion],
+        checkpoint: Callable[[], None],
+        answered: Answered = ignore,
+    ) -> list[ModelAnswer]:
         """The answer to each question, in order. `checkpoint` may block or raise: answers not returned are lost."""
         ...
 
@@ -65,6 +78,7 @@ def answer_questions(
     questions: Sequence[ModelQuestion],
     processor: LogitsProcessor | None,
     checkpoint: Callable[[], None],
+    answered: Answered = ignore,
 ) -> list[ModelAnswer]:
     """A language model's answer to each question, in order."""
     requests = [
@@ -75,16 +89,15 @@ def answer_questions(
         )
         for question in questions
     ]
-    completions = model.generate(requests, logits_processor=processor, checkpoint=checkpoint)
-    ends = model.tokenizer.eos_token_ids
-    return [
-        ModelAnswer(
-            completion.text,
-            [token for token in completion.tokens if token not in ends],
-            finished=completion.ended == "eos",
-        )
-        for completion in completions
-    ]
+    ends, answers = model.tokenizer.eos_token_ids, dict[int, ModelAnswer]()
+
+    def take(number: int, done: Completion) -> None:
+        tokens = [token for token in done.tokens if token not in ends]
+        answers[number] = ModelAnswer(done.text, tokens, finished=done.ended == "eos")
+        answered(number, answers[number])
+
+    model.generate(requests, logits_processor=processor, checkpoint=checkpoint, finished=take)
+    return [answers[number] for number in range(len(questions))]
 
 
 class InProcessServer:
@@ -114,8 +127,13 @@ class InProcessServer:
             f"serving {self._load().info.name} with {processor.name if processor else 'no processor'}"
         ]
 
-    def answer(self, questions: Sequence[ModelQuestion], checkpoint: Callable[[], None]) -> list[ModelAnswer]:
-        return answer_questions(self._load(), questions, self._processor, checkpoint)
+    def answer(
+        self,
+        questions: Sequence[ModelQuestion],
+        checkpoint: Callable[[], None],
+        answered: Answered = ignore,
+    ) -> list[ModelAnswer]:
+        return answer_questions(self._load(), questions, self._processor, checkpoint, answered)
 
     def log_tail(self) -> list[str]:
         return list(self._log)

@@ -142,7 +142,8 @@ class Branch:
 
 
 Finished = Callable[[int, Completion], None]
-"""Called with the number of a request and its completion, in the order in which they end."""
+"""Called once for each request, as soon as it has ended, with its number and its completion. What it raises ends the
+call, whose other completions are lost."""
 
 
 class Prefixes(Protocol):
@@ -175,6 +176,11 @@ class Tokenizer(Protocol):
     """The text side of a model."""
 
     eos_token_ids: frozenset[int]
+
+    @property
+    def longest_token(self) -> int:
+        """Characters of the longest token."""
+        ...
 
     def encode(self, text: str) -> list[int]:
         """Token ids of plain text, no special tokens added."""
@@ -219,8 +225,7 @@ class LanguageModel(Protocol):
         finished: Finished | None = None,
     ) -> list[Completion]:
         """One completion a request, in order. `checkpoint` is called between passes: it may block (pause) or raise
-        (stop; this call's completions are then lost). `finished` is told each completion as it ends, where the backend
-        can tell it."""
+        (stop; this call's completions are then lost). `finished` is told each completion as it ends."""
         ...
 
     def states(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from jinja2 import TemplateError
@@ -22,6 +23,15 @@ class HfTokenizer:
         self._tokenizer = tokenizer
         own = tokenizer.eos_token_id
         self.eos_token_ids: frozenset[int] = frozenset(eos) | ({own} if own is not None else set())
+
+    @property
+    def longest_token(self) -> int:
+        """Characters of the longest token: a text of n characters has at least n / longest_token tokens."""
+        return self._longest_token
+
+    @cached_property
+    def _longest_token(self) -> int:
+        return max(map(len, self._tokenizer.get_vocab()), default=1)
 
     def encode(self, text: str) -> list[int]:
         """Token ids of plain text, no special tokens added."""

@@ -1,65 +1,97 @@
-"""Searches the whole table for good pairs of demonstrations that a query's pool misses (spec Pool 3)."""
+"""Searches the whole table for good pairs of demonstrations (spec Pool 3)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.pool.top_k import similarities
-from engine.pool.trajectory_quality_controller import is_positive
+from engine.pool.data.dataset import PoolDataset
+from engine.pool.top_k import similarities, top_k
+from engine.pool.trajectory_quality_controller import is_partial, is_positive
 from engine.pool.vqa.evaluated_pairs import EvaluatedPair, PairAsker, RowPair
-from engine.pool.vqa.vqa import VQAAsk
+from engine.pool.vqa.vqa import VQAAsk, VQAModel
+
+
+def _nothing(*_: object) -> None:
+    pass
 
 
 class GlobalPositiveMiner:
-    """Evaluates pairs of a query's nearest rows, best-ranked pairs first.
+    """Evaluates pairs of a query's nearest rows, best-ranked pairs first, no pair twice.
 
-    `img_emb_data`: [N, d]. `search_top_k`: number of rows to combine; `max_eval_pairs`: most pairs; `batch_size`: pairs
-    at once; `enough_positives`: stop after the batch that reaches this many fully right pairs, 0 for never.
+    `img_emb_data`: [N, d]; `vqa_interface`: the model that answers; `dataset`: the queries. `search_top_k`: number of
+    rows to combine; `max_eval_pairs`: most pairs; `batch_size`: pairs at once; `enough_positives`: stop after the batch
+    that reaches this many fully right pairs, 0 for never; `asker`: asks the model, and knows what it was asked before.
     """
 
     def __init__(
         self,
         img_emb_data: NDArray[Any],
-        evaluator: PairAsker,
+        vqa_interface: VQAModel,
+        dataset: PoolDataset,
         search_top_k: int = 300,
         max_eval_pairs: int = 50,
+        *,
         batch_size: int = 50,
         enough_positives: int = 0,
+        asker: PairAsker | None = None,
     ) -> None:
         self._table = img_emb_data
-        self._evaluator = evaluator
+        self._dataset = dataset
+        self._asker = asker or PairAsker(vqa_interface, dataset.annotations, _nothing)
         self.search_top_k = search_top_k
         self.max_eval_pairs = max_eval_pairs
         self.batch_size = batch_size
         self.enough_positives = enough_positives
 
     def mine_positives_for_query(
+        self, query_id: int | str, current_pool_indices: Sequence[int]
+    ) -> list[dict[str, Any]]:
+        """The pairs with a score above 0, as `{"global_indices": [first, second], "acc_score": score}`: by falling
+        score, and of equal scores those first that bring fewer rows to the current pool."""
+        name = str(query_id)
+        own = set(self._dataset.own_rows(name))
+        query = np.asarray(self._dataset.query_embedding(name), dtype=np.float32)[None]
+        most = min(len(self._table), self.search_top_k + len(own))
+        nearest = [row for row in top_k(self._table, query, most).of(0) if row not in own]
+        mined = by_worth(self.evaluate_pairs(name, nearest), current_pool_indices)
+        return [
+            {"global_indices": list(pair), "acc_score": score}
+            for pair, score in mined
+            if is_positive(score) or is_partial(score)
+        ]
+
+    def evaluate_pairs(
         self,
         query_id: str,
-        query_embedding: NDArray[Any],
         nearest: Sequence[int],
-        known: frozenset[RowPair],
-        checkpoint: Callable[[], None],
+        known: frozenset[RowPair] = frozenset(),
+        checkpoint: Callable[[], None] = _nothing,
     ) -> list[EvaluatedPair]:
         """All evaluated pairs, in rank order. `nearest`: rows by falling similarity; `known`: pairs with a score in the
         data, which are skipped."""
         rows = nearest[: self.search_top_k]
-        pairs = ranked_pairs(
-            rows, similarities(self._table, rows, query_embedding), self.max_eval_pairs, known
-        )
+        similarity = similarities(self._table, rows, self._dataset.query_embedding(query_id))
+        pairs = ranked_pairs(rows, similarity, self.max_eval_pairs, known)
         evaluated: list[EvaluatedPair] = []
         for first in range(0, len(pairs), self.batch_size):
             checkpoint()
             batch = [VQAAsk(query_id, pair) for pair in pairs[first : first + self.batch_size]]
-            evaluated += self._evaluator.evaluate(batch, checkpoint)
+            evaluated += self._asker.evaluate(batch, checkpoint)
             positive = sum(pair.score is not None and is_positive(pair.score) for pair in evaluated)
             if self.enough_positives and positive >= self.enough_positives:
                 break
         return evaluated
+
+
+def by_worth(mined: Iterable[EvaluatedPair], pool: Iterable[int]) -> list[tuple[RowPair, float]]:
+    """Scored pairs by falling score; of equal scores by fewer rows outside the pool, then in order."""
+    inside = set(pool)
+    scored = [(one.pair, one.score) for one in mined if one.score is not None]
+    return sorted(scored, key=lambda item: (-item[1], len(set(item[0]) - inside)))
 
 
 def ranked_pairs(

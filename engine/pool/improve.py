@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 from numpy.typing import NDArray
 
+from engine.events import PoolTrajectory
 from engine.pool.candidate_pool_injector import CandidatePoolInjector, PoolInjection, pointing
 from engine.pool.data.records import RLQueryData, TrajectoryData
+from engine.pool.global_positive_miner import by_worth
 from engine.pool.trajectory_quality_controller import (
     COMMITS,
     NEVER_SCORED,
@@ -29,22 +31,8 @@ WRONG_OUTSIDE, NO_PLACE, LOST = "wrong, and not in the pool", "no place left", "
 
 
 @dataclass(frozen=True)
-class TrajectoryVerdict:
-    """The decision on a trajectory: given, committed or refused, by `rule`. `kept`: how often the final data hold it;
-    `score`: None if it was never scored."""
-
-    pair: RowPair
-    score: float | None
-    origin: str
-    verdict: str
-    rule: str = ""
-    kept: int = 0
-    answer: str = ""
-
-
-@dataclass(frozen=True)
 class Improved:
-    """`query` with its final pool and trajectories; without trajectories if none was ever scored.
+    """`query` with its final pool and trajectories; without trajectories if none was scored and given or committed.
 
     An oracle is the best known score of any pair within a pool: `oracle_before` of the data's own pairs,
     `oracle_inside` of all pairs in the pool before injection, `oracle_after` of all in the pool after it.
@@ -52,7 +40,7 @@ class Improved:
 
     query: RLQueryData
     injection: PoolInjection
-    verdicts: list[TrajectoryVerdict]
+    verdicts: list[PoolTrajectory]
     oracle_before: float
     oracle_inside: float
     oracle_after: float
@@ -92,8 +80,8 @@ def improve(
         for pair, score in scores.items()
         if pair not in plan.committed
     ]
-    reserve = [trajectory for trajectory in refused if set(pool).issuperset(rows(trajectory))]
-    selected = controller.select_final_trajectories(chosen, reserve)
+    inside = [trajectory for trajectory in refused if set(pool).issuperset(rows(trajectory))]
+    selected = controller.select_final_trajectories(chosen, inside)
     final = msgspec.structs.replace(
         injection.query, pointer_candidates=[pointing(old, rows(old), pool) for old in selected]
     )
@@ -140,14 +128,13 @@ def _plan(
     controller: TrajectoryQualityController,
     injector: CandidatePoolInjector,
 ) -> _CommitPlan:
-    """Decides on pairs by falling score; of equal scores by fewer new candidates, then by rank."""
+    """Decides on pairs in the order of their worth."""
     plan, pool = _CommitPlan(), query.candidate_pool_indices
     inside = set(pool)
     current = list(query.pointer_candidates)
     stays = {row for trajectory in controller.choose(current) for row in rows(trajectory)}
     plan.rules.update({evaluated.pair: NEVER_SCORED for evaluated in mined if evaluated.score is None})
-    scored = [(evaluated.pair, evaluated.score) for evaluated in mined if evaluated.score is not None]
-    for pair, score in sorted(scored, key=lambda item: (-item[1], len(set(item[0]) - inside))):
+    for pair, score in by_worth(mined, inside):
         trajectory = transferred(pair, score)
         rule = controller.rule(current, trajectory)
         plan.rules[pair] = rule
@@ -169,20 +156,26 @@ def _plan(
 
 def _verdicts(
     query: RLQueryData, mined: Sequence[EvaluatedPair], plan: _CommitPlan, final: RLQueryData
-) -> list[TrajectoryVerdict]:
+) -> list[PoolTrajectory]:
     """Verdicts on given trajectories, then on mined pairs in rank order."""
     kept = Counter(map(rows, final.pointer_candidates))
     inside = set(final.candidate_pool_indices)
-    verdicts: list[TrajectoryVerdict] = []
+    verdicts: list[PoolTrajectory] = []
     for given in query.pointer_candidates:
-        pair, origin = rows(given), given.gen_method
-        if given.failed:
-            verdicts.append(TrajectoryVerdict(pair, None, origin, GIVEN, NEVER_SCORED))
-        else:
-            rule = "" if inside.issuperset(pair) else LOST
-            verdicts.append(TrajectoryVerdict(pair, given.vqa_acc_score, origin, GIVEN, rule, kept[pair]))
+        pair = rows(given)
+        rule = NEVER_SCORED if given.failed else "" if inside.issuperset(pair) else LOST
+        score, count = (None, 0) if given.failed else (given.vqa_acc_score, kept[pair])
+        verdicts.append(
+            PoolTrajectory(
+                pair=pair, score=score, origin=given.gen_method, verdict=GIVEN, rule=rule, kept=count
+            )
+        )  # fmt: skip
     for new in mined:
-        pair, answer = new.pair, new.answer or ""
-        verdict, rule = COMMITTED if pair in plan.committed else REFUSED, plan.rules[pair]
-        verdicts.append(TrajectoryVerdict(pair, new.score, TRANSFER, verdict, rule, kept[pair], answer))
+        verdict = COMMITTED if new.pair in plan.committed else REFUSED
+        verdicts.append(
+            PoolTrajectory(
+                pair=new.pair, score=new.score, origin=TRANSFER, verdict=verdict, rule=plan.rules[new.pair],
+                kept=kept[new.pair], answer=new.answer or "",
+            )
+        )  # fmt: skip
     return verdicts

@@ -75,12 +75,10 @@ def _totals(
     model: str,
 ) -> PoolTotals:
     dropped: Counter[str] = Counter()
-    rules: Counter[str] = Counter()
     for decision in decisions:
         dropped.update(decision["dropped"])
-        rules.update(
-            f"{t['verdict']}: {t['rule']}" for t in decision["trajectories"] if t["verdict"] != GIVEN
-        )
+    trajectories = [t for decision in decisions for t in decision["trajectories"]]
+    rules = Counter(f"{t['verdict']}: {t['rule']}" for t in trajectories if t["verdict"] != GIVEN)
     return PoolTotals(
         queries=len(decisions),
         before=_oracle([decision["oracle_before"] for decision in decisions]),
@@ -92,12 +90,8 @@ def _totals(
         warnings=sum(bool(decision["warning"]) for decision in decisions),
         dropped=dict(dropped),
         rules=dict(rules),
-        reserve=sum(
-            t.get("kept", 0)
-            for decision in decisions
-            for t in decision["trajectories"]
-            if t["verdict"] == REFUSED
-        ),
+        reserve=sum(t.get("kept", 0) for t in trajectories if t["verdict"] == REFUSED),
+        repeated=sum(max(0, t.get("kept", 0) - 1) for t in trajectories),
         asked=len(evaluated),
         failed=sum(pair.score is None for pair in evaluated),
         calls=sum(pair.calls for pair in evaluated),

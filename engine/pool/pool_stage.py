@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from engine.errors import DataError
 from engine.events import without_envelope
 from engine.pool import layout
@@ -136,7 +138,7 @@ class PoolJob:
         heldout: dict[str, RLQueryData] = {}
         for name in self.dataset.splits[HELDOUT]:
             if not unusable(self.dataset, name, self.nearest.get(name)):
-                pool = self.data[name].candidate_pool_indices if name in self.data else []
-                bare = RLQueryData(query_id=name, candidate_pool_indices=pool, pointer_candidates=[])
+                empty = RLQueryData(query_id=name, candidate_pool_indices=[], pointer_candidates=[])
+                bare = msgspec.structs.replace(self.data.get(name, empty), pointer_candidates=[], extra={})
                 heldout[name] = normalised(bare, self.dataset, self.nearest[name], controller).query
         return heldout

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from engine.config.config import Config
 from engine.config.pool import PoolSection
-from engine.events import PoolQueryDone, PoolTrajectory
+from engine.events import PoolPairEvaluated, PoolQueryDone
 from engine.pool.candidate_pool_injector import CandidatePoolInjector
 from engine.pool.data.dataset import PoolDataset
 from engine.pool.data.records import RLQueryData
@@ -31,7 +31,7 @@ from engine.scale.work import WorkContext
 UNKNOWN, NOT_FINITE, NOTHING = (
     "unknown to the data set",
     "embedding not finite",
-    "no trajectory was ever scored",
+    "no scored trajectory was given or committed",
 )
 
 
@@ -66,7 +66,8 @@ class DecisionLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 @dataclass(frozen=True)
 class PoolMining:
-    """Settles queries, in this or another process; hands evaluated pairs over early, as lists of `EvaluatedPair`.
+    """Settles queries, in this or another process; reports each evaluated pair, and hands them over early, as lists of
+    `EvaluatedPair`.
     `made`: data set and model of this process, which are not pickled."""
 
     config: Config
@@ -89,7 +90,7 @@ def normalised(
     query: RLQueryData, dataset: PoolDataset, nearest: Sequence[int], controller: TrajectoryQualityController
 ) -> Normalised:
     """The query with its pool brought to size."""
-    name = query.query_id
+    name = query.name
     embedding = dataset.query_embedding(name)
     return normalise(query, dataset.embeddings, embedding, nearest, controller.ranked, dataset.own_rows(name))
 
@@ -97,7 +98,10 @@ def normalised(
 def make_controller(section: PoolSection) -> TrajectoryQualityController:
     """The controller, as configured."""
     return TrajectoryQualityController(
-        section.target_trajectory_count, section.positive_quota, section.partial_quota
+        section.target_trajectory_count,
+        section.positive_quota,
+        section.partial_quota,
+        fill_with_refused=section.fill_with_refused,
     )
 
 
@@ -122,7 +126,7 @@ class QueryMiner:
         self.injector = CandidatePoolInjector(dataset.embeddings, section.max_inject_per_query)
 
     def settle(self, item: PoolQuery) -> SettledQuery:
-        name = item.data.query_id
+        name = item.data.name
         if item.nearest is None or unusable(self.dataset, name, item.nearest):
             return SettledQuery(name, left_out=unusable(self.dataset, name, item.nearest))
         normal = normalised(item.data, self.dataset, item.nearest, self.controller)
@@ -137,25 +141,32 @@ class QueryMiner:
     def _mined(
         self, query: RLQueryData, nearest: Sequence[int], asked: Iterable[EvaluatedPair]
     ) -> list[EvaluatedPair]:
-        section, name = self.section, query.query_id
-        asker = PairAsker(self.model, self.dataset.annotations, self.context.keep)
+        section, name = self.section, query.name
+        asker = PairAsker(self.model, self.dataset.annotations, self.context.keep, self._report)
         asker.remember(asked)
         miner = GlobalPositiveMiner(
             self.dataset.embeddings,
-            asker,
+            self.model,
+            self.dataset,
             section.search_top_k,
             section.max_eval_pairs,
-            section.batch_size,
-            section.enough_positives,
+            batch_size=section.batch_size,
+            enough_positives=section.enough_positives,
+            asker=asker,
         )
         known = frozenset(query.pair(given) for given in query.pointer_candidates if not given.failed)
-        embedding = self.dataset.query_embedding(name)
-        return miner.mine_positives_for_query(name, embedding, nearest, known, self.context.checkpoint)
+        return miner.evaluate_pairs(name, nearest, known, self.context.checkpoint)
+
+    def _report(self, pair: EvaluatedPair) -> None:
+        event = PoolPairEvaluated(
+            query_id=pair.query_id, pair=pair.pair, score=pair.score, answer=pair.answer or ""
+        )
+        self.context.emit(event)
 
     def _event(
         self, given: int, normal: Normalised, mined: Sequence[EvaluatedPair], improved: Improved
     ) -> PoolQueryDone:
-        name, pool = normal.query.query_id, improved.query.candidate_pool_indices
+        name, pool = normal.query.name, improved.query.candidate_pool_indices
         return PoolQueryDone(
             query_id=name,
             question=self.dataset.question(name),
@@ -173,18 +184,7 @@ class QueryMiner:
             oracle_before=improved.oracle_before,
             oracle_inside=improved.oracle_inside,
             oracle_after=improved.oracle_after,
-            trajectories=[
-                PoolTrajectory(
-                    pair=verdict.pair,
-                    score=verdict.score,
-                    origin=verdict.origin,
-                    verdict=verdict.verdict,
-                    rule=verdict.rule,
-                    kept=verdict.kept,
-                    answer=verdict.answer,
-                )
-                for verdict in improved.verdicts
-            ],
+            trajectories=improved.verdicts,
             filled=len(normal.filled),
             cut=len(normal.cut),
             dropped=dict(normal.dropped),

@@ -30,19 +30,28 @@ def is_partial(score: float) -> bool:
 
 
 class TrajectoryQualityController:
-    """Commits trajectories that improve a query, and selects `target_trajectory_count` by quotas."""
+    """Commits trajectories that improve a query, and selects `target_trajectory_count` by quotas.
+
+    `fill_with_refused`: whether refused ones come before repetitions where too few are committed.
+    """
 
     def __init__(
-        self, target_trajectory_count: int = 12, positive_quota: int = 4, partial_quota: int = 2
+        self,
+        target_trajectory_count: int = 12,
+        positive_quota: int = 4,
+        partial_quota: int = 2,
+        *,
+        fill_with_refused: bool = False,
     ) -> None:
         self.target_trajectory_count = target_trajectory_count
         self.positive_quota = positive_quota
         self.partial_quota = partial_quota
+        self.fill_with_refused = fill_with_refused
 
     # ------------------------------------------------------------ commit-on-improve
 
     def rule(self, current: Sequence[TrajectoryData], new: TrajectoryData) -> str:
-        """The rule by which `new` is committed (one of `COMMITS`) or refused."""
+        """The rule by which `new` is committed (one of `COMMITS`) or refused (spec Pool 5, commit-on-improve)."""
         if new.failed:
             return NEVER_SCORED
         scores = {_rounded(old.vqa_acc_score) for old in current if not old.failed}
@@ -51,9 +60,11 @@ class TrajectoryQualityController:
             return HIGHER_MAXIMUM
         return NO_IMPROVEMENT if score in scores else NEW_SCORE
 
-    def should_commit(self, current: Sequence[TrajectoryData], new: TrajectoryData) -> bool:
-        """Whether `new` raises the best score, or has a new score."""
-        return self.rule(current, new) in COMMITS
+    def should_commit(
+        self, current_trajectories: Sequence[TrajectoryData], new_trajectory: TrajectoryData
+    ) -> bool:
+        """Whether the new trajectory raises the best score, or has a score that none has."""
+        return self.rule(current_trajectories, new_trajectory) in COMMITS
 
     # ------------------------------------------------------------ the final selection
 
@@ -72,15 +83,16 @@ class TrajectoryQualityController:
         return self.ranked(trajectories)[: self.target_trajectory_count]
 
     def select_final_trajectories(
-        self, all_trajectories: Sequence[TrajectoryData], reserve: Sequence[TrajectoryData] = ()
+        self, all_trajectories: Sequence[TrajectoryData], refused: Sequence[TrajectoryData] = ()
     ) -> list[TrajectoryData]:
-        """Exactly `target_trajectory_count` trajectories, or none without any to choose from.
+        """Exactly `target_trajectory_count` trajectories, or none without any to choose from (spec Pool, property 6).
 
-        `reserve` (refused ones, which carry the field `refused`) replaces repetitions. Repetitions follow the
-        selection's order and carry the field `repeated`.
+        Where they are too few, they are repeated in the selection's order; repetitions carry the field `repeated`.
+        Under `fill_with_refused` those of `refused`, which carry the field `refused`, come before any repetition.
         """
         chosen = self.choose(all_trajectories)
-        chosen += self.ranked(reserve)[: self.target_trajectory_count - len(chosen)]
+        if self.fill_with_refused:
+            chosen += self.ranked(refused)[: self.target_trajectory_count - len(chosen)]
         if not chosen:
             return []
         missing = self.target_trajectory_count - len(chosen)

@@ -1,8 +1,9 @@
 """`control.sock`: the commands a worker takes while it runs, one JSON object a line, one reply each.
 
 `{"command": "pause" | "continue" | "stop" | "stop_after" | "status"}` is answered by `{"ok": true, "status": {...}}`
-or by `{"ok": false, "error": "..."}`. Whatever arrives, the worker keeps running. `resume` is an older word for
-`continue`.
+or by `{"ok": false, "error": "..."}`. `{"command": "stage", "choice": "skip" | "last", "stage": NAME, "undo": BOOL}`
+chooses about a stage; its answer names in `stages` those that it changes. Whatever arrives, the worker keeps running.
+`resume` is an older word for `continue`.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ import socketserver
 import stat
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
+from engine.errors import SteerError
 from engine.run.control_address import fits
 from engine.run.gate import Gate
+from engine.run.stage_choices import CHOICES, Choice
 
-COMMANDS = ("pause", "continue", "stop", "stop_after", "status")
+COMMANDS = ("pause", "continue", "stop", "stop_after", "stage", "status")
 _GATE = {
     "pause": Gate.pause,
     "continue": Gate.unpause,
@@ -31,13 +34,15 @@ _GATE = {
     "stop_after": Gate.stop_after,
 }
 Status = Callable[[], Mapping[str, Any]]
+Choose = Callable[[Choice, str, bool], Sequence[str]]
+"""(choice, stage, undo) -> the stages that it changes. Raises RunError."""
 
 _LONGEST_LINE = 1 << 16
 _IDLE_SECONDS = 30.0
 _FOLDER_PREFIX = "steer-tui-"
 
 
-def answer(line: bytes, gate: Gate, status: Status) -> dict[str, Any]:
+def answer(line: bytes, gate: Gate, status: Status, choose: Choose) -> dict[str, Any]:
     """Obey one line. Never raises for what the line holds."""
     try:
         message = json.loads(line)
@@ -46,9 +51,21 @@ def answer(line: bytes, gate: Gate, status: Status) -> dict[str, Any]:
     command = message.get("command") if isinstance(message, dict) else None
     if not isinstance(command, str) or command not in (*COMMANDS, *_GATE):
         return {"ok": False, "error": f"expected {{'command': one of {', '.join(COMMANDS)}}}"}
+    if command == "stage":
+        return _chosen(message, status, choose)
     if command in _GATE:
         _GATE[command](gate)
     return {"ok": True, "status": dict(status())}
+
+
+def _chosen(message: Mapping[str, Any], status: Status, choose: Choose) -> dict[str, Any]:
+    choice, stage, undo = message.get("choice"), message.get("stage"), message.get("undo", False)
+    if choice not in CHOICES or not isinstance(stage, str) or not isinstance(undo, bool):
+        return {"ok": False, "error": f"expected 'choice': one of {', '.join(CHOICES)}, and a 'stage'"}
+    try:
+        return {"ok": True, "stages": list(choose(choice, stage, undo)), "status": dict(status())}
+    except SteerError as error:
+        return {"ok": False, "error": error.what, "mend": error.mend}
 
 
 class _Server(socketserver.ThreadingUnixStreamServer):
@@ -56,8 +73,8 @@ class _Server(socketserver.ThreadingUnixStreamServer):
     request_queue_size = 64
     block_on_close = False
 
-    def __init__(self, address: str, gate: Gate, status: Status) -> None:
-        self.gate, self.status = gate, status
+    def __init__(self, address: str, gate: Gate, status: Status, choose: Choose) -> None:
+        self.gate, self.status, self.choose = gate, status, choose
         super().__init__(address, _Conversation)
 
     def server_bind(self) -> None:
@@ -81,7 +98,7 @@ class _Conversation(socketserver.StreamRequestHandler):
             if not line.endswith(b"\n") and len(line) == _LONGEST_LINE:
                 self._reply({"ok": False, "error": "this line is too long"})
                 return
-            self._reply(answer(line, server.gate, server.status))
+            self._reply(answer(line, server.gate, server.status, server.choose))
 
     def _reply(self, reply: Mapping[str, Any]) -> None:
         self.wfile.write(json.dumps(reply).encode() + b"\n")
@@ -90,12 +107,12 @@ class _Conversation(socketserver.StreamRequestHandler):
 class ControlServer:
     """The socket and the thread behind it. The caller holds the run's lock: whatever lies at `path` is stale."""
 
-    def __init__(self, path: Path, gate: Gate, status: Status) -> None:
+    def __init__(self, path: Path, gate: Gate, status: Status, choose: Choose) -> None:
         """Listen at `path`. Raises OSError where the file system or the system has no room for a socket."""
         self._path = path
         self._folder: Path | None = None
         _remove_stale(path)
-        self._server = self._listen(gate, status)
+        self._server = self._listen(gate, status, choose)
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.1,), name="control", daemon=True
         )
@@ -107,14 +124,14 @@ class ControlServer:
         self._server.server_close()
         self._remove()
 
-    def _listen(self, gate: Gate, status: Status) -> _Server:
+    def _listen(self, gate: Gate, status: Status, choose: Choose) -> _Server:
         if fits(str(self._path)):
             # Some file systems (network mounts, vfat) know no sockets: then a linked one does, as below.
             with suppress(OSError):
-                return _Server(str(self._path), gate, status)
+                return _Server(str(self._path), gate, status, choose)
         self._folder = Path(tempfile.mkdtemp(prefix=_FOLDER_PREFIX))
         try:
-            server = _Server(str(self._folder / "control.sock"), gate, status)
+            server = _Server(str(self._folder / "control.sock"), gate, status, choose)
             self._path.symlink_to(self._folder / "control.sock")
         except OSError:
             self._remove()

@@ -23,6 +23,8 @@ from engine.regular_file import LARGEST_RECORD, read_regular
 from engine.run.lock import HUNG_AFTER, LockInfo, read_lock
 
 RECORD_VERSION = 1
+STALE = "stale"
+"""Status of a stage that is to be done again, or rests on one: its results are of an earlier attempt."""
 LATER = "later version"
 """State of a run whose record or log was written by a later version."""
 _LATEST = 1e11
@@ -30,15 +32,34 @@ _LATEST = 1e11
 
 
 class StageRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A stage of a run. `status`: pending, running, finished, stopped, failed; `seconds` over all attempts.
-    `shared_from`: id of the run of the same sweep that did it."""
+    """A stage of a run. `status`: pending, running, finished, stopped, failed, stale; `seconds` over all attempts.
+    `skipped`: the user leaves it out; None where that was never chosen. `shared_from`: id of the run of the same sweep
+    that did it."""
 
     status: str = "pending"
     seconds: float = 0.0
     summary: dict[str, float | int | str] = {}
     files: list[str] = []
     verdict: Verdict | None = None
+    skipped: bool | None = None
     shared_from: str = ""
+
+    @property
+    def stale(self) -> bool:
+        """Whether its results are of an attempt that is to be done again."""
+        return self.status == STALE
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is left to be done: it is finished, or left out."""
+        return bool(self.skipped) or self.status == "finished"
+
+    @property
+    def words(self) -> str:
+        """Its status, and that it is left out."""
+        if not self.skipped:
+            return self.status
+        return "skipped" if self.status == "pending" else f"{self.status}, skipped"
 
 
 class BranchPoint(msgspec.Struct, kw_only=True):
@@ -66,7 +87,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     `seeds` holds the run's seed; every draw's seed follows from it (`engine.seeds`). `failure` says what went
     wrong in one line, if the last attempt failed. `changes` are the fields that were set over the configuration
     file when the run was prepared, dotted; `branched_from` is there in a branch of another run, `sweep` in a
-    run of a sweep.
+    run of a sweep. `begun_again`: how often the user had stages done again.
     """
 
     record_version: int = RECORD_VERSION
@@ -84,6 +105,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     changes: dict[str, Any] = {}
     branched_from: BranchPoint | None = None
     sweep: SweepPoint | None = None
+    begun_again: int = 0
 
 
 @dataclass(frozen=True)

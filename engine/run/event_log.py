@@ -7,18 +7,20 @@ earlier line that is no event means that something else wrote into the file, and
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
 import zlib
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from engine.errors import DataError, RunError, disk_errors
+from engine.errors import DataError, DiskError, RunError, disk_errors
 from engine.events import (
     SCHEMA_VERSION,
     Event,
@@ -34,7 +36,7 @@ from engine.events import (
     encode,
 )
 from engine.regular_file import open_regular, open_to_read
-from engine.run.directory import RunDirectory
+from engine.run.directory import RunDirectory, RunRecord
 
 _BOUNDARIES = (Header, WorkerStarted, WorkerStopped, StageFinished, StageFailed, StageStopped)
 _CHUNK = 1 << 18
@@ -48,6 +50,14 @@ class LogEntry(NamedTuple):
     event: Event
     offset: int
     length: int
+
+
+def header_of(record: RunRecord) -> Header:
+    """The first line of a run's log."""
+    return Header(
+        schema_version=SCHEMA_VERSION, name=record.name, run_id=record.run_id, seed=record.seeds.get("run", 0),
+        stages=list(record.stages), versions=record.versions,
+    )  # fmt: skip
 
 
 class EventLog:
@@ -79,6 +89,7 @@ class EventLog:
         with self._lock:
             if self._failure is not None:
                 raise self._failure
+            self.check_place()
             stamped = msgspec.structs.replace(
                 event, seq=self._next, time=self._clock(), stage=event.stage or stage
             )
@@ -92,6 +103,18 @@ class EventLog:
     def size(self) -> int:
         """Bytes written."""
         return self._size
+
+    def check_place(self) -> None:
+        """Raise DiskError where the log is no longer what lies at its path: whatever is written by path from now on
+        would lie apart from it."""
+        with suppress(OSError):
+            if os.path.samestat(os.stat(self._path), os.fstat(self._file)):
+                return
+        raise DiskError(
+            what="the run's folder was moved or deleted while the engine worked in it",
+            where=str(self._path.parent),
+            mend="if it was moved, resume it where it is now; if it was deleted, start a new run",
+        )
 
     def sync(self) -> None:
         """Put on the disk what is in the file. A failure is raised here and by every later `emit`."""
@@ -264,12 +287,23 @@ class LogReader:
                     where=str(self.path),
                     mend="open the run again; if this repeats, something else writes into its folder",
                 )
+            self._pass_hole(file.fileno(), size)
             length = _CHUNK
             while True:
                 data = os.pread(file.fileno(), length, self.offset)
                 if b"\n" in data or len(data) < length or length >= LONGEST_LINE:
                     return data
                 length *= 4
+
+    def _pass_hole(self, file: int, size: int) -> None:
+        """Pass over a stretch that was never written, as a file of any apparent size may have. Raises DataError."""
+        try:
+            written = os.lseek(file, self.offset, getattr(os, "SEEK_DATA", os.SEEK_SET))
+        except OSError as error:  # nothing is written behind it
+            written = size if error.errno == errno.ENXIO else self.offset
+        if written - self.offset >= LONGEST_LINE:
+            self.offset = written
+            raise _broken(f"{self.path}:{self.line + 1}")
 
 
 def _ends(data: bytes, most: int) -> list[int]:

@@ -16,7 +16,7 @@ Record = TypeVar("Record", bound=msgspec.Struct)
 
 
 class KeyedRecords(Mapping[KeyT, Record]):
-    """Records of one type in one file, in the order they were done."""
+    """Records of one type in one file, in the order they were done. `added` is called with each new one."""
 
     def __init__(
         self,
@@ -27,6 +27,7 @@ class KeyedRecords(Mapping[KeyT, Record]):
     ) -> None:
         """Read what is there; a torn tail is cut off. Raises DataError for a line that is something else, and for two
         lines of one key that do not say the same."""
+        self.added: Callable[[Record], None] = lambda record: None
         self._key = key
         self._path = path
         self._as_line = as_line
@@ -52,3 +53,5 @@ class KeyedRecords(Mapping[KeyT, Record]):
         """Keep them, on disk first."""
         append_jsonl(self._path, map(self._as_line, records))
         self._records.update((self._key(record), record) for record in records)
+        for record in records:
+            self.added(record)

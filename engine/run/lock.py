@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -100,7 +101,42 @@ def read_lock(path: Path) -> LockInfo | None:
         holder = msgspec.json.decode(data, type=_Holder)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return LockInfo(holder.pid, holder.host, max(0.0, age), _is_alive(holder, age), holder.last_words)
+    return LockInfo(holder.pid, holder.host, max(0.0, age), _is_alive(path, holder, age), holder.last_words)
+
+
+def signal_holder(path: Path) -> bool:
+    """Send SIGTERM to the process that holds the lock at `path`; whether there is one on this machine.
+
+    Anybody can write a file that names a process, so the file alone is not believed: see `holds`."""
+    info = read_lock(path)
+    if info is None or info.host != socket.gethostname() or not info.alive:
+        return False
+    try:
+        os.kill(info.pid, signal.SIGTERM)
+    except OSError:
+        return False
+    return True
+
+
+def holds(path: Path, pid: int) -> bool:
+    """Whether process `pid` holds the kernel's lock on the file at `path`.
+
+    Linux lists the locks; elsewhere the process's command line must end with the run's folder."""
+    try:
+        inode = str(path.stat().st_ino)
+        locks = Path("/proc/locks").read_text()
+    except OSError:
+        return _was_started_on(path.parent, pid)
+    fields = (line.split() for line in locks.splitlines())
+    return any(len(f) == 8 and f[4] == str(pid) and f[5].rpartition(":")[2] == inode for f in fields)
+
+
+def _was_started_on(folder: Path, pid: int) -> bool:
+    asked = subprocess.run(
+        ["ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    command = asked.stdout.rstrip()
+    return " -m engine " in command and command.endswith(f" {folder.absolute()}")
 
 
 def process_start(pid: int) -> str | None:
@@ -126,10 +162,10 @@ def _start_from_proc(pid: int) -> str | None:
     return None if state in "ZX" else f"{boot}-{ticks}"
 
 
-def _is_alive(holder: _Holder, age: float) -> bool:
+def _is_alive(path: Path, holder: _Holder, age: float) -> bool:
     if holder.host != socket.gethostname():
         return age < HUNG_AFTER
-    return process_start(holder.pid) == holder.started
+    return process_start(holder.pid) == holder.started and holds(path, holder.pid)
 
 
 def _refusal(path: Path) -> RunError:

@@ -22,7 +22,8 @@ WAITING, RUNNING, PAUSED, FINISHED, SKIPPED, STOPPED, FAILED = (
 @dataclass(frozen=True, slots=True)
 class StageState:
     """A stage as its last event left it. `begun_at`: items that were there before this attempt;
-    `tokens`, `elapsed`: of this attempt. `working`: the call to a model that goes on."""
+    `tokens`, `elapsed`: of this attempt. `working`: the call to a model that goes on. `stale`: what it reached is of an
+    earlier attempt, and is to be done again; `status` is then WAITING, or SKIPPED where the user leaves it out."""
 
     name: str
     status: str = WAITING
@@ -40,6 +41,7 @@ class StageState:
     error: ev.StageFailed | None = None
     verdict: ev.Verdict | None = None
     working: ev.ModelWorking | None = None
+    stale: bool = False
 
     @property
     def active(self) -> bool:
@@ -155,9 +157,26 @@ def _finished(stages: Stages, event: ev.StageFinished) -> None:
     )
 
 
-def _skipped(stages: Stages, event: ev.StageSkipped) -> None:
-    finished = event.stage in stages and stages[event.stage].status == FINISHED
-    _change(stages, event, status=FINISHED if finished else SKIPPED)
+def _finished_before(stages: Stages, event: ev.StageSkipped) -> None:
+    _change(stages, event, status=FINISHED)
+
+
+def _chosen(stages: Stages, event: ev.StagesChosen) -> None:
+    for name, stage in stages.items():
+        if name in event.stale:
+            stage = StageState(
+                name, seconds=stage.seconds, summary=stage.summary, files=stage.files, verdict=stage.verdict,
+                stale=True,
+            )  # fmt: skip
+        if name in event.skipped:
+            stage = replace(stage, status=SKIPPED, error=None)
+        elif stage.status == SKIPPED:
+            stage = replace(stage, status=WAITING)
+        stages[name] = stage
+
+
+def _begun_again(stages: Stages, event: ev.StageBegunAgain) -> None:
+    stages[event.stage] = StageState(event.stage)
 
 
 def _paused(stages: Stages, event: ev.StagePaused) -> None:
@@ -184,7 +203,9 @@ _FOLDS: dict[type, Callable[[Stages, Any], None]] = {
     ev.StageProgress: _progress,
     ev.ModelWorking: _working,
     ev.StageFinished: _finished,
-    ev.StageSkipped: _skipped,
+    ev.StageSkipped: _finished_before,
+    ev.StagesChosen: _chosen,
+    ev.StageBegunAgain: _begun_again,
     ev.StagePaused: _paused,
     ev.StageResumed: _continued,
     ev.StageStopped: _stopped,

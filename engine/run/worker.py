@@ -6,11 +6,13 @@ be written any more, into the lock file.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
+import re
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -18,13 +20,12 @@ from typing import Any
 
 from engine.config.config import Config
 from engine.config.file import load_config
-from engine.errors import DiskError, SteerError, full_disk_errors
+from engine.errors import DiskError, RunError, SteerError, full_disk_errors
 from engine.events import (
-    SCHEMA_VERSION,
     Event,
-    Header,
     Notice,
     Preparing,
+    StageBegunAgain,
     StageFailed,
     StageFinished,
     StageProgress,
@@ -39,11 +40,21 @@ from engine.lm.reporting import Reporting
 from engine.lm.shared_models import SharedModels
 from engine.run.control import ControlServer
 from engine.run.directory import RunDirectory, RunRecord, StageRecord
-from engine.run.event_log import EventLog
+from engine.run.event_log import EventLog, header_of
 from engine.run.gate import Gate, StopRequested
 from engine.run.lock import RunLock
 from engine.run.registry import resolve_stage
 from engine.run.stage import Stage, StageContext
+from engine.run.stage_choices import (
+    KEPT_TEXTS,
+    Choice,
+    apply,
+    change_of,
+    chosen,
+    has_choices,
+    kept_in,
+    put_aside,
+)
 from engine.run.stage_inputs import InputsRecorder
 from engine.run.stage_state import Stages, fold_stages
 from engine.run.stop_signals import stop_signals
@@ -56,9 +67,10 @@ from engine.versions import versions
 FINISHED, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 130
 """Exit codes."""
 
-KEPT_TEXTS = "kept_texts.jsonl"
-"""What the model has finished and no stage has stored yet."""
 _HEARTBEAT_SECONDS = 1.0
+_OUT_OF_MEMORY = re.compile(
+    "cannot allocate memory|can't allocate memory|failed to map segment", re.IGNORECASE
+)
 _log = logging.getLogger(__name__)
 
 
@@ -89,6 +101,8 @@ class Worker:
         self._stage = ""
         self._stages: Stages = {}
         self._kept: KeptTexts | None = None
+        self._choosing, self._over = threading.Lock(), False
+        self._writing = threading.Lock()
 
     def run(self) -> int:
         """Run what is left of the run. Never raises for what goes wrong in it."""
@@ -108,9 +122,10 @@ class Worker:
             return self._work(config)
 
     def _work(self, config: Config) -> int:
-        if any(self._stage_record(name).status != "finished" for name in config.run.stages):
+        left = [name for name in config.run.stages if self._stage_record(name).status != "finished"]
+        if any(not self._stage_record(name).skipped for name in left):
             self._emit(Preparing(doing="loading the libraries that the stages need"))
-        stages = [(name, self._make(name)) for name in config.run.stages]
+        stages = {name: self._make(name) for name in config.run.stages}
         reporting = Reporting(self._emit, self._gate.checkpoint, self._gate.clock)
         self._kept = KeptTexts(self._directory.path / KEPT_TEXTS)
         if found := len(self._kept):
@@ -121,13 +136,39 @@ class Worker:
         models = SharedModels(self._emit, reporting, self._kept)
         try:
             with spreading(config.scale, self._directory.path / "scale") as spread:
-                for name, stage in stages:
-                    self._run_stage(name, stage, config, models, spread)
+                while (name := self._next(stages)) is not None:
+                    self._run_stage(name, stages.pop(name), config, models, spread)
         except StopRequested:
             return self._end("stopped", STOPPED)
         return self._end("finished", FINISHED)
 
     # ------------------------------------------------------------ stages
+
+    def _next(self, stages: Mapping[str, Stage | None]) -> str | None:
+        """The first of `stages` that is not left out; from here on it is at work, unless it is finished (None)."""
+        if (name := self._first(stages)) is not None and stages[name] is not None:
+            self._gate.boundary()
+        with self._choosing:
+            self._stage = name = self._first(stages) or ""
+            self._over = not name
+            if stages.get(name) is not None:
+                self._begin_stage(name)
+            return name or None
+
+    def _first(self, stages: Iterable[str]) -> str | None:
+        return next((name for name in stages if not self._stage_record(name).skipped), None)
+
+    def _choose(self, choice: Choice, stage: str, undo: bool) -> Sequence[str]:
+        """A choice about a stage that comes over the socket; the stages that it changes. Raises RunError."""
+        with self._choosing:
+            change = change_of(self._record, choice, stage, undo, working=True)
+            if self._over:
+                mend = "try again in a moment"
+                raise RunError(what="the run is at its end", where=str(self._directory.path), mend=mend)
+            apply(self._record, change)
+            self._write_record()
+            self._emit(chosen(self._record))
+        return change.stages
 
     def _make(self, name: str) -> Stage | None:
         done = self._stage_record(name).status == "finished"
@@ -137,14 +178,10 @@ class Worker:
         self, name: str, stage: Stage | None, config: Config, models: SharedModels, spread: Spread
     ) -> None:
         """Run one stage (None: it is finished). Raises whatever it raises."""
-        self._stage = name
         if stage is None:
             self._emit(StageSkipped())
             return
-        self._gate.boundary()
         record = self._stage_record(name)
-        record.status = "running"
-        self._write_record()
         inputs = InputsRecorder(self._directory.path, name) if self._record.sweep is not None else None
         context = StageContext(
             name, inputs.view(config) if inputs else config, self._directory.path, self._emit,
@@ -174,19 +211,18 @@ class Worker:
         record.verdict = result.verdict
         self._write_record()
 
+    def _begin_stage(self, name: str) -> None:
+        """It begins, or goes on; a stale one has a new record from here on."""
+        if self._stage_record(name).stale:
+            self._emit(StageBegunAgain(kept=kept_in(self._record)))
+            self._record.stages[name] = StageRecord()
+        self._stage_record(name).status = "running"
+        self._write_record()
+
     # ------------------------------------------------------------ beginning and end
 
     def _open_log(self) -> None:
-        record = self._record
-        header = Header(
-            schema_version=SCHEMA_VERSION,
-            name=record.name,
-            run_id=record.run_id,
-            seed=record.seeds.get("run", 0),
-            stages=list(record.stages),
-            versions=record.versions,
-        )
-        self._log = EventLog(self._directory.events, header)
+        self._log = EventLog(self._directory.events, header_of(self._record))
 
     def _begin(self, config: Config) -> None:
         remove_unfinished(self._directory.path)
@@ -195,8 +231,11 @@ class Worker:
         record.attempts += 1
         for name in config.run.stages:
             self._stage_record(name)
+        put_aside(self._directory.path, record)
         self._write_record()
         self._emit(WorkerStarted(pid=os.getpid(), attempt=record.attempts, stages=config.run.stages))
+        if has_choices(record):
+            self._emit(chosen(record))
         changed = _differences(record.versions, versions())
         if changed and record.attempts > 1:
             text = f"the run was started with other versions ({changed}): results may differ"
@@ -256,7 +295,7 @@ class Worker:
     def _control(self) -> Iterator[None]:
         """Take commands. A run without a socket still runs: signals stop it."""
         try:
-            server = ControlServer(self._directory.control, self._gate, self._status)
+            server = ControlServer(self._directory.control, self._gate, self._status, self._choose)
         except OSError as error:
             text = f"no control socket ({error}): this run can be stopped by signal, not paused"
             self._emit(Notice(text=text, level="warning"))
@@ -294,7 +333,10 @@ class Worker:
         return self._record.stages.setdefault(name, StageRecord())
 
     def _write_record(self) -> None:
-        self._directory.write(self._record)
+        if self._log is not None:
+            self._log.check_place()
+        with self._writing:
+            self._directory.write(self._record)
 
 
 def describe_failure(error: BaseException) -> tuple[StageFailed, int]:
@@ -304,6 +346,10 @@ def describe_failure(error: BaseException) -> tuple[StageFailed, int]:
         code = FAILED if isinstance(error, DiskError) else BAD_INPUT
         return StageFailed(what=error.what, where=error.where, mend=error.mend), code
     text = "".join(traceback.format_exception(error))
+    if shortage := _shortage(error):
+        return StageFailed(
+            what=shortage[0], mend=f"{shortage[1]} and resume: what was finished is kept"
+        ), FAILED
     event = StageFailed(
         what=f"{type(error).__name__}: {error}",
         where=_innermost(error.__traceback__),
@@ -311,6 +357,19 @@ def describe_failure(error: BaseException) -> tuple[StageFailed, int]:
         traceback=text,
     )
     return event, FAILED
+
+
+def _shortage(error: BaseException) -> tuple[str, str] | None:
+    """(what the machine has too little of, what to do) for an error that says so."""
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return "too many files are open", "raise the limit (`ulimit -n 1024`)"
+    if isinstance(error, MemoryError) or (
+        isinstance(error, OSError | ImportError | RuntimeError) and _OUT_OF_MEMORY.search(str(error))
+    ):
+        return f"not enough memory: {error}" if str(
+            error
+        ) else "not enough memory", "free some, raise its limit"
+    return None
 
 
 def one_line(event: StageFailed) -> str:

@@ -1,4 +1,4 @@
-"""A replica: a process that does a stage's work on the items it is given and returns events with the results."""
+"""A replica: a process that does a stage's work on the items it is given, and reports events while it works."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from engine.versions import versions
 
 @dataclass
 class SideOutput:
-    """What the work produced beside its result: events, what it hands over early, and requests to servers."""
+    """What the work produced beside its result: what it hands over early, and requests to servers."""
 
-    events: list[Event] = field(default_factory=list)
     kept: list[Any] = field(default_factory=list)
     requests: list[RequestRecord] = field(default_factory=list)
 
@@ -63,9 +62,11 @@ class _Requests(UsageBook):
 class Replica:
     """Does work item by item. Models stay loaded from stage to stage; the worker receives what is raised, unchanged."""
 
-    def __init__(self) -> None:
+    def __init__(self, emit: Callable[[Event], None]) -> None:
+        """`emit` takes an event to the worker at once; any thread may call it."""
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        self._emit = emit
         self._side_output = SideOutput()
         self._loaded: list[ModelLoaded] = []
         self._models = SharedModels(self._note_loaded)
@@ -83,7 +84,7 @@ class Replica:
             stage=stage,
             load_model=self._models,
             checkpoint=lambda: None,
-            emit=lambda event: self._side_output.events.append(event),
+            emit=self._emit,
             keep=lambda kept: self._side_output.kept.append(kept),
             servers=self._servers,
             processes=replicas,

@@ -10,13 +10,15 @@ from typing import Any
 
 from engine.config.scale import ScaleSection
 from engine.errors import ModelError, RunError
-from engine.events import ReplicaLost, ReplicaProgress, ReplicaStarted
+from engine.events import Event, ReplicaLost, ReplicaProgress, ReplicaStarted
 from engine.scale.replica import Done, Opened, Replica
 from engine.scale.work import Work, WorkContext
 from engine.versions import versions
 
 _FAILED_STARTS = 3
 _REPORT_EVERY = 1.0
+_DELIVERY = 5.0
+"""Seconds in which a mailbox answers."""
 _PATIENCE = 30.0
 """Seconds after which a warning says that replicas wait for room."""
 
@@ -62,6 +64,7 @@ class Replicas:
 
     def __init__(self, section: ScaleSection) -> None:
         self.section = section
+        self.mailbox = _new_mailbox()
         self.members = [Member(number, self.new_process(number)) for number in range(section.replicas)]
         self._fingerprints: dict[str, str] = {}
         self._versions = versions()
@@ -72,14 +75,14 @@ class Replicas:
         import ray
 
         options = {"num_cpus": 1, "num_gpus": self.section.gpus_per_replica, "max_restarts": 0}
-        return ray.remote(**options)(_Process).remote()
+        return ray.remote(**options)(_Process).remote(self.mailbox)
 
     def end(self) -> None:
         """End all replicas."""
         import ray
 
-        for member in self.members:
-            ray.kill(member.actor)
+        for actor in (self.mailbox, *(member.actor for member in self.members)):
+            ray.kill(actor)
 
     def team(self, work: Work[Any, Any], context: WorkContext) -> Team:
         """Begin to open `work` on all replicas."""
@@ -87,8 +90,6 @@ class Replicas:
 
     def check(self, opened: Opened, context: WorkContext) -> None:
         """Report the models that a replica loaded, each once. Raises ModelError where a replica's weights differ."""
-        for event in opened.side_output.events:
-            context.emit(event)
         for model in opened.models:
             known = self._fingerprints.get(model.name)
             if known is None:
@@ -107,13 +108,38 @@ class Replicas:
             context.notice(text, level="warning")
 
 
+class _Mailbox:
+    """Events on their way from the replicas to the worker: a replica at work answers no call."""
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+
+    def put(self, event: Event) -> None:
+        self._events.append(event)
+
+    def take(self) -> list[Event]:
+        """Those since the last call; of one replica in the order in which it reported them."""
+        taken, self._events = self._events, []
+        return taken
+
+
+def _new_mailbox() -> Any:
+    """A mailbox on the worker's own node, if there is room."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    here: Any = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
+    return ray.remote(num_cpus=0, scheduling_strategy=here)(_Mailbox).remote()
+
+
 class _Process(Replica):
     """The replica in a Ray actor: it knows which GPUs it was given."""
 
-    def __init__(self) -> None:
+    def __init__(self, mailbox: Any) -> None:
         import ray
 
-        super().__init__()
+        self._mailbox, self._sent = mailbox, None
+        super().__init__(self._send)
         if not ray.get_gpu_ids():  # Ray itself hides no GPU from an actor that was given none
             os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
@@ -123,7 +149,25 @@ class _Process(Replica):
 
         with suppress(OSError):
             os.chdir(folder)
-        return self.open(stage, work, replicas, [str(gpu) for gpu in ray.get_gpu_ids()])
+        opened = self.open(stage, work, replicas, [str(gpu) for gpu in ray.get_gpu_ids()])
+        self._await_delivery()
+        return opened
+
+    def do(self, item: Any) -> Done:
+        done = super().do(item)
+        self._await_delivery()
+        return done
+
+    def _send(self, event: Event) -> None:
+        self._sent = self._mailbox.put.remote(event)
+
+    def _await_delivery(self) -> None:
+        """A result leaves after all that was reported before it."""
+        import ray
+
+        if self._sent is not None:
+            ray.get(self._sent)
+            self._sent = None
 
 
 class Team:
@@ -137,6 +181,7 @@ class Team:
         self._size = work.size
         self._context = context
         self._arrivals: SimpleQueue[Arrival] = SimpleQueue()
+        self._collecting: Any = None
         self._failed_starts = 0
         self._began = context.clock()
         self._first_ready = 0.0
@@ -160,14 +205,18 @@ class Team:
         the first. Raises what the work raised, and RunError where replicas cannot be kept alive."""
         done: list[tuple[int, Done]] = []
         lost: list[LostItem] = []
-        try:
-            arrival = self._arrivals.get(timeout=timeout)
+        self._log_events()
+        arrived: list[Arrival] = []
+        with suppress(Empty):
+            arrived.append(self._arrivals.get(timeout=timeout))
             while True:
-                self._take(arrival, done, lost)
-                arrival = self._arrivals.get_nowait()
-        except Empty:
-            self._report_waiting()
-            return done, lost
+                arrived.append(self._arrivals.get_nowait())
+        if arrived:
+            self._log_all_events()
+        for arrival in arrived:
+            self._take(arrival, done, lost)
+        self._report_waiting()
+        return done, lost
 
     def report(self, last: bool = False) -> None:
         """Log the progress of each replica, at most once a second; `last`: all that is not logged yet."""
@@ -180,6 +229,22 @@ class Team:
                 self._context.emit(
                     ReplicaProgress(replica=member.number, done=member.done, busy=busy, elapsed=elapsed)
                 )
+
+    def _log_events(self, patience: float = 0.0) -> None:
+        """Log what replicas have reported, and ask for more. `patience`: seconds to wait for the answer."""
+        import ray
+
+        if self._collecting is None:
+            self._collecting = self._replicas.mailbox.take.remote()
+        if ray.wait([self._collecting], timeout=patience)[0]:
+            events, self._collecting = ray.get(self._collecting), None
+            for event in events:
+                self._context.emit(event)
+
+    def _log_all_events(self) -> None:
+        """Log what was reported before a result came: the question under way may be older."""
+        self._log_events(_DELIVERY)
+        self._log_events(_DELIVERY)
 
     # ------------------------------------------------------------ one arrival
 

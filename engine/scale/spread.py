@@ -162,13 +162,11 @@ class _Spreading:
             self.waiting.appendleft((loss.index, loss.item))
 
     def _next(self) -> Any:
-        """The result whose turn it is; its requests, early records and events are handed on first."""
+        """The result whose turn it is; its requests and early records are handed on first."""
         done = self.done.pop(self.turn)
         self.turn += 1
         for request in done.side_output.requests:
             self.context.servers.usage.take(request)
         for kept in done.side_output.kept:
             self.context.keep(kept)
-        for event in done.side_output.events:
-            self.context.emit(event)
         return done.result

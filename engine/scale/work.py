@@ -33,8 +33,9 @@ Role = Literal["reflector", "judge", "controller", "model", "vision"]
 class WorkContext:
     """What work may use in the process that does it.
 
-    `checkpoint` may block or raise in the worker's process; in a replica it does neither. `keep` hands over what should
-    be kept even if the item is not finished: at once in the worker's process, from a replica together with the item.
+    `checkpoint` may block or raise in the worker's process; in a replica it does neither. `emit` logs an event at once,
+    from a replica too. `keep` hands over what should be kept even if the item is not finished: at once in the worker's
+    process, from a replica together with the item, because it is stored in the order of the items.
     `servers`: the state of each server, shared by all roles that ask it. `processes`: how many processes do this work;
     they share a server's `requests_per_minute`. `clock` gives seconds, not counting pauses.
     """

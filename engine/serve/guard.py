@@ -11,9 +11,13 @@ import socket
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine.serve.replies import error_body
+
+
+def _has_body(headers: Headers) -> bool:
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
 class Guard:
@@ -31,7 +35,21 @@ class Guard:
         headers = Headers(scope=scope)
         refused = self._refused(headers)
         if refused is None:
-            await self._app(scope, receive, send)
+            body_is_read = not _has_body(headers)
+
+            async def received() -> Message:
+                nonlocal body_is_read
+                message = await receive()
+                body_is_read = body_is_read or not message.get("more_body", False)
+                return message
+
+            async def sent(message: Message) -> None:
+                if message["type"] == "http.response.start" and not body_is_read:
+                    # An answer before the end of the request: nobody has to take in the rest of it.
+                    message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
+                await send(message)
+
+            await self._app(scope, received, sent)
             return
         status, why = refused
         body = error_body(why, "invalid_request_error")

@@ -31,6 +31,9 @@ from engine.serve.wanted import BadRequest, Wanted, read_wanted
 
 Kind = Literal["chat", "completion"]
 
+PREPARED_AT_ONCE = 4
+"""Requests that are tokenized, or read by a controller, at the same time: each holds many times its own length."""
+
 
 class Refused(Exception):
     """A request that gets an error: its status, and the error in OpenAI's form."""
@@ -54,6 +57,7 @@ class SteeredServer:
         self._session = f"{int(time.time()):x}"
         self._numbers = itertools.count(1)
         self._began = int(time.time())
+        self._preparing = asyncio.Semaphore(PREPARED_AT_ONCE)
         self.app = Starlette(
             routes=[
                 Route("/health", self._health),
@@ -108,9 +112,13 @@ class SteeredServer:
         entered = False
         try:
             wanted = self._read(kind, await self._body(request))
+            self._refuse_hopeless(wanted)
             news: asyncio.Queue[News] = asyncio.Queue()
             ticket = Ticket(f"{self._session}-{next(self._numbers)}", wanted, _teller(news))
-            ticket.prepared = await self._prepared(wanted)
+            async with self._preparing:
+                if await request.is_disconnected():
+                    raise Refused(400, error_body("the client has gone", "invalid_request_error"))
+                ticket.prepared = await self._prepared(wanted)
             entered = True
             self._desk.enter(ticket)
         finally:
@@ -128,6 +136,15 @@ class SteeredServer:
         except BadRequest as error:
             status = 404 if error.field == "model" else 400
             raise Refused(status, error_body(error.message, "invalid_request_error", error.field)) from None
+
+    def _refuse_hopeless(self, wanted: Wanted) -> None:
+        """Refuse, before it is tokenized, what has more characters than the model's context can hold."""
+        model = self._desk.levers.model
+        most = model.info.context * model.tokenizer.longest_token
+        length = sum(len(message["content"]) for message in wanted.messages) + len(wanted.prompt)
+        if most and length > most:
+            what = f"the prompt has {length} characters, more than the model's context of {model.info.context} tokens"
+            raise Refused(400, error_body(what, "invalid_request_error"))
 
     async def _prepared(self, wanted: Wanted) -> Prepared:
         levers, limits = self._desk.levers, wanted.limits

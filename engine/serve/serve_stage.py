@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from pathlib import Path
 
 from engine.config.serve import ServeSection
@@ -35,6 +36,9 @@ class Serve:
             desk = Desk(levers, section, context.emit, lambda done, tokens: context.progress(done, 0, tokens))
             server = SteeredServer(desk, section, key, usual, context.config.run.seed)
             context.start(0, unit="requests")
+            if key.secret is None and not ip_address(listening.getsockname()[0]).is_loopback:
+                text = f"anybody who reaches {section.host} can use this server: it asks for no key"
+                context.notice(text, level="warning")
             app = Guard(server.app, section.host, key.secret is None, section.max_body)
             with serving(app, listening, section.client_timeout):
                 context.emit(

@@ -20,7 +20,7 @@ from engine.errors import ConfigError, Problem, SteerError
 from engine.servers.address import address_secrets, is_address, is_local, shown_address
 from engine.servers.background import LOOK_EVERY, finish
 from engine.servers.completion import Reply, Unusable, read_completion, usable_json, without_fence
-from engine.servers.key import NO_KEY, fits_header
+from engine.servers.key import NO_KEY, fits_header, lacks_key
 from engine.servers.known_servers import KnownServers
 from engine.servers.proxy import proxy_host, proxy_of
 from engine.servers.refusal import is_about_content, refusal_text
@@ -134,7 +134,7 @@ class OpenAIClient:
         # a second: only who asks a server waits for it
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-        from engine.servers.transport import BoundedTransport
+        from engine.servers.transport import ENCODING, BoundedTransport
 
         for name in _TALKATIVE:
             logging.getLogger(name).setLevel(logging.WARNING)
@@ -161,7 +161,10 @@ class OpenAIClient:
             max_retries=0,
             # Where a server sends requests on to, nobody has said that they may go.
             http_client=DefaultAsyncHttpxClient(
-                follow_redirects=False, trust_env=False, transport=_transport(BoundedTransport, proxy, where)
+                follow_redirects=False,
+                trust_env=False,
+                default_encoding=ENCODING,
+                transport=_transport(BoundedTransport, proxy, where),
             ),
         )
 
@@ -433,9 +436,9 @@ def _key(config: OpenAIConfig, where: str, notice: Callable[[str], None]) -> str
                 f"{where}: the key in {config.api_key_env} goes to {shown_address(url)} without encryption"
             )
         return key
-    if config.base_url is not None and is_local(config.base_url):
+    if not lacks_key(config.api_key_env, config.base_url):
         notice(
-            f"{where}: {config.api_key_env} is not set; {shown_address(config.base_url)} is asked without key"
+            f"{where}: {config.api_key_env} is not set; {shown_address(config.base_url or '')} is asked without key"
         )
         return ""
     allowed = f"the environment variable {config.api_key_env} set to a key"

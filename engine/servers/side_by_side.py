@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from itertools import islice
 from threading import Event
-from typing import TypeVar
+from typing import Generic, Self, TypeVar
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
@@ -16,10 +16,14 @@ _LOOK_EVERY = 0.1
 
 
 def map_side_by_side(
-    ask: Callable[[Item], Found], items: Sequence[Item], at_once: int
+    ask: Callable[[Item], Found],
+    items: Sequence[Item],
+    at_once: int,
+    early: Callable[[int, Found], None] = lambda number, found: None,
 ) -> Generator[Found, None, None]:
-    """Yield `ask(item)` for each item, in the items' order. After a call that raises no further one starts; results of
-    earlier items are yielded first. Closing the generator starts no further call and waits for those under way."""
+    """Yield `ask(item)` for each item, in the items' order. `early(number, result)` is called in this thread as soon as
+    a result is there. After a call that raises no further one starts; results of earlier items are yielded first.
+    Closing the generator starts no further call and waits for those under way."""
     failed = Event()
     first: list[int] = []
 
@@ -36,7 +40,15 @@ def map_side_by_side(
 
     pool = ThreadPoolExecutor(at_once)
     try:
-        yield from pool.map(unless_failed, range(len(items)), items)
+        futures = [pool.submit(unless_failed, place, item) for place, item in enumerate(items)]
+        waiting = {future: place for place, future in enumerate(futures)}
+        for future in futures:
+            while future in waiting:
+                for ended in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    place = waiting.pop(ended)
+                    if not ended.cancelled() and ended.exception() is None:
+                        early(place, ended.result())
+            yield future.result()
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -70,3 +82,37 @@ def for_each_side_by_side(
                 if future.exception() is None:
                     done(waiting[future], future.result())
             raise
+
+
+class Calls(Generic[Item, Found]):
+    """Calls in threads about items that come one by one. `done(item, result)` is called in this thread, by `hand_over`
+    and at the end of the `with` block, which waits for all; it raises what `ask` or `done` raised. Where the block
+    ends with an error, no further call starts."""
+
+    def __init__(
+        self, ask: Callable[[Item], Found], at_once: int, done: Callable[[Item, Found], None]
+    ) -> None:
+        self._ask, self._done = ask, done
+        self._pool = ThreadPoolExecutor(at_once)
+        self._waiting: dict[Future[Found], Item] = {}
+
+    def add(self, item: Item) -> None:
+        """Call about one more item, as soon as a thread is free."""
+        self._waiting[self._pool.submit(self._ask, item)] = item
+        self.hand_over()
+
+    def hand_over(self) -> None:
+        """Hand over the results that are there."""
+        for future in [future for future in self._waiting if future.done()]:
+            self._done(self._waiting.pop(future), future.result())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, failed: object, *rest: object) -> None:
+        try:
+            while self._waiting and failed is None:
+                wait(self._waiting, timeout=_LOOK_EVERY, return_when=FIRST_COMPLETED)
+                self.hand_over()
+        finally:
+            self._pool.shutdown(cancel_futures=True)

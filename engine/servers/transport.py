@@ -1,51 +1,57 @@
 """How requests travel: through the environment's proxy only away from this machine, and with bodies of limited size.
 
-Imported only by who asks a server: httpx2 takes a second.
+Imported only by who asks a server: openai takes a second.
 """
 
 from __future__ import annotations
 
 import ssl
+import sys
 import zlib
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
-import httpx2
+import openai
+
+if TYPE_CHECKING:
+    import httpx2 as httpx
+else:  # openai 3 rides on httpx2, openai 2 (which SGLang asks for) on httpx: what is built on here is the same in both
+    httpx = sys.modules["httpx2" if int(openai.VERSION.split(".")[0]) >= 3 else "httpx"]
 
 LARGEST_BODY = 1 << 22
 """Bytes of a reply, unpacked: as JSON of many small parts it takes twenty times that in memory. The longest answers of
 today's models have less than one MiB."""
 _GZIP = ("gzip", "x-gzip")
 _ANY_HEADER = zlib.MAX_WBITS | 32
-_CONNECTIONS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
+ENCODING = "utf-8-sig"
+"""Of a body, whatever its header says; a byte order mark, as some proxies put before it, is passed over."""
+_CONNECTIONS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
 
 
 class BodyRefused(Exception):
     """A body that is too large, or packed in a way that was not asked for. A request for it is in vain."""
 
 
-class BoundedTransport(httpx2.AsyncBaseTransport):
+class BoundedTransport(httpx.AsyncBaseTransport):
     """Asks for unpacked bodies, and unpacks one that is packed all the same, as far as the limit."""
 
     def __init__(self, proxy: str = "", largest: int = LARGEST_BODY) -> None:
-        self._inner = httpx2.AsyncHTTPTransport(
+        self._inner = httpx.AsyncHTTPTransport(
             verify=ssl.create_default_context(), limits=_CONNECTIONS, proxy=proxy or None
         )
         self._largest = largest
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         request.headers["Accept-Encoding"] = "identity"
         response = await self._inner.handle_async_request(request)
         packed = response.headers.get("content-encoding", "").strip().lower()
         if packed not in ("", "identity", *_GZIP):
             await response.aclose()
             raise BodyRefused(f"the answer is packed as `{packed[:40]}`, which was not asked for")
-        assert isinstance(response.stream, httpx2.AsyncByteStream)
-        headers = [
-            (name, value) for name, value in response.headers.raw if name.lower() != b"content-encoding"
-        ]
-        return httpx2.Response(
+        assert isinstance(response.stream, httpx.AsyncByteStream)
+        return httpx.Response(
             response.status_code,
-            headers=headers,
+            headers=[_plain(name, value) for name, value in response.headers.raw if not _is_packing(name)],
             stream=_Bounded(response.stream, packed in _GZIP, self._largest),
             extensions=response.extensions,
         )
@@ -54,8 +60,18 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-class _Bounded(httpx2.AsyncByteStream):
-    def __init__(self, inner: httpx2.AsyncByteStream, packed: bool, largest: int) -> None:
+def _is_packing(name: bytes) -> bool:
+    return name.lower() == b"content-encoding"
+
+
+def _plain(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+    """A header as it came, but for a charset: JSON is UTF-8 (RFC 8259), and among the codecs that a server could name
+    are some that take minutes, and some that are no text."""
+    return name, value.partition(b";")[0] if name.lower() == b"content-type" else value
+
+
+class _Bounded(httpx.AsyncByteStream):
+    def __init__(self, inner: httpx.AsyncByteStream, packed: bool, largest: int) -> None:
         self._inner, self._largest = inner, largest
         self._unpacker = zlib.decompressobj(_ANY_HEADER) if packed else None
 

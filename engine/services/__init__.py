@@ -1,1 +1,1 @@
-"""Processes that answer the console: conversations, answers under another choice, a rank of a training."""
+"""Processes that answer the console: conversations, answers under another choice."""

@@ -96,8 +96,7 @@ class Chat:
     def _update(self, before: State, turns: list[Turn], mode: MemoryMode) -> tuple[State, StateUpdated]:
         update = self._controller.update(before, turns)
         self._followed += update.spent
-        if self._section.gate_facts_by_evidence:
-            update = gated(before, update, turns[-1])
+        update = gated(before, update, turns[-1], self._section.gated_kinds)
         return update.state, state_event("chat", mode, len(turns) - 1, before, update)
 
     def _ask(self, wanted: Wanted, conversation: Conversation, state: State) -> ConversationAnswered:

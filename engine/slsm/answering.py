@@ -5,7 +5,7 @@ Equal prompts of several modes are sent once; each mode is charged as if it ran 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -15,7 +15,7 @@ from engine.run.keyed_records import KeyedRecords
 from engine.run.stage import StageContext
 from engine.servers.side_by_side import for_each_side_by_side
 from engine.servers.spent import Spent
-from engine.slsm.chat_model import ChatAnswer, ChatAsk, ChatModel
+from engine.slsm.chat_model import Answered, ChatAnswer, ChatAsk, ChatModel
 from engine.slsm.controllers.controller import Detection, MemoryController
 from engine.slsm.controllers.state_tracking import StateTracker
 from engine.slsm.judges.verdicts import JudgeRunner
@@ -29,15 +29,16 @@ from engine.slsm.records import (
     VerdictKey,
     VerdictRecord,
 )
+from engine.slsm.server_failures import ServerFailures
 from engine.slsm.state import MemoryMode, SemanticState
 from engine.slsm.turns import Conversation
 
 NO_MEMORY = "none"
 """Memory mode of `baseline` and `reminder`, which keep no memory."""
-_REFUSING_AFTER = 8
-"""Refusals in a row, not for what a conversation holds, that end the stage."""
 Variant = tuple[Mode, str]
 """A mode and its memory mode: structured, flat or none."""
+Case = tuple[Conversation, Variant, int]
+"""A conversation under a variant, and the attempt."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,9 @@ class ConversationAnswerer:
         model: ChatModel,
         judge: JudgeRunner | None,
         records: AnsweringRecords,
+        attempts: int,
     ) -> None:
+        """`attempts`: answers to each conversation under each variant."""
         self.context = context
         self.section = context.config.slsm
         self.tracker = tracker
@@ -68,19 +71,38 @@ class ConversationAnswerer:
         self.model = model
         self.judge = judge
         self.records = records
-        self._held: list[ChatAnswerRecord] = []
+        self.attempts = attempts
+        self._failures = ServerFailures(records.answers.add)
+        self._fresh: dict[AnswerKey, ChatAnswer] = {}
+        self._unanswered: dict[str, dict[Case, AnswerKey]] = {}
+        self._unjudged: dict[str, dict[Case, ConversationAnswered]] = {}
+        """Cases that are not reported yet, by conversation."""
+        self._report: Callable[[ConversationAnswered], None] = lambda event: None
 
     def run(
-        self, conversations: Sequence[Conversation], variants: Sequence[Variant]
+        self,
+        conversations: Sequence[Conversation],
+        variants: Sequence[Variant],
+        report: Callable[[ConversationAnswered], None],
     ) -> list[ConversationAnswered]:
-        """Judged answers of every variant to every conversation, in the order of the variants."""
-        attempts = range(self.section.attempts)
+        """Judged answers of every variant to every conversation, in the order of the variants. Each is reported as soon
+        as it is given, and again when a judge that takes its time has judged it."""
+        self._fresh, self._report = {}, report
+        self._unanswered, self._unjudged = ({talk.id: {} for talk in conversations} for _ in range(2))
+        for records in (self.records.answers, self.records.detections, self.records.verdicts):
+            records.added = self._added
+        attempts = range(self.attempts)
         cases = [
             (conversation, variant, attempt)
             for variant in variants
             for conversation in conversations
             for attempt in attempts
         ]
+        for case in cases:
+            talk, variant, attempt = case
+            self._unanswered[talk.id][case] = talk.id, attempt, self._first_note(talk, variant)
+        for talk in conversations:
+            self._report_new(talk.id)
         self._answer((talk, attempt, self._first_note(talk, variant)) for talk, variant, attempt in cases)
         watched = [
             (talk, variant, attempt)
@@ -135,13 +157,14 @@ class ConversationAnswerer:
                 ChatAsk(
                     tuple(missing[key].messages(key[2])),
                     self.context.seed(f"answer {key[0]}", key[1]),
-                    key[0],
+                    *key[:2],
                 )
                 for key in batch
             ]
-            for key, answer in zip(batch, self.model.answer(asks, self.context.checkpoint), strict=True):
+            answers = self.model.answer(asks, self.context.checkpoint, self._take_early(batch))
+            for key, answer in zip(batch, answers, strict=True):
                 self._keep(key, answer)
-        self._write_held()
+        self._failures.end()
 
     def _keep(self, key: AnswerKey, answer: ChatAnswer) -> None:
         """Write an answer. Refusals that may be the server's, or the configuration's, are held until the model answers
@@ -150,19 +173,10 @@ class ConversationAnswerer:
             conversation_id=key[0], attempt=key[1], note=key[2], answer=answer.text, cost=answer.spent,
             cut=answer.cut, failure=answer.failure,
         )  # fmt: skip
-        if answer.suspect is None:
-            if not answer.failure:
-                self._write_held()
+        if answer.failure and answer.suspect is None:
             self.records.answers.add(record)
-            return
-        self._held.append(record)
-        if len(self._held) >= _REFUSING_AFTER:
-            raise answer.suspect
-
-    def _write_held(self) -> None:
-        for record in self._held:
-            self.records.answers.add(record)
-        self._held = []
+        else:
+            self._failures.take(record, answer.suspect)
 
     def _detect(self, wanted: Iterable[tuple[Conversation, str, int]]) -> None:
         cases = {(case[0].id, case[1], case[2]): case for case in wanted}
@@ -203,14 +217,59 @@ class ConversationAnswerer:
             conversation, variant, attempt, decision, note, tokens, first, controller, detected, second
         )
 
+    def _take_early(self, batch: Sequence[AnswerKey]) -> Answered:
+        """Takes answers of a batch before they are kept, which happens in the order of the batch."""
+
+        def take(number: int, answer: ChatAnswer) -> None:
+            if answer.suspect is None:
+                self._fresh[batch[number]] = answer
+                self._report_new(batch[number][0])
+
+        return take
+
+    def _added(self, record: ChatAnswerRecord | DetectionRecord | VerdictRecord) -> None:
+        self._report_new(record.conversation_id)
+
+    def _report_new(self, conversation: str) -> None:
+        """Report a conversation's answers that are there, and those that are judged, each once."""
+        unanswered, unjudged = self._unanswered[conversation], self._unjudged[conversation]
+        for case, first in list(unanswered.items()):
+            if self._is_answered(case, first):
+                del unanswered[case]
+                unjudged[case] = self._result(*case)
+                self._report(self._judged(unjudged[case]))
+        for case, event in list(unjudged.items()):
+            if (conversation, event.answer) in self.records.verdicts:
+                self._report(self._judged(unjudged.pop(case)))
+
+    def _is_answered(self, case: Case, first: AnswerKey) -> bool:
+        """Whether the answer is there that counts: the second one after a conflict."""
+        conversation, (mode, memory), attempt = case
+        if not self._is_given(first):
+            return False
+        answer = self._fresh.get(first)
+        if mode not in DETECTING or (answer or self.records.answers[first]).failure:
+            return True
+        detected = self.records.detections.get((conversation.id, memory, attempt))
+        if detected is None or not detected.conflicts:
+            return detected is not None
+        return self._is_given((conversation.id, attempt, self._second_note(conversation, case[1])))
+
+    def _is_given(self, key: AnswerKey) -> bool:
+        return key in self._fresh or key in self.records.answers
+
     def _model_answer(self, conversation: Conversation, attempt: int, note: str) -> ModelAnswer:
-        record = self.records.answers[conversation.id, attempt, note]
+        key = conversation.id, attempt, note
+        if (fresh := self._fresh.get(key)) is not None:
+            return ModelAnswer(fresh.text, fresh.spent, fresh.cut, fresh.failure)
+        record = self.records.answers[key]
         return ModelAnswer(record.answer, record.cost, record.cut, record.failure)
 
     def _judged(self, event: ConversationAnswered) -> ConversationAnswered:
         if event.failure and self.judge is not None and event.conversation_id in self.judge.criteria:
             return msgspec.structs.replace(event, passed=False, verdict=f"no answer: {event.failure}")
-        record = self.records.verdicts.get((event.conversation_id, event.answer))
+        key = event.conversation_id, event.answer
+        record = self.records.verdicts.get(key) or (self.judge.at_once(key) if self.judge else None)
         if record is None:
             return event
         if record.passed is None and self.section.judge.failures_fail:

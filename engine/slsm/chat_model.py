@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.lm.protocol import LanguageModel, Request, Sampling
+from engine.lm.protocol import Completion, LanguageModel, Request, Sampling
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.side_by_side import map_side_by_side
 from engine.servers.spent import Spent
@@ -15,11 +15,12 @@ from engine.slsm.turns import Message
 
 @dataclass(frozen=True)
 class ChatAsk:
-    """The messages before the answer, the seed of its sampling, and the conversation's id."""
+    """The messages before the answer, the seed of its sampling, the conversation's id, and the attempt from 0."""
 
     messages: tuple[Message, ...]
     seed: int = 0
     conversation: str = ""
+    attempt: int = 0
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,22 @@ class ChatAnswer:
     suspect: ServerFailed | None = None
 
 
+Answered = Callable[[int, ChatAnswer], None]
+"""Called once for each ask, as soon as it is answered, with its number and the answer."""
+
+
+def ignore(number: int, answer: ChatAnswer) -> None:
+    """Nobody waits for single answers."""
+
+
 class ChatModel(Protocol):
     """Answers conversations."""
 
     name: str
 
-    def answer(self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None]) -> Iterator[ChatAnswer]:
+    def answer(
+        self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None], answered: Answered = ignore
+    ) -> Iterator[ChatAnswer]:
         """An answer to each ask, in order, as they arrive. Raises SteerError where the model gives none."""
         ...
 
@@ -57,7 +68,9 @@ class LocalChatModel:
         self._model = model
         self._sampling = Sampling(max_new_tokens, temperature)
 
-    def answer(self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None]) -> Iterator[ChatAnswer]:
+    def answer(
+        self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None], answered: Answered = ignore
+    ) -> Iterator[ChatAnswer]:
         prompts = [self._model.tokenizer.encode_messages(ask.messages) for ask in asks]
         context = self._model.info.context
         fit = [not context or len(prompt) < context - 1 for prompt in prompts]
@@ -66,17 +79,20 @@ class LocalChatModel:
             for prompt, ask, fits in zip(prompts, asks, fit, strict=True)
             if fits
         ]
-        completions = iter(self._model.generate(requests, checkpoint=checkpoint) if requests else [])
-        for prompt, fits in zip(prompts, fit, strict=True):
-            if not fits:
-                why = f"the conversation has {len(prompt)} tokens, the model's context {context}"
-                yield ChatAnswer("", Spent(), failure=why)
-                continue
-            completion = next(completions)
-            text, spent = completion.text.strip(), Spent(1, len(prompt) + len(completion.tokens))
-            yield ChatAnswer(
-                text, spent, cut=completion.ended == "length", failure=_empty(text, completion.ended)
-            )
+        numbers, answers = [n for n, fits in enumerate(fit) if fits], dict[int, ChatAnswer]()
+
+        def take(place: int, done: Completion) -> None:
+            number, text = numbers[place], done.text.strip()
+            spent = Spent(1, len(prompts[number]) + len(done.tokens))
+            failure = _empty(text, done.ended)
+            answers[number] = ChatAnswer(text, spent, cut=done.ended == "length", failure=failure)
+            answered(number, answers[number])
+
+        if requests:
+            self._model.generate(requests, checkpoint=checkpoint, finished=take)
+        for number, prompt in enumerate(prompts):
+            why = f"the conversation has {len(prompt)} tokens, the model's context {context}"
+            yield answers.get(number) or ChatAnswer("", Spent(), failure=why)
 
     def count_tokens(self, text: str) -> int:
         return len(self._model.tokenizer.encode(text))
@@ -90,8 +106,10 @@ class OpenAIChatModel:
         self._client = client
         self._concurrency = concurrency
 
-    def answer(self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None]) -> Iterator[ChatAnswer]:
-        return map_side_by_side(self._request, asks, self._concurrency)
+    def answer(
+        self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None], answered: Answered = ignore
+    ) -> Iterator[ChatAnswer]:
+        return map_side_by_side(self._request, asks, self._concurrency, answered)
 
     def _request(self, ask: ChatAsk) -> ChatAnswer:
         try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+from engine.config.openai import OFFLINE
 from engine.errors import ConfigError, Problem
 from engine.files import write_atomic
 from engine.own_class import is_own
@@ -11,6 +13,7 @@ from engine.run.stage import StageContext
 from engine.slsm import layout
 from engine.slsm.chat_model import ChatModel, LocalChatModel, OpenAIChatModel
 from engine.slsm.controllers.controller import MemoryController
+from engine.slsm.controllers.detection import CheckedController
 from engine.slsm.controllers.openai_controller import OpenAIController
 from engine.slsm.controllers.rule_controller import RuleController
 from engine.slsm.dialogue_files import configured_dialogues
@@ -40,12 +43,25 @@ def make_dialogues(context: StageContext) -> Dialogues:
 
 
 def make_controller(context: StageContext) -> MemoryController:
-    """Rules, or a server's model. Raises ConfigError for a missing API key."""
+    """The configured controller, with its detector. Raises ConfigError, with both ways out, for a missing key."""
+    controller = _controller(context)
+    detector = context.config.slsm.detector
+    return controller if detector == "controller" else CheckedController(controller, ask=detector == "both")
+
+
+def _controller(context: StageContext) -> MemoryController:
     section = context.config.slsm.controller
-    if section.kind == "openai":
-        client = context.client(section.openai, "controller", "slsm.controller.openai")
-        return OpenAIController(client, section.openai.model)
-    return OwnController(section.kind) if is_own(section.kind) else RuleController()
+    if section.kind != "openai":
+        return OwnController(section.kind) if is_own(section.kind) else RuleController()
+    where = "slsm.controller.openai"
+    try:
+        client = context.client(section.openai, "controller", where)
+    except ConfigError as error:
+        ways = f"`{where}.base_url` of a server of your own, or `{OFFLINE[where]}`"
+        raise ConfigError(
+            [replace(one, allowed=f"{one.allowed}, {ways}") for one in error.problems]
+        ) from error
+    return OpenAIController(client, section.openai.model)
 
 
 def make_chat_model(context: StageContext, dialogues: Dialogues | None = None) -> ChatModel:

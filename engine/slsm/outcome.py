@@ -48,9 +48,11 @@ def answer_event(
     second: ModelAnswer | None = None,
 ) -> ConversationAnswered:
     """The event of an answer, without a verdict. `note`: the note in the prompt of the answer that counts; `detected`:
-    only for on_detection; the cost table counts a detection as one call, whatever the number of requests."""
+    only for on_detection; the cost table counts a detection that asks the controller as one call, whatever the number
+    of requests."""
     last = second or first
-    detector = Spent() if detected is None else Spent(1, detected.cost.tokens, detected.cost.cost)
+    asked = Spent() if detected is None else detected.cost
+    detector = Spent(min(1, asked.calls), asked.tokens, asked.cost)
     model = first.cost if second is None else first.cost + second.cost
     if detected is not None:
         reason = "the first answer goes against the memory" if detected.conflicts else "no conflict"

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
+from engine.config.slsm import Mode
 from engine.slsm.note import flat_note, structured_note
 from engine.slsm.state import PlanMode, SemanticState, State
 
-Mode = Literal["baseline", "reminder", "never", "on_risk", "always", "on_detection", "remind_on_detection"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-WITHOUT_MEMORY: frozenset[Mode] = frozenset(("baseline", "reminder"))
-"""Modes that ask no controller."""
 DETECTING: frozenset[Mode] = frozenset(("on_detection", "remind_on_detection"))
 """Modes that answer a second time where the first answer goes against the memory."""
 REMINDER = (

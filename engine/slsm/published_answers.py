@@ -2,73 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from engine.errors import DataError
 from engine.servers.spent import Spent
-from engine.slsm.chat_model import ChatAnswer, ChatAsk
+from engine.slsm.chat_model import Answered, ChatAnswer, ChatAsk, ignore
 from engine.slsm.multichallenge import Dialogues, json_lines, read_bytes, wrong
 
 SETTING = "slsm.answers.path"
+NOT_IN_FILE = "the file has no answer to it"
 _IDS, _ANSWERS = ("QUESTION_ID", "id"), ("RESPONSE", "answer")
-_MEND = "one JSON object a line with `QUESTION_ID` and `RESPONSE` (or `id` and `answer`)"
+_FORM = "one JSON object a line with `QUESTION_ID` and `RESPONSE` (or `id` and `answer`), a text or a list of attempts"
 
 
 class PublishedAnswers:
-    """`ChatModel` that gives each conversation the answer of the file, whatever its prompt."""
+    """`ChatModel` that gives each attempt at a conversation the answer of the file, whatever its prompt.
 
-    def __init__(self, name: str, answers: dict[str, str]) -> None:
+    `attempts`: of the longest list; `deviations`: where the file and the conversations do not fit, in words.
+    """
+
+    def __init__(
+        self, name: str, answers: Mapping[str, Sequence[str]], deviations: Sequence[str] = ()
+    ) -> None:
         self.name = name
+        self.attempts = max((1, *map(len, answers.values())))
+        self.deviations = tuple(deviations)
         self._answers = answers
 
-    def answer(self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None]) -> Iterator[ChatAnswer]:
+    def answer(
+        self, asks: Sequence[ChatAsk], checkpoint: Callable[[], None], answered: Answered = ignore
+    ) -> Iterator[ChatAnswer]:
         for ask in asks:
-            text = self._answers[ask.conversation].strip()
-            yield ChatAnswer(text, Spent(), failure="" if text else "the answer in the file is empty")
+            given = self._answers.get(ask.conversation)
+            if given is None:
+                yield ChatAnswer("", Spent(), failure=NOT_IN_FILE)
+            elif ask.attempt >= len(given):
+                yield ChatAnswer("", Spent(), failure=f"the file has {len(given)} answers to it")
+            else:
+                text = given[ask.attempt].strip()
+                yield ChatAnswer(text, Spent(), failure="" if text else "the answer in the file is empty")
 
     def count_tokens(self, text: str) -> int:
         return -(-len(text) // 4)
 
 
 def read_answers(path: Path, dialogues: Dialogues) -> PublishedAnswers:
-    """The file's answers to exactly these conversations. Raises DataError with the line, or the ids that do not fit."""
-    answers: dict[str, str] = {}
+    """The file's answers to these conversations: a text each, or a list with a text or null for each attempt. Raises
+    DataError with the line, or where the file answers none of them."""
+    answers: dict[str, Sequence[str]] = {}
     for _, place, record in json_lines(read_bytes(path, SETTING), str(path)):
         key = next((record[name] for name in _IDS if name in record), None)
-        text = next((record[name] for name in _ANSWERS if name in record), None)
         if isinstance(key, bool) or not isinstance(key, str | int):
-            raise wrong(place, f"the id is {key!r}", _MEND)
-        if not isinstance(text, str):
-            raise wrong(place, f"the answer is {text!r}", _MEND)
+            raise wrong(place, f"the id is {key!r}", _FORM)
         if str(key) in answers:
-            raise wrong(place, f"the id {str(key)!r} occurs twice", "keep one answer to each question")
-        answers[str(key)] = text
-    _check_ids(path, set(answers), dialogues)
-    return PublishedAnswers(f"answers of {path.name}", answers)
+            raise wrong(
+                place, f"the id {str(key)!r} occurs twice", "put all attempts at a question into one list"
+            )
+        answers[str(key)] = _attempts(record, place)
+    return PublishedAnswers(f"answers of {path.name}", answers, _deviations(path, set(answers), dialogues))
 
 
-def _check_ids(path: Path, given: set[str], dialogues: Dialogues) -> None:
+def _attempts(record: Mapping[str, Any], place: str) -> list[str]:
+    given = next((record[name] for name in _ANSWERS if name in record), None)
+    if isinstance(given, str):
+        return [given]
+    if not isinstance(given, list):
+        raise wrong(place, f"the answer is {given!r}", _FORM)
+    for number, text in enumerate(given, 1):
+        if not isinstance(text, str | None):
+            raise wrong(place, f"attempt {number} is {text!r}", _FORM)
+    return [text or "" for text in given]
+
+
+def _deviations(path: Path, given: set[str], dialogues: Dialogues) -> list[str]:
     if any(one.is_open(number) for one in dialogues.conversations for number in range(len(one.turns) - 1)):
         raise wrong(
             SETTING,
             "earlier turns of these conversations are written by the model under test, which a file is not",
             "use `local` or `openai`, or data with all turns, such as MultiChallenge",
         )
-    wanted = [one.id for one in dialogues.conversations]
-    missing = [key for key in wanted if key not in given]
-    strange = sorted(given - {*wanted, *dialogues.left_out})
-    problems = [
+    asked = [one.id for one in dialogues.conversations]
+    missing = [key for key in asked if key not in given]
+    unknown = sorted(given - {*asked, *dialogues.left_out})
+    deviations = [
         f"{what} {len(keys)} of {of}: {', '.join(keys[:3])}{', …' * (len(keys) > 3)}"
         for what, keys, of in (
-            ("no answer to", missing, f"{len(wanted)} conversations"),
-            ("no conversation for", strange, f"{len(given)} answers"),
+            ("no answer to", missing, f"{len(asked)} conversations"),
+            ("no conversation for", unknown, f"{len(given)} answers"),
         )
         if keys
     ]
-    if problems:
+    if len(missing) == len(asked):
         raise DataError(
-            what="; ".join(problems),
+            what="; ".join(deviations),
             where=str(path),
-            mend="give one answer to each conversation of slsm.data.path, by its id",
+            mend="name the answers to the conversations of slsm.data.path; ids tell which belongs to which",
         )
+    return deviations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from engine.config.slsm import SLSMSection
+from engine.config.slsm import WITHOUT_MEMORY, SLSMSection
 from engine.errors import DataError
 from engine.events import BoardCompared, ConversationAnswered, ModeScored, SLSMBegan, without_envelope
 from engine.files import csv_text, write_atomic
@@ -14,16 +14,18 @@ from engine.run.stage import StageContext, StageResult
 from engine.seeds import derive_seed
 from engine.slsm import layout
 from engine.slsm.answering import NO_MEMORY, AnsweringRecords, ConversationAnswerer, Variant
+from engine.slsm.controllers.controller import NoController
 from engine.slsm.controllers.state_tracking import StateTracker
 from engine.slsm.from_config import make_chat_model, make_controller, make_dialogues, make_judge
 from engine.slsm.judges.judge import check_exact
 from engine.slsm.judges.mode_verdict import mode_verdict
 from engine.slsm.judges.pairs import compared_pairs
-from engine.slsm.judges.published_board import board_points, score_with_failures
+from engine.slsm.judges.published_board import board_points, score_as_published
 from engine.slsm.judges.scoring import score_mode
 from engine.slsm.judges.verdicts import JudgeRunner
 from engine.slsm.own_turns import OwnTurns
-from engine.slsm.policy import DETECTING, WITHOUT_MEMORY, Mode
+from engine.slsm.policy import DETECTING
+from engine.slsm.published_answers import NOT_IN_FILE, PublishedAnswers
 from engine.slsm.records import ChatAnswerRecord, DetectionRecord, StateRecord, TurnRecord, VerdictRecord
 from engine.slsm.state import MemoryMode
 from engine.slsm.turns import Conversation
@@ -34,13 +36,11 @@ ResultKey = tuple[str, str, str, int]
 
 def variants_of(section: SLSMSection) -> list[Variant]:
     """The configured modes with their memory modes; one without a memory occurs once."""
-    single: Mode = "baseline" if section.disable_controller else section.inject
-    modes: Sequence[Mode] = section.compare or [single]
     memories = section.compare_memory or [section.memory_mode]
     return list(
         dict.fromkeys(
             (mode, memory)
-            for mode in modes
+            for mode in section.modes
             for memory in ([NO_MEMORY] if mode in WITHOUT_MEMORY else memories)
         )
     )
@@ -66,8 +66,11 @@ class _SLSMRun:
         used = {memory for _, memory in self.variants}
         self.memories: list[MemoryMode] = [memory for memory in ("structured", "flat") if memory in used]
         self.judge = make_judge(context) if self.dialogues.criteria else None
-        self.controller = make_controller(context)
+        self.controller = make_controller(context) if self.section.uses_controller else NoController()
         self.model = make_chat_model(context, self.dialogues)
+        published = self.model if isinstance(self.model, PublishedAnswers) else None
+        self.attempts = self.section.attempts if published is None else published.attempts
+        self.deviations = () if published is None else published.deviations
         turns = KeyedRecords(layout.turns(run_dir), TurnRecord, TurnRecord.key)
         self.own_turns = OwnTurns(context, self.model, turns)
         states = KeyedRecords(layout.states(run_dir), StateRecord, StateRecord.key)
@@ -82,7 +85,7 @@ class _SLSMRun:
         if self.judge is not None:
             judge = JudgeRunner(context, self.judge, self.dialogues.criteria, self.records.verdicts)
         self.answering = ConversationAnswerer(
-            context, self.tracker, self.controller, self.model, judge, self.records
+            context, self.tracker, self.controller, self.model, judge, self.records, self.attempts
         )
 
     def run(self) -> StageResult:
@@ -112,11 +115,14 @@ class _SLSMRun:
                 dataset=self.dialogues.name,
                 dataset_hash=self.dialogues.digest,
                 axes=self.dialogues.axes,
+                detector=self.detector,
             )
         )
         if self.section.judge.kind == "exact" and (outside := check_exact(self.dialogues.criteria)):
             text = f"the exact judge cannot judge {outside} of {len(self.dialogues.criteria)} conversations"
             self.context.notice(f"{text}: they are answered, not scored", level="warning")
+        for deviation in self.deviations:
+            self.context.notice(f"slsm.answers.path: {deviation}", level="warning")
         if left := self.dialogues.left_out:
             kept = len(self.dialogues.conversations)
             text = (
@@ -124,8 +130,13 @@ class _SLSMRun:
             )
             self.context.notice(text, level="warning")
 
+    @property
+    def detector(self) -> str:
+        """What looks for conflicts; "" where no mode does."""
+        return self.section.detector if DETECTING.intersection(self.section.modes) else ""
+
     def _keys(self, conversation: Conversation, variant: Variant) -> list[ResultKey]:
-        return [(conversation.id, *variant, attempt) for attempt in range(self.section.attempts)]
+        return [(conversation.id, *variant, attempt) for attempt in range(self.attempts)]
 
     def _is_finished(self, conversation: Conversation) -> bool:
         """Whether its results are kept, and all that they come from: what is missing is done again."""
@@ -154,9 +165,17 @@ class _SLSMRun:
     def _answer_batch(self, conversations: Sequence[Conversation]) -> None:
         conversations = self.own_turns.fill(conversations)
         self.tracker.track(conversations, self.memories)
-        for event in self.answering.run(conversations, self.variants):
-            if _result_key(event) not in self.results:
+        reported: dict[ResultKey, ConversationAnswered] = {}
+
+        def report(event: ConversationAnswered) -> None:
+            key = _result_key(event)
+            if key not in self.results and reported.get(key) != event:
+                reported[key] = event
                 self.context.emit(event)
+
+        for event in self.answering.run(conversations, self.variants, report):
+            report(event)
+            if _result_key(event) not in self.results:
                 self.results.add(event)
 
     # ------------------------------------------------------------ scores and summary
@@ -209,14 +228,22 @@ class _SLSMRun:
 
     def _beside_published(self, cut: int, unjudged: int) -> BoardCompared | None:
         """For MultiChallenge: what makes the scores comparable with the published ones or not."""
-        points = board_points(self.section, self.dialogues, cut, unjudged)
+        missing = sum(record.failure == NOT_IN_FILE for record in self.records.answers.values())
+        points = board_points(
+            self.section,
+            self.dialogues,
+            cut,
+            unjudged,
+            attempts=self.attempts,
+            missing=missing // self.attempts,
+        )
         return BoardCompared(points=points) if points else None
 
     def _their_count(self, board: BoardCompared) -> dict[str, object]:
         """What differs from the authors' evaluation, and scores counted their way."""
         counted = {
-            f"score_failures_fail_{mode}_{memory}": round(
-                score_with_failures(self._results_of((mode, memory))), 4
+            f"score_as_published_{mode}_{memory}": round(
+                score_as_published(self._results_of((mode, memory))), 4
             )
             for mode, memory in self.variants
         }
@@ -243,6 +270,7 @@ class _SLSMRun:
             "dataset_hash": self.dialogues.digest,
             "conversations": len(self.dialogues.conversations),
             "controller": self.controller.name,
+            "detector": self.detector,
             "model": self.model.name,
             "judge": "none" if self.judge is None else self.judge.name,
             "controller_failures": self.tracker.failures()

@@ -17,11 +17,11 @@ from pathlib import Path
 from msgspec import structs
 
 from engine.errors import RunError, disk_errors
-from engine.events import SCHEMA_VERSION, Header, Notice
+from engine.events import Notice
 from engine.files import inside
 from engine.regular_file import open_to_append, open_to_read
 from engine.run.directory import RunDirectory, RunRecord, StageRecord
-from engine.run.event_log import EventLog
+from engine.run.event_log import EventLog, header_of
 from engine.run.stage_inputs import StageInputs, read_inputs, result_files, write_inputs
 
 Values = Mapping[str, str]
@@ -53,7 +53,7 @@ def _donor(
         record = run.read()
     except RunError:
         return None
-    if record.versions != versions:
+    if record.versions != versions or record.begun_again:  # its log tells of earlier attempts, too
         return None
     found: list[StageInputs] = []
     for mine, theirs in zip(stages, record.stages, strict=False):
@@ -103,10 +103,7 @@ def take_over(donor: Donor, path: Path, record: RunRecord) -> None:
 def _take_log(donor: Donor, path: Path, record: RunRecord) -> int:
     """The events of the stages, behind a header of the run's own. Returns by how many bytes they stand further back."""
     directory = RunDirectory(path)
-    header = Header(
-        schema_version=SCHEMA_VERSION, name=record.name, run_id=record.run_id, seed=record.seeds.get("run", 0),
-        stages=list(record.stages), versions=record.versions,
-    )  # fmt: skip
+    header = header_of(record)
     EventLog(directory.events, header).close()
     with (
         disk_errors(directory.events),

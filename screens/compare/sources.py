@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.comparison_text import finding
+from app.figures import NONE, fixed, interval, outcome, probability, signed
 from engine.comparison.comparison import ArmPair
 from engine.comparison.figures import CELLS, cell
 from engine.comparison.items import Item
-from screens.widgets.figures import NONE, fixed, interval, outcome, probability, signed
 from screens.widgets.model_text import one_line
 from screens.widgets.rows import Cell, ListColumn, Tone
 

@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from app.comparison_text import differing, parting_sentence
+from app.figures import fixed, outcome
 from engine.comparison.items import Item
 from engine.comparison.trace import Parting, Step, StepPair, Value, same
 from screens.widgets.cells import fit_name
-from screens.widgets.figures import fixed, outcome
 from screens.widgets.model_text import clean
 
 Palette = Mapping[str, Style]

@@ -10,22 +10,23 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.figures import fixed, signed
 from app.text import counted
 from engine.events import Candidate, DecisionTaken
 from screens.widgets.cells import fit_name
-from screens.widgets.figures import fixed, signed
 from screens.widgets.links import Target, link
 from screens.widgets.model_text import one_line
 
 Palette = Mapping[str, Style]
 
-_FIGURES = (("sim", 5), ("Q", 4), ("Â", 5), ("Δlogp", 6), ("Score", 6))
+_FIGURES = (("sim", 5), ("Q", 4), ("Â", 5), ("logp", 6), ("Δlogp", 6), ("Score", 6))
 _FIGURES_WIDTH = sum(least + 1 for _, least in _FIGURES) + 3
 _SHORTEST_NAME, _LONGEST_NAME = 10, 36
 _SHORTEST_BAR, _LONGEST_BAR = 10, 40
 _INLINE = 110
 _LEGEND = (
-    "Â = sim × Q, the entry's quality. Δlogp: its probe's log-probability minus null's. Score = β Â + ρ Δlogp.\n"
+    "Â = sim × Q, the entry's quality. logp: its probe's mean log-probability a token; Δlogp: that minus null's.\n"
+    "Score = β Â + ρ Δlogp. "
     "┃ is null's Score: β Â of the nearest right entry. A right entry says that the state needs no steering."
 )
 
@@ -70,7 +71,9 @@ def _table(d: DecisionTaken, scored: Sequence[Candidate], palette: Palette, widt
         entry = Text(name, style) if c.kind == "null" else link(name, Target("entry", c.entry), style)
         bar = score_bar(_score(c), null, low, high, bar_width)
         probe = Text(one_line(c.probe_text) or "not probed", "" if c.probe_text else palette["dim"])
-        figures = (fixed(c.similarity), fixed(c.quality, 2), fixed(c.ahat), signed(c.delta_logprob))
+        figures = (
+            fixed(c.similarity), fixed(c.quality, 2), fixed(c.ahat), fixed(c.logprob), signed(c.delta_logprob),
+        )  # fmt: skip
         score = Text(fixed(c.score), palette["strong"] if won else "")
         drawn = Text(bar, palette["accent"] if won else palette["dim"])
         sign = Text("▸" if won else " ", palette["accent"])

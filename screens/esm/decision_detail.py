@@ -10,6 +10,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.figures import outcome
 from app.gate_text import gate_sentence
 from app.text import counted
 from engine.events import DecisionTaken, ExampleEvaluated
@@ -17,7 +18,6 @@ from screens.esm.answer_texts import draw_texts
 from screens.esm.candidates import draw_candidates
 from screens.esm.chain import Chain, draw_chain
 from screens.widgets.cells import fit_name
-from screens.widgets.figures import outcome
 from screens.widgets.links import Target, link
 from screens.widgets.model_text import model_text, one_line, tail
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from app.figures import against_greedy, fixed, outcome, signed
 from app.state.esm import ESMState
 from app.table.decision_fields import DECISION_FIELDS, sign_where_it_turned
 from app.table.decision_view import DecisionView
 from app.table.filter import Expression, Predicate, predicate, words
-from screens.widgets.figures import against_greedy, fixed, outcome, signed
 from screens.widgets.rows import Cell, RowSource, Tone
 
 COLUMNS = tuple(field.column for field in DECISION_FIELDS.values() if field.column is not None)
@@ -123,9 +122,10 @@ class DecisionSource(RowSource):
 
     def row_at(self, offset: int) -> int | None:
         decisions = self.state.decisions
-        number = bisect_left(decisions.column("offset"), offset, 0, len(decisions))
-        found = number < len(decisions) and decisions.place(number).offset == offset
-        return self.view.find(number) if found else None
+        try:  # a decision that was taken again stands in the row of the first time
+            return self.view.find(decisions.column("offset").index(offset, 0, len(decisions)))
+        except ValueError:
+            return None
 
     def key(self, row: int) -> Hashable:
         return self.view.decision(row)

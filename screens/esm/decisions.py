@@ -14,6 +14,7 @@ from textual.containers import Container, Vertical
 from textual.getters import query_one
 from textual.timer import Timer
 
+from app.figures import fixed, interval, signed
 from app.runs.what_if import WhatIfProcess
 from app.state.esm import ESMState
 from app.table.decision_fields import DECISION_FIELDS
@@ -29,7 +30,6 @@ from screens.esm.decision_source import DecisionSource
 from screens.run_session import Session
 from screens.what_if.screen import WhatIfScreen
 from screens.widgets.detail_pane import DetailPane
-from screens.widgets.figures import fixed, interval, signed
 from screens.widgets.filter_bar import FilterBar
 from screens.widgets.steady import Steady
 from screens.widgets.virtual_table import VirtualTable

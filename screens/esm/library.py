@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from textual.binding import BindingType
 
+from app.figures import fixed, signed
 from app.state.esm import METHOD, Pair, Pick
 from app.state.ledger import EntryUse
 from app.state.method import Place
@@ -21,7 +22,6 @@ from screens.esm.pairs import pair_whole
 from screens.panes.list_pane import ListPane, telling_keys
 from screens.run_session import Session
 from screens.widgets.cells import fit_name
-from screens.widgets.figures import fixed, signed
 from screens.widgets.links import Target, link
 from screens.widgets.model_text import one_line
 from screens.widgets.rows import Cell, ListColumn, ListSource, Tone
@@ -46,7 +46,7 @@ def _count(n: int, tone: Tone = "") -> Cell:
 def _net(net: int) -> Cell:
     if not net:
         return Cell(fixed(None), "dim")
-    return Cell(f"{net:+d}".replace("-", "−"), "good" if net > 0 else "bad")
+    return Cell(signed(net, 0), "good" if net > 0 else "bad")
 
 
 COLUMNS: Sequence[ListColumn[Entry]] = (

@@ -9,6 +9,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.figures import fixed
 from app.state.columns import Grow
 from app.state.esm import Pair
 from app.state.run import RunState
@@ -17,7 +18,6 @@ from engine.errors import SteerError
 from engine.events import PairMined
 from screens.panes.list_pane import ListPane
 from screens.run_session import Session
-from screens.widgets.figures import fixed
 from screens.widgets.model_text import model_text, one_line
 from screens.widgets.rows import Cell, ListColumn, ListSource, Tone
 
@@ -41,8 +41,9 @@ PAIR_COLUMNS: Sequence[ListColumn[Pair]] = (
 
 _NO_PAIRS = """No pair has been mined yet.
 
-The mine stage writes several answers to each training question. Where some are right and some
-are wrong at the same control point, their difference becomes a pair and appears here."""
+The mine stage writes several answers to each training question; the line below counts those that
+have ended. Where some are right and some are wrong at the same control point, their difference
+becomes a pair and appears here when the answers of its batch are compared."""
 
 
 class PairsPane(ListPane):
@@ -53,6 +54,10 @@ class PairsPane(ListPane):
 
     def items(self, state: RunState) -> Grow[Pair]:
         return state.esm.pairs
+
+    def remark(self) -> str:
+        esm = self.session.state.esm
+        return f"{counted(len(esm.rollouts), 'rollouts')}, {esm.rollouts_right} right" if esm.rollouts else ""
 
     def draw(self, item: Pair, palette: dict[str, Style], width: int) -> RenderableType:
         return pair_whole(self.session, item, palette, width)

@@ -16,15 +16,15 @@ from textual.getters import query_one
 from textual.message import Message
 from textual.widgets import Static
 
+from app.figures import fixed, interval, probability, signed
 from app.state.esm import METHOD, ESMState
 from app.text import counted
-from app.words import ESM_METHODS
+from engine.config.esm_methods import METHODS
 from engine.events import MethodEvaluated
 from engine.wilson import wilson
 from screens.run_session import Session
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
-from screens.widgets.figures import fixed, interval, probability, signed
 from screens.widgets.rows import Cell, ListColumn, ListSource
 from screens.widgets.series import Series
 from screens.widgets.virtual_table import VirtualTable
@@ -125,7 +125,7 @@ class ResultsPane(Vertical):
             self.line.update("")
             return
         row, column = self.source.item(min(self.table.cursor, len(self.source) - 1)), self.table.marked_column
-        parts = [f"{row.method}: {ESM_METHODS[row.method]}"] if row.method in ESM_METHODS else [row.method]
+        parts = [f"{row.method}: {METHODS[row.method].about}"] if row.method in METHODS else [row.method]
         if column is not None and column.help:
             parts = [f"{column.label}: {column.help}"]
         if turned := row.fixed + row.broken:

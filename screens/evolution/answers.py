@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from textual.binding import BindingType
 
+from app.figures import outcome, signed
 from app.runs.what_if import WhatIfProcess
 from app.state.evolution import UNDER_DELTAS, AnswerRow, EvolutionState
 from app.state.run import RunState
@@ -21,7 +22,6 @@ from screens.evolution.cluster_words import cluster_words
 from screens.panes.list_pane import ListPane, telling_keys
 from screens.run_session import Session
 from screens.what_if.screen import WhatIfScreen
-from screens.widgets.figures import outcome, signed
 from screens.widgets.links import Target, link
 from screens.widgets.model_text import clean, one_line
 from screens.widgets.rows import Cell, ListColumn, ListSource

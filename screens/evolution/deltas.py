@@ -13,12 +13,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.getters import query_one
 
+from app.figures import signed
 from app.state.evolution import EvolutionState
 from app.text import counted
 from screens.evolution.cluster_words import cluster_words
+from screens.evolution.iteration_drawing import composite_words
 from screens.run_session import Session
 from screens.widgets.detail_pane import DetailPane
-from screens.widgets.figures import signed
 
 _CELL = 6
 _WORDS = 34
@@ -110,15 +111,20 @@ def heat_map(state: EvolutionState, palette: dict[str, Style], width: int, back:
     for name in names:
         cells = [_cell(deltas.get(name, 0.0), most, palette) for _, deltas, _ in columns]
         grid.add_row(Text(name, palette["strong"]), Text(cluster_words(state, name), palette["dim"]), *cells)
-    return Group(grid, *_legend(every, columns, most, palette))
+    return Group(grid, *_legend(state, every, columns, most, palette))
 
 
-def _legend(every: list, columns: list, most: float, palette: dict[str, Style]) -> list[Text]:
+def _legend(
+    state: EvolutionState, every: list, columns: list, most: float, palette: dict[str, Style]
+) -> list[Text]:
     about = Text.assemble(
         ("\nadded to the logits of every token of the cluster, in nats\n", palette["dim"]),
         _cell(-most, most, palette), ("  the tokens become rarer   ", palette["dim"]),
         _cell(most, most, palette), ("  more frequent", palette["dim"]),
     )  # fmt: skip
+    if state.began is not None:
+        about.append(f"\n★ a new best: the highest composite so far on {state.decided_on}\n", palette["dim"])
+        about.append(composite_words(state.began), palette["dim"])
     if len(columns) == len(every):
         return [about]
     shown = f"iterations {columns[0][0]} to {columns[-1][0]} of {counted(len(every), 'iterations')}"

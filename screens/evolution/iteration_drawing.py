@@ -10,12 +10,12 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.figures import fixed, interval, probability, signed
 from app.state.evolution import EvolutionState, IterationState
 from app.text import counted
 from engine.events import AnswersScored, EvolutionBegan, JudgeMeasured, MethodCompared
 from screens.evolution.cluster_words import cluster_words
 from screens.widgets.cells import fit
-from screens.widgets.figures import fixed, interval, probability, signed
 from screens.widgets.links import Target, link
 from screens.widgets.model_text import clean
 
@@ -63,32 +63,46 @@ def _iteration(
     if item.inherited:
         title.append(f"  from {item.inherited}", palette["dim"])
     parts: list[RenderableType] = [title]
-    if (gain := state.gain(item.iteration)) is not None:
-        parts.append(_gained(item, *gain, palette))
+    deciding, gain = state.deciding(item), state.gain(item.iteration)
+    if deciding is not None and gain is not None:
+        parts.append(_gained(state, deciding, *gain, palette))
     parts += _why(state, item, palette)
     if item.minibatch is not None:
         parts.append(_figures("minibatch", item.minibatch, palette))
     if item.validation is not None:
         parts.append(_figures("validation", item.validation, palette))
-    elif item.minibatch is not None:
+    elif item.minibatch is not None and not state.by_minibatch:
         text = "not tried on the validation set: the minibatch was not better than the best, within its error"
         parts.append(Text(text, palette["dim"]))
     if item.test is not None:
         parts.append(_figures("test", item.test, palette))
+    if state.began is not None and item.scores:
+        parts.append(Text(composite_words(state.began), palette["dim"]))
     if item.reply is not None:
         parts += [Text(), *_reply(state, item, palette)]
     return parts
 
 
-def _gained(item: IterationState, before: float, of: str, palette: dict[str, Style]) -> Text:
-    """What the iteration's deltas brought on the validation set, beside the best before them."""
-    assert item.validation is not None
-    gain = item.validation.composite - before
-    text = Text(
-        f"{'▲' if item.best else '≈' if gain > 0 else '▼'} {signed(gain)} composite on the validation set, "
+def composite_words(began: EvolutionBegan) -> str:
+    """What the composite is, with this run's weights and scale."""
+    short, correct = began.weights
+    return (
+        f"composite = {short:g} × shortness + {correct:g} × share of right answers; "
+        f"shortness = 1 / (1 + mean tokens / {began.scale:g})"
     )
-    text.stylize(palette["good" if item.best else "dim"])
-    return text.append(f"from {fixed(before)} ({of}) to {fixed(item.validation.composite)}", palette["dim"])
+
+
+def _gained(
+    state: EvolutionState, score: AnswersScored, before: float, of: str, palette: dict[str, Style]
+) -> Text:
+    """What the iteration's deltas brought on what decides, beside the best before them."""
+    gain = score.composite - before
+    text = Text(
+        f"{'▲' if score.best else '≈' if gain > 0 else '▼'} {signed(gain)} composite on {state.decided_on}, "
+    )
+    text.stylize(palette["good" if score.best else "dim"])
+    other = "; other questions than before" if state.by_minibatch else ""
+    return text.append(f"from {fixed(before)} ({of}) to {fixed(score.composite)}{other}", palette["dim"])
 
 
 def _why(state: EvolutionState, item: IterationState, palette: dict[str, Style]) -> list[RenderableType]:

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 from textual.getters import query_one
 
+from app.figures import fixed
 from app.state.evolution import EvolutionState, IterationState
 from app.text import counted
 from engine.events import AnswersScored
@@ -17,7 +18,6 @@ from screens.evolution.iteration_drawing import draw_iteration
 from screens.run_session import Session
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
-from screens.widgets.figures import fixed
 from screens.widgets.rows import Cell, ListColumn, ListSource
 from screens.widgets.series import Series
 from screens.widgets.steady import Steady
@@ -25,9 +25,9 @@ from screens.widgets.virtual_table import VirtualTable
 
 _EMPTY = """No iteration has started yet.
 
-First the vocabulary is divided into clusters, then the validation set is answered once without a
-processor. After that every iteration gets a row here: the scores of its answers, and the state
-of the reflector's reply."""
+First the vocabulary is divided into clusters; a validation set, where there is one, is answered
+once without a processor. After that every iteration gets a row here: the scores of its answers,
+and the state of the reflector's reply."""
 
 
 def _of(score: AnswersScored | None, name: str, digits: int = 3) -> Cell:
@@ -47,7 +47,7 @@ def _state(item: IterationState) -> Cell:
 COLUMNS: Sequence[ListColumn[IterationState]] = (
     ListColumn("iteration", "#", 3, "right", 0, value=lambda i: i.iteration),
     ListColumn(
-        "best", "★", 1, priority=1, help="kept as best: validation confirmed it", value=lambda i: i.best,
+        "best", "★", 1, priority=1, help="kept as best: the highest composite so far", value=lambda i: i.best,
         show=lambda best: Cell("★" if best else " ", "accent"),
     ),
     ListColumn(
@@ -63,7 +63,7 @@ COLUMNS: Sequence[ListColumn[IterationState]] = (
         value=lambda i: i.minibatch, show=lambda s: _of(s, "mean_tokens", 1),
     ),
     ListColumn(
-        "validation", "validated", 9, "right", 3, help="composite on the fixed validation set",
+        "validation", "validated", 9, "right", 3, help="composite on the fixed validation set, where it decides",
         value=lambda i: i.validation, show=lambda s: _of(s, "composite"),
     ),
     ListColumn(
@@ -155,12 +155,17 @@ class IterationsPane(Container):
 def _scores(state: EvolutionState) -> list[Series]:
     items = [item for item in state.iterations.values() if item.minibatch is not None]
     validated = [item for item in items if item.validation is not None]
-    best = [item for item in validated if item.best]
+    best = [(item, score) for item in items if item.best and (score := state.deciding(item)) is not None]
+    tried = (
+        [] if state.by_minibatch else [_series("validated", validated, lambda i: i.validation.composite, "◇")]
+    )
     return [
         _series("composite", items, lambda i: i.minibatch.composite),
         _series("correct", items, lambda i: i.minibatch.correctness),
-        _series("validated", validated, lambda i: i.validation.composite, "◇"),
-        _series("best", best, lambda i: i.validation.composite, "★"),
+        *tried,
+        Series(
+            "best", [i.iteration for i, _ in best], [score.composite for _, score in best], "★", points=True
+        ),
     ]
 
 
@@ -180,9 +185,9 @@ def _status(state: EvolutionState) -> str:
     began = state.began
     parts = [f"{len(state.iterations)} of {counted(began.iterations, 'iterations')}"]
     best, before = state.best, state.baseline
-    if best is not None and best.validation is not None:
-        summary = f"★ iteration {best.iteration} is the best: {best.validation.composite:.3f} on validation"
-        gain = "" if before is None else f", no deltas {before.composite:.3f}"
+    if best is not None and (score := state.deciding(best)) is not None:
+        summary = f"★ iteration {best.iteration} is the best by {state.decided_on}: {score.composite:.3f}"
+        gain = "" if state.by_minibatch or before is None else f", no deltas {before.composite:.3f}"
         parts.append(summary + gain)
     parts.append(f"{began.reflector}, {began.judge}{_judge_words(state)}")
     if state.usage is not None and state.usage.calls:

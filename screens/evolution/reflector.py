@@ -6,10 +6,10 @@ from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.text import Text
 
+from app.figures import fixed
 from app.state.evolution import EvolutionState
 from app.state.run import RunState
 from screens.panes.page import PagePane
-from screens.widgets.figures import fixed
 from screens.widgets.model_text import clean
 
 
@@ -55,9 +55,9 @@ def _came_of(state: EvolutionState, iteration: int, palette: dict[str, Style]) -
         return []
     text = Text(f"→ iteration {iteration}: {tried.minibatch.mean_tokens:.1f} tokens, ", palette["strong"])
     text.append(f"{fixed(tried.minibatch.correctness)} correct")
-    if (gain := state.gain(iteration)) is not None and tried.validation is not None:
+    if (gain := state.gain(iteration)) is not None and (score := state.deciding(tried)) is not None:
         before, of = gain
-        text.append(f"; on validation {fixed(tried.validation.composite)}, {of} {fixed(before)}")
+        text.append(f"; composite on {state.decided_on} {fixed(score.composite)}, {of} {fixed(before)}")
     return [text.append("  ★ kept as best" if tried.best else "", palette["accent"])]
 
 

@@ -49,12 +49,13 @@ class EvolutionScreen(TabbedScreen):
 
 Every token of the vocabulary belongs to a cluster; a delta is added to the logits of all tokens of its cluster. Each
 iteration answers a minibatch of questions under the current deltas, judges the answers, and shows them to the
-reflector, which proposes new deltas. *Composite* is 0.4 · shortness + 0.6 · correctness. Deltas that look better than
-the best so far are tried on the fixed validation set, which alone decides what is kept (★). At the end the best deltas
-are compared with no processor, with length caps and with a request for short answers, on a test set that was not used
-before; if one of these does better, the first line of the opened iteration says so.
+reflector, which proposes new deltas. *Composite* is 0.4 · shortness + 0.6 · correctness. The iteration with the highest
+composite so far is kept as best (★): by its own minibatch, or, with `best_by: validation`, by a fixed validation set on
+which deltas that look better are tried (◇); the line below the table says which. With a test set the best deltas are
+compared at the end with no processor, with length caps and with a request for short answers, on questions that decided
+nothing; if one of these does better, the first line of the opened iteration says so. Without one nothing is compared.
 
-*Iterations* charts composite, correctness and length; ◇ marks iterations that were tried on the validation set.
+*Iterations* charts composite, correctness and length.
 `enter` opens the iteration under the cursor: what it gained over the best before it, why it has these deltas, its
 scores, the reflector's reply, every delta before and after. `b`
 starts a new run from that iteration's deltas, after it has asked how many iterations shall follow; this run is not

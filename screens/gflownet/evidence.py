@@ -9,12 +9,12 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.figures import fixed
 from app.state.gflownet import GFlowNetState
 from app.state.run import RunState
 from app.text import counted
 from screens.panes.page import PagePane
 from screens.widgets.bars import bar
-from screens.widgets.figures import fixed
 
 _EMPTY = """No graph has been built yet.
 

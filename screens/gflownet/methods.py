@@ -9,14 +9,14 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.figures import fixed
 from app.state.run import RunState
 from app.text import counted
-from app.words import figure_name
+from app.words import figure_name, sampler_name
 from engine.events import SamplerEvaluated
 from screens.panes.list_pane import ListPane
 from screens.run_session import Session
 from screens.widgets.chart import Chart
-from screens.widgets.figures import fixed
 from screens.widgets.rows import Cell, ListColumn, ListSource
 from screens.widgets.series import Series
 
@@ -26,15 +26,19 @@ When training is finished, the sampler is compared there with beam search over t
 scores and with sampling by the retriever's scores alone."""
 
 WORDS = {
-    "distinct": "the trained sampler, drawing without replacement: no path twice, the most probable first",
-    "gflownet": "the trained sampler, each path drawn for itself",
+    "gflownet": "the trained sampler, each path drawn for itself: the figures of the overview",
+    "distinct": "the same sampler, drawing without replacement: no path twice, the most probable first",
     "greedy": "the most probable action at every step: one path per question",
     "beam": "beam search, paths ranked by their edges' log scores, with a bonus for each edge",
     "prior": "sampling by the retriever's scores alone",
 }
 SETTINGS = {"temperature": "temperature", "edge_bonus": "bonus for each edge", "stop_score": "score of STOP"}
-OWN = ("distinct", "gflownet")
+OWN = ("gflownet", "distinct")
 _TV = "total variation between P_F and R / sum R, where all paths can be listed: 0 is a perfect sampler, 1 the worst"
+
+
+def _row_name(method: str) -> str:
+    return sampler_name(method) if method in OWN else method
 
 
 def _at(name: str, k: int) -> str:
@@ -50,8 +54,8 @@ def _widest(name: str):  # type: ignore[no-untyped-def]
 
 
 COLUMNS: Sequence[ListColumn[SamplerEvaluated]] = (
-    ListColumn("method", "method", 9, value=lambda e: e.method,
-               show=lambda m: Cell(m, "strong" if m in OWN else "")),
+    ListColumn("method", "method", 17, value=lambda e: e.method,
+               show=lambda m: Cell(_row_name(m), "strong" if m in OWN else "")),
     ListColumn("k", "K", 3, "right", 4, help="paths per question", value=lambda e: e.k),
     ListColumn("success1", "succ@1", 7, "right", 0, help="success@1: the first path meets an answer",
                value=_metric("success@1"), show=fixed),
@@ -104,7 +108,7 @@ class MethodsPane(ListPane):
 
 def draw_method(item: SamplerEvaluated, palette: dict[str, Style]) -> RenderableType:
     """Every figure by its name, with its interval where there is one."""
-    title = Text.assemble((item.method, palette["strong"]), f"  {WORDS.get(item.method, '')}")
+    title = Text.assemble((_row_name(item.method), palette["strong"]), f"  {WORDS.get(item.method, '')}")
     head = Text(
         f"{counted(item.n, f'{item.split} questions')}, {counted(item.k, 'paths')} each", palette["dim"]
     )

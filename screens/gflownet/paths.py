@@ -7,9 +7,9 @@ from rich.padding import Padding
 from rich.style import Style
 from rich.text import Text
 
+from app.figures import fixed, probability
 from engine.events import PathStep, QuestionSampled, SampledPath
 from screens.widgets.bars import bar
-from screens.widgets.figures import fixed
 from screens.widgets.model_text import clean
 
 Palette = dict[str, Style]
@@ -26,7 +26,7 @@ def draw_path(
     text.append_text(bar(share, 10, palette["accent"], palette["dim"]))
     if not event.distinct:
         text.append(f" ×{path.count:<3}", palette["strong"])
-    text.append(f" P_F {_small(path.probability)}  R {fixed(path.reward)}  ")
+    text.append(f" P_F {probability(path.probability)}  R {fixed(path.reward)}  ")
     text.append("✓ " + clean(", ".join(path.answers)) if path.answers else "✗ no answer",
                 palette["good"] if path.answers else palette["bad"])  # fmt: skip
     return Group(text, Padding(_way(path, palette), (0, 0, 0, 4)))
@@ -51,7 +51,3 @@ def _step(step: PathStep, palette: Palette) -> Text:
     text = Text(f" {line}{clean(step.relation)}{line}▶ ", palette["accent"] if step.gt else palette["dim"])
     text.append(clean(step.tail), palette["good"] if step.answer else "")
     return text.append("★", palette["good"]) if step.answer else text
-
-
-def _small(p: float) -> str:
-    return f"{p:.3f}" if p >= 0.001 else f"{p:.0e}"

@@ -11,6 +11,7 @@ from rich.style import Style
 from rich.text import Text
 from textual.binding import BindingType
 
+from app.figures import fixed
 from app.runs.what_if import WhatIfProcess
 from app.state.columns import Grow
 from app.state.gflownet import QuestionRow
@@ -22,7 +23,6 @@ from screens.gflownet.paths import LEGEND, draw_path, left_at
 from screens.panes.list_pane import ListPane, telling_keys
 from screens.run_session import Session
 from screens.what_if.screen import WhatIfScreen
-from screens.widgets.figures import fixed
 from screens.widgets.links import Target, link
 from screens.widgets.model_text import clean, one_line
 from screens.widgets.rows import Cell, ListColumn, ListSource

@@ -9,13 +9,13 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.figures import fixed, signed
 from app.state.columns import Grow
 from app.state.gflownet import GFlowNetState, StepRow
 from app.state.run import RunState
 from screens.panes.list_pane import ListPane
 from screens.run_session import Session
 from screens.widgets.chart import Chart
-from screens.widgets.figures import fixed, signed
 from screens.widgets.rows import ListColumn, ListSource
 from screens.widgets.series import Series, with_mean
 
@@ -42,8 +42,8 @@ COLUMNS: Sequence[ListColumn[StepRow]] = (
                show=lambda v: fixed(v, 2)),
     ListColumn("alpha", "α", 5, "right", 5, help="weight of the retriever's prior", value=lambda s: s.prior_alpha,
                show=lambda v: fixed(v, 2)),
-    ListColumn("entropy", "H(P_B)", 6, "right", 7, help="mean entropy of the learned backward policy",
-               value=lambda s: s.pb_avg_entropy, show=lambda v: fixed(v, 2)),
+    ListColumn("entropy", "H(P_B)", 6, "right", 2, help="mean entropy of the learned backward policy, nats",
+               value=lambda s: None if s.pb_nll is None else s.pb_avg_entropy, show=lambda v: fixed(v, 2)),
     ListColumn("speed", "paths/s", 8, "right", 8, help="trajectories per second, forward and backward",
                value=lambda s: s.per_second, show=lambda v: f"{v:,.0f}"),
 )  # fmt: skip
@@ -86,6 +86,7 @@ class StepsPane(ListPane):
                 *with_mean("success", at, [s.success for s in steps]),
                 *with_mean("path F1", at, [s.path_f1 for s in steps]),
                 Series("validation", looks, found, "◇", points=True),
+                *_kept(self.session.state.gflownet),
             ]
         )
 
@@ -100,6 +101,24 @@ def _series(label, steps, value) -> Series:  # type: ignore[no-untyped-def]
     return Series(label, [step.step for step in steps], [value(step) for step in steps])
 
 
+def _backward(item: StepRow) -> list[tuple[str, str]]:
+    """The losses of a backward policy that learns, and its entropy; nothing of one that does not."""
+    if item.pb_nll is None:
+        return []
+    return [
+        ("  PB  −log P_B of the walks", fixed(item.pb_nll, 4)),
+        ("  PB  −entropy, weighted", fixed(item.pb_entropy, 4)),
+        ("  PB  squared weights, weighted", fixed(item.pb_l2, 4)),
+        ("entropy of P_B, nats", fixed(item.pb_avg_entropy)),
+    ]
+
+
+def _kept(state: GFlowNetState) -> list[Series]:
+    """The step whose weights are kept, as a point of its own."""
+    kept = state.kept
+    return [Series("best", [kept.step], [kept.metrics["success_mean"]], "★", points=True)] if kept else []
+
+
 def draw_step(state: GFlowNetState, item: StepRow, palette: dict[str, Style]) -> RenderableType:
     """The loss and what it is made of, the residuals, the samples."""
     title = Text.assemble((f"step {item.step}", palette["strong"]), f" of {state.total_steps:,}")
@@ -110,16 +129,15 @@ def draw_step(state: GFlowNetState, item: StepRow, palette: dict[str, Style]) ->
         ("loss", fixed(item.loss, 4)),
         ("  TB  mean δ²", fixed(item.tb_loss, 4)),
         ("  GT  −log P_F of taught paths", fixed(item.gt_loss, 4)),
-        ("  PB  negative log likelihood", fixed(item.pb_nll, 4)),
+        *_backward(item),
         ("δ mean", signed(item.residual)),
-        *zip(("δ 5%", "δ 25%", "δ median", "δ 75%", "δ 95%"), map(signed, item.quantiles), strict=False),
+        ("δ 5% 25% 50% 75% 95%", " ".join(signed(value, 2) for value in item.quantiles)),
         ("log Z", fixed(item.log_z)),
         ("reward", fixed(item.reward)),
         ("success", fixed(item.success)),
         ("path F1", fixed(item.path_f1)),
         ("edges per path", fixed(item.length, 2)),
         ("retriever prior α", fixed(item.prior_alpha)),
-        ("entropy of P_B", fixed(item.pb_avg_entropy)),
     ]
     for name, value in rows:
         table.add_row(name, value)
@@ -130,4 +148,9 @@ def draw_step(state: GFlowNetState, item: StepRow, palette: dict[str, Style]) ->
             f"{name} {fixed(last.metrics[name])}" for name in last.metrics if name.startswith("success@")
         )
         parts += [Text(), Text(f"validation after step {last.step}", palette["heading"]), Text(success)]
+    if state.kept:
+        success = fixed(state.kept.metrics["success_mean"])
+        parts.append(
+            Text(f"★ best on validation: step {state.kept.step}, success {success}", palette["accent"])
+        )
     return Group(*parts)

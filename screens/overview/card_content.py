@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from app.running_verdict import running_verdict
+from app.stage_words import listed
 from app.state.run import RunState
 from app.text import duration, how_many
-from app.verdict_text import verdict_sentence, verdicts
+from app.verdict_text import untested_sentence, verdict_sentence, verdicts
 from app.words import METHOD_LINES, STAGE_WORDS
-from engine.run.stage_state import StageState
+from engine.run.stage_state import SKIPPED, StageState
 from screens.method_progress import MethodProgress
 from screens.overview.pointers import Pointer, pointers
 
@@ -51,8 +52,13 @@ def card_content(number: int, progress: MethodProgress, state: RunState) -> Card
 def _state(progress: MethodProgress) -> str:
     stage = progress.now
     if stage is None:
+        stale = [each.name for each in progress.shown if each.stale]
+        skipped = [each.name for each in progress.shown if each.status == SKIPPED]
+        left = [
+            f"{word}: {listed(names)}" for word, names in (("stale", stale), ("skipped", skipped)) if names
+        ]
         words = {"finished": f"finished in {duration(progress.seconds)}", "begun": "more stages follow"}
-        return words.get(progress.state, "has not started")
+        return "; ".join(left) or words.get(progress.state, "has not started")
     what = STAGE_WORDS.get(stage.name, "").strip()
     name = f"{stage.name}: {what}" if what else stage.name
     if progress.state == "failed":
@@ -75,7 +81,8 @@ def _sentences(progress: MethodProgress, state: RunState) -> tuple[str, ...]:
         return tuple(verdict_sentence(verdict) for verdict in reversed(stated))
     running = running_verdict(state, progress.name)
     if running is None:
-        return ()
+        untested = untested_sentence(state.evolution) if progress.name == "Evolution" else ""
+        return (untested,) if untested else ()
     so_far = "" if progress.state == "finished" else "So far: "
     return (so_far + verdict_sentence(running),)
 

@@ -11,6 +11,7 @@ from textual.binding import BindingType
 from textual.widgets import Static
 
 from app.commands import DIALOG, bindings
+from app.figures import NONE
 from app.state.run import RunState
 from app.text import duration, file_size
 from app.usage_text import HEADINGS, total_cost, usage_cells
@@ -19,7 +20,6 @@ from engine.run.stage_state import StageState
 from screens.run_session import Session, shown_stages
 from screens.session_panel import SessionPanel
 from screens.widgets.bars import bar
-from screens.widgets.figures import NONE
 from screens.widgets.spark import spark
 
 _BAR = 16

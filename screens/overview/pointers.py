@@ -79,8 +79,8 @@ def _worst_entry(state: RunState) -> tuple[str, int] | None:
 def _evolution(state: RunState) -> list[Pointer]:
     evolution, found = state.evolution, []
     if (best := evolution.best) is not None:
-        score = best.validation
-        told = f", composite {score.composite:.3f} on the validation set" if score is not None else ""
+        score = evolution.deciding(best)
+        told = f", composite {score.composite:.3f} on {evolution.decided_on}" if score is not None else ""
         place = Place("iterations-pane", list(evolution.iterations).index(best.iteration), open=True)
         found.append(Pointer(f"iteration {best.iteration}: the best deltas{told}", place))
     if len(evolution.iterations) > 1:

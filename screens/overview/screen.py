@@ -15,6 +15,7 @@ from textual.getters import query_one
 from app.commands import Command, bindings
 from app.runs.time_left import time_left_sentence
 from app.text import counted, duration
+from engine.run.stage_state import FINISHED, SKIPPED
 from screens.messages import SystemWanted, UpWanted
 from screens.method_progress import MethodProgress, progress_of
 from screens.overview.card_content import card_content
@@ -24,6 +25,7 @@ from screens.run_session import Session, run_time_left, shown_stages
 from screens.widgets.steady import Steady
 
 COMMANDS = (
+    Command("i", "stages", "Stages", "Begin a stage again, skip one, make one the last, or stop it."),
     Command("c", "efficiency", "Cost", "Where the time, the tokens and the money went."),
     *(
         Command(
@@ -58,6 +60,7 @@ shows no difference. A line with → opens the method's screen at what it names.
 
 `1` … `9` open the methods; on their screens `alt` and the number does, `o` comes back here. `F` follows the work: the
 screen is always that of the method at work, until you go elsewhere yourself. `c` shows where time and tokens went.
+`i` lists the stages: there one can be begun again from there on, skipped, stopped, or made the last one.
 """
 
     cards = query_one("#cards", VerticalScroll)
@@ -110,8 +113,10 @@ screen is always that of the method at work, until you go elsewhere yourself. `c
             return text.append(_EMPTY if self.session.reading is None else _READING)
         if state.header is not None:
             text.append(f"{state.header.name}/{state.header.run_id}", "bold")
-        done = sum(stage.fraction >= 1 for stage in shown)
-        text.append(f"  {done} of {counted(len(shown), 'stages')} done")
+        done, skipped = (sum(stage.status == status for stage in shown) for status in (FINISHED, SKIPPED))
+        text.append(
+            f"  {done} of {counted(len(shown), 'stages')} done" + f", {skipped} skipped" * bool(skipped)
+        )
         if state.time > state.began:
             text.append(f" in {duration(state.time - state.began)}")
         if state.model is not None:
@@ -137,6 +142,12 @@ screen is always that of the method at work, until you go elsewhere yourself. `c
             return
         at = next((at + by for at, door in enumerate(doors) if door is self.focused), 0)
         doors[max(0, min(at, len(doors) - 1))].focus()
+
+    def action_stages(self) -> None:
+        """The stages, and what can be done with them."""
+        from screens.overview.stages import StagesPanel
+
+        self.app.push_screen(StagesPanel(self.session))
 
     def action_efficiency(self) -> None:
         """Where time and tokens went."""

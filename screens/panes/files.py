@@ -13,6 +13,8 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.getters import query_one
 
+from app.figures import short
+from app.stage_words import stage_sign, stage_words
 from app.state.run import RunState
 from app.text import counted, duration
 from app.usage_text import HEADINGS, total_cost, usage_cells
@@ -21,16 +23,6 @@ from engine.run.stage_state import FAILED, FINISHED, RUNNING, StageState
 from screens.run_session import Session
 from screens.systems import systems
 from screens.widgets.detail_pane import DetailPane
-
-_SIGNS = {
-    "waiting": "○",
-    "running": "●",
-    "paused": "‖",
-    "finished": "✓",
-    "skipped": "✓",
-    "stopped": "■",
-    "failed": "✗",
-}
 
 
 class FilesPane(Vertical):
@@ -73,9 +65,9 @@ def _page(session: Session, stages: Sequence[str], palette: dict[str, Style]) ->
 def _stage(stage: StageState, palette: dict[str, Style]) -> RenderableType:
     tone = {FINISHED: "good", FAILED: "bad", RUNNING: "accent"}.get(stage.status, "dim")
     title = Text.assemble(
-        (f"{_SIGNS.get(stage.status, '○')} ", palette[tone]),
+        (f"{stage_sign(stage)} ", palette[tone]),
         (stage.name, palette["strong"]),
-        f"  {stage.status}",
+        f"  {stage_words(stage)}",
     )
     if stage.status == FINISHED and stage.seconds:
         title.append(f" in {duration(stage.seconds)}")
@@ -94,17 +86,11 @@ def _stage(stage: StageState, palette: dict[str, Style]) -> RenderableType:
         grid.add_row(
             "",
             Text(figure_name(name), palette["dim"]),
-            _figure(value),
+            short(value),
         )
     files = Text("".join(f"   {name}\n" for name in stage.files))
     files.rstrip()
     return Group(*[part for part in (title, grid if stage.summary else None, files) if part])
-
-
-def _figure(value: object) -> str:
-    if isinstance(value, float):
-        return (f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}").replace("-", "−")
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _usage(state: RunState, palette: dict[str, Style]) -> list[RenderableType]:

@@ -9,8 +9,8 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.figures import fixed
 from engine.events import PoolQueryDone
-from screens.widgets.figures import fixed
 from screens.widgets.thumbnail import thumbnail
 
 Palette = dict[str, Style]

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from textual.binding import BindingType
 
+from app.figures import fixed
 from app.runs.what_if import WhatIfProcess
 from app.state.columns import Grow
 from app.state.pool import PickRow
@@ -23,7 +24,6 @@ from screens.pool.queries import read_pictures, with_picture
 from screens.pool.trajectories import answers_line, score_cell
 from screens.run_session import Session
 from screens.what_if.screen import WhatIfScreen
-from screens.widgets.figures import fixed
 from screens.widgets.model_text import clean, one_line
 from screens.widgets.rows import Cell, ListColumn, ListSource
 from screens.widgets.thumbnail import thumbnail

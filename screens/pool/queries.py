@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from textual.binding import BindingType
 
+from app.figures import fixed
 from app.runs.what_if import WhatIfProcess
 from app.state.columns import Grow
 from app.state.pool import PoolState, QueryRow
@@ -23,7 +24,6 @@ from screens.pool.drawing import Pictures, draw_pool
 from screens.pool.trajectories import answers_line, draw_trajectories, score_cell
 from screens.run_session import Session
 from screens.what_if.screen import WhatIfScreen
-from screens.widgets.figures import fixed
 from screens.widgets.model_text import clean, one_line
 from screens.widgets.rows import Cell, ListColumn, ListSource
 from screens.widgets.thumbnail import thumbnail
@@ -31,7 +31,8 @@ from screens.widgets.thumbnail import thumbnail
 _EMPTY = """No query is finished yet.
 
 The pool of each training query is brought to 64 candidates and tried with pairs of the rows nearest
-to the query; pairs that improve it are kept. Then the query gets a row here."""
+to the query; the line below counts these as they are tried. Pairs that improve the pool are kept.
+Then the query gets a row here."""
 WITH_PICTURES, SIDE_BY_SIDE = 84, 128
 """Columns from which candidates are drawn, and from which pool and trajectories stand beside each other."""
 _POOL = 76
@@ -96,8 +97,12 @@ class PoolQueriesPane(ListPane):
         return item.after > item.before
 
     def remark(self) -> str:
-        queries = self.session.state.pool.queries
-        return f"{sum(self.telling(query) for query in queries):,} improved ▲"
+        pool = self.session.state.pool
+        improved = f"{sum(self.telling(query) for query in pool.queries):,} improved ▲"
+        tried = sum(map(len, pool.under_way.values()))
+        if not tried:
+            return improved
+        return f"{improved}  │  {counted(tried, 'pairs')} tried on {', '.join(list(pool.under_way)[-3:])}"
 
     def draw(self, item: QueryRow, palette: Palette, width: int) -> RenderableType:
         try:

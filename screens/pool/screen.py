@@ -48,7 +48,8 @@ candidates that no kept trajectory uses.
 the query with the pairs that were committed, each with the answer and the score that it improved (`d` goes to the next
 query that was improved), and the pool: `+` was injected, `•` belongs to a kept trajectory; then the replaced
 candidates, and every trajectory with its score (✓ fully right, ◐ partly, ✗ wrong, – the model failed) and the rule that
-decided; *reserve* was refused, but fills a place that would else hold a repetition. From 90 columns on, candidates are
+decided; *kept 3×* was kept once and repeated twice; *reserve* was refused, but fills a place that would else hold a
+repetition (`pool.fill_with_refused`). From 90 columns on, candidates are
 drawn as pictures if the log has them; shades across a picture are evened out.
 *Totals* counts all queries together, also while the stage runs. *Selector* charts its training and compares it on
 held-out queries with similarity (RICES), random pairs and the best known pair; *Picks* shows the pair that each of them

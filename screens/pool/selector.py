@@ -9,6 +9,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.figures import fixed, interval, probability, signed
 from app.state.pool import PoolState
 from app.state.run import RunState
 from app.text import counted
@@ -17,7 +18,6 @@ from screens.panes.list_pane import ListPane
 from screens.run_session import Session
 from screens.widgets.bars import bar
 from screens.widgets.chart import Chart
-from screens.widgets.figures import fixed, interval, probability, signed
 from screens.widgets.links import Target, link
 from screens.widgets.rows import Cell, ListColumn, ListSource
 from screens.widgets.series import Series, with_mean

@@ -7,6 +7,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.figures import fixed
 from app.state.pool import Oracle, PoolState, Running
 from app.state.run import RunState
 from app.text import counted
@@ -14,7 +15,6 @@ from engine.events import OracleTotal, PoolTotals
 from engine.wilson import wilson
 from screens.panes.page import PagePane
 from screens.widgets.bars import bar
-from screens.widgets.figures import fixed
 from screens.widgets.links import Target, link
 from screens.widgets.model_text import clean
 
@@ -102,8 +102,16 @@ def _mined(running: Running, totals: PoolTotals | None, palette: Palette) -> Ren
         injected, warnings = running.injected, running.warnings
     else:
         counts, injected, warnings = dict(sorted(totals.rules.items())), totals.injected, totals.warnings
-    reserve = {"refused, but kept as reserve": totals.reserve} if totals and totals.reserve else {}
-    counts = {**counts, **reserve, "candidates injected": injected}
+    extra = (
+        {"refused, but kept as reserve": totals.reserve, "repetitions in the data": totals.repeated}
+        if totals
+        else {}
+    )
+    counts = {
+        **counts,
+        **{word: count for word, count in extra.items() if count},
+        "candidates injected": injected,
+    }
     table = _counts("mined trajectories", counts, palette)
     if not warnings:
         return table

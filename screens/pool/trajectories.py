@@ -9,9 +9,9 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.figures import NONE, fixed
 from app.state.pool import is_right
 from engine.events import PoolQueryDone, PoolTrajectory
-from screens.widgets.figures import NONE, fixed
 from screens.widgets.model_text import one_line
 from screens.widgets.rows import Cell
 

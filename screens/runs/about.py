@@ -6,10 +6,12 @@ from rich.text import Text
 
 from app.runs.run_list import RunRow
 from app.runs.time_left import time_left_sentence
+from app.stage_words import SKIPPED_SIGN, STALE_SIGN
 from app.text import duration
 from app.verdict_text import verdict_line, verdicts
 from app.words import METRICS
 from engine.events.verdict import Verdict
+from engine.run.directory import STALE
 from screens.runs.fields import changes_text
 from screens.systems import System, system_of, systems_of
 from screens.widgets.stretch import visible
@@ -50,7 +52,7 @@ def _of_method(system: System, verdict: Verdict, width: int) -> Text:
 def _stages(row: RunRow, room: int) -> Text | None:
     """The stages, where something is left to do: what is done, what is being done. As many around the current one as
     there is room for."""
-    if row.state == "finished" and row.verdicts:
+    if row.state == "finished" and row.verdicts and not any(s.skipped for s in row.record.stages.values()):
         return None
     names = list(row.record.stages)
     chips = [_chip(row, name) for name in names]
@@ -62,7 +64,8 @@ def _stages(row: RunRow, room: int) -> Text | None:
 def _chip(row: RunRow, name: str) -> Text:
     stage = row.record.stages[name]
     running = name == row.progress.name and row.working and stage.status != "finished"
-    sign = {"finished": "✓", "failed": "✗", "stopped": "■"}.get(stage.status, "▶" if running else "○")
+    signs = {"finished": "✓", "failed": "✗", "stopped": "■", STALE: STALE_SIGN}
+    sign = SKIPPED_SIGN if stage.skipped else signs.get(stage.status, "▶" if running else "○")
     chip = Text(f"{sign} {name}", "bold" if running else "")
     return chip.append(f" {duration(stage.seconds)}   " if stage.seconds else "   ", "dim")
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from app.figures import signed
 from app.runs.run_list import RunRow
+from app.stage_words import STALE_SIGN
 from app.text import duration, how_far
 from app.verdict_text import verdicts
 from engine.events.verdict import SHARE, Verdict
@@ -43,7 +45,7 @@ def _name(row: RunRow) -> Cell:
 
 def _result(row: RunRow) -> Cell:
     verdict = headline(row)
-    return NONE if verdict is None else Cell(short_value(verdict), "strong")
+    return NONE if verdict is None else Cell(short_value(verdict), "dim" if verdict.stale else "strong")
 
 
 def _difference(row: RunRow) -> Cell:
@@ -52,9 +54,11 @@ def _difference(row: RunRow) -> Cell:
 
 
 def difference_cell(verdict: Verdict) -> Cell:
-    """`▲ +0.330`, `▼ −0.020`; `≈ +0.010` where the interval holds zero."""
+    """`▲ +0.330`, `▼ −0.020`; `≈ +0.010` where the interval holds zero; `◌ +0.330` of an earlier attempt."""
     digits = 3 if verdict.unit == SHARE else 1
-    text = f"{verdict.difference:+.{digits}f}".replace("-", "−")
+    text = signed(verdict.difference, digits)
+    if verdict.stale:
+        return Cell(f"{STALE_SIGN} {text}", "dim")
     if not verdict.shown:
         return Cell(f"≈ {text}", "dim")
     return Cell(f"▲ {text}", "good") if verdict.better else Cell(f"▼ {text}", "bad")

@@ -9,6 +9,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.figures import NONE
 from app.state.run import RunState
 from app.state.serve import ServeState
 from app.text import counted
@@ -68,8 +69,8 @@ def _load(state: ServeState, palette: Palette) -> Table:
         "failed": f"{load.failed if load else 0:,}",
         "told to come again (429)": f"{load.refused if load else 0:,}",
         "tokens a second, probes included": f"{load.tokens_per_second if load else 0:,.0f}",
-        "seconds to the first text, median": f"{median(first):.2f}" if first else "–",
-        "seconds to the end, median": f"{median(whole):.2f}" if whole else "–",
+        "seconds to the first text, median": f"{median(first):.2f}" if first else NONE,
+        "seconds to the end, median": f"{median(whole):.2f}" if whole else NONE,
     }
     for name, figure in rows.items():
         table.add_row(name, Text(figure, "" if figure not in ("0", "–") else palette["dim"]))

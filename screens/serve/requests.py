@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.style import Style
 from rich.text import Text
 
+from app.figures import fixed
 from app.state.columns import Grow
 from app.state.run import RunState
 from app.state.serve import RequestRow
@@ -15,7 +16,6 @@ from engine.errors import SteerError
 from engine.events import RequestAnswered
 from screens.panes.list_pane import ListPane
 from screens.run_session import Session
-from screens.widgets.figures import fixed
 from screens.widgets.model_text import clean, one_line
 from screens.widgets.rows import Cell, ListColumn, ListSource, Tone
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 from textual.binding import BindingType
 
+from app.figures import outcome
 from app.runs.what_if import WhatIfProcess
 from app.state.columns import Grow
 from app.state.run import RunState
@@ -22,7 +23,6 @@ from screens.panes.list_pane import ListPane, telling_keys
 from screens.run_session import Session
 from screens.slsm.conversation_drawing import draw_answer, draw_memory
 from screens.what_if.screen import WhatIfScreen
-from screens.widgets.figures import outcome
 from screens.widgets.links import Target, link
 from screens.widgets.model_text import clean, one_line
 from screens.widgets.rows import Cell, ListColumn, ListSource

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 
+from app.figures import NONE, bounds, fixed, interval, signed
 from app.result_tables.slsm import board_lines
 from app.state.run import RunState
 from app.state.slsm import SLSMState
@@ -16,7 +17,6 @@ from engine.events import ModeScored
 from screens.panes.page import PagePane
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
-from screens.widgets.figures import NONE, fixed, interval, signed
 from screens.widgets.links import Target, link
 from screens.widgets.series import Series
 
@@ -136,7 +136,8 @@ def _about(state: SLSMState, palette: dict[str, Style]) -> Text:
         return Text("not started yet", palette["dim"])
     text = Text(f"{counted(began.conversations, 'conversations')} of {began.dataset}", palette["strong"])
     text.append(f"   sha256 {began.dataset_hash[:12]}", palette["dim"])
-    text.append(f"\nmodel {began.model}   controller {began.controller}   judge {began.judge}")
+    detector = f"   detector {began.detector}" if began.detector else ""
+    text.append(f"\nmodel {began.model}   controller {began.controller}{detector}   judge {began.judge}")
     if failures := state.failures:
         text.append(
             f"\n{counted(failures, 'calls')} of the controller failed: the state did not change",
@@ -164,8 +165,8 @@ def _scores(rows: list[ModeScored], palette: dict[str, Style]) -> Table:
         table.add_row(
             row.mode, Text(row.memory_mode, palette["dim"]),
             Text(fixed(row.score), palette["good"] if row.score == best else ""),
-            f"[{fixed(row.low)}, {fixed(row.high)}]",
-            f"{row.difference:+.3f}".replace("-", "−") if row.difference is not None else "",
+            bounds(row.low, row.high),
+            signed(row.difference) if row.difference is not None else "",
             interval(row.difference_low, row.difference_high) if row.difference is not None else "",
         )  # fmt: skip
     return table

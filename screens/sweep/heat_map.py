@@ -10,7 +10,8 @@ from rich.style import Style
 from rich.text import Text
 from textual.color import Color
 
-from app.sweep_text import NONE, figure_words, kl_words, value_words
+from app.figures import NONE
+from app.sweep_text import figure_words, kl_words, value_words
 from engine.sweep.results import SettingResult, SweepResults
 from screens.widgets.cells import fit
 

@@ -10,7 +10,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from screens.widgets.figures import outcome
+from app.figures import outcome
 from screens.widgets.model_text import model_text, one_line
 
 Palette = dict[str, Style]

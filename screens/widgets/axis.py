@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
+
+from app.curves import ticks
+from app.figures import tick
 
 
 @dataclass(frozen=True)
@@ -20,14 +23,19 @@ class Axis:
 
     def dot(self, value: float) -> int:
         """The dot on which `value` stands, kept within the axis."""
-        low, high, at = (log10(v) if self.log else v for v in (self.low, self.high, value))
-        share = (at - low) / ((high - low) or 1.0)
-        return round(max(0.0, min(1.0, share)) * (self.dots - 1))
+        return round(self.places([value])[0])
+
+    def places(self, values: Iterable[float]) -> list[float]:
+        """Where between the middles of the first dot (0) and the last the values stand."""
+        low, high = (log10(v) if self.log else v for v in (self.low, self.high))
+        scale = (self.dots - 1) / ((high - low) or 1.0)
+        at = map(log10, values) if self.log else values
+        return [max(0.0, min(self.dots - 1.0, (value - low) * scale)) for value in at]
 
     @property
     def labels(self) -> list[str]:
         """The ticks as text."""
-        return [tick_label(tick) for tick in self.ticks]
+        return [tick(value) for value in self.ticks]
 
 
 def spanning(values: Sequence[float], dots: int, most: int, log: bool = False) -> Axis:
@@ -50,20 +58,3 @@ def _log_axis(low: float, high: float, dots: int, most: int) -> Axis:
         if len(inside) > 1:
             return Axis(low, high, dots, inside, log=True)
     return Axis(low, max(high, low * 1.01), dots, [low], log=True)
-
-
-def ticks(values: Sequence[float], most: int) -> list[float]:
-    """Round numbers that enclose `values`, at most about `most` of them."""
-    low, high = min(values), max(values)
-    span = (high - low) or abs(high) or 1.0
-    step = 10.0 ** floor(log10(span / most))
-    step *= next(factor for factor in (1, 2, 5, 10) if span / (step * factor) <= most)
-    first, last = floor(low / step), ceil(high / step)
-    return [round(i * step, 10) for i in range(first, last + 1)]
-
-
-def tick_label(value: float) -> str:
-    """Short: `0.85`, `12k`, `1e-06`."""
-    if abs(value) >= 10_000 and value % 1000 == 0:
-        return tick_label(value / 1000) + "k" if abs(value) < 1e6 else f"{value:g}".replace("-", "−")
-    return f"{value:.5g}".replace("-", "−")

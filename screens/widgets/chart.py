@@ -28,7 +28,7 @@ class Chart(Widget):
         background: $background;
         & > .chart--title { color: $text; text-style: bold; }
         & > .chart--axis { color: $text-muted; }
-        & > .chart--faint { color: $foreground 35%; text-style: dim; }
+        & > .chart--faint { color: $foreground 60%; }
         & > .chart--cross { color: $text-muted; }
         & > .chart--point { color: $text; text-style: bold; }
         & > .chart--line-0 { color: $text-accent; }

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+from app.text import without_controls
+
 MARKS = "●▲■◆○△□▽"
 """The signs of a chart's lines, in their order: they tell lines apart without colour."""
 _WINDOWS, _NARROWEST = 20, 3
@@ -13,8 +15,8 @@ _WINDOWS, _NARROWEST = 20, 3
 
 @dataclass(frozen=True)
 class Series:
-    """A line, or single `points` drawn as `mark`. A `faint` line is the raw one under its running mean: it is drawn
-    dim. What is faint has no name at its end."""
+    """A line, or single `points` drawn as `mark`. `faint`: raw values under their running mean, drawn as dim dots;
+    they have no name. Of the label no control code and no line break is left."""
 
     label: str
     x: Sequence[float]
@@ -22,6 +24,9 @@ class Series:
     mark: str = ""
     points: bool = False
     faint: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", " ".join(without_controls(self.label).split()))
 
 
 def with_mean(label: str, x: Sequence[float], y: Sequence[float]) -> list[Series]:
@@ -42,22 +47,3 @@ def running_mean(y: Sequence[float], window: int) -> list[float]:
             total, count = total - y[i - window], count - 1
         means.append(total / count if count else float("nan"))
     return means
-
-
-def thin(x: Sequence[float], y: Sequence[float], points: int) -> tuple[list[float], list[float]]:
-    """At most about `points` points with the same outline: the lowest and highest of each stretch. Points
-    that are no numbers are left out."""
-    pairs = [(a, b) for a, b in zip(x, y, strict=True) if isfinite(a) and isfinite(b)]
-    if len(pairs) > points:
-        stretches = max(1, points // 2)
-        kept: list[tuple[float, float]] = []
-        for i in range(stretches):
-            stretch = pairs[i * len(pairs) // stretches : (i + 1) * len(pairs) // stretches]
-            low, high = min(stretch, key=_height), max(stretch, key=_height)
-            kept += sorted({low, high})
-        pairs = kept
-    return [a for a, _ in pairs], [b for _, b in pairs]
-
-
-def _height(pair: tuple[float, float]) -> float:
-    return pair[1]

@@ -12,6 +12,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from app.runs.time_left import time_left_short
+from app.stage_words import stage_sign, stage_words
 from app.text import duration, how_far
 from app.words import figure_name
 from engine.run import stage_state as stages
@@ -23,15 +24,6 @@ from screens.widgets.bars import bar
 from screens.widgets.stretch import visible
 from screens.widgets.tones import tone
 
-SIGNS = {
-    stages.WAITING: "○",
-    stages.RUNNING: "▶",
-    stages.PAUSED: "‖",
-    stages.FINISHED: "✓",
-    stages.SKIPPED: "✓",
-    stages.STOPPED: "■",
-    stages.FAILED: "✗",
-}
 _MOST_LINES = 8
 _SHORTEST_BAR = 6
 _LEAST_CHIPS = 12
@@ -139,7 +131,7 @@ class StageBar(Widget):
 
     def _chips(self, shown: list[StageState], current: StageState, room: int) -> Text:
         """The stages' names, as many around the current one as there is room for; `…` stands for the others."""
-        chips = [f"{SIGNS.get(stage.status, '?')} {stage.name} " for stage in shown]
+        chips = [f"{stage_sign(stage)} {stage.name} " for stage in shown]
         first, last = visible(list(map(len, chips)), shown.index(current), room)
         text = Text("… " if first else "", self._style("dim"), no_wrap=True)
         for stage, chip in zip(shown[first:last], chips[first:last], strict=True):
@@ -152,7 +144,7 @@ class StageBar(Widget):
 
     def _line(self, stage: StageState, name_width: int) -> Text:
         tone = self._tone(stage)
-        text = Text(f"{SIGNS.get(stage.status, '?')} {stage.name:<{name_width}}  ", tone, no_wrap=True)
+        text = Text(f"{stage_sign(stage)} {stage.name:<{name_width}}  ", tone, no_wrap=True)
         text.append_text(self._bar(stage, max(10, min(40, self.content_size.width // 5)))).append("  ")
         count = f"{how_far(stage.done, stage.total)} {stage.unit}" if stage.total or stage.done else ""
         if stage.status == stages.FINISHED and stage.total:
@@ -165,7 +157,7 @@ class StageBar(Widget):
         elif stage.status == stages.FAILED and stage.error is not None:
             text.append(f"{stage.error.what}  (E shows all of it)", self._style("bad"))
         else:
-            text.append(_WORDS.get(stage.status, stage.status), self._style("dim"))
+            text.append(stage_words(stage), self._style("alert" if stage.stale else "dim"))
         return text
 
     def _figures(self, stage: StageState, brief: bool, pace: bool = True) -> Text:
@@ -232,7 +224,8 @@ class StageBar(Widget):
     # ------------------------------------------------------------ drawing
 
     def _bar(self, stage: StageState, width: int) -> Text:
-        return bar(stage.fraction, width, self._style("done"), self._style("rest"))
+        done = 0.0 if stage.status == stages.SKIPPED else stage.fraction
+        return bar(done, width, self._style("done"), self._style("rest"))
 
     def _with_right(self, text: Text, right: Text) -> Text:
         room = self.content_size.width - right.cell_len - 1
@@ -257,11 +250,6 @@ _WITHOUT_WORKER = {
     "stopped": ("■ stopped", "r resumes it"),
     "failed": ("✗ failed", "E shows why, r resumes it"),
     "interrupted": ("✗ interrupted", "its worker vanished; r resumes it"),
-}
-_WORDS = {
-    stages.SKIPPED: "finished before",
-    stages.STOPPED: "stopped, results kept",
-    stages.WAITING: "waiting",
 }
 
 

@@ -11,7 +11,6 @@ from app.cli import main
 from app.doctor import machine as doctor
 from app.text import duration, error_line, resume_command
 from engine.events import StageFinished, StageProgress, StageStarted
-from engine.run.directory import RunDirectory
 from engine.run.stage_state import Stages, fold_stages
 
 
@@ -26,7 +25,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         ["--batch", "some-run"],
         ["--resume", "x"],
         ["--stages", "eval"],
-        ["--prepare"],
+        ["--detach"],
         ["some-run", "--set", "online.L=1"],
         ["--report", "some-run", "--set", "online.L=1"],
         ["--batch", "--resume", "x", "--config", "c.yaml"],
@@ -60,19 +59,6 @@ def test_bad_input_is_one_red_line(
     assert main(arguments) == 2
     error = capsys.readouterr().err
     assert said in error and len(error.splitlines()) == 1
-
-
-def test_a_prepared_run_waits_for_whoever_starts_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    outputs = ["--outputs", str(tmp_path)]
-    assert main(["--batch", "--prepare", "--stages", "graphs,gflownet", "--set", "run.name=p", *outputs]) == 0
-    directory = RunDirectory(Path(capsys.readouterr().out.strip()))
-    assert directory.path.parent == tmp_path / "p"
-    assert list(directory.read().stages) == ["graphs", "gflownet"] and directory.read().attempts == 0
-    assert not directory.events.exists() and not directory.worker_log.exists()
-    assert main(["--batch", "--resume", str(directory.path), "--prepare", "--stages", "gflownet"]) == 0
-    assert capsys.readouterr().out == f"{directory.path}\n"
 
 
 def test_console_without_terminal_is_refused() -> None:

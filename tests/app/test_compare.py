@@ -23,7 +23,7 @@ def runs(tmp_path: Path) -> tuple[str, str]:
 def test_tables(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--compare", *runs]) == 0
     out = capsys.readouterr().out
-    for words in ("Changed fields", "online.L", "ESM, over the items that are in both runs", "-0.500", "1/0"):
+    for words in ("Changed fields", "online.L", "ESM, over the items that are in both runs", "−0.500", "1/0"):
         assert words in out
 
 

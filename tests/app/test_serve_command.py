@@ -92,3 +92,11 @@ def test_a_key_that_others_can_read_and_a_server_of_a_server(
     prepared(str(source.path))
     assert main(["serve", str(served[-1].path)]) == 2
     assert "server itself" in capsys.readouterr().err
+
+
+def test_the_folder_of_the_run_can_be_chosen(source: RunDirectory, tmp_path: Path) -> None:
+    """By default it lies beside the run that it serves."""
+    prepared(str(source.path))
+    assert served[-1].path.parent.parent == source.path.parent.parent
+    prepared(str(source.path), "--set", f"run.outputs={tmp_path / 'elsewhere'}")
+    assert served[-1].path.parent.parent == tmp_path / "elsewhere"

@@ -152,23 +152,6 @@ def test_a_terminal_that_cannot_place_text_is_refused(tmp_path: Path) -> None:
     assert ended(console) == 2
 
 
-def test_menuconfig_from_the_start_dialog(open_console: Callable[..., Console], tmp_path: Path) -> None:
-    """The console lends its terminal to the menu, and draws everything again when it has it back."""
-    config = tmp_path / "with_menu.yaml"
-    config.write_text("# With a menu.\n")
-    console = open_console("--config", str(config))
-    console.expect_exact("With a menu.")
-    console.send("\x0b")
-    console.expect_exact("steer-tui: with_menu.yaml")
-    console.expect_exact("Quit")
-    console.send("qn")  # quit; do not save
-    console.expect_exact(ENTER)
-    console.expect_exact("With a menu.")
-    console.send("\x03")
-    console.expect_exact(LEAVE)
-    assert ended(console) == 130
-
-
 def test_a_console_whose_terminal_died_ends(tmp_path: Path) -> None:
     """In a session that the terminal does not lead, no SIGHUP comes when it is closed."""
     master, slave = os.openpty()

@@ -2,9 +2,10 @@
 
     python -m tests.bench.bench_esm_memories [seeds] [--work FOLDER] [--set field=value ...]
 
-Each run.seed mines its own problems and answers its own 200 test problems, with configs/demo.yaml as it is. The demo's
-settings were chosen on the dev split of seeds 20 to 24, which are not reported. With --work a run that was cut off goes
-on where it was. Writes results/esm_memories.csv (one row a seed and method) and results/esm_memories_summary.csv.
+Each run.seed mines its own problems and answers its own 200 test problems, with configs/demo.yaml as it is and all
+controls beside it. The demo's settings were chosen on the dev split of seeds 20 to 24, which are not reported. With
+--work a run that was cut off goes on where it was. Writes results/esm_memories.csv (one row a seed and method) and
+results/esm_memories_summary.csv.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.config.esm_methods import evaluated_methods
 from engine.config.file import load_config
-from engine.esm.eval_stage import Evaluate, method_names
+from engine.esm.eval_stage import Evaluate
 from engine.esm.memory_stage import BuildMemory
 from engine.esm.mine_stage import Mine
 from engine.esm.select_stage import Select
@@ -31,6 +33,10 @@ from tests.run_stage import run_stage
 HERE = Path(__file__).resolve().parent
 DEMO = HERE.parent.parent / "configs" / "demo.yaml"
 RESAMPLES = 10_000
+ALL = (
+    "online.record_null=false", "eval.methods=[greedy, majority_vote, esm]",
+    "eval.ablations=[no_memory, no_probing, random_vector, mean_vector, mean_vector_gated, no_right_entries]",
+)  # fmt: skip
 
 Correct = NDArray[np.float64]
 """(memories, problems): 1 where the answer is right."""
@@ -38,7 +44,7 @@ Correct = NDArray[np.float64]
 
 def evaluated(seed: int, folder: Path, overrides: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     """Lines of per_example.jsonl by method. Stages that are done in `folder` are not done again."""
-    config = load_config(DEMO, [f"run.seed={seed}", "online.record_null=false", *overrides])
+    config = load_config(DEMO, [f"run.seed={seed}", *ALL, *overrides])
     finished = folder / "finished"
     if not finished.exists():
         model = load_model(config.model)
@@ -113,7 +119,7 @@ def main() -> None:
             lines[seed] = evaluated(seed, work / f"seed{seed}", options.set)
             accuracy = {name: np.mean([line["correct"] for line in own]) for name, own in lines[seed].items()}
             print(seed, {name: f"{value:.3f}" for name, value in sorted(accuracy.items())}, flush=True)
-    names = method_names(load_config(DEMO, options.set))
+    names = [method.name for method in evaluated_methods(load_config(DEMO, [*ALL, *options.set]))]
     correct = {
         name: np.array([[line["correct"] for line in own[name]] for own in lines.values()], dtype=np.float64)
         for name in names

@@ -25,7 +25,7 @@ from engine.esm.memory import EpisodicMemory
 from engine.esm.memory_stage import BuildMemory
 from engine.esm.mine_stage import Mine
 from engine.esm.select_stage import Select
-from engine.esm.variants import make_variant
+from engine.esm.variants import retrieving
 from engine.lm.load import EMBEDDED
 from engine.lm.protocol import LanguageModel, Request, Sampling
 from engine.lm.transformers.model import TransformersModel
@@ -49,7 +49,7 @@ def esm(model: LanguageModel, memory: EpisodicMemory, config: Config, count: int
     """Answers of the real controller."""
     examples = load_task_dataset("generated", None, "dev", count)
     prompts = [model.tokenizer.encode_chat(example.question) for example in examples]
-    variant = make_variant("esm", memory, config.online, 0)
+    variant = retrieving("esm", memory, config.online)
     return Controller(model, config, variant).run([example.id for example in examples], prompts)
 
 

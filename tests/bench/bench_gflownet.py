@@ -54,10 +54,15 @@ TUNED = {
 SETTINGS = {
     "graphs": {"nodes": 3000, "edges": 1000, "train_size": 800, "validation_size": 200, "test_size": 200},
     "retriever": {"epochs": 6},
-    "agent_graphs": {"anchor_top_k": 200, "hops": 3},
-    "gflownet": {"steps": 1500, "eval_every": 1000, "actor": {"retriever_prior_anneal_steps": 800}},
+    "agent_graphs": {"anchor_top_k": 200, "hops": 3, "through_anchors": True},
+    "gflownet": {
+        "steps": 1500, "eval_every": 1000, "actor": {"retriever_prior_anneal_steps": 800},
+        "estimator": {"log_pb_mode": "exact"}, "num_train_rollouts": 4, "gt_replay": "reward", "gt_loss_weight": 16.0,
+        "distinct_paths": True, "embedder": {"use_retriever_projector": False},
+        "early_stopping": {"restore_best": False},
+    },
     "answer": {"token_budget": 100, "questions": 200},
-}
+}  # fmt: skip
 
 
 def one_seed(seed: int, folder: Path) -> tuple[dict[str, Evaluation], dict[str, list[bool]]]:

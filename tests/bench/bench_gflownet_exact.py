@@ -2,7 +2,7 @@
 
 `python -m tests.bench.bench_gflownet_exact` writes results/gflownet_exact.csv (each policy on its own samples alone)
 and gflownet_exact_replay.csv (the default policy by each kind of `gt_replay`: `likelihood` at the spec's weight 1, the
-others at the default one).
+others at 16; P_B is exact).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 import torch
 
-from engine.config.gflownet import GFlowNetSection, PolicySection
+from engine.config.gflownet import EstimatorSection, GFlowNetSection, PolicySection
 from engine.files import csv_text, write_atomic
 from engine.gflownet.evaluation.distance import total_variation
 from engine.gflownet.evaluation.questions import ListedPaths
@@ -56,9 +56,11 @@ def replays(
 def replayed(kind: Kind) -> list[dict[str, float | str]]:
     """Train on all graphs together; each one's distance from R / sum R."""
     torch.manual_seed(0)
-    section = GFlowNetSection(policy=PolicySection(hidden=32))
-    if kind == "likelihood":
-        section = section.model_copy(update={"gt_loss_weight": 1.0})
+    section = GFlowNetSection(
+        policy=PolicySection(hidden=32),
+        estimator=EstimatorSection(log_pb_mode="exact"),
+        gt_loss_weight=1.0 if kind == "likelihood" else 16.0,
+    )
     module = GFlowNetModule(WIDTH, section).double()
     batch = small_batch(SMALL_GRAPHS)
     optimizer = torch.optim.Adam(module.parameters(), lr=4e-3)

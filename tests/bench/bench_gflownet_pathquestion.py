@@ -15,7 +15,8 @@ Besides the run's own methods:
 - `nearest`: the relation path of the nearest training question that can be walked
 - `uniform`: the share of walks, as long as gold paths are, that end at an answer, which is what a guess is worth
 
-Finished runs are kept in outputs/bench_pathquestion, so that the bench goes on where it was stopped. Figures are means
+Finished runs are kept in outputs/bench_pathquestion, under a name made from their files' content and their settings, so
+that the bench goes on where it was stopped and another file of the same name is another run. Figures are means
 over the test questions of all seeds. Intervals are bootstrapped over groups of paraphrases (same topic, same
 relations), a group with its values from all seeds. Writes results/gflownet_pathquestion.csv and
 results/gflownet_pathquestion_differences.csv; rows of sets that are not run stay.
@@ -24,11 +25,13 @@ results/gflownet_pathquestion_differences.csv; rows of sets that are not run sta
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -67,14 +70,32 @@ RESAMPLES = 10_000
 Figures = dict[str, list[float]]
 
 
-def one_run(data: str, folder: Path, seed: int) -> dict[str, Any]:
-    """Every method's figures by test question; how many lines ask each question, and its group."""
+def key(*parts: object) -> str:
+    """A name for all that a result depends on; files count with their content."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.read_bytes() if isinstance(part, Path) else repr(part).encode())
+    return digest.hexdigest()[:16]
+
+
+def configuration(data: str, folder: Path, seed: int) -> Config:
     questions, base = FILES[data]
-    config = load_config(
+    return load_config(
         ROOT / "configs" / "real" / f"gflownet_pathquestion_{data}.yaml",
         [f"graphs.path={folder / questions}", f"graphs.knowledge_base={folder / base}",
          f"graphs.split_seed={seed}", f"run.seed={seed}"],
     )  # fmt: skip
+
+
+def kept_as(data: str, folder: Path, config: Config) -> Path:
+    """Where the figures of a run stand: another file of the same name is another run."""
+    settings = [config.model_copy(update={"graphs": None}), config.graphs.model_copy(update={"path": None,
+                "knowledge_base": None})]  # fmt: skip
+    return KEPT / f"{data}_{key(*(folder / name for name in FILES[data]), *settings)}.json"
+
+
+def one_run(config: Config) -> dict[str, Any]:
+    """Every method's figures by test question; how many lines ask each question, and its group."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         run_dir = Path(name)
@@ -92,7 +113,9 @@ def one_run(data: str, folder: Path, seed: int) -> dict[str, Any]:
     test = records["test"]
     if found["distinct"].missed or any(len(each["hits@1"]) != len(test) for each in methods.values()):
         raise SystemExit("a test question has no agent graph: figures of different questions")
-    samples = [row for row in make_source(config.graphs, seed).read("test") if isinstance(row, RawSample)]
+    samples = [
+        row for row in make_source(config.graphs, config.run.seed).read("test") if isinstance(row, RawSample)
+    ]
     return {
         "seconds": round(seconds),
         "settings": {method: each.settings for method, each in found.items()},
@@ -236,6 +259,12 @@ def vectors(records: list[RetrievalRecord]) -> NDArray[np.float32]:
 # ---------------------------------------------------------------- figures with intervals
 
 
+@lru_cache(maxsize=4)
+def resampled(groups: int) -> NDArray[np.int64]:
+    """How often each group comes [RESAMPLES, groups]."""
+    return np.random.default_rng(0).multinomial(groups, np.full(groups, 1 / groups), RESAMPLES)
+
+
 def interval(
     values: Sequence[float], groups: Sequence[str], weights: Sequence[float] | None = None
 ) -> tuple[float, float, float]:
@@ -244,7 +273,7 @@ def interval(
     weight = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=float)
     total = np.bincount(place, weight * np.asarray(values), len(names))
     size = np.bincount(place, weight, len(names))
-    draws = np.random.default_rng(0).multinomial(len(names), np.full(len(names), 1 / len(names)), RESAMPLES)
+    draws = resampled(len(names))
     low, high = np.quantile((draws @ total) / (draws @ size), [0.025, 0.975])
     return float(total.sum() / size.sum()), float(low), float(high)
 
@@ -301,10 +330,11 @@ def main(folder: Path, sets: Sequence[str], seeds: Sequence[int]) -> None:
     for data in sets:
         runs = {}
         for seed in seeds:
-            path = KEPT / f"{data}_{seed}.json"
+            config = configuration(data, folder, seed)
+            path = kept_as(data, folder, config)
             if not path.is_file():
                 path.parent.mkdir(parents=True, exist_ok=True)
-                write_atomic(path, json.dumps(one_run(data, folder, seed)))
+                write_atomic(path, json.dumps(one_run(config)))
             runs[seed] = json.loads(path.read_text())
             print(data, seed, runs[seed]["seconds"], "s", flush=True)
         every += summary(data, runs)

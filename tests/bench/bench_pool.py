@@ -5,7 +5,9 @@
 Every seed has pictures, pools, queries and a selector of its own. `pool.csv`: training queries whose pool has a fully
 right pair, before injection (of the pairs that came with the data, then of all that were asked) and after it.
 `selector.csv`: the methods on the held-out queries, by seed and together; also the selector without policy-gradient
-steps, and with recorded trajectories alone.
+steps, and with recorded trajectories alone. Each selector twice: trained on committed trajectories, repeated where
+they are too few, as the spec has it, and with `pool.fill_with_refused` ("filled"). `pool_filled.csv`: filled minus
+committed, paired by query.
 """
 
 from __future__ import annotations
@@ -23,9 +25,11 @@ import msgspec
 from engine.config.config import Config
 from engine.events import Event, PoolTotals, SelectorPicked
 from engine.files import csv_text, write_atomic
-from engine.pool.selector.comparison import Scored, compare
+from engine.pool.selector.comparison import Scored, accuracies, compare
 from engine.pool.vqa.evaluated_pairs import EvaluatedPair
 from engine.run.registry import resolve_stage
+from engine.seeds import derive_seed
+from engine.statistics import paired_bootstrap
 from engine.wilson import wilson
 from tests.run_stage import run_stage
 
@@ -42,9 +46,15 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def run(name: str, seed: int, folder: Path, selector: dict[str, Any]) -> tuple[list[Event], float]:
+FILLED = ", filled"
+
+
+def run(
+    name: str, seed: int, folder: Path, selector: dict[str, Any], filled: bool
+) -> tuple[list[Event], float]:
     """A stage's events, and its seconds."""
-    config = Config.model_validate({"run": {"seed": seed}, "pool": POOL, "selector": selector})
+    pool = POOL | {"fill_with_refused": filled}
+    config = Config.model_validate({"run": {"seed": seed}, "pool": pool, "selector": selector})
     began = time.monotonic()
     return run_stage(resolve_stage(name), config, folder), time.monotonic() - began
 
@@ -64,20 +74,21 @@ def scored(events: list[Event], names: dict[str, str]) -> dict[str, Scored]:
     return dict(found)
 
 
-def one_seed(seed: int) -> tuple[PoolTotals, dict[str, Scored], dict[str, float]]:
+def one_seed(seed: int, filled: bool) -> tuple[PoolTotals, dict[str, Scored], dict[str, float]]:
     """Totals of the pools, picks by method, and seconds by stage."""
+    suffix = FILLED if filled else ""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "pool"
-        events, seconds = run("pool", seed, folder, {})
+        events, seconds = run("pool", seed, folder, {}, filled)
         (totals,) = [event for event in events if isinstance(event, PoolTotals)]
-        took = {"pool": seconds}
+        took = {f"pool{suffix}": seconds}
         methods: dict[str, Scored] = {}
         for variant, settings in VARIANTS.items():
             copy = Path(place) / "copy"
             shutil.copytree(folder, copy)
-            events, took[variant] = run("selector", seed, copy, settings)
-            names = {"selector": variant}
-            if variant == "selector":
+            events, took[variant + suffix] = run("selector", seed, copy, settings, filled)
+            names = {"selector": variant + suffix}
+            if variant == "selector" and not filled:
                 names |= {name: name for name in ("random", "rices", "oracle")}
             methods |= scored(events, names)
             shutil.rmtree(copy)
@@ -95,29 +106,54 @@ def rows_of(seed: int | str, methods: Mapping[str, Scored]) -> list[dict[str, An
     ]
 
 
+def filled_rows(seed: int | str, methods: Mapping[str, Scored]) -> list[dict[str, Any]]:
+    """Rows of pool_filled.csv: what filling changes, by selector."""
+    rows: list[dict[str, Any]] = []
+    for variant in VARIANTS:
+        pair = {name: methods[name] for name in (variant, variant + FILLED)}
+        committed, filled = accuracies(pair).values()
+        found = paired_bootstrap(filled, committed, derive_seed(0, "bench", "filled"))
+        rows.append(
+            {"seed": seed, "method": variant, "n": len(filled), "committed": round(float(committed.mean()), 4),
+             "filled": round(float(filled.mean()), 4), "difference": round(found.difference, 4),
+             "low": round(found.low, 4), "high": round(found.high, 4)}
+        )  # fmt: skip
+    return rows
+
+
+def pool_rows(seed: int, filled: bool, totals: PoolTotals) -> list[dict[str, Any]]:
+    """Rows of pool.csv."""
+    rows: list[dict[str, Any]] = []
+    for when in ("before", "inside", "after"):
+        oracle = getattr(totals, when)
+        low, high = wilson(oracle.positive, totals.queries)
+        rows.append(
+            {"seed": seed, "filled": filled, "when": when, "queries": totals.queries,
+             "oracle": round(oracle.mean, 4), "with_positive": round(oracle.positive / totals.queries, 4),
+             "low": round(low, 4), "high": round(high, 4), "asked": totals.asked, "injected": totals.injected,
+             "reserve": totals.reserve, "repeated": totals.repeated}
+        )  # fmt: skip
+    return rows
+
+
 def main(seeds: list[int]) -> None:
-    pools: list[dict[str, Any]] = []
-    selectors: list[dict[str, Any]] = []
+    tables: dict[str, list[dict[str, Any]]] = {"pool": [], "selector": [], "pool_filled": []}
     together: dict[str, dict[str, Any]] = {}
     for seed in seeds:
-        totals, methods, took = one_seed(seed)
-        for when in ("before", "inside", "after"):
-            oracle = getattr(totals, when)
-            low, high = wilson(oracle.positive, totals.queries)
-            pools.append(
-                {"seed": seed, "when": when, "queries": totals.queries, "oracle": round(oracle.mean, 4),
-                 "with_positive": round(oracle.positive / totals.queries, 4), "low": round(low, 4),
-                 "high": round(high, 4), "asked": totals.asked, "injected": totals.injected,
-                 "reserve": totals.reserve}
-            )  # fmt: skip
-        selectors += rows_of(seed, methods)
+        methods: dict[str, Scored] = {}
+        for filled in (False, True):
+            totals, own, took = one_seed(seed, filled)
+            tables["pool"] += pool_rows(seed, filled, totals)
+            methods |= own
+            print(seed, {name: round(seconds, 1) for name, seconds in took.items()}, flush=True)
+        tables["selector"] += rows_of(seed, methods)
+        tables["pool_filled"] += filled_rows(seed, methods)
         for method, found in methods.items():
             together.setdefault(method, {}).update({f"{seed} {name}": picks for name, picks in found.items()})
-        print(seed, {name: round(seconds, 1) for name, seconds in took.items()}, flush=True)
-    selectors += rows_of("all", together)
-    write_atomic(RESULTS / "pool.csv", csv_text(pools))
-    write_atomic(RESULTS / "selector.csv", csv_text(selectors, COLUMNS))
-    for name in ("pool", "selector"):
+    tables["selector"] += rows_of("all", together)
+    tables["pool_filled"] += filled_rows("all", together)
+    for name, rows in tables.items():
+        write_atomic(RESULTS / f"{name}.csv", csv_text(rows, COLUMNS if name == "selector" else None))
         print((RESULTS / f"{name}.csv").read_text())
 
 

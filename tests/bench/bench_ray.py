@@ -38,7 +38,7 @@ ALL = (
     "run.stages=[mine, select, memory, eval, graphs, retriever, agent-graphs, pool]",
     "task.train_size=56", "task.eval_size=28", "offline_mine.K=4",
     "offline_mine.batch_size_examples=4", "online.batch_size_examples=4", "eval.batch_size_greedy=4",
-    "eval.ablations=[no_probing, random_vector]", "offline_select.B=60",
+    "eval.methods=[greedy, majority_vote, esm]", "eval.ablations=[no_probing, random_vector]", "offline_select.B=60",
     "graphs={nodes: 400, edges: 80, train_size: 150, validation_size: 20, test_size: 30, embedder: hashed, "
     "max_hops: 2}",
     "retriever={epochs: 2, hidden: 32, recall_k: [5, 20]}", "agent_graphs={anchor_top_k: 30}",
@@ -47,7 +47,7 @@ ALL = (
 KILLED = (
     "run.stages=[mine, select, memory, eval]", "task.train_size=96", "task.eval_size=32",
     "offline_mine.batch_size_examples=4", "online.batch_size_examples=4", "eval.batch_size_greedy=8",
-    "eval.ablations=[no_probing, random_vector]",
+    "eval.methods=[greedy, majority_vote, esm]", "eval.ablations=[no_probing, random_vector]",
 )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ from engine.esm.eval_stage import _Job as EvaluateJob
 from engine.esm.eval_work import Answered, Answering
 from engine.esm.mine_stage import _Job as MineJob
 from engine.esm.mine_work import MinedExample, Mining
-from engine.esm.static import NO_SOURCES
+from engine.esm.sources import Sources
 from engine.files import csv_text, write_atomic
 from engine.lm.load import load_model
 from engine.run.event_log import EventLog
@@ -73,11 +73,7 @@ def relabelled(sample: Any, item: Any) -> Any:
             {**line, "index": item.first + place, "example_id": name}
             for place, (line, name) in enumerate(zip(sample.lines, names, strict=False))
         ]
-        decisions = [
-            [msgspec.structs.replace(one, example=name) for one in taken]
-            for taken, name in zip(sample.decisions, names, strict=False)
-        ]
-        return Answered(item.method, lines, decisions, sample.seconds)
+        return Answered(item.method, lines, sample.seconds)
     return [_renamed(one, example.id) for one, example in zip(sample, item, strict=False)]
 
 
@@ -164,10 +160,10 @@ def take_in_answered(folder: Path, emit: Any, count: int) -> tuple[Any, Callable
     config = load_config(DEMO, [])
     context = StageContext("eval", config, folder, emit, lambda: None, load_model)
     examples = [TaskExample(f"e{n}", "", "") for n in range(4 * count)]
-    job = EvaluateJob(context, config, ["greedy", "esm"], examples, None, NO_SOURCES)
+    job = EvaluateJob(context, config, ["greedy", "esm"], examples, Sources())
     job.lines = {"greedy": [], "esm": []}
     items = [Batch("esm", 4 * n, examples[4 * n : 4 * n + 4]) for n in range(count)]
-    greedy = replace(samples()["eval"], decisions=[[]] * 4)
+    greedy = samples()["eval"]
     job.lines["greedy"] = [line for item in items for line in relabelled(greedy, item).lines]
     return items, job.take_in
 

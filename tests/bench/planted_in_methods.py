@@ -13,10 +13,10 @@ IN_METHODS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         ('group["lr"] = rate * self._schedule(step)', 'group["lr"] = rate'),
         ("end + (1 - end) * 0.5", "(1 - end) * 0.5"),
         ("clip_grad_norm_(learning, section.grad_clip)", "clip_grad_norm_(learning, 1e9)"),
-        ("seen.entropy / max(1, sums.targets)", "seen.entropy"),
+        ("float(losses.pb_avg_entropy)", "0.0"),
         ("prior_alpha(self.section, self.step - 1)", "prior_alpha(self.section, self.step)"),
     )),
-    ("gflownet/training/test_training.py", f"{_T}step_worker.py", (
+    ("gflownet/training/test_training.py", f"{_T}step.py", (
         ("rng.random() >= section.gt_replay_ratio", "rng.random() < section.gt_replay_ratio"),
         ('section.gt_replay == "likelihood")', 'section.gt_replay != "likelihood")'),
         ('f"replay {name}", step)', 'f"replay {name}", 0)'),
@@ -111,8 +111,8 @@ IN_METHODS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         ("key=lambda one: one.score.composite, default", "key=lambda one: one.score.correctness, default"),
     )),
     ("evolution/reflectors/test_prompt.py", f"{_E}reflectors/prompt.py", (
-        ("summary=given.history.summary or FIRST", "summary=FIRST"),
-        ("deltas=json.dumps(given.deltas)", "deltas=json.dumps(dict.fromkeys(given.deltas, 0.0))"),
+        ("given.history.summary or FIRST", "FIRST"),
+        ("json.dumps(given.deltas)", "json.dumps(dict.fromkeys(given.deltas, 0.0))"),
         ("{text[:characters]} [cut", "{text[-characters:]} [cut"),
         ('{True: "yes", False: "no", None', '{True: "no", False: "yes", None'),
     )),
@@ -161,7 +161,7 @@ IN_METHODS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         ("self._controller.update(state, turns[: number + 1])", "self._controller.update(state, turns)"),
         ("self._states.popitem(last=False)", "self._states.popitem()"),
         ("self._states.move_to_end(turns[:count])", "pass"),
-        ("if self._section.gate_facts_by_evidence:", "if False:"),
+        ("turns[number], self._section.gated_kinds)", "turns[number], ())"),
     )),
     ("comparison", "engine/comparison/fields.py", (("(*first, *second)", "(*first,)"),)),
     ("comparison", "engine/comparison/methods/gflownet.py", (("sorted(golds)", "golds"),)),

@@ -63,17 +63,16 @@ IN_MODELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     )),
     ("esm/test_field_sources.py", "engine/esm/field.py", (
         (
-            "cast.fit(np.stack(keys[\"wrong\"]), np.stack(keys[\"right\"]))",
-            "cast.fit(np.stack(keys[\"right\"]), np.stack(keys[\"wrong\"]))",
+            "return fit(np.stack(keys[\"wrong\"]), np.stack(keys[\"right\"]))",
+            "return fit(np.stack(keys[\"right\"]), np.stack(keys[\"wrong\"]))",
         ),
         ("if (row[\"vector_path\"] is None) is (kind == \"right\")", "if True"),
         ("if row[\"layer\"] == layer]", "]"),
-        ("return mined[len(mined) // 2]", "return mined[0]"),
-        ('return f"{question}\\n{section.prompt}"', "return question"),
-        (
-            "sampled = sampled_thoughts(model, delimiter, temperature, config.run.seed)",
-            "sampled = sampled_thoughts(model, delimiter, temperature, 0)",
-        ),
+        ('question=f"{e.question}\\n{behind}")', "question=e.question)"),
+        ("config.offline_mine.temperature, config.run.seed)", "config.offline_mine.temperature, 0)"),
+    )),
+    ("esm/test_field_sources.py", "engine/esm/layers.py", (
+        ("mined[len(mined) // 2] if", "mined[0] if"),
     )),
     ("esm/test_field_sources.py", "engine/esm/seal.py", (
         ("model.tokenizer.encode_chat(prompt, system)", "model.tokenizer.encode_chat(prompt)"),
@@ -95,10 +94,10 @@ IN_MODELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
     )),
     ("esm/test_plain.py", "engine/esm/plain.py", (
         (
-            "sampling = Sampling(config.decode.max_new_tokens, config.decode.temperature)",
-            "sampling = Sampling(config.decode.max_new_tokens)",
+            "sampling = Sampling(of.config.decode.max_new_tokens, of.config.decode.temperature)",
+            "sampling = Sampling(of.config.decode.max_new_tokens)",
         ),
-        ("derive_seed(config.run.seed, \"greedy\", example.id)", "derive_seed(0, \"greedy\", example.id)"),
+        ("derive_seed(of.config.run.seed, purpose", "derive_seed(0, purpose"),
     )),
     ("esm/test_side_effects.py", "engine/esm/side_effects.py", (
         ("(np.exp(p) * (p - q)).sum()", "(np.exp(q) * (q - p)).sum()"),
@@ -113,15 +112,14 @@ IN_MODELS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
         ("model.tokenizer.encode_chat(prompt, system)", "model.tokenizer.encode_chat(prompt)"),
     )),
     ("esm/test_static.py", "engine/esm/static.py", (
-        (
-            "name, *contrast_vector(name, model, config, self.pairs), config.eval.contrast.scale",
-            "name, *contrast_vector(name, model, config, self.pairs), 1.0",
-        ),
-        ("return info.num_layers // 2", "return info.num_layers - 1"),
+        ("*vector, of.config.eval.contrast.scale)", "*vector, 1.0)"),
         (
             "{\"contrast_mean\": mean_difference, \"contrast_pca\": principal_difference}",
             "{\"contrast_mean\": mean_difference, \"contrast_pca\": mean_difference}",
         ),
+    )),
+    ("esm/test_static.py", "engine/esm/layers.py", (
+        ("info.num_layers // 2 if", "info.num_layers - 1 if"),
     )),
     ("lm/test_generate.py", "engine/lm/context.py", (
         ("length >= info.context:", "length + 1 >= info.context:"),

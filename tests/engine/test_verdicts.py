@@ -79,12 +79,13 @@ def test_of_a_sampler(prior: list[float], ahead: list[str]) -> None:
     """At K paths; the prior alone is named where it is ahead of the sampler."""
     found = {
         method: Evaluation(method, 4, figures={"answer_recall_union@4": values, "success@4": [0.0] * 5})
-        for method, values in (("distinct", OWN), ("beam", OTHER), ("prior", prior))
+        for method, values in (("gflownet", OWN), ("distinct", [0.75] * 5), ("beam", OTHER), ("prior", prior))
     }
     verdict = sampler_verdict(found, 1)
     graded(verdict)
     assert (verdict.method, verdict.baseline, verdict.k) == ("gflownet", "beam", 4)
     assert verdict.ahead == ahead
+    assert verdict.remark == "These are independent draws; 4 distinct paths reach 75.0%."
 
 
 def esm_row(accuracy: float, total: float, **more: Any) -> dict[str, Any]:

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
-import pytest
 from textual.app import App
 from textual.binding import BindingType
-from textual.widgets import Input
 
 from app.commands import EVERYWHERE, bindings
 from app.runs.start_form import StartForm, split_changes
@@ -158,21 +156,6 @@ async def test_form_changes_come_back_into_the_dialog(tmp_path: Path) -> None:
         await pilot.press("backspace", "escape")
         assert app.dialog.set_input.value == "online.L=5 online.probe_tokens=12"
         assert app.dialog.set_input.has_focus
-
-
-async def test_menu_adds_to_the_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = NewRunApp(tmp_path)
-
-    def edit(menu: Path, values: Path) -> None:
-        text = values.read_text()
-        assert "CONFIG_ONLINE_L=5" in text and menu.exists()
-        values.write_text(text.replace("CONFIG_ONLINE_PROBE_TOKENS=8", "CONFIG_ONLINE_PROBE_TOKENS=4"))
-
-    monkeypatch.setattr(app.dialog, "_menu", edit)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press(*"online.L=5", "ctrl+k")
-        await pilot.pause()
-        assert app.dialog.query_one("#config-set", Input).value == "online.L=5 online.probe_tokens=4"
 
 
 async def test_a_field_with_several_values_makes_a_sweep(tmp_path: Path) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from screens.readme import README, readme
+from tests.screens.readme import README, readme
 
 
 def test_the_readme_is_what_the_module_makes() -> None:
-    assert README.read_text(encoding="utf-8") == readme(), "run `python -m screens.readme`"
+    assert README.read_text(encoding="utf-8") == readme(), "run `python -m tests.screens.readme`"
 
 
 def test_its_pictures_exist() -> None:

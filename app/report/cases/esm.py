@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from app.figures import fixed, outcome_words, signed
 from app.gate_text import gate_sentence
 from app.report.differences import changes
 from app.report.document import Block, Heading, Paragraph, Table, facts, writing
-from app.report.figures import fixed, outcome, signed
 from app.report.source import CaseSource
 from engine.events import Candidate, DecisionTaken, ExampleEvaluated, WhatIfTried
 
@@ -73,7 +73,9 @@ def what_if(event: WhatIfTried, source: CaseSource) -> list[Block]:
     """An answer under other choices."""
     tried = [("committed", event.committed), ("null", event.null)]
     tried += [(f"yours, α {fixed(answer.alpha)}", answer) for answer in event.yours]
-    rows = [(name, answer.pred, outcome(answer.correct), str(answer.tokens_used)) for name, answer in tried]
+    rows = [
+        (name, answer.pred, outcome_words(answer.correct), str(answer.tokens_used)) for name, answer in tried
+    ]
     injected = ", ".join(event.entries) or "nothing (null)"
     onward = "here and at all later control points" if event.onward else "here only"
     blocks: list[Block] = [
@@ -90,7 +92,7 @@ def what_if(event: WhatIfTried, source: CaseSource) -> list[Block]:
 
 
 def _answer(event: ExampleEvaluated | None) -> str | None:
-    return event and f"{event.pred or 'nothing'}, {outcome(event.correct)}"
+    return event and f"{event.pred or 'nothing'}, {outcome_words(event.correct)}"
 
 
 def _candidates(d: DecisionTaken) -> Table:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from app.figures import fixed, outcome_words, signed
 from app.report.differences import changes
 from app.report.document import Block, Heading, Paragraph, Table, facts, writing
-from app.report.figures import fixed, outcome, signed
 from app.report.source import CaseSource
 from engine.events import AnswerJudged, IterationBegan, ReflectorReplied
 
@@ -26,7 +26,9 @@ def iteration(event: IterationBegan, source: CaseSource) -> list[Block]:
     ]  # fmt: skip
     blocks: list[Block] = []
     if item.best:
-        blocks.append(Paragraph("Kept as best: validation confirmed it."))
+        blocks.append(
+            Paragraph(f"Kept as best: the highest composite so far on {source.state.evolution.decided_on}.")
+        )
     if rows:
         blocks.append(Table(_HEADER, rows, 6))
     if item.reply is not None:
@@ -36,7 +38,7 @@ def iteration(event: IterationBegan, source: CaseSource) -> list[Block]:
 
 def answer(event: AnswerJudged, source: CaseSource) -> list[Block]:
     """Question, answer, judgement."""
-    verdict = "the judge cannot tell" if event.cannot_tell else outcome(event.correct)
+    verdict = "the judge cannot tell" if event.cannot_tell else outcome_words(event.correct)
     blocks: list[Block] = [
         Heading("Question", 4),
         writing(event.question),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from app.figures import fixed, outcome_words
 from app.report.document import Block, Heading, Paragraph, Table, facts, writing
-from app.report.figures import fixed, outcome
 from app.report.source import CaseSource
 from engine.events import EvidenceAnswered, QuestionSampled, SampledPath
 
@@ -39,7 +39,7 @@ def question(event: QuestionSampled, source: CaseSource) -> list[Block]:
     if len(event.paths) > _MOST_PATHS:
         blocks.append(Paragraph(f"{len(event.paths) - _MOST_PATHS} more paths are in the log.", "dim"))
     blocks += [
-        Paragraph(f"The reader, from {row.method}: {row.answer or 'nothing'} ({outcome(row.hit)})")
+        Paragraph(f"The reader, from {row.method}: {row.answer or 'nothing'} ({outcome_words(row.hit)})")
         for row in source.state.gflownet.answers
         if row.sample_id == event.sample_id
     ]
@@ -58,7 +58,7 @@ def evidence(event: EvidenceAnswered, source: CaseSource) -> list[Block]:
                 ("right answers", ", ".join(event.golds)),
                 (
                     f"answer from {event.method}",
-                    f"{event.answer or event.failure or 'nothing'}, {outcome(event.hit)}",
+                    f"{event.answer or event.failure or 'nothing'}, {outcome_words(event.hit)}",
                 ),
                 ("evidence", f"{event.triples} triples, {event.prompt_tokens} tokens"),
             ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from app.figures import outcome_words
 from app.report.differences import changes
 from app.report.document import Block, Bullets, Facts, Heading, Paragraph, facts, writing
-from app.report.figures import outcome
 from app.report.source import CaseSource
 from engine.events import ConversationAnswered, ConversationOpened, StateUpdated
 
@@ -28,7 +28,7 @@ def conversation(event: ConversationAnswered, source: CaseSource) -> list[Block]
                     "note",
                     f"{event.note_tokens} tokens; {event.reason}" if event.note else f"none; {event.reason}",
                 ),
-                ("verdict", f"{outcome(event.passed)}. {event.verdict}"),
+                ("verdict", f"{outcome_words(event.passed)}. {event.verdict}"),
             ]
         )
     )
@@ -43,7 +43,7 @@ def conversation(event: ConversationAnswered, source: CaseSource) -> list[Block]
         (r for r in slsm.results if r.conversation_id == event.conversation_id and r.mode == "baseline"), None
     )
     if plain is not None and event.mode != "baseline":
-        title = f"The answer: − without memory ({outcome(plain.passed)}), + under {event.mode}"
+        title = f"The answer: − without memory ({outcome_words(plain.passed)}), + under {event.mode}"
         return [*blocks, Heading(title, 4), changes(event.answer, plain.answer)]
     return [*blocks, Heading("The answer", 4), writing(event.answer or "(empty)")]
 

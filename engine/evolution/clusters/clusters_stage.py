@@ -27,12 +27,14 @@ from engine.evolution.clusters.clustering import fit_pca, kmeans_labels, project
 from engine.evolution.clusters.descriptions import (
     Descriptions,
     describe,
+    number_words,
     read_given_descriptions,
     write_descriptions,
 )
 from engine.evolution.clusters.outside_files import read_embeddings, read_labels, read_pickle
 from engine.evolution.clusters.special_clusters import eos_tokens, number_tokens
 from engine.evolution.clusters.token_frequency import count_tokens, frequency_items
+from engine.evolution.services import check_services
 from engine.files import write_atomic
 from engine.lm.embedding.sentence_embedder import SentenceEmbedder, load_embedder
 from engine.lm.embedding.text_embedding import distinct_texts, embed_texts, write_array
@@ -47,7 +49,10 @@ class BuildClusters:
     name = "clusters"
 
     def run(self, context: StageContext) -> StageResult:
-        """Embeddings and counted answers that an earlier attempt finished are kept; the rest is recomputed."""
+        """Embeddings and counted answers that an earlier attempt finished are kept; the rest is recomputed. What the
+        stage `evolve` will miss is an error now, before minutes of embedding."""
+        if "evolve" in context.config_to_check.run.stages:
+            check_services(context.config_to_check)
         return _ClusterJob(context, load_vocabulary(context.config.evolution_model)).run()
 
 
@@ -82,7 +87,13 @@ class _ClusterJob:
         if layout.token_frequency(self.run_dir).exists():
             self.files.append(layout.token_frequency(self.run_dir))
         descriptions = describe(
-            clusters, self.vocabulary, points, frequency, self.config.tokens_listed, given_words
+            clusters,
+            self.vocabulary,
+            points,
+            frequency,
+            self.config.tokens_listed,
+            number_words(self.config.numbers),
+            given_words,
         )
         write_descriptions(layout.descriptions(self.run_dir), descriptions)
         self.files += [
@@ -96,7 +107,7 @@ class _ClusterJob:
     def _special(self) -> NDArray[np.uint8]:
         """Cluster of the rows that never go through k-means; NO_CLUSTER for all others, padding too."""
         ids = np.full(len(self.vocabulary), NO_CLUSTER, dtype=np.uint8)
-        ids[number_tokens(self.vocabulary.texts)] = NUMBER_CLUSTER
+        ids[number_tokens(self.vocabulary.texts, self.config.numbers)] = NUMBER_CLUSTER
         eos = eos_tokens(self.vocabulary.eos, len(self.vocabulary))
         if not eos:
             self.context.notice(

@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 
 from engine.errors import DataError
 from engine.evolution.clusters.cluster_map import EOS_CLUSTER, NUMBER_CLUSTER, ClusterMap
+from engine.evolution.clusters.special_clusters import SYMBOLS, Numbers
 from engine.evolution.clusters.token_frequency import TokenFrequency
 from engine.files import whole_letters, write_atomic
 from engine.lm.vocabulary import Vocabulary
 from engine.regular_file import LARGEST_RECORD, read_regular
 
-_SPECIAL = {
-    EOS_CLUSTER: "EOS/EOT: the tokens that end a text or a turn",
-    NUMBER_CLUSTER: "numbers and arithmetic symbols (digits, + - * / $ % = . ,)",
-}
+_EOS = "EOS/EOT: the tokens that end a text or a turn"
 _NAMED = 5
 """Tokens of each kind that a description in words names."""
 
@@ -48,10 +46,13 @@ def describe(
     points: NDArray[np.float32] | None,
     frequency: TokenFrequency,
     listed: int,
+    numbers: str,
     given: dict[str, str] | None = None,
 ) -> Descriptions:
     """Describe every cluster. `points`: (vocab_size, components) in the PCA's space, None if there is none;
-    `listed`: tokens named at most; `given`: descriptions made elsewhere, which keep their words."""
+    `listed`: tokens named at most; `numbers`: what cluster 1 holds, in words; `given`: descriptions made elsewhere,
+    which keep their words."""
+    special = {EOS_CLUSTER: _EOS, NUMBER_CLUSTER: numbers}
     total = int(frequency.counts[clusters.ids < clusters.count].sum())
     descriptions: Descriptions = {}
     for cluster, name in enumerate(clusters.names):
@@ -61,7 +62,7 @@ def describe(
         frequent = members[np.argsort(-counts, kind="stable")][: int((counts > 0).sum())].tolist()
         central_tokens = _distinct(vocabulary.texts, central, listed)
         frequent_tokens = _distinct(vocabulary.texts, frequent, listed)
-        words = (given or {}).get(name) or _SPECIAL.get(cluster)
+        words = (given or {}).get(name) or special.get(cluster)
         descriptions[name] = ClusterDescription(
             description=words or _words(central_tokens, frequent_tokens, counted=total > 0),
             size=len(members),
@@ -70,6 +71,11 @@ def describe(
             frequent_tokens=frequent_tokens,
         )
     return descriptions
+
+
+def number_words(numbers: Numbers) -> str:
+    """Cluster 1 in words."""
+    return f"numbers and arithmetic symbols (digits, {' '.join(SYMBOLS[numbers])})"
 
 
 def write_descriptions(path: Path, descriptions: Descriptions) -> None:

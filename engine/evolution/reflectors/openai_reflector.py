@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 from engine.evolution.deltas import delta_problems
-from engine.evolution.reflectors.prompt import SYSTEM
 from engine.evolution.reflectors.reflector import ReflectorFailed, ReflectorInput, ReflectorReply
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Reply, Unusable, json_object
@@ -20,15 +19,16 @@ ATTEMPTS = 2
 class OpenAIReflector:
     """Asks the server; after an invalid reply once more, naming the problem."""
 
-    def __init__(self, client: OpenAIClient, model: str) -> None:
+    def __init__(self, client: OpenAIClient, model: str, system: str) -> None:
         self.name = model
         self._client = client
+        self._system = system
 
     def reflect(self, given: ReflectorInput, message: str) -> ReflectorReply:
         """Raises ReflectorFailed."""
         names = list(given.deltas)
         messages: list[Message] = [
-            {"role": "system", "content": SYSTEM},
+            {"role": "system", "content": self._system},
             {"role": "user", "content": message},
         ]
         usage, problem = Spent(), ""

@@ -13,7 +13,7 @@ from engine.evolution.answers import AnswerRecord
 from engine.evolution.deltas import Deltas, check_deltas
 from engine.evolution.evolution_run import EvolutionRun
 from engine.evolution.history import History, Iteration
-from engine.evolution.reflectors.prompt import SYSTEM, logged, user_message
+from engine.evolution.reflectors.prompt import logged
 from engine.evolution.reflectors.reflector import JudgedAnswer, ReflectorFailed, ReflectorInput
 from engine.evolution.score import Score
 from engine.files import decoded, write_atomic
@@ -42,9 +42,8 @@ def reflect(
         reply = read_stored_reply(path)
     else:
         given = _reflector_input(evolution, iteration, deltas, answers, score)
-        characters = evolution.context.config.evolution.reflector.answer_characters
-        message = user_message(given, characters)
-        write_atomic(message_file, logged(SYSTEM, message))
+        message = evolution.prompts.user_message(given)
+        write_atomic(message_file, logged(evolution.prompts.system, message))
         evolution.context.checkpoint()
         reply = _ask(evolution, given, message)
         if not reply.aborted:  # a resumed run asks again after a failure

@@ -1,4 +1,4 @@
-"""The verdict on a sampler: the share of a question's answers that its distinct paths meet, beside beam search."""
+"""The verdict on a sampler: the share of a question's answers that its independent draws meet, beside beam search."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from engine.verdict_curve import running
 
 
 def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Verdict:
-    """From the evaluations on the test split, by method: at equally many paths."""
-    own, beam = evaluations["distinct"], evaluations["beam"]
+    """From the evaluations on the test split, by method: at equally many paths. Its remark has the distinct paths,
+    which were drawn without replacement."""
+    own, beam = evaluations["gflownet"], evaluations["beam"]
     name = f"answer_recall_union@{own.k}"
     mine, theirs = (np.array(each.figures[name]) for each in (own, beam))
     seed = derive_seed(run_seed, "gflownet", f"bootstrap {name}")
     interval = paired_bootstrap(mine, theirs, seed)
-    prior = float(np.mean(evaluations["prior"].figures[name]))
+    prior, distinct = (float(np.mean(evaluations[method].figures[name])) for method in ("prior", "distinct"))
     return Verdict(
         method="gflownet",
         baseline="beam",
@@ -38,4 +39,5 @@ def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Ver
         broken=int((mine < theirs).sum()),
         ahead=["prior"] if prior > mine.mean() else [],
         curve=running(mine),
+        remark=f"These are independent draws; {own.k} distinct paths reach {distinct:.1%}.",
     )

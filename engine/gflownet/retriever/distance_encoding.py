@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch_geometric.utils import scatter
 
 
 def distance_encoding(topic: torch.Tensor, edge_index: torch.Tensor, rounds: int) -> torch.Tensor:
@@ -11,9 +12,7 @@ def distance_encoding(topic: torch.Tensor, edge_index: torch.Tensor, rounds: int
     encodings = [topic]
     for source, target in (edge_index, edge_index.flip(0)):
         carried = topic
-        count = torch.bincount(target, minlength=topic.shape[0]).clamp(min=1)[:, None]
         for _ in range(rounds):
-            total = torch.zeros_like(carried).index_add(0, target, carried[source])
-            carried = total / count
+            carried = scatter(carried[source], target, dim_size=topic.shape[0], reduce="mean")
             encodings.append(carried)
     return torch.cat(encodings, 1)

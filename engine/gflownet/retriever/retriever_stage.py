@@ -83,7 +83,9 @@ class _RetrieverJob:
             recall = mean_recalls(scores, labels, section.recall_k)
             # Where no question can tell epochs apart, the last one is kept.
             judged = any(bool(label.any()) for label in labels)
-            best = training.keep_best(sum(recall.values()) if judged else float(training.epoch))
+            best = training.best.offer(
+                sum(recall.values()) if judged else float(training.epoch), training.epoch
+            )
             # Before the checkpoint: a kill in between logs an epoch twice rather than not at all.
             context.emit(
                 RetrieverEpoch(
@@ -92,7 +94,7 @@ class _RetrieverJob:
             )
             training.save()
             context.progress(training.epoch, section.epochs, note=f"loss {loss:.3f}")
-        training.model.load_state_dict(training.best)
+        training.best.use()
         return {
             split: self._write(split, *self._scored(split, training, tables), "trained here", Coverage())
             for split in layout.SPLITS

@@ -15,7 +15,7 @@ from engine.gflownet.graphs.dataset import GRetrievalDataset
 from engine.gflownet.graphs.tables import EmbeddingTables
 from engine.gflownet.retriever.retriever import Retriever, recall_at_k
 from engine.seeds import generator
-from engine.training_state import TrainingState
+from engine.training_state import BestWeights, TrainingState
 
 LARGEST_WEIGHT = 50.0
 """Of a positive edge; without a bound the few positives of a huge graph would drown its negatives."""
@@ -30,28 +30,23 @@ class RetrieverTraining:
         self.model = Retriever(width, section.hidden, section.distance_rounds)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=section.learning_rate)
         self.epoch = 0
-        self.best_recall = -1.0
-        self.best: dict[str, torch.Tensor] = {}
+        self.best = BestWeights(self.model)
         self._run_seed = run_seed
         self._state = TrainingState(
             path,
             "the retriever's checkpoint",
             shape={"embedding_width": width, **section.model_dump(exclude={"recall_k", "scores"})},
-            parts={"model": self.model, "optimizer": self.optimizer},
+            parts={"model": self.model, "optimizer": self.optimizer, "best": self.best},
             mend="continue with the settings it was started with, or start a new run",
         )
 
     def restore(self) -> None:
         """Take over the last finished epoch. Raises DataError for a checkpoint of another shape."""
-        saved = self._state.restore(self._position())
-        self.epoch, self.best_recall, self.best = saved["epoch"], saved["best_recall"], saved["best"]
+        self.epoch = self._state.restore({"epoch": self.epoch})["epoch"]
 
     def save(self) -> None:
         """Everything the rest of the training depends on; the order of the data is drawn by epoch."""
-        self._state.save(self._position())
-
-    def _position(self) -> dict[str, Any]:
-        return {"epoch": self.epoch, "best_recall": self.best_recall, "best": self.best}
+        self._state.save({"epoch": self.epoch})
 
     def run_epoch(
         self, data: GRetrievalDataset, tables: EmbeddingTables, checkpoint: Callable[[], None]
@@ -81,14 +76,6 @@ class RetrieverTraining:
             )  # fmt: skip
         self.epoch += 1
         return sum(losses) / len(losses)
-
-    def keep_best(self, recall: float) -> bool:
-        """Remember these weights if they are the best so far; the earliest of equals."""
-        if recall <= self.best_recall:
-            return False
-        self.best_recall = recall
-        self.best = {name: value.clone() for name, value in self.model.state_dict().items()}
-        return True
 
 
 @torch.no_grad()

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import torch
 from torch import nn
+from torch_geometric.utils import scatter
 
 from engine.gflownet.sampler.graph_batch import GraphBatch
+from engine.gflownet.sampler.projector import EmbeddingProjector
 
 STRUCTURE = 4
 
@@ -26,14 +28,21 @@ class GraphEmbedder(nn.Module):
     """Projects questions, entities and relations, and fuses them on the edges.
 
     `width` is the embeddings' D, `hidden` is H. A node also has its structure: whether it is a start, whether it
-    has text, and its degrees; many nodes have nothing else. An edge also has its retriever score.
+    has text, and its degrees; many nodes have nothing else. An edge also has its retriever score. With the retriever's
+    `projector` texts go through it first, and a linear layer brings them to H; without, one linear layer does both.
     """
 
-    def __init__(self, width: int, hidden: int) -> None:
+    def __init__(self, width: int, hidden: int, projector: EmbeddingProjector | None = None) -> None:
         super().__init__()
-        self.question = nn.Linear(width, hidden)
-        self.entity = nn.Linear(width, hidden)
-        self.relation = nn.Linear(width, hidden)
+
+        def tokens(shared: nn.Linear | None) -> nn.Module:
+            if shared is None:
+                return nn.Linear(width, hidden)
+            return nn.Sequential(shared, nn.Linear(shared.out_features, hidden))
+
+        self.question = tokens(projector and projector.question)
+        self.entity = tokens(projector and projector.entity)
+        self.relation = tokens(projector and projector.relation)
         self.structure = nn.Linear(STRUCTURE, hidden)
         self.match = nn.Linear(hidden, hidden, bias=False)
         self.head = nn.Linear(hidden, hidden)
@@ -71,5 +80,4 @@ def _structure(batch: GraphBatch) -> torch.Tensor:
 
 def _start_summary(batch: GraphBatch, node: torch.Tensor) -> torch.Tensor:
     owner = batch.node_graph[batch.starts]
-    total = node.new_zeros(batch.size, node.shape[1]).index_add(0, owner, node[batch.starts])
-    return total / batch.start_ptr.diff().clamp(min=1)[:, None]
+    return scatter(node[batch.starts], owner, dim_size=batch.size, reduce="mean")

@@ -11,19 +11,17 @@ from engine.config.gflownet import EstimatorSection
 from engine.gflownet.sampler.embedder import Tokens
 from engine.gflownet.sampler.environment import Walks
 from engine.gflownet.sampler.graph_batch import GraphBatch
-from engine.gflownet.sampler.segments import expand, log_softmax
+from engine.gflownet.sampler.segments import log_softmax
 
 
 @dataclass(frozen=True)
 class Backward:
-    """log P_B [J] of trajectories, and the backward head's own losses by the spec's names (empty where it does not
-    learn): means, as `sums` over `counts`. `entropy` is summed over the `targets` that the walks reach."""
+    """log P_B [J] of trajectories; the backward head's own losses by the spec's names (empty where it does not learn);
+    the mean entropy of P_B at the nodes that the walks reach."""
 
     log_pb: torch.Tensor
-    sums: dict[str, torch.Tensor]
-    counts: dict[str, int]
-    entropy: torch.Tensor
-    targets: int
+    terms: dict[str, torch.Tensor]
+    avg_entropy: torch.Tensor
 
 
 class GFlowNetEstimator(nn.Module):
@@ -67,34 +65,34 @@ class GFlowNetEstimator(nn.Module):
             log_in_degree = batch.in_degree[batch.tails[edge]].to(total).log()
             total = total.index_add(0, row, -log_in_degree)
         if mode != "learned":
-            return Backward(total, {}, {}, none, 0)
-        log_share, entropy, targets = self._learned(batch, tokens, edge)
+            return Backward(total, {}, none)
+        log_share, entropy = self._learned(batch, tokens, edge)
         log_pb = total.index_add(0, row, log_share)
-        sums, counts = self._losses(log_pb, walked.any(1), entropy, targets) if self.learns else ({}, {})
-        return Backward(log_pb, sums, counts, entropy.detach(), targets)
+        terms = self._losses(log_pb, walked.any(1), entropy) if self.learns else {}
+        return Backward(log_pb, terms, entropy.detach())
 
     def _learned(
         self, batch: GraphBatch, tokens: Tokens, edge: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, int]:
-        """log P_B of each walked edge; the entropies of the nodes they reach, summed; how many nodes those are."""
-        targets, target = torch.unique(batch.tails[edge], return_inverse=True)
-        owner, place = expand(batch.in_ptr, targets)
-        parent = batch.in_edges[place]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """log P_B of each walked edge; the mean entropy of the nodes they reach."""
+        targets = batch.tails[edge].unique()
+        number = torch.full_like(batch.node_graph, -1)
+        number[targets] = torch.arange(targets.shape[0], device=targets.device)
+        parent = torch.nonzero(number[batch.tails] >= 0)[:, 0]
+        target = batch.tails[parent]
         question = tokens.question[batch.edge_graph[parent]]
-        context = torch.cat([tokens.edge[parent], question, tokens.node[targets[owner]]], 1)
-        log_p = log_softmax(self.backward_head(context)[:, 0], owner, targets.shape[0])
-        degree = batch.in_ptr[targets + 1] - batch.in_ptr[targets]
-        first = degree.cumsum(0) - degree
-        entropy = -torch.nan_to_num(log_p.exp() * log_p).sum()
-        return log_p[first[target] + batch.in_position[edge]], entropy, targets.shape[0]
+        context = torch.cat([tokens.edge[parent], question, tokens.node[target]], 1)
+        log_p = log_softmax(self.backward_head(context)[:, 0], number[target], targets.shape[0])
+        entropy = -torch.nan_to_num(log_p.exp() * log_p).sum() / max(1, targets.shape[0])
+        of_edge = log_p.new_zeros(batch.tails.shape).index_put((parent,), log_p)
+        return of_edge[edge], entropy
 
     def _losses(
-        self, log_pb: torch.Tensor, has_edge: torch.Tensor, entropy: torch.Tensor, targets: int
-    ) -> tuple[dict[str, torch.Tensor], dict[str, int]]:
+        self, log_pb: torch.Tensor, has_edge: torch.Tensor, entropy: torch.Tensor
+    ) -> dict[str, torch.Tensor]:
         squares = sum((parameter**2).sum() for parameter in self.backward_head.parameters())
-        sums = {
-            "pb_nll": -log_pb[has_edge].sum(),
-            "pb_entropy": -self.section.pb_entropy_coef * entropy,
-            "pb_l2": self.section.pb_l2_reg * torch.as_tensor(squares),
-        }
-        return sums, {"pb_nll": int(has_edge.sum()), "pb_entropy": targets, "pb_l2": 1}
+        terms = {"pb_l2": self.section.pb_l2_reg * torch.as_tensor(squares)}
+        if bool(has_edge.any()):
+            terms["pb_nll"] = -log_pb[has_edge].mean()
+            terms["pb_entropy"] = -self.section.pb_entropy_coef * entropy
+        return terms

@@ -26,9 +26,8 @@ class Tables(Protocol):
 class GraphBatch:
     """B graphs, N nodes, E directed edges, S starts, R distinct relations, D the embedding width.
 
-    Edges are sorted by head, so the edges that leave node n are `out_ptr[n]:out_ptr[n + 1]` (CSR); those that
-    reach it are `in_edges[in_ptr[n]:in_ptr[n + 1]]`. Nodes and edges of a graph lie together. `edge_local` is an
-    edge's number in its own graph as stored, `in_position` its place among the edges that reach its tail.
+    Edges are sorted by head, so the edges that leave node n are `out_ptr[n]:out_ptr[n + 1]` (CSR). Nodes and edges of
+    a graph lie together. `edge_local` is an edge's number in its own graph as stored.
     """
 
     question_emb: torch.Tensor  # [B, D]
@@ -42,9 +41,6 @@ class GraphBatch:
     edge_local: torch.Tensor  # [E]
     edge_scores: torch.Tensor  # [E], probabilities
     out_ptr: torch.Tensor  # [N + 1]
-    in_ptr: torch.Tensor  # [N + 1]
-    in_edges: torch.Tensor  # [E]
-    in_position: torch.Tensor  # [E]
     out_degree: torch.Tensor  # [N], in the whole graph, whatever part of it is here
     in_degree: torch.Tensor  # [N], the same: self-loops and parallel edges included
     starts: torch.Tensor  # [S], sorted, each once
@@ -115,7 +111,6 @@ def flat_batch(
         edge_local=local[order],
         edge_scores=edge_scores[order],
         out_ptr=pointers(heads, nodes),
-        **reaching(tails, nodes),
         out_degree=torch.bincount(heads, minlength=nodes),
         in_degree=torch.bincount(tails, minlength=nodes),
         starts=starts,
@@ -129,22 +124,11 @@ def flat_batch(
     )
 
 
-def reaching(tails: torch.Tensor, nodes: int) -> dict[str, torch.Tensor]:
-    """The fields that list edges by the node they reach."""
-    in_ptr = pointers(tails, nodes)
-    in_edges = torch.argsort(tails, stable=True)
-    in_position = torch.empty_like(in_edges)
-    in_position[in_edges] = torch.arange(in_edges.shape[0], device=tails.device) - in_ptr[tails[in_edges]]
-    return {"in_ptr": in_ptr, "in_edges": in_edges, "in_position": in_position}
-
-
 _COUNTED_IN = {
-    "nodes": ("heads", "tails", "starts"),
-    "edges": ("in_edges", "gt_paths"),
-    "graphs": ("node_graph", "edge_graph"),
-    "relations": ("edge_relation",),
-}
-_POINTERS = ("out_ptr", "in_ptr", "start_ptr")
+    "heads": "nodes", "tails": "nodes", "starts": "nodes", "node_graph": "graphs", "edge_graph": "graphs",
+    "edge_relation": "relations",
+}  # fmt: skip
+_POINTERS = ("out_ptr", "start_ptr")
 
 
 def concatenate(batches: Sequence[GraphBatch]) -> GraphBatch:
@@ -155,7 +139,6 @@ def concatenate(batches: Sequence[GraphBatch]) -> GraphBatch:
         "graphs": [batch.size for batch in batches],
         "relations": [batch.relation_emb.shape[0] for batch in batches],
     }
-    unit_of = {name: unit for unit, names in _COUNTED_IN.items() for name in names}
     joined: dict[str, torch.Tensor] = {}
     for field in fields(GraphBatch):
         values = [getattr(batch, field.name) for batch in batches]
@@ -164,7 +147,7 @@ def concatenate(batches: Sequence[GraphBatch]) -> GraphBatch:
         elif field.name in _POINTERS:
             joined[field.name] = _join_pointers(values)
         else:
-            unit = unit_of.get(field.name)
+            unit = _COUNTED_IN.get(field.name)
             joined[field.name] = torch.cat(_moved_up(values, sizes[unit]) if unit else values)
     return GraphBatch(**joined)
 

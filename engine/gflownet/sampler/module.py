@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -15,25 +14,18 @@ from engine.gflownet.sampler.environment import GraphEnv
 from engine.gflownet.sampler.estimator import GFlowNetEstimator
 from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.policies.make import make_policy
+from engine.gflownet.sampler.projector import EmbeddingProjector
 from engine.gflownet.sampler.replay import Replay
 from engine.gflownet.sampler.reward import AnswerOnlyReward, RewardOutput
 from engine.gflownet.sampler.trajectory_balance import residual
 
-TERMS = ("tb_loss", "pb_nll", "pb_entropy", "pb_l2", "gt_loss")
-COUNTED = (*TERMS, "targets")
-
 
 @dataclass(frozen=True)
 class Losses:
-    """Terms by the spec's names, and the values they were computed from.
+    """Terms by the spec's names, each a mean, and the values they were computed from."""
 
-    Each term is a mean, kept as `sums` over `counts` (whose `targets` are those of `pb_entropy`, whether it is a term
-    or not): a term of a batch cut into micro-batches is the sum of their sums over the sum of their counts.
-    """
-
-    sums: dict[str, torch.Tensor]
-    counts: dict[str, int]
-    entropy: torch.Tensor  # summed over targets
+    terms: dict[str, torch.Tensor]
+    pb_avg_entropy: torch.Tensor  # of the nodes that the walks reach
     batch: GraphBatch
     residual: torch.Tensor  # [J]
     log_z: torch.Tensor  # [B]
@@ -42,34 +34,25 @@ class Losses:
     refused: int
 
     @property
-    def terms(self) -> dict[str, torch.Tensor]:
-        """The terms of this batch by itself."""
-        return self.terms_over(self.counts)
-
-    def terms_over(self, counts: Mapping[str, int]) -> dict[str, torch.Tensor]:
-        """This micro-batch's share of the terms of a batch with `counts`."""
-        return {name: total / counts[name] for name, total in self.sums.items() if counts[name]}
-
-    @property
     def total(self) -> torch.Tensor:
-        """The loss of this batch by itself."""
-        return added_up(self.terms)
-
-
-def added_up(terms: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    """Sum of the terms."""
-    return torch.stack(list(terms.values())).sum()
+        """Sum of the terms."""
+        return torch.stack(list(self.terms.values())).sum()
 
 
 class GFlowNetModule(nn.Module):
     """Embedder, policy and estimator with their weights; environment, actor and reward without. `width` is the
-    embeddings' D."""
+    embeddings' D; `projector` is the retriever's, which learns on unless `embedder.freeze_projector`, None: own
+    projections."""
 
-    def __init__(self, width: int, section: GFlowNetSection) -> None:
+    def __init__(
+        self, width: int, section: GFlowNetSection, projector: EmbeddingProjector | None = None
+    ) -> None:
         super().__init__()
         steps, hidden = section.environment.max_steps, section.policy.hidden
         self.section = section
-        self.embedder = GraphEmbedder(width, hidden)
+        if projector is not None:
+            projector.requires_grad_(not section.embedder.freeze_projector)
+        self.embedder = GraphEmbedder(width, hidden, projector)
         self.policy = make_policy(section.policy, steps)
         self.estimator = GFlowNetEstimator(hidden, section.estimator)
         self.env = GraphEnv(steps, section.environment.forbid_revisit, section.environment.forbid_backtrack)
@@ -104,23 +87,16 @@ class GFlowNetModule(nn.Module):
         log_z = self.log_z(tokens)
         backward = self.estimator.backward_policy(batch, tokens, rollout.walks)
         delta = residual(log_z[rollout.walks.graph], rollout.log_pf, backward.log_pb, reward.log_reward)
-        gt_sum, gt_count, refused = tokens.question.new_zeros(()), 0, 0
+        terms = {"tb_loss": (delta**2).mean(), **backward.terms}
+        refused = 0
         if replay is not None and replay.graph.numel():
             scored = self.actor.score(batch, tokens, replay.graph, replay.edges, sampling, keys)
             gt_losses = self._gt_losses(batch, tokens, log_z, scored, replay.likelihood)
-            gt_sum, gt_count = self.section.gt_loss_weight * gt_losses.sum(), gt_losses.shape[0]
-            refused = replay.graph.shape[0] - gt_count
-        counts = {"tb_loss": delta.shape[0], **backward.counts, "gt_loss": gt_count}
+            refused = replay.graph.shape[0] - gt_losses.shape[0]
+            if gt_losses.numel():
+                terms["gt_loss"] = self.section.gt_loss_weight * gt_losses.mean()
         return Losses(
-            {"tb_loss": (delta**2).sum(), **backward.sums, "gt_loss": gt_sum},
-            counts | {"targets": backward.targets},
-            backward.entropy,
-            batch,
-            delta.detach(),
-            log_z.detach(),
-            rollout,
-            reward,
-            refused,
+            terms, backward.avg_entropy, batch, delta.detach(), log_z.detach(), rollout, reward, refused
         )
 
     def _gt_losses(

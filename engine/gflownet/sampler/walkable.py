@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import torch
 
-from engine.gflownet.sampler.graph_batch import GraphBatch, pointers, reaching
+from engine.gflownet.sampler.graph_batch import GraphBatch, pointers
 from engine.gflownet.sampler.segments import expand
 
 
@@ -65,7 +65,6 @@ def _subgraph(batch: GraphBatch, nodes: torch.Tensor, edges: torch.Tensor) -> Gr
         edge_local=batch.edge_local[edges],
         edge_scores=batch.edge_scores[edges],
         out_ptr=pointers(heads, nodes.shape[0]),
-        **reaching(tails, nodes.shape[0]),
         out_degree=batch.out_degree[nodes],
         in_degree=batch.in_degree[nodes],
         starts=node_place[batch.starts],

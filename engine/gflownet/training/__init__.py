@@ -1,1 +1,1 @@
-"""Training the sampler, by one process or several ranks."""
+"""Training the sampler."""

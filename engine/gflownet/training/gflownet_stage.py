@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 
+import msgspec
 import torch
 
 from engine.events import SamplerEvaluated, SamplerStep, logged_without_envelope
@@ -25,9 +26,12 @@ from engine.gflownet.evaluation.questions import QuestionBatches, load_questions
 from engine.gflownet.evaluation.verdict import sampler_verdict
 from engine.gflownet.graphs.dropped import missed_questions
 from engine.gflownet.graphs.tables import EmbeddingTables, Texts
+from engine.gflownet.retriever.trained_projector import trained_projector
 from engine.gflownet.sampler.module import GFlowNetModule, prior_alpha
-from engine.gflownet.training.rank_start import leading
-from engine.gflownet.training.step_worker import StepWorker
+from engine.gflownet.sampler.projector import EmbeddingProjector
+from engine.gflownet.training.device import training_device
+from engine.gflownet.training.log_table import log_table
+from engine.gflownet.training.step import StepComputer
 from engine.gflownet.training.training import Training
 from engine.run.stage import StageContext, StageResult
 from engine.torch_file import torch_threads
@@ -54,15 +58,27 @@ class _SamplerJob:
         self.seed = context.config.run.seed
         self.tables = EmbeddingTables.load(context.run_dir)
         torch.manual_seed(context.seed("weights"))
-        self.module = GFlowNetModule(self.tables.width, self.section)
+        self.module = GFlowNetModule(self.tables.width, self.section, self._projector())
         path = layout.checkpoint(context.run_dir)
         self.training = Training(self.module, path, self.tables.width)
         self.log = layout.training_log(context.run_dir)
+        self.validated = layout.validation_log(context.run_dir)
+        self.note = ""
+        self.step = 0
+        """Behind which the module had the weights it has."""
 
     def run(self) -> StageResult:
         self.training.restore()
         self._train()
+        self.step = self.training.use_kept()
         return self._measure()
+
+    def _projector(self) -> EmbeddingProjector | None:
+        if not self.section.embedder.use_retriever_projector:
+            return None
+        return trained_projector(
+            self.context.run_dir, self.tables.width, self.context.config.retriever.hidden
+        )
 
     def _questions(self, split: str) -> QuestionBatches:
         return load_questions(self.context.run_dir, split, self.tables, self.module)
@@ -73,29 +89,28 @@ class _SamplerJob:
         section, training = self.section, self.training
         self.context.start(section.steps, training.step, unit="steps")
         recover_jsonl(self.log, keep=training.step // section.log_every)
-        if training.step == section.steps:
+        seen = [line for line in recover_jsonl(self.validated) if line["step"] <= training.step]
+        write_jsonl(self.validated, seen)
+        self.note = self._watched("val", seen[-1]) if seen else ""
+        if training.finished:
             return
         questions = self._questions("train")
-        with leading(self.context.run_dir, section, self.context.checkpoint) as ranks:
-            module = self.module if ranks.device.type == "cpu" else deepcopy(self.module).to(ranks.device)
-            worker = StepWorker(module, questions, self.seed, ranks, section.parts or ranks.size)
-            if ranks.size > 1:
-                self.context.notice(
-                    f"{ranks.size} processes on {ranks.device.type} train on {worker.micro_batches} parts of each step"
-                )
-            self._steps(worker)
+        with training_device(section.device) as device:
+            module = self.module if device.type == "cpu" else deepcopy(self.module).to(device)
+            self._steps(StepComputer(module, questions, self.seed, device))
 
-    def _steps(self, worker: StepWorker) -> None:
+    def _steps(self, computer: StepComputer) -> None:
         section, training = self.section, self.training
-        while training.step < section.steps:
-            report = training.update(worker)
+        while not training.finished:
+            report = training.update(computer)
             last = training.step == section.steps
             if last or training.step % section.log_every == 0:
                 self._report(report)
-            if last or training.step % section.checkpoint_every == 0:
+            # Before the checkpoint: a kill in between evaluates twice rather than not at all.
+            if last or training.step % section.eval_every == 0:
+                self._validate()
+            if training.finished or training.step % section.checkpoint_every == 0:
                 training.save()
-            if training.step % section.eval_every == 0 and not last:
-                self._emit(self._validation().sampler(self._alpha), "validation")
             try:
                 self.context.checkpoint()
             except BaseException:
@@ -106,12 +121,35 @@ class _SamplerJob:
         append_jsonl(self.log, [logged_without_envelope(report)])
         self.context.emit(report)
         self.context.progress(
-            report.step, report.steps, note=f"loss {report.loss:.3f}, success {report.success_mean:.2f}"
+            report.step,
+            report.steps,
+            note=f"loss {report.loss:.3f}, success {report.success_mean:.2f}{self.note}",
         )
+
+    def _validate(self) -> None:
+        """Evaluate on validation, and write it down; the weights are kept if they are the best so far."""
+        self.step = self.training.step
+        evaluation = self._validation().sampler(self._alpha)
+        event = self._emit(evaluation, "validation", self.training.judge(evaluation.means()))
+        line = {"step": event.step, **event.metrics}
+        append_jsonl(self.validated, [line])
+        self.note = self._watched("val", line)
+        if self.training.finished and self.step < self.section.steps:
+            self.context.notice(
+                f"training ends after step {self.step} of {self.section.steps}: {self.training.stale} evaluations on "
+                f"validation were no better than that after step {self.training.best.at}"
+            )
+
+    def _watched(self, split: str, figures: Mapping[str, float]) -> str:
+        """`, val/success@20 0.91, val/path_hit_f1@3 0.42`: what the progress line adds (spec 9.2)."""
+        names = [f"success@{self.section.num_eval_rollouts}"]
+        if self.section.auto_add_path_hit_f1 and self.section.path_hit_k:
+            names.append(f"path_hit_f1@{max(self.section.path_hit_k)}")
+        return "".join(f", {split}/{name} {figures[name]:.2f}" for name in names)
 
     @property
     def _alpha(self) -> float:
-        return prior_alpha(self.section, self.training.step)
+        return prior_alpha(self.section, self.step)
 
     def _validation(self) -> Evaluator:
         return self._evaluator(self._questions("validation"))
@@ -126,8 +164,8 @@ class _SamplerJob:
         evaluator, validation, alpha = self._evaluator(test), self._validation(), self._alpha
         temperature = best_setting(lambda value: validation.distinct(alpha, value), TEMPERATURES)
         evaluations = [
-            evaluator.distinct(alpha, temperature),
             evaluator.sampler(alpha),
+            evaluator.distinct(alpha, temperature),
             evaluator.greedy(alpha),
             evaluator.beam(best_setting(validation.beam, EDGE_BONUSES)),
             evaluator.prior(best_setting(validation.prior, STOP_SCORES), with_distance=True),
@@ -139,10 +177,10 @@ class _SamplerJob:
         by_method = {each.method: each for each in evaluations}
         return StageResult(self._summary(by_method), files, sampler_verdict(by_method, self.seed))
 
-    def _emit(self, evaluation: Evaluation, split: str) -> SamplerEvaluated:
+    def _emit(self, evaluation: Evaluation, split: str, best: bool = False) -> SamplerEvaluated:
         evaluation.missed = missed_questions(self.context.run_dir, split)
-        event = evaluation.event(self.training.step, split, self.seed)
-        self.context.emit(event)
+        event = evaluation.event(self.step, split, self.seed)
+        self.context.emit(event := msgspec.structs.replace(event, best=best))
         return event
 
     def _tables(self, evaluations: Sequence[Evaluation]) -> list[str]:
@@ -176,7 +214,10 @@ class _SamplerJob:
             metrics.with_name("metrics.json"),
             json.dumps({row["method"]: row for row in rows}, indent=2) + "\n",
         )
-        return [f"gflownet/{path.relative_to(folder)}" for path in (metrics, comparison)]
+        log = metrics.with_name("log.csv")
+        test = {"step": self.training.step, **evaluations[0].means()}
+        write_atomic(log, csv_text(*log_table(recover_jsonl(self.log), recover_jsonl(self.validated), test)))
+        return [f"gflownet/{path.relative_to(folder)}" for path in (metrics, comparison, log)]
 
     def _paths(self, test: QuestionBatches, drawing: Drawing) -> str:
         """Every held-out question's paths, as drawn for the figures."""
@@ -194,17 +235,22 @@ class _SamplerJob:
 
     def _summary(self, evaluations: Mapping[str, Evaluation]) -> Summary:
         distinct, sampler, beam = (evaluations[name].means() for name in ("distinct", "gflownet", "beam"))
-        recall = f"answer_recall_union@{self.section.num_eval_rollouts}"
-        hits = f"unique_success_paths@{self.section.num_eval_rollouts}"
+        k = self.section.num_eval_rollouts
+        recall, hits = f"answer_recall_union@{k}", f"unique_success_paths@{k}"
         return {
+            "kept_step": self.step,
             "questions": evaluations["gflownet"].n,
             "questions_missed": evaluations["gflownet"].missed,
-            "success@1": round(sampler["success@1"], 4),
-            "success_all@1": round(sampler["success_all@1"], 4),
+            **{
+                name: round(sampler[name], 4)
+                for name in dict.fromkeys(("success@1", "success_all@1", f"success@{k}", f"success_all@{k}"))
+            },
             "success@1_greedy": round(evaluations["greedy"].means()["success@1"], 4),
-            recall: round(distinct[recall], 4),
+            recall: round(sampler[recall], 4),
+            f"distinct_{recall}": round(distinct[recall], 4),
             f"beam_{recall}": round(beam[recall], 4),
-            hits: round(distinct[hits], 2),
+            hits: round(sampler[hits], 2),
+            f"distinct_{hits}": round(distinct[hits], 2),
             f"beam_{hits}": round(beam[hits], 2),
             **{name: round(sampler[name], 4) for name in ("total_variation",) if name in sampler},
             "logpf_logr_spearman": round(sampler["logpf_logr_spearman"], 4),

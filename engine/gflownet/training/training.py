@@ -1,15 +1,15 @@
 """The training of the sampler, a step at a time; stopped or killed and resumed, it gives the same weights.
 
 No generator's position is part of the state: order of the data, roll-outs, replay and dropout are drawn by (run seed,
-question or micro-batch, step).
+question, step).
 """
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import torch
@@ -18,8 +18,8 @@ from torch.nn.utils import parameters_to_vector
 from engine.config.gflownet import GFlowNetSection
 from engine.events import SamplerStep
 from engine.gflownet.sampler.module import GFlowNetModule, prior_alpha
-from engine.gflownet.training.step_worker import StepSums, StepWorker
-from engine.training_state import TrainingState
+from engine.gflownet.training.step import Step, StepComputer
+from engine.training_state import BestWeights, TrainingState
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -31,6 +31,9 @@ class Training:
         self.module = module
         self.section = module.section
         self.step = 0
+        self.best = BestWeights(module)
+        self.stale = 0
+        """Evaluations since the best one."""
         log_z = list(module.estimator.log_z_head.parameters())
         apart = {id(parameter) for parameter in log_z}
         others = [p for p in module.parameters() if id(p) not in apart and p.requires_grad]
@@ -44,62 +47,90 @@ class Training:
             path,
             "the sampler's checkpoint",
             shape={"embedding_width": width, **_deciding(self.section)},
-            parts={"module": module, "optimizer": self.optimizer},
+            parts={"module": module, "optimizer": self.optimizer, "best": self.best},
             mend="continue with the settings it was started with, or start a new run",
         )
         self._rates = (self.section.learning_rate, self.section.log_z_learning_rate)
 
     def restore(self) -> None:
         """Take over the saved state, if it exists. Raises DataError for a state of other settings."""
-        self.step = self._state.restore({"step": self.step})["step"]
+        saved = self._state.restore(self._position())
+        self.step, self.stale = saved["step"], saved["stale"]
 
     def save(self) -> None:
         """Everything the rest of the training depends on."""
-        self._state.save({"step": self.step})
+        self._state.save(self._position())
 
-    def update(self, worker: StepWorker) -> SamplerStep:
-        """A step with the gradient that `worker` computes; returns its figures."""
+    def _position(self) -> dict[str, int]:
+        return {"step": self.step, "stale": self.stale}
+
+    @property
+    def finished(self) -> bool:
+        """All steps are done, or too many evaluations found nothing better (spec 9.1)."""
+        return self.step >= self.section.steps or self.stale >= (
+            self.section.early_stopping.patience or math.inf
+        )
+
+    def judge(self, figures: Mapping[str, float]) -> bool:
+        """Take note of these weights' figures on validation; whether they are the best so far."""
+        best = self.best.offer(figures[self.section.early_stopping.monitor], self.step)
+        self.stale = 0 if best else self.stale + 1
+        return best
+
+    def use_kept(self) -> int:
+        """Load the weights that are evaluated and drawn with; the step behind which the module had them."""
+        if not self.section.early_stopping.restore_best:
+            return self.step
+        self.best.use()
+        return self.best.at
+
+    def update(self, computer: StepComputer) -> SamplerStep:
+        """A step with the gradient that `computer` finds; returns its figures."""
         began = time.perf_counter()
         section, step = self.section, self.step
-        sums = worker.lead(step, parameters_to_vector(self.module.parameters()).detach())
+        found = computer.compute(step, parameters_to_vector(self.module.parameters()).detach())
         for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
             group["lr"] = rate * self._schedule(step)
         learning = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
-        pieces = sums.gradient.split([parameter.numel() for parameter in learning])
+        pieces = found.gradient.split([parameter.numel() for parameter in learning])
         for parameter, piece in zip(learning, pieces, strict=True):
             parameter.grad = piece.view_as(parameter)
         norm = torch.nn.utils.clip_grad_norm_(learning, section.grad_clip)
         self.optimizer.step()
         self.step += 1
-        return self._report(sums, float(norm), time.perf_counter() - began)
+        return self._report(found, float(norm), time.perf_counter() - began)
 
     def _schedule(self, step: int) -> float:
         """A cosine from 1 to `learning_rate_end` / `learning_rate`."""
         end = self.section.learning_rate_end / self.section.learning_rate
         return end + (1 - end) * 0.5 * (1 + math.cos(math.pi * step / self.section.steps))
 
-    def _report(self, sums: StepSums, norm: float, seconds: float) -> SamplerStep:
-        seen = sums.figures
-        delta = torch.tensor(seen.residual, dtype=torch.float64)
-        watched = {name: fmean(values) for name, values in seen.watched.items()}
+    def _report(self, found: Step, norm: float, seconds: float) -> SamplerStep:
+        losses, watched = found.losses, found.watched
+        terms = {name: float(term.detach()) for name, term in losses.terms.items()}
+        delta = losses.residual.double()
         return SamplerStep(
             step=self.step,
             steps=self.section.steps,
-            loss=seen.loss,
-            tb_loss=seen.terms["tb_loss"],
-            gt_loss=seen.terms.get("gt_loss"),
-            pb_nll=seen.terms.get("pb_nll"),
-            pb_avg_entropy=seen.entropy / max(1, sums.targets),
+            loss=float(losses.total.detach()),
+            tb_loss=terms["tb_loss"],
+            gt_loss=terms.get("gt_loss"),
+            pb_nll=terms.get("pb_nll"),
+            pb_entropy=terms.get("pb_entropy"),
+            pb_l2=terms.get("pb_l2"),
+            pb_avg_entropy=float(losses.pb_avg_entropy),
             residual=float(delta.mean()),
-            residual_quantiles=torch.quantile(delta, torch.tensor(QUANTILES, dtype=delta.dtype)).tolist(),
-            log_z=fmean(seen.log_z),
+            residual_quantiles=torch.quantile(delta, delta.new_tensor(QUANTILES)).tolist(),
+            log_z=float(losses.log_z.double().mean()),
             prior_alpha=prior_alpha(self.section, self.step - 1),
             gradient_norm=norm,
-            refused=seen.refused,
+            refused=losses.refused,
             trajectories_per_second=delta.shape[0] / max(seconds, 1e-9),
             rollout_reward=watched["rollout_reward"],
             success_mean=watched["success_mean"],
             answer_f1=watched["answer_f1"],
+            path_hit_precision=watched["path_hit_precision"],
+            path_hit_recall=watched["path_hit_recall"],
             path_hit_f1=watched["path_hit_f1"],
             length_mean=watched["length_mean"],
         )
@@ -107,5 +138,5 @@ class Training:
 
 def _deciding(section: GFlowNetSection) -> dict[str, Any]:
     """The settings on which the weights depend."""
-    watching = {"num_eval_rollouts", "path_hit_k", "success_k", "log_every", "eval_every", "checkpoint_every"}
-    return section.model_dump(exclude=watching | {"distinct_paths", "processes", "parts", "device"})
+    watching = {"path_hit_k", "success_k", "log_every", "checkpoint_every"}
+    return section.model_dump(exclude=watching | {"distinct_paths", "auto_add_path_hit_f1", "device"})

@@ -8,12 +8,14 @@ from __future__ import annotations
 import ipaddress
 import itertools
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from engine.config.sglang import ServerSection
 from engine.errors import ConfigError, Problem
+from engine.versions import package_version
 
 HOST = "127.0.0.1"
 PLACE = "evolution.server"
@@ -43,6 +45,15 @@ def server_command(section: ServerSection, model: str) -> list[str]:
     if any(name in ("--api-key", "--admin-api-key") for name, _ in options):
         raise _wrong("(not shown)", "a command line without a key: only this machine may reach the server")
     return filled
+
+
+def missing_program(section: ServerSection) -> str:
+    """What the command starts and this machine does not have: a program, or the package; empty if it is there."""
+    command = server_command(section, "model")
+    if command[0] != sys.executable:
+        return "" if shutil.which(command[0]) else f"the program {command[0]}"
+    runs_package = any(word.split(".")[0] == "sglang" for word in command[1:3])
+    return "the package sglang" if runs_package and package_version("sglang") is None else ""
 
 
 def draws_by_seed(command: Sequence[str]) -> bool:

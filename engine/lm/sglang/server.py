@@ -16,7 +16,7 @@ from typing import Any
 
 from engine.config.sglang import ServerSection
 from engine.errors import ModelError, SteerError
-from engine.lm.model_server import ModelAnswer, ModelQuestion
+from engine.lm.model_server import Answered, ModelAnswer, ModelQuestion, ignore
 from engine.lm.protocol import Tokenizer
 from engine.lm.sglang.command import HOST, PLACE, draws_by_seed, network_addresses, server_command
 from engine.lm.sglang.generate import Broken, GenerateClient, Refused
@@ -123,13 +123,18 @@ class SGLangServer:
 
     # ------------------------------------------------------------ answers
 
-    def answer(self, questions: Sequence[ModelQuestion], checkpoint: Callable[[], None]) -> list[ModelAnswer]:
+    def answer(
+        self,
+        questions: Sequence[ModelQuestion],
+        checkpoint: Callable[[], None],
+        answered: Answered = ignore,
+    ) -> list[ModelAnswer]:
         """Raises ModelError when it cannot be had back, or refuses a question."""
         given: dict[int, ModelAnswer] = {}
-        broken = self._ask(questions, given, checkpoint)
+        broken = self._ask(questions, given, checkpoint, answered)
         if broken:
             self._restart(checkpoint)
-            broken = self._ask(questions, given, checkpoint)
+            broken = self._ask(questions, given, checkpoint, answered)
         if broken:
             self._tell("failed")
             raise self._failed(
@@ -149,7 +154,11 @@ class SGLangServer:
         self._tell("healthy")
 
     def _ask(
-        self, asks: Sequence[ModelQuestion], given: dict[int, ModelAnswer], checkpoint: Callable[[], None]
+        self,
+        asks: Sequence[ModelQuestion],
+        given: dict[int, ModelAnswer],
+        checkpoint: Callable[[], None],
+        answered: Answered,
     ) -> str:
         """Ask what is not in `given` yet, a few at once; returns what broke, empty if nothing did. While the
         checkpoint blocks, no further question is asked; what is being answered is kept."""
@@ -173,6 +182,8 @@ class SGLangServer:
                 given[question[0]] = self._client.read(reply)
             except Broken as error:
                 broken.append(str(error))
+            else:
+                answered(question[0], given[question[0]])
 
         def checkpoint_or_end() -> None:
             try:
@@ -195,7 +206,8 @@ class SGLangServer:
         where = f"{PLACE}: {shlex.join(self._command)}"
         if any("No module named" in line and "sglang" in line for line in tail):
             mend = f"install SGLang in an environment of its own and name that environment's Python in {PLACE}.command"
-        return ModelError(what=what + told, where=where, mend=mend or f"see {self._log}")
+        mend = f"{mend or f'see {self._log}'}; or `{PLACE}.kind: in_process`, without a server"
+        return ModelError(what=what + told, where=where, mend=mend)
 
 
 def _unusable(port: int) -> str:

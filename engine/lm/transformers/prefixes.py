@@ -87,6 +87,8 @@ class SharedPrefixes:
             earlier = self._earlier(branch)
             if earlier is not None and is_whole(earlier, branch):
                 done[index] = earlier if branch.keep else replace(earlier, kept=None)
+                if finished is not None:
+                    finished(index, done[index])
             else:
                 jobs[index] = self._job(branch, earlier)
         decoding = Decoding(

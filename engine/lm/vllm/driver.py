@@ -110,8 +110,10 @@ class Driver:
         requests: Sequence[EngineRequest],
         processor: LogitsProcessor | None = None,
         checkpoint: Callable[[], None] | None = None,
+        ended: Callable[[EngineRequest], None] = lambda request: None,
     ) -> None:
-        """Run all requests to their ends. If `checkpoint` raises, all are aborted and its error is raised."""
+        """Run all requests to their ends; `ended` is called for each that has tokens to write, when it has ended. If
+        `checkpoint` or `ended` raises, all are aborted and the error is raised."""
         waiting = [request for request in requests if request.max_tokens > 0]
         if not waiting:
             return
@@ -124,7 +126,7 @@ class Driver:
                     number = str(next(self._numbers))
                     unfinished[number] = request
                     names[self._submit(number, request)] = request
-                self._drain(waiting, unfinished, checkpoint)
+                self._drain(waiting, unfinished, checkpoint, ended)
             except BaseException:
                 self._abandon(list(unfinished))
                 raise
@@ -135,6 +137,7 @@ class Driver:
         requests: Sequence[EngineRequest],
         unfinished: dict[str, EngineRequest],
         checkpoint: Callable[[], None] | None,
+        ended: Callable[[EngineRequest], None],
     ) -> None:
         """Step the engine until `unfinished` is empty."""
         mark = object()
@@ -143,15 +146,18 @@ class Driver:
                 self.between(mark, requests, len(unfinished))
             if checkpoint is not None:
                 checkpoint()
-            ended: list[str] = []
+            through: list[EngineRequest] = []
+            abort: list[str] = []
             for output in self._engine.step():
                 request = unfinished.get(output.request_id)
                 if request is not None and (request.take(*_new(output), self._eos) or output.finished):
-                    del unfinished[output.request_id]
+                    through.append(unfinished.pop(output.request_id))
                     if not output.finished:
-                        ended.append(output.request_id)
-            if ended:
-                self._engine.abort_request(ended)
+                        abort.append(output.request_id)
+            if abort:
+                self._engine.abort_request(abort)
+            for request in through:
+                ended(request)
 
     def _submit(self, number: str, request: EngineRequest) -> str:
         params = SamplingParams(

@@ -68,16 +68,27 @@ class VllmModel:
         checkpoint: Callable[[], None] | None = None,
         finished: Finished | None = None,
     ) -> list[Completion]:
-        """The completion of each request, in order; none is told earlier. States are read in a second pass over the
-        written tokens, so that decoding runs at vLLM's full speed, without a hook."""
+        """The completion of each request, in order. States are read in a second pass over the written tokens, so that
+        decoding runs at vLLM's full speed, without a hook: completions with states are reported after it."""
         for index, request in enumerate(requests):
             if not request.prompt:
                 raise ValueError(f"request {index} has an empty prompt: there is no token to continue")
             self._driver.check_layers(request.capture_layers)
         runs = [self._run(request) for request in requests]
-        self._driver.run(runs, logits_processor, checkpoint)
-        completions = [self._completion(run) for run in runs]
+        number, early = {id(run): index for index, run in enumerate(runs)}, dict[int, Completion]()
+
+        def take(run: EngineRequest) -> None:
+            index = number[id(run)]
+            if finished is not None and not requests[index].capture_layers:
+                early[index] = self._completion(run)
+                finished(index, early[index])
+
+        self._driver.run(runs, logits_processor, checkpoint, take)
+        completions = [early.get(index) or self._completion(run) for index, run in enumerate(runs)]
         self._read_states(requests, runs, completions, checkpoint)
+        if finished is not None:
+            for index in set(range(len(requests))) - early.keys():
+                finished(index, completions[index])
         return completions
 
     def _run(self, request: Request) -> EngineRequest:

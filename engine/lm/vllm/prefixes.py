@@ -88,18 +88,30 @@ class CachedPrefixes:
         for index, (branch, completion) in enumerate(zip(branches, earlier, strict=True)):
             if completion is None or not is_whole(completion, branch):
                 runs[index] = self._run(branch, completion)
-        self._run_all(branches, runs)
-        return [
-            self._completion(branch, completion, runs.get(index))
-            for index, (branch, completion) in enumerate(zip(branches, earlier, strict=True))
-        ]
+        done: dict[int, Completion] = {}
 
-    def _run_all(self, branches: Sequence[Branch], runs: dict[int, EngineRequest]) -> None:
+        def take(index: int) -> None:
+            done[index] = self._completion(branches[index], earlier[index], runs.get(index))
+            if finished is not None:
+                finished(index, done[index])
+
+        for index in range(len(branches)):
+            if index not in runs:
+                take(index)
+        self._run_all(branches, runs, take)
+        for index in runs.keys() - done.keys():  # those without a token to write
+            take(index)
+        return [done[index] for index in range(len(branches))]
+
+    def _run_all(
+        self, branches: Sequence[Branch], runs: dict[int, EngineRequest], take: Callable[[int], None]
+    ) -> None:
         """The engine has one logits processor at a time: branches with the same one run together."""
         processors = {id(branches[index].processor): branches[index].processor for index in runs}
+        number = {id(run): index for index, run in runs.items()}
         for process in processors.values():
             own = [run for index, run in runs.items() if branches[index].processor is process]
-            self._driver.run(own, process)
+            self._driver.run(own, process, ended=lambda run: take(number[id(run)]))
 
     def _earlier(self, branch: Branch) -> Completion | None:
         """The completion to continue from, cut where this branch's own stop and budget would have ended it."""

@@ -28,6 +28,18 @@ _MEND = "correct the file, or leave the query out"
 _OWN = frozenset({"pointer", "pointer_global", "vqa_correct", "vqa_acc_score", "gen_method"})
 
 
+class PoolSizeError(DataError, AssertionError):
+    """A pool of another size than is expected (spec Pool, error handling 1)."""
+
+
+class OutOfRangeError(DataError, IndexError):
+    """A place outside the pool, or a row outside the embedding table (spec Pool, error handling 2 and 3)."""
+
+
+class NotInPoolError(DataError, ValueError):
+    """A row that is not in the pool."""
+
+
 class TrajectoryData(msgspec.Struct, frozen=True, kw_only=True):
     """Two demonstrations and the score of the model's answer with them.
 
@@ -49,12 +61,18 @@ class TrajectoryData(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RLQueryData(msgspec.Struct, frozen=True, kw_only=True):
-    """A query: `candidate_pool_indices` are rows of the embedding table, in an order that positions depend on."""
+    """A query: `candidate_pool_indices` are rows of the embedding table, in an order that positions depend on;
+    `query_id`: as it came."""
 
-    query_id: str
+    query_id: int | str
     candidate_pool_indices: list[int]
     pointer_candidates: list[TrajectoryData]
     extra: dict[str, Any] = {}
+
+    @property
+    def name(self) -> str:
+        """The id as data sets, events and files of records know it."""
+        return str(self.query_id)
 
     def pair(self, trajectory: TrajectoryData) -> tuple[int, int]:
         """The rows a trajectory of this query points to."""
@@ -72,18 +90,18 @@ class RLData(dict[str, RLQueryData]):
 
 
 def local_to_global(local: int, pool: Sequence[int]) -> int:
-    """Row of the demonstration at place `local`. Raises DataError for a place that the pool does not have."""
+    """Row of the demonstration at place `local`. Raises OutOfRangeError for a place that the pool does not have."""
     if not 0 <= local < len(pool):
-        raise DataError(what=f"place {local} is not in a pool of {len(pool)}", mend=_MEND)
+        raise OutOfRangeError(what=f"place {local} is not in a pool of {len(pool)}", mend=_MEND)
     return pool[local]
 
 
 def global_to_local(row: int, pool: Sequence[int]) -> int:
-    """First place of row `row`. Raises DataError for a row that is not in the pool."""
+    """First place of row `row`. Raises NotInPoolError."""
     try:
         return pool.index(row)
     except ValueError:
-        raise DataError(what=f"row {row} is not in the pool", mend=_MEND) from None
+        raise NotInPoolError(what=f"row {row} is not in the pool", mend=_MEND) from None
 
 
 # ---------------------------------------------------------------- reading
@@ -112,9 +130,9 @@ def read_rl_data(path: Path, table_size: int | None = None) -> RLData:
             notes[key] = _kept(key, record, str(path))
             continue
         query = parse_query(key, record, str(path), table_size)
-        if query.query_id in queries:
-            raise _bad(str(path), f"query {query.query_id}", "this id occurs twice")
-        queries[query.query_id] = query
+        if query.name in queries:
+            raise _bad(str(path), f"query {query.name}", "this id occurs twice")
+        queries[query.name] = query
     return RLData(queries, notes)
 
 
@@ -162,7 +180,7 @@ def parse_query(key: str | None, record: Any, source: str, table_size: int | Non
     )
 
 
-def _query_id(key: str | None, record: dict[str, Any], source: str, where: str) -> str:
+def _query_id(key: str | None, record: dict[str, Any], source: str, where: str) -> int | str:
     stated = record.get("query_id", key)
     if isinstance(stated, bool) or not isinstance(stated, (str, int)) or stated == "":
         raise _bad(source, where, f"query_id is {_shown(stated)}, expected a number or a text")
@@ -170,7 +188,7 @@ def _query_id(key: str | None, record: dict[str, Any], source: str, where: str) 
         raise _bad(source, where, f"query_id is {_shown(stated)}, its key is {_shown(key)}")
     if len(str(stated)) > LONGEST_ID:
         raise _bad(source, where, f"query_id has {len(str(stated)):,} characters, more than {LONGEST_ID}")
-    return str(stated)
+    return stated
 
 
 def _pool(record: dict[str, Any], source: str, where: str, table_size: int | None) -> list[int]:
@@ -187,7 +205,8 @@ def _pool(record: dict[str, Any], source: str, where: str, table_size: int | Non
             raise _bad(source, where, f"{name}[{place}] is {_shown(row)}, expected a row from 0")
         if table_size is not None and row >= table_size:
             what = f"{name}[{place}] is {row}, but the embedding table has {table_size} rows"
-            raise _bad(source, where, what, "give the embeddings this file was made with")
+            mend = "give the embeddings this file was made with"
+            raise _bad(source, where, what, mend, OutOfRangeError)
     return pool
 
 
@@ -197,7 +216,8 @@ def _trajectory(record: Any, pool: list[int], source: str, where: str) -> Trajec
     pointer = _ints(record.get("pointer"), "pointer", source, where)
     for place in pointer:
         if not 0 <= place < len(pool):
-            raise _bad(source, where, f"pointer {pointer} leaves the pool of {len(pool)}")
+            what = f"pointer {pointer} leaves the pool of {len(pool)}"
+            raise _bad(source, where, what, kind=OutOfRangeError)
     pointer_global: list[int] | None = None
     if record.get("pointer_global") is not None:
         pointer_global = _ints(record["pointer_global"], "pointer_global", source, where)
@@ -266,8 +286,10 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def _bad(source: str, where: str, what: str, mend: str = _MEND) -> DataError:
-    return DataError(what=what, where=f"{source}: {where}", mend=mend)
+def _bad(
+    source: str, where: str, what: str, mend: str = _MEND, kind: type[DataError] = DataError
+) -> DataError:
+    return kind(what=what, where=f"{source}: {where}", mend=mend)
 
 
 # ---------------------------------------------------------------- writing

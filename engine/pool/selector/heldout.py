@@ -55,7 +55,7 @@ class HeldOut:
         self._evaluator = evaluator
         self._seed = run_seed
         self._checkpoint = checkpoint
-        self._items = RLBeamDatasetWithEmbedding(queries, dataset.embeddings, dataset)
+        self._items = RLBeamDatasetWithEmbedding(queries, dataset.embeddings, queries=dataset)
 
     # ------------------------------------------------------------ methods
 

@@ -13,7 +13,13 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from engine.errors import DataError
-from engine.pool.data.records import POOL_SIZE, RLQueryData
+from engine.pool.data.records import (
+    POOL_SIZE,
+    OutOfRangeError,
+    PoolSizeError,
+    RLQueryData,
+    parse_query,
+)
 
 _MEND = "run the stage pool again: it makes every pool the same size and its pointers fit"
 
@@ -44,21 +50,25 @@ class BeamBatch:
 
 
 class RLBeamDatasetWithEmbedding(Dataset[dict[str, Any]]):
-    """Items in the order of `rl_data`: `query_id`, `query_emb` [d], `cand_emb` [K, d], `candidate_pool_indices` [K],
-    `beam_labels` [T, 2] and `beam_scores` [T]. Unscored trajectories are left out."""
+    """Items in the order of `rl_data`: `query_id` as it came, `query_emb` [d], `cand_emb` [K, d],
+    `candidate_pool_indices` [K], `beam_labels` [T, 2] and `beam_scores` [T]. Unscored trajectories are left out."""
 
     def __init__(
         self,
-        rl_data: Mapping[str, RLQueryData],
+        rl_data: Mapping[Any, RLQueryData | Mapping[str, Any]],
         img_emb_data: NDArray[Any] | Tensor,
-        queries: QueryEmbeddings,
         expected_pool_size: int = POOL_SIZE,
+        queries: QueryEmbeddings | None = None,
     ) -> None:
-        """`img_emb_data`: [N, d], may be memory-mapped; rows are read on demand. Raises DataError for a pool of another
-        size, a pointer out of the pool, or a row that the table lacks."""
+        """`rl_data`: queries, or their records as in the file; `img_emb_data`: [N, d], may be memory-mapped; rows are
+        read on demand. Without `queries`, `query_emb` has width 0. Raises PoolSizeError for a pool of another size,
+        OutOfRangeError for a pointer out of the pool or a row that the table lacks, DataError for other faults."""
         self._table = img_emb_data
         self._queries = queries
-        self._data = list(rl_data.values())
+        self._data = [
+            query if isinstance(query, RLQueryData) else parse_query(str(key), dict(query), "rl_data")
+            for key, query in rl_data.items()
+        ]
         for query in self._data:
             _check(query, len(img_emb_data), expected_pool_size)
 
@@ -73,7 +83,7 @@ class RLBeamDatasetWithEmbedding(Dataset[dict[str, Any]]):
     @property
     def query_ids(self) -> list[str]:
         """Ids of the queries, in order."""
-        return [query.query_id for query in self._data]
+        return [query.name for query in self._data]
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         query = self._data[index]
@@ -81,10 +91,8 @@ class RLBeamDatasetWithEmbedding(Dataset[dict[str, Any]]):
         scored = [trajectory for trajectory in query.pointer_candidates if not trajectory.failed]
         return {
             "query_id": query.query_id,
-            "query_emb": _floats(
-                self._queries.query_embedding(query.query_id), query.query_id, "its embedding"
-            ),
-            "cand_emb": _floats(self._table[pool], query.query_id, "a candidate's embedding"),
+            "query_emb": _floats(self._query_embedding(query.name), query.name, "its embedding"),
+            "cand_emb": _floats(self._table[pool], query.name, "a candidate's embedding"),
             "candidate_pool_indices": torch.tensor(pool),
             "beam_labels": torch.tensor(
                 [trajectory.pointer for trajectory in scored], dtype=torch.long
@@ -93,6 +101,9 @@ class RLBeamDatasetWithEmbedding(Dataset[dict[str, Any]]):
                 [trajectory.vqa_acc_score for trajectory in scored], dtype=torch.float32
             ),
         }
+
+    def _query_embedding(self, name: str) -> NDArray[Any]:
+        return np.empty(0) if self._queries is None else self._queries.query_embedding(name)
 
     def batch(self, indices: Iterable[int]) -> BeamBatch:
         """A batch of these items."""
@@ -107,7 +118,7 @@ def collate(items: Sequence[dict[str, Any]]) -> BeamBatch:
     labels[mask] = torch.cat([item["beam_labels"] for item in items])
     scores[mask] = torch.cat([item["beam_scores"] for item in items])
     return BeamBatch(
-        query_ids=[item["query_id"] for item in items],
+        query_ids=[str(item["query_id"]) for item in items],
         pools=torch.stack([item["candidate_pool_indices"] for item in items]),
         query_emb=torch.stack([item["query_emb"] for item in items]),
         cand_emb=torch.stack([item["cand_emb"] for item in items]),
@@ -121,10 +132,10 @@ def _check(query: RLQueryData, table_size: int, expected_pool_size: int) -> None
     where, pool = f"query {query.query_id}", query.candidate_pool_indices
     if len(pool) != expected_pool_size:
         what = f"its pool has {len(pool)} candidates, not {expected_pool_size}"
-        raise DataError(what=what, where=where, mend=_MEND)
+        raise PoolSizeError(what=what, where=where, mend=_MEND)
     for place, row in enumerate(pool):
         if not 0 <= row < table_size:
-            raise DataError(
+            raise OutOfRangeError(
                 what=f"candidate {place} is row {row}, the embedding table has {table_size}",
                 where=where,
                 mend="give the embeddings the RL data was made with",
@@ -132,7 +143,7 @@ def _check(query: RLQueryData, table_size: int, expected_pool_size: int) -> None
     for number, trajectory in enumerate(query.pointer_candidates):
         for place in trajectory.pointer:
             if not 0 <= place < len(pool):
-                raise DataError(
+                raise OutOfRangeError(
                     what=f"pointer {trajectory.pointer} leaves the pool of {len(pool)}",
                     where=f"{where}, trajectory {number} ({trajectory.gen_method})",
                     mend=_MEND,

@@ -58,7 +58,7 @@ class _SelectorRun:
         self.model = make_vqa_model(context.config, context.work_context(), self.dataset)
         self.evaluator = PairEvaluator(layout.evaluated(run_dir), self.model, self.dataset.annotations)
         self.heldout = HeldOut(heldout_data, self.dataset, self.evaluator, seed, context.checkpoint)
-        data = RLBeamDatasetWithEmbedding(training_data, self.dataset.embeddings, self.dataset)
+        data = RLBeamDatasetWithEmbedding(training_data, self.dataset.embeddings, queries=self.dataset)
         torch.manual_seed(context.seed("weights"))
         self.selector = Selector(data.width, self.section.hidden, self.section.inner)
         self.training = SelectorTraining(

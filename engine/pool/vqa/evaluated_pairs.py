@@ -37,8 +37,8 @@ class EvaluatedPair(msgspec.Struct, frozen=True, kw_only=True):
 class PairAsker:
     """Evaluates pairs, and remembers them.
 
-    `annotations` gives people's answers to a query. `keep` receives new replies every half second. A stop loses only
-    the requests under way, a kill also the replies of the last half second.
+    `annotations` gives people's answers to a query. `report` receives each new reply, `keep` those of every half
+    second. A stop loses only the requests under way, a kill also the replies of the last half second.
     """
 
     def __init__(
@@ -46,7 +46,9 @@ class PairAsker:
         model: VQAModel,
         annotations: Callable[[str], Sequence[str]],
         keep: Callable[[list[EvaluatedPair]], None],
+        report: Callable[[EvaluatedPair], None] = lambda evaluated: None,
     ) -> None:
+        self._report = report
         self._model = model
         self._annotations = annotations
         self._keep = keep
@@ -82,6 +84,7 @@ class PairAsker:
         try:
             for ask, reply in zip(asks, self._model.answer(asks, checkpoint), strict=True):
                 waiting.append(self._evaluated(ask, reply))
+                self._report(waiting[-1])
                 if time.monotonic() - written > _WRITE_EVERY:
                     self._write(waiting)
                     waiting, written = [], time.monotonic()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from engine.servers.client import ServerFailed
 from engine.servers.spent import Spent
 from engine.slsm.controllers.diff import StateDiff
 from engine.slsm.state import State
@@ -15,12 +16,14 @@ from engine.slsm.turns import Turn
 @dataclass(frozen=True)
 class Update:
     """The state after a turn. `diff`: its changes, in the structured mode; `failure`: why the update was lost and the
-    earlier state stays, else ""; `spent`: of all requests."""
+    earlier state stays, else ""; `suspect`: the server's failure, where it may fail at every turn; `spent`: of all
+    requests."""
 
     state: State
     diff: StateDiff | None = None
     failure: str = ""
     spent: Spent = Spent(1)
+    suspect: ServerFailed | None = None
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,8 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Detection:
-    """Conflicts of an answer. `failure`: why only the exact checks were made, else ""."""
+    """Conflicts of an answer. `failure`: why the controller found none, else ""; `spent`: no call where only exact
+    checks were made."""
 
     conflicts: tuple[Conflict, ...] = ()
     failure: str = ""
@@ -53,3 +57,15 @@ class MemoryController(Protocol):
     def detect(self, state: State, turns: Sequence[Turn], answer: str) -> Detection:
         """Conflicts of `answer`, to the last of `turns`, with `state`. A bad reply of a model never raises."""
         ...
+
+
+class NoController:
+    """In a controller's place where no mode keeps a memory."""
+
+    name = "none"
+
+    def update(self, state: State, turns: Sequence[Turn]) -> Update:
+        return Update(state, spent=Spent())
+
+    def detect(self, state: State, turns: Sequence[Turn], answer: str) -> Detection:
+        return Detection(spent=Spent())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -82,15 +82,16 @@ def flat_changes(old: FlatState, new: FlatState) -> tuple[list[str], list[str]]:
     return [line for line in after if line not in before], [line for line in before if line not in after]
 
 
-def gate_facts_by_evidence(diff: StateDiff, turn: str) -> StateDiff:
-    """`diff` without items whose quote does not occur in `turn` (spec SLSM, configuration), whatever its case and white
-    space. A mere change of status needs no quote: the item keeps its old one."""
+def gate_facts_by_evidence(diff: StateDiff, turn: str, kinds: Collection[str] = ("facts",)) -> StateDiff:
+    """`diff` without items of `kinds` whose quote does not occur in `turn` (spec SLSM, configuration), whatever its
+    case and white space. A mere change of status needs no quote: the item keeps its old one."""
     said = normalized(turn)
     kept: list[Change] = []
     gated: list[Item] = []
     for change in diff.changes:
         before = change.before
-        if change.operation == "resolved" or _occurs(change.item.evidence, said):
+        free = change.operation == "resolved" or change.kind not in kinds
+        if free or _occurs(change.item.evidence, said):
             kept.append(change)
         elif before is not None and before.text == change.item.text:
             item = change.item.model_copy(update={"evidence": before.evidence})

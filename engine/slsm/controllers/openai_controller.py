@@ -11,13 +11,12 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from engine.config.openai import OFFLINE
 from engine.servers.client import OpenAIClient, ServerFailed
 from engine.servers.completion import Unusable, usable_json
 from engine.servers.request_form import Message, Schema
 from engine.servers.spent import Spent
-from engine.slsm.checks.checks import parse_check
 from engine.slsm.controllers.controller import Conflict, Detection, Update
-from engine.slsm.controllers.detection import exact_conflicts, flat_constraints
 from engine.slsm.controllers.diff import Change, DiffRefused, StateDiff, apply_diff, next_id
 from engine.slsm.state import KINDS, FlatState, Plan, PlanMode, SemanticState, State
 from engine.slsm.turns import Turn
@@ -46,48 +45,25 @@ You compare an assistant's answer with what is known of the conversation. Reply 
 list of what the answer goes against, each with "item" (its id or words) and "why". An empty list if it goes against \
 nothing. What the answer need not mention is no conflict."""
 
-_PLAN: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "mode": {"type": "string", "enum": ["proceed", "verify", "clarify"]},
-        "reasons": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["mode", "reasons"],
-    "additionalProperties": False,
-}
+
+def _schema(name: str, reply: type[BaseModel]) -> Schema:
+    """The JSON schema of a reply: definitions in their places, without lengths, which strict servers refuse."""
+    whole = reply.model_json_schema()
+    definitions = whole.pop("$defs", {})
+
+    def plain(node: Any) -> Any:
+        if isinstance(node, list):
+            return [plain(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            return plain(definitions[node["$ref"].rpartition("/")[2]])
+        return {key: plain(value) for key, value in node.items() if key not in _LEFT_OUT}
+
+    return {"name": name, "schema": plain(whole)}
 
 
-def _object(name: str, properties: dict[str, Any]) -> Schema:
-    return {
-        "name": name,
-        "schema": {
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        },
-    }
-
-
-def _text_object(**properties: dict[str, Any]) -> dict[str, Any]:
-    return _object("", properties)["schema"]
-
-
-_STRING = {"type": "string"}
-DIFF_SCHEMA = _object("memory_changes", {
-    "changes": {"type": "array", "items": _text_object(
-        operation={"type": "string", "enum": ["add", "change", "resolve"]},
-        list={"type": "string", "enum": list(KINDS)},
-        id=_STRING, text=_STRING,
-        status={"type": "string", "enum": ["", "active", "satisfied", "violated", "valid", "invalid"]},
-        evidence=_STRING,
-    )},
-    "plan": _PLAN,
-})  # fmt: skip
-FLAT_SCHEMA = _object("memory", {"memory_text": _STRING, "mismatch": {"type": "boolean"}, "plan": _PLAN})
-CONFLICTS_SCHEMA = _object(
-    "conflicts", {"conflicts": {"type": "array", "items": _text_object(item=_STRING, why=_STRING)}}
-)
+_LEFT_OUT = ("title", "maxLength", "maxItems")
 
 
 class _StrictReply(BaseModel):
@@ -128,6 +104,9 @@ class _ConflictsReply(_StrictReply):
     conflicts: list[_ConflictReply] = Field(max_length=50)
 
 
+DIFF_SCHEMA = _schema("memory_changes", _DiffReply)
+FLAT_SCHEMA = _schema("memory", _FlatReply)
+CONFLICTS_SCHEMA = _schema("conflicts", _ConflictsReply)
 Parsed = TypeVar("Parsed")
 
 
@@ -149,9 +128,9 @@ class OpenAIController:
                 return diff
 
             messages = _messages(f"{_KEEPS}\n\n{_STRUCTURED}", state, turn)
-            diff, failure, spent = self._request(messages, DIFF_SCHEMA, read_diff)
+            diff, failure, spent, suspect = self._request(messages, DIFF_SCHEMA, read_diff)
             if diff is None:
-                return Update(state, None, failure, spent)
+                return Update(state, None, failure, spent, suspect)
             return Update(apply_diff(state, diff), diff, "", spent)
 
         def read_flat(text: str) -> FlatState:
@@ -159,43 +138,47 @@ class OpenAIController:
             return FlatState(memory_text=reply.memory_text, mismatch=reply.mismatch, plan=_plan(reply.plan))
 
         messages = _messages(f"{_KEEPS}\n\n{_FLAT}", state, turn)
-        memory, failure, spent = self._request(messages, FLAT_SCHEMA, read_flat)
-        return Update(state if memory is None else memory, None, failure, spent)
+        memory, failure, spent, suspect = self._request(messages, FLAT_SCHEMA, read_flat)
+        return Update(state if memory is None else memory, None, failure, spent, suspect)
 
     def detect(self, state: State, turns: Sequence[Turn], answer: str) -> Detection:
-        """Conflicts by exact checks, and the server's for everything that cannot be checked."""
-        structured = isinstance(state, SemanticState)
-        constraints = state.constraints if structured else flat_constraints(state.memory_text)
-        exact = exact_conflicts(constraints, answer)
-        checked = {item.id for item in constraints if parse_check(item.text) is not None}
+        """What the server finds the answer to go against, in one request."""
         user = (
             f"Known:\n{_json(state)}\n\nThe user's last message:\n{turns[-1].user}\n\nThe answer:\n{answer}"
         )
         messages = [{"role": "system", "content": _DETECTS}, {"role": "user", "content": user}]
-        reply, failure, spent = self._request(messages, CONFLICTS_SCHEMA, _ConflictsReply.model_validate_json)
+        reply, failure, spent, _ = self._request(
+            messages, CONFLICTS_SCHEMA, _ConflictsReply.model_validate_json
+        )
         claims = reply.conflicts if reply is not None else []
-        judged = [
-            Conflict(claim.item, claim.why, exact=False) for claim in claims if claim.item not in checked
-        ]
-        return Detection((*exact, *judged), failure, spent)
+        return Detection(
+            tuple(Conflict(claim.item, claim.why, exact=False) for claim in claims), failure, spent
+        )
 
     def _request(
         self, messages: list[Message], schema: Schema, read: Callable[[str], Parsed]
-    ) -> tuple[Parsed | None, str, Spent]:
-        """(the parsed reply or None, the failure or "", the cost of both attempts)."""
+    ) -> tuple[Parsed | None, str, Spent, ServerFailed | None]:
+        """(the parsed reply or None, the failure or "", the cost of both attempts, the server's failure if it is not
+        about this conversation)."""
         spent, problem = Spent(), ""
         for _ in range(2):
             attempt = messages if not problem else _with_problem(messages, problem)
             try:
                 reply = self._client.complete(attempt, schema)
             except ServerFailed as error:
-                return None, error.what, spent + error.spent
+                return None, error.what, spent + error.spent, None if error.content else _with_way_out(error)
             spent += reply.spent
             try:
-                return read(usable_json(reply)), "", spent
+                return read(usable_json(reply)), "", spent, None
             except (ValidationError, DiffRefused, Unusable) as error:
                 problem = _problem(error)
-        return None, problem, spent
+        return None, problem, spent, None
+
+
+def _with_way_out(error: ServerFailed) -> ServerFailed:
+    return ServerFailed(
+        what=error.what, where=error.where, mend=f"{error.mend}; or set `{OFFLINE['slsm.controller.openai']}`"
+    )
 
 
 def _with_problem(messages: list[Message], problem: str) -> list[Message]:

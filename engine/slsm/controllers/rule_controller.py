@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from engine.slsm.checks.checks import exclude, parse_check
 from engine.slsm.checks.measures import gives_list, words_of
 from engine.slsm.controllers.controller import Conflict, Detection, Update
-from engine.slsm.controllers.detection import exact_conflicts, flat_constraints
+from engine.slsm.controllers.detection import constraints_of, exact_conflicts
 from engine.slsm.controllers.diff import StateDiff, apply_diff, diff_between, next_id
 from engine.slsm.controllers.rule_reading import (
     Reading,
@@ -66,11 +66,10 @@ class RuleController:
 
     def detect(self, state: State, turns: Sequence[Turn], answer: str) -> Detection:
         """Broken constraints, and known values that the user asks for and the answer leaves out."""
+        conflicts = exact_conflicts(constraints_of(state), answer)
         if isinstance(state, SemanticState):
-            conflicts = exact_conflicts(state.constraints, answer)
             known = [(item.id, item.text) for kind in ("facts", "edits") for item in state.items(kind)]
         else:
-            conflicts = exact_conflicts(flat_constraints(state.memory_text), answer)
             known = [(text, text) for text in flat_statements(state.memory_text)]
         return Detection((*conflicts, *_unsaid(known, turns[-1].user, answer)))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from engine.events import ConversationOpened, StateChange, StateItem, StateUpdated
 from engine.run.keyed_records import KeyedRecords
@@ -12,6 +13,7 @@ from engine.servers.spent import Spent
 from engine.slsm.controllers.controller import MemoryController, Update
 from engine.slsm.controllers.diff import StateDiff, apply_diff, flat_changes, gate_facts_by_evidence
 from engine.slsm.records import StateKey, StateRecord
+from engine.slsm.server_failures import ServerFailures
 from engine.slsm.state import KINDS, FlatState, Item, MemoryMode, SemanticState, State, empty_state
 from engine.slsm.turns import Conversation, Turn
 
@@ -29,9 +31,11 @@ class StateTracker:
         self.section = context.config.slsm
         self.controller = controller
         self.states = states
+        self._failures = ServerFailures(self._write)
 
     def track(self, conversations: Sequence[Conversation], modes: Sequence[MemoryMode]) -> None:
-        """Analyse every turn: first turns of all conversations, then second turns, and so on."""
+        """Analyse every turn: first turns of all conversations, then second turns, and so on. Raises SteerError where
+        the controller's server fails at many turns in a row, or at all of two or more."""
         for conversation in conversations:
             turns = [
                 [turn.user] + ([] if turn.assistant is None else [turn.assistant])
@@ -52,6 +56,7 @@ class StateTracker:
             for_each_side_by_side(
                 self._update, jobs, self.section.concurrency, self._record, self.context.checkpoint
             )
+            self._failures.end(len(jobs))
 
     def state(self, conversation: Conversation, mode: MemoryMode, turn: int | None = None) -> State:
         """The state after `turn`, by default the last turn."""
@@ -74,33 +79,31 @@ class StateTracker:
         conversation, mode, number = job
         before = self.state(conversation, mode, number - 1)
         update = self.controller.update(before, conversation.turns[: number + 1])
-        return (
-            gated(before, update, conversation.turns[number])
-            if self.section.gate_facts_by_evidence
-            else update
-        )
+        return gated(before, update, conversation.turns[number], self.section.gated_kinds)
 
     def _record(self, job: Job, update: Update) -> None:
         conversation, mode, number = job
         event = state_event(conversation.id, mode, number, self.state(conversation, mode, number - 1), update)
-        self.context.emit(event)
-        self.states.add(
-            StateRecord(
-                conversation_id=conversation.id,
-                memory_mode=mode,
-                turn=number,
-                state=update.state.model_dump(mode="json"),
-                event=event,
-            )
+        record = StateRecord(
+            conversation_id=conversation.id,
+            memory_mode=mode,
+            turn=number,
+            state=update.state.model_dump(mode="json"),
+            event=event,
         )
+        self._failures.take(record, update.suspect)
+
+    def _write(self, record: StateRecord) -> None:
+        self.context.emit(record.event)
+        self.states.add(record)
 
 
-def gated(before: State, update: Update, turn: Turn) -> Update:
-    """The update without items whose quote does not occur in the turn."""
-    if update.diff is None or not isinstance(before, SemanticState):
+def gated(before: State, update: Update, turn: Turn, kinds: Collection[str]) -> Update:
+    """The update without items of `kinds` whose quote does not occur in the turn."""
+    if update.diff is None or not kinds or not isinstance(before, SemanticState):
         return update
-    diff = gate_facts_by_evidence(update.diff, turn.text)
-    return Update(apply_diff(before, diff), diff, update.failure, update.spent)
+    diff = gate_facts_by_evidence(update.diff, turn.text, kinds)
+    return replace(update, state=apply_diff(before, diff), diff=diff)
 
 
 def state_event(key: str, mode: str, number: int, before: State, update: Update) -> StateUpdated:

@@ -7,7 +7,7 @@ stage; a resumed run judges these answers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from engine.config.slsm import SLSMSection
 from engine.run.keyed_records import KeyedRecords
@@ -17,9 +17,7 @@ from engine.servers.spent import Spent
 from engine.slsm.judges.judge import AnswerJudge, AnswerJudgeFailed, AnswerJudgeUnreachable
 from engine.slsm.multichallenge import Criterion
 from engine.slsm.records import VerdictKey, VerdictRecord
-
-_DEAD_AFTER = 8
-"""Failures of the judge's server in a row that end the stage."""
+from engine.slsm.server_failures import ServerFailures
 
 
 class JudgeRunner:
@@ -43,11 +41,19 @@ class JudgeRunner:
         missing = [
             case for case in dict.fromkeys(wanted) if case[0] in self.criteria and case not in self.verdicts
         ]
-        failures = _Failures(self.verdicts)
-        for_each_side_by_side(
-            self._verdict, missing, self.section.concurrency, failures.take, self.context.checkpoint
-        )
+        failures = ServerFailures(self.verdicts.add)
+
+        def keep(_: VerdictKey, judged: _Judged) -> None:
+            failures.take(judged.record, judged.failure)
+
+        for_each_side_by_side(self._verdict, missing, self.section.concurrency, keep, self.context.checkpoint)
         failures.end(len(missing))
+
+    def at_once(self, case: VerdictKey) -> VerdictRecord | None:
+        """The verdict of the exact judge, which asks nobody; None of another one, and where it has no criterion."""
+        if self.section.judge.kind != "exact" or case[0] not in self.criteria:
+            return None
+        return self._verdict(case).record
 
     def _verdict(self, case: VerdictKey) -> _Judged:
         conversation, answer = case
@@ -73,34 +79,6 @@ class _Judged:
 
     record: VerdictRecord
     failure: AnswerJudgeUnreachable | None = None
-
-
-@dataclass
-class _Failures:
-    """Failures of the server in a row. `held`: their records, written once the server answers again."""
-
-    verdicts: KeyedRecords[VerdictKey, VerdictRecord]
-    held: list[tuple[VerdictRecord, AnswerJudgeUnreachable]] = field(default_factory=list)
-
-    def take(self, _: VerdictKey, judged: _Judged) -> None:
-        if judged.failure is None:
-            if len(self.held) < _DEAD_AFTER:
-                self._write()
-            self.verdicts.add(judged.record)
-            return
-        self.held.append((judged.record, judged.failure))
-        if len(self.held) == _DEAD_AFTER:
-            raise judged.failure
-
-    def end(self, asked: int) -> None:
-        if len(self.held) == asked > 1:
-            raise self.held[-1][1]
-        self._write()
-
-    def _write(self) -> None:
-        for record, _ in self.held:
-            self.verdicts.add(record)
-        self.held = []
 
 
 def _record(case: VerdictKey, passed: bool | None, reason: str, spent: Spent) -> VerdictRecord:

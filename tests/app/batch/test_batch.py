@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -157,6 +158,21 @@ def test_vanished_worker_is_told_of(
     assert process.returncode == 1
     assert "vanished (killed by SIGKILL)" in err and "interrupted" in err and "--batch --resume" in err
     assert discover(tmp_path / "outputs")[0].state == "interrupted"
+
+
+def test_a_folder_that_is_deleted_at_work_is_told_of(
+    make_config: Make, tmp_path: Path, wait_until: WaitUntil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With nothing to resume."""
+    monkeypatch.setenv("ITEM_SECONDS", "0.05")
+    process = start("--config", make_config("Count", items=400))
+    wait_until(lambda: running(tmp_path), "the worker")
+    [run] = discover(tmp_path / "outputs")
+    shutil.rmtree(run.directory.path.rename(tmp_path / "bin"))
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "moved or deleted while the engine worked in it" in err and "--resume" not in err
+    assert not run.directory.path.exists()
 
 
 def test_run_somebody_works_on_is_refused(

@@ -13,7 +13,7 @@ from app.batch.result_tables import print_results
 from app.state.run import RunState
 from engine.events import ComparisonDrawn, Event, MethodEvaluated, ServerUsage, StageFinished
 from engine.run.directory import RunDirectory
-from tests.synthetic_evolution import evolution_events
+from tests.synthetic_evolution import evolution_events, published_events
 from tests.synthetic_gflownet import gflownet_events
 from tests.synthetic_pool import pool_events
 from tests.synthetic_slsm import slsm_events
@@ -48,20 +48,22 @@ def printed(events: Iterable[Event], width: int = 140) -> str:
     ("events", "rows"),
     [
         (lambda: ESM, ["Methods, against greedy", "ESM 200 0.985 +0.365 [+0.300, +0.430] 1e-09 68.2 20.5"]),
-        (evolution_events, ["all questions 40 75% 0.900 0.800 [0.600, 0.950] 0.920 0.880", "names 10 0%",
+        (evolution_events, ["all questions 40 75% 0.900 0.800 [0.600, 0.950] 0.920 0.880", "names 10 0% · · · · ·",
                             "the unchanged model 6 2 0.900 [0.800, 0.950] 40.0 0.740",
                             "the evolved deltas 6 2 0.900 [0.800, 0.950] 20.0 0.810",
-                            "a request for short answers -0.100 [-0.200, +0.000] 0.25 -28.0 [-30.5, -25.5] "
-                            "-0.022 [-0.060, +0.010]",
-                            "the evolved deltas +0.000 [-0.050, +0.050] 1 -20.0 [-22.0, -18.0]",
+                            "a request for short answers −0.100 [−0.200, +0.000] 0.250 −28.0 [−30.5, −25.5] "
+                            "−0.022 [−0.060, +0.010]",
+                            "the evolved deltas +0.000 [−0.050, +0.050] 1.000 −20.0 [−22.0, −18.0] · ·",
                             "a request for short answers: Answer briefly."]),
-        (gflownet_events, ["distinct paths 100 20 0.900 [0.830, 0.970] 0.720 0.930 9.5",
-                           "GFlowNet 100 20 0.870 [0.800, 0.940] 0.696 0.900 9.2 0.280 (n 98)",
-                           "greedy 100 1 0.800 [0.730, 0.870] 0.640",
-                           "GFlowNet path reader (offline) 3 1.000 0.800 0.750 5.0 58.0 +1.000 [+0.400, +1.000] 0.25"]),
-        (slsm_events, ["no note none 2 0.000 [+0.000, +1.000] 0 0 0 0 0 0",
+         (gflownet_events, ["distinct paths 100 20 0.900 [0.830, 0.970] 0.720 0.980 0.930 · 9.5 ·",
+                            "independent draws 100 20 0.870 [0.800, 0.940] 0.696 0.950 0.900 · 9.2 · 0.280 (n 98)",
+                            "greedy 100 1 0.800 [0.730, 0.870] 0.640 0.800 · · · ·",
+                            "GFlowNet path reader (offline) 3 1.000 0.800 0.750 5.0 58.0 +1.000 [+0.400, +1.000] "
+                            "0.250"]),
+         (slsm_events, ["no note none 2 0.000 · [+0.000, +1.000] 0 0 0 0 0 0",
                        "a note always structured 2 1.000 +1.000 [+0.000, +1.000] 2 2 0 0 0 0"]),
-        (pool_events, ["after injection 0.867 2 0.667 [0.208, 0.939]", "similarity (RICES) 2 0.810 [0.710, 0.910]",
+        (pool_events, ["after injection 0.867 2 0.667 [0.208, 0.939]",
+                       "similarity (RICES) 2 0.810 [0.710, 0.910] · · ·",
                        "the selector 2 0.900 [0.800, 1.000] +0.090 [+0.040, +0.140] 0.012"]),
         (lambda: USAGE, ["Servers, total cost 1.2500", "slsm judge m at s 1,234 0 0 0 0 0:00 1.2500",
                          "slsm model own at t 0 0 0 4,000 letters 0 letters 0:00"]),
@@ -87,6 +89,20 @@ def test_what_is_not_through_prints_nothing(begun: Callable[..., Iterable[Event]
 @pytest.mark.parametrize("events", [gflownet_events, slsm_events, evolution_events])
 def test_figures_are_whole_on_a_narrow_terminal(events: Callable[[], Iterable[Event]]) -> None:
     assert "…" not in printed(events(), width=60)
+
+
+def test_an_evolution_without_a_test_set_says_what_its_figures_are() -> None:
+    """As published: the best iteration's own minibatch chose it, and nothing compares it with the unchanged model."""
+    lines = [" ".join(line.split()) for line in printed(published_events()).splitlines()]
+    assert lines.count("Deltas, each on its own minibatch") == 1
+    assert lines.count("first, iteration 0 4 0 0.500 40.0 0.500") == 1
+    assert lines.count("best, iteration 1 4 0 1.000 20.0 0.800") == 1
+    sentence = (
+        "Iteration 1 has the highest composite on its minibatch, 0.800: 4 of 4 answers right, 20.0 tokens each. That "
+        "chose it; no test set compares it with the unchanged model."
+    )
+    assert " ".join(lines).count(sentence) == 1
+    assert "validation" not in "".join(lines) and "on the test set" not in "".join(lines)
 
 
 def test_what_the_comparison_says_names_methods_in_words() -> None:

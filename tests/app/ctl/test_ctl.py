@@ -17,7 +17,7 @@ from pyarrow import parquet
 from app.cli import main
 from app.ctl import orders
 from app.runs.labels import Label, Labels
-from engine.events import DecisionTaken, Notice
+from engine.events import DecisionTaken, Notice, StageBegunAgain
 from engine.run.control import ControlServer
 from engine.run.directory import RunDirectory, SweepPoint
 from engine.run.gate import Gate
@@ -45,7 +45,7 @@ def working(tmp_path: Path) -> Iterator[tuple[RunDirectory, Gate]]:
     """A run whose worker is this process: it holds the lock and answers on the socket."""
     run = RunDirectory(make_run(tmp_path, "working", [], status="running"))
     lock, gate = RunLock(run.lock), Gate(lambda event: None)
-    server = ControlServer(run.control, gate, lambda: {"state": gate.state})
+    server = ControlServer(run.control, gate, lambda: {"state": gate.state}, lambda *_: [])
     yield run, gate
     server.close()
     lock.release()
@@ -87,7 +87,7 @@ def test_an_order_waits_for_a_worker_that_is_still_starting(ctl: Ctl, tmp_path: 
     lock, gate = RunLock(run.lock), Gate(lambda event: None)
     servers: list[ControlServer] = []
     late = threading.Timer(
-        0.3, lambda: servers.append(ControlServer(run.control, gate, lambda: {"state": "x"}))
+        0.3, lambda: servers.append(ControlServer(run.control, gate, lambda: {"state": "x"}, lambda *_: []))
     )
     late.start()
     assert ctl("pause", str(run.path))[0] == 0 and gate.state == "pausing"
@@ -163,6 +163,24 @@ def test_decisions(ctl: Ctl, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert ctl("show", "no such run")[0] == 2
 
 
+def test_damaged_lines_are_counted(ctl: Ctl, tmp_path: Path) -> None:
+    """What is missing in the answer is told beside it; the exit code stays 0."""
+    path = make_run(tmp_path, "done", SyntheticRun(examples=4, pairs=2, picks=3).events())
+    log = path / "events.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    taken = [number for number, line in enumerate(lines) if b'"DecisionTaken"' in line]
+    whole = len(ctl("decisions", "done")[1])
+    assert whole == len(taken) and ctl("decisions", "done")[2] == ""
+    for number in taken[1:4]:
+        lines[number] = lines[number][:40] + b"\n"
+    log.write_bytes(b"".join(lines))
+    said = f"damaged lines of the log, passed over: 3; the first is {log}:{taken[1] + 1}\n"
+    code, rows, err = ctl("decisions", "done")
+    assert (code, len(rows), err) == (0, whole - 3, said)
+    code, rows, err = ctl("events", "done")
+    assert (code, len(rows), err) == (0, len(lines) - 3, said)
+
+
 def test_decisions_of_a_group_as_a_file(ctl: Ctl, tmp_path: Path) -> None:
     events = list(SyntheticRun(examples=3).events())
     runs = [make_run(tmp_path, "many", events) for _ in range(2)]
@@ -225,3 +243,55 @@ def test_a_detached_run_is_found_by_the_next_command(
         for process in processes:
             process.kill()
             process.wait(10)
+
+
+def test_stages_are_chosen(ctl: Ctl, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = RunDirectory(make_run(tmp_path, "chosen", [*SyntheticRun(examples=2).events()]))
+    (run.path / "esm/eval").mkdir(parents=True)
+    (run.path / "esm/eval/x.jsonl").write_text("{}\n")
+    record = run.read()
+    record.stages["eval"].status, record.stages["eval"].seconds = "finished", 61.0
+    run.write(record)
+    code, forms, _ = ctl("stage", "again", str(run.path), "eval")
+    assert code == 0 and forms[0]["form"] == "steer-tui stages"
+    assert {name: forms[0][name] for name in ("choice", "stage", "undo", "stages")} == {
+        "choice": "again", "stage": "eval", "undo": False, "stages": ["eval"],
+    }  # fmt: skip
+    assert (run.path / "earlier/1/esm/eval/x.jsonl").exists()
+    (shown,) = ctl("show", str(run.path))[1]
+    assert shown["state"] == "stopped"
+    assert [(s["stage"], s["status"], s["skipped"]) for s in shown["stages"]] == [("eval", "stale", False)]
+    rows = ctl("decisions", str(run.path))[1]
+    assert rows and all(row["stale"] is True for row in rows)
+    assert ctl("stage", "skip", str(run.path), "eval")[0] == 0
+    assert ctl("show", str(run.path))[1][0]["stages"][0]["skipped"] is True
+    assert ctl("stage", "skip", str(run.path), "eval", "--undo")[0] == 0
+    assert not run.read().stages["eval"].skipped
+    code, _, error = ctl("stage", "skip", str(run.path), "mine")
+    assert code == 2 and json.loads(error)["what"] == "the run has no stage `mine`"
+    assert ctl("stage", "stop", str(run.path), "eval")[0] == 3
+    assert main(["ctl", "stage", "again", str(run.path), "eval"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(
+        "Done again: eval, which took 1:01 last time.\nTheir results so far are kept in the folder"
+    )
+    assert said.endswith(f"to go on: steer-tui --batch --resume {run.path}\n")
+
+
+def test_a_stage_that_is_not_at_work_is_not_stopped(ctl: Ctl, working: tuple[RunDirectory, Gate]) -> None:
+    run, gate = working
+    code, _, error = ctl("stage", "stop", str(run.path), "eval")
+    assert code == 2 and json.loads(error)["what"] == "`eval` is not at work" and not gate.stopping
+    record = run.read()
+    record.stages["eval"].status = "running"
+    run.write(record)
+    assert ctl("stage", "stop", str(run.path), "eval")[0] == 0 and gate.stopping
+
+
+def test_decisions_are_those_of_the_last_attempt(ctl: Ctl, tmp_path: Path) -> None:
+    events = [*SyntheticRun(examples=2).events()]
+    taken = [event for event in events if isinstance(event, DecisionTaken)]
+    run = make_run(tmp_path, "twice", [*events, StageBegunAgain(stage="eval", kept="earlier/1"), *taken[:3]])
+    rows = ctl("decisions", str(run))[1]
+    assert len(taken) > 3 == len(rows) and rows[0]["seq"] == len(events) + 1
+    assert not any(row["stale"] for row in rows)

@@ -136,12 +136,18 @@ model: {backend: transformers, path: a/b}
 slsm: {answers: {kind: openai}, judge: {kind: openai, openai: {api_key_env: JUDGE_KEY}}}
 answer: {reader: openai, openai: {base_url: "http://127.0.0.1:9/v1"}}
 """
-    assert set(findings(tmp_path, text % "slsm")) == {
+    asked = {
         "run.stages",
         "slsm.answers.openai.api_key_env",
         "slsm.judge.openai.api_key_env",
         "slsm.data.path",
     }
+    found = findings(tmp_path, text % "slsm")
+    controller = found.pop("slsm.controller.openai.api_key_env")
+    assert set(found) == asked
+    assert "export OPENAI_API_KEY" in controller.mend and "slsm.controller.kind: rules" in controller.mend
+    baseline = text.replace("slsm: {", "slsm: {disable_controller: true, ")
+    assert set(findings(tmp_path, baseline % "slsm")) == asked, "no controller is asked, so none needs a key"
     found = findings(tmp_path, text % "answer")
     assert kinds(found) == {"run.stages": "absent", "answer.openai.api_key_env": "here"}
     assert "`answer` reads files that `gflownet` writes" in found["run.stages"].what
@@ -163,6 +169,19 @@ def test_a_keys_name_is_told_and_never_the_key(
     assert run_check([path]) == 2
     out = capsys.readouterr().out
     assert "OPENAI_API_KEY holds" in out and "zyxomma" not in out
+
+
+def test_given_scores_have_no_projector_to_share(tmp_path: Path) -> None:
+    """Found before the stage gflownet is reached; a sampler with projections of its own is right."""
+    text, where = (
+        "run: {stages: [%s]}\nretriever: {scores: here}\n",
+        "gflownet.embedder.use_retriever_projector",
+    )
+    found = findings(tmp_path, text % "graphs, retriever, agent-graphs, gflownet")[where]
+    assert (found.kind, found.what) == ("wrong", "given scores come without a projector")
+    assert "set it to false" in found.mend
+    assert where not in findings(tmp_path, text % "graphs, retriever")
+    assert where not in findings(tmp_path, text % "gflownet", f"{where}=false")
 
 
 def test_packages_and_programs(tmp_path: Path) -> None:
@@ -217,9 +236,24 @@ def test_the_evolution_of_a_task_is_read_as_the_stage_reads_it(tmp_path: Path) -
     assert findings(tmp_path, text)["task.path"].kind == "wrong"
 
 
+def test_what_the_evolution_lacks_has_two_ways_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key, or the offline kind by its setting; a server, or the model in the worker."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    found = findings(tmp_path, "run: {stages: [evolve]}\n")
+    for role, offline in (("judge", "auto"), ("reflector", "statistical")):
+        lacking = found[f"evolution.{role}.openai.api_key_env"]
+        assert lacking.kind == "absent"
+        assert (
+            lacking.mend == f"export OPENAI_API_KEY=… before the run; or `evolution.{role}.kind: {offline}`"
+        )
+    assert found["evolution.server.command"].kind == "absent"
+    assert found["evolution.server.command"].mend.endswith("or `evolution.server.kind: in_process`")
+
+
 def test_financebench(tmp_path: Path) -> None:
     path = tmp_path / "f.jsonl"
-    text = f"run: {{stages: [evolve]}}\nevolution: {{financebench: {path}, minibatch_size: 1, validation_size: 1}}\n"
+    text = f"run: {{stages: [evolve]}}\nevolution: {{financebench: {path}, minibatch_size: 1, validation_size: 1, "
+    text += "test_size: 50, judge: {kind: numeric}}\n"
     assert findings(tmp_path, text)["evolution.financebench"].kind == "absent"
     write_lines(path, *(LINE | {"financebench_id": name} for name in "abc"))
     few = findings(tmp_path, text)["evolution.validation_size, evolution.test_size"]

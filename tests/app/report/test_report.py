@@ -13,7 +13,6 @@ import pytest
 from app.cli import main
 from app.report.case import case_document
 from app.report.document import Changes, Document, Remark, Table, Writing
-from app.report.latex import escaped, to_latex
 from app.report.markdown import to_markdown
 from app.report.run_report import report
 from app.report.source import CaseSource, read_run
@@ -172,32 +171,13 @@ def test_a_report_of_all_methods_is_one_file_that_loads_nothing(all_methods: Pat
     assert len(re.findall(r"seen \d+", words)) == 11
 
 
-def test_markdown_and_latex_have_the_same_cases(all_methods: Path, tmp_path: Path) -> None:
+def test_markdown_has_the_same_cases_and_its_pictures_beside_it(all_methods: Path, tmp_path: Path) -> None:
     assert main(["--report", str(all_methods), "--md", "--output", str(tmp_path / "a b.md")]) == 0
     markdown = (tmp_path / "a b.md").read_text()
     assert len(re.findall(r"seen \d+", markdown)) == 11
     pictures = re.findall(r"!\[[^\]]*\]\((.*?)\)", markdown)
     assert pictures and pictures[0] == "a%20b-1.svg"
     assert (tmp_path / "a b-1.svg").read_text().startswith("<svg")
-    assert main(["--report", str(all_methods), "--latex", "--output", str(tmp_path / "a.tex")]) == 0
-    latex = (tmp_path / "a.tex").read_text()
-    assert len(re.findall(r"seen \d+", latex)) == 11
-    _compiles(latex)
-
-
-def _compiles(latex: str) -> None:
-    """Groups and environments are closed in order, and only pdflatex's own letters occur."""
-    body = latex[latex.index(r"\begin{document}") :]
-    plain = re.sub(r"\\[{}$&#_%]", "", body)
-    assert plain.count("{") == plain.count("}")
-    opened: list[str] = []
-    for kind, name in re.findall(r"\\(begin|end)\{(\w+)\}", body):
-        if kind == "begin":
-            opened.append(name)
-        else:
-            assert opened.pop() == name
-    assert not opened
-    assert set(body) <= set(map(chr, range(32, 127))) | set(map(chr, range(0xC0, 0x100))) | {"\n"}
 
 
 def test_hostile_ids_notes_and_texts(tmp_path: Path) -> None:
@@ -226,9 +206,6 @@ def test_hostile_ids_notes_and_texts(tmp_path: Path) -> None:
     assert "abcdef" not in page
     markdown = text_of(document, "md")
     assert not re.search(r"(?<!\\)<script", re.sub(r"(?ms)^(`{3,})\w*\n.*?^\1$", "", markdown))
-    latex = text_of(document, "latex")
-    assert r"\input" not in latex
-    _compiles(latex)
 
 
 def test_secrets_of_the_environment_are_struck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +215,7 @@ def test_secrets_of_the_environment_are_struck(tmp_path: Path, monkeypatch: pyte
     )
     Notes(run).add(0, "", "the key is sk<&very-secret>")
     document = safe(report([read_run(RunDirectory(run))]), [run])
-    for kind in ("html", "md", "latex"):
+    for kind in ("html", "md"):
         text = text_of(document, kind)
         assert "very-secret" not in text and "pw@" not in text and "u:pw" not in text
 
@@ -275,10 +252,6 @@ def test_what_a_document_means_nothing_to_its_form() -> None:
     assert "- one two four\n+ one three four" in markdown
     assert "````\n```\nx\n````" in markdown
     assert "> \\+ c\n> \\---\n> 1\\. d" in markdown
-    latex = to_latex(document)
-    assert "{}[1] " in latex  # no argument of the line before
-    assert "+~one three four" in latex
-    assert escaped("a--b 'c' 中 é\n\nx") == "a-{}-{}b \\textquotesingle{}c\\textquotesingle{} [U+4E2D] é x"
 
 
 def test_a_case_of_its_own_names_the_command_that_opens_it(all_methods: Path, tmp_path: Path) -> None:

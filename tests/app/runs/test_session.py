@@ -16,6 +16,7 @@ from engine.run.control import ControlServer
 from engine.run.directory import RunDirectory, create_run
 from engine.run.event_log import LogEntry, LogReader
 from engine.run.gate import Gate
+from engine.run.lock import RunLock
 from tests.synthetic_run import SyntheticRun, write_log
 
 Wait = Callable[..., None]
@@ -71,7 +72,7 @@ def figures(state: RunState) -> object:
     d, o = state.esm.decisions, state.esm.outcomes
     return (
         state.seq, state.time, state.status, state.stages, list(state.notices), state.model,
-        list(state.esm.rollouts), list(state.esm.pairs), list(state.esm.picks), state.esm.memory,
+        list(state.esm.pairs), list(state.esm.picks), state.esm.memory,
         [[d.text(name, row) for name in ("method", "example", "gate", "chosen")] for row in range(len(d))],
         list(d.column("offset")[: len(d)]), list(o.column("offset")[: len(o)]),
         state.esm.running, state.esm.final, {name: list(curve) for name, curve in state.esm.curves.items()},
@@ -188,8 +189,8 @@ def test_read_gives_the_whole_event(
 def test_commands_go_to_the_worker_and_its_answer_is_said(
     run: RunDirectory, watch: Callable[..., RunSession], wait_until: Wait
 ) -> None:
-    gate = Gate(lambda event: None)
-    server = ControlServer(run.control, gate, lambda: {"state": gate.state})
+    gate, lock = Gate(lambda event: None), RunLock(run.lock)
+    server = ControlServer(run.control, gate, lambda: {"state": gate.state}, lambda *_: [])
     session = watch(run)
     session.send("pause")
     said: list[str] = []
@@ -199,6 +200,7 @@ def test_commands_go_to_the_worker_and_its_answer_is_said(
     session.send("continue")
     wait_until(lambda: said.extend(s.text for s in session.take_messages()) or len(said) == 2, "a refusal")
     assert "does not answer" in said[1]
+    lock.release()
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

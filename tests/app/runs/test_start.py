@@ -1,13 +1,11 @@
-"""Before a run starts: the check, the form, the menu."""
+"""Before a run starts: the check and the form."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import kconfiglib
 import pytest
 
-from app.runs.menu import changed_in_menu
 from app.runs.start_check import check_start
 from app.runs.start_form import Heading, StageBox, StartForm, joined_changes, split_changes
 from engine.config.config import Config
@@ -101,22 +99,6 @@ def test_check_tells_differences_mistakes_and_what_is_lacking(
     missing = check_start(DEMO, [f"model.path={tmp_path / 'none'}", "model.backend=transformers"])
     assert any("does not exist" in finding.what for finding in missing.lacking)
     assert check_start(tmp_path / "none.yaml", []).error is not None
-
-
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.stem)
-def test_menu_opens_for_every_configuration_and_only_its_changes_come_out(config: Path) -> None:
-    before = config.read_bytes()
-
-    def edit(menu: Path, values: Path) -> None:
-        found = kconfiglib.Kconfig(str(menu), warn_to_stderr=False)
-        assert not found.warnings
-        found.load_config(str(values))
-        found.syms["EVOLUTION_ITERATIONS"].set_value("17")
-        found.write_config(str(values))
-
-    assert changed_in_menu(config, ["online.L=7"], edit) == ["online.L=7", "evolution.iterations=17"]
-    assert changed_in_menu(config, [], lambda menu, values: None) == []
-    assert config.read_bytes() == before
 
 
 def test_changes_are_split_and_joined() -> None:

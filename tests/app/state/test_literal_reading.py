@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from math import isnan
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -18,7 +19,9 @@ from tests.synthetic_run import SyntheticRun
 
 Events = list[ev.Event]
 _TEXTS = ("method", "example", "phase", "gate", "ended")
-_FIGURES = ("top_similarity", "best_ahat", "null_ahat", "delta_logprob", "score")
+_FIGURES = (
+    "top_similarity", "best_ahat", "null_ahat", "null_logprob", "null_score", "logprob", "delta_logprob", "score",
+)  # fmt: skip
 _NUMBERS = ("m", "memory_size", "alpha", "tokens_before", "committed_tokens", "probe_tokens", "seq")
 
 
@@ -130,3 +133,38 @@ def test_marks_and_stops(events: Events) -> None:
     assert [m.text for m in index.marks if m.kind == "notice"] == [
         e.text for e in once if isinstance(e, ev.Notice) and e.level == "info"
     ]
+
+
+def test_every_field_of_a_decision_is_a_column_or_a_text_of_the_log() -> None:
+    """Each of another value: none stands in another's place."""
+    texts = {"null_probe": "p", "prefix": "q", "segment": "s", "null_segment": "n"}
+    names = {name: f"the {name}" for name in ("method", "example", "phase", "gate", "chosen", "ended")}
+    whole = ("m", "memory_size", "layer", "tokens_before", "committed_tokens", "probe_tokens", "seq")
+    values = {name: 2 + i for i, name in enumerate(whole)}
+    figures = {name: 0.5 + i for i, name in enumerate((*_FIGURES, "alpha"))}
+    fields: dict[str, Any] = {**texts, **names, **values, **figures}
+    event = ev.DecisionTaken(**fields)
+    assert {*texts, *names, *values, *figures, "candidates", "time", "stage"} == {*event.__struct_fields__}
+    state = RunState()
+    state.apply(event, 70, 9)
+    table = state.esm.decisions
+    assert {name: table.text(name, 0) for name in names} == names
+    assert {name: table.column(name)[0] for name in (*values, *figures)} == values | figures
+    assert table.place(0) == (70, 9) and table.column("characters")[0] == 1
+
+
+def test_a_pair_and_a_pick_are_rows_of_their_own_figures() -> None:
+    """Control points and entries have other names in the events."""
+    state = RunState()
+    pair = ev.PairMined(
+        pair="p", example="e", control_point_m=3, layer=2, quality=0.5, positives=4, negatives=6, delta_norm=7.5,
+        steered_correct=True, wrong_correct=False,
+    )  # fmt: skip
+    pick = ev.EntryPicked(
+        order=8, lib_id="lib_8", tool_name="t", kind="wrong", example="e", control_point_m=3, layer=2, quality=0.5,
+        gain=1.5, objective=2.5, max_similarity=0.25,
+    )  # fmt: skip
+    state.apply(pair, 10, 1)
+    state.apply(pick, 20, 2)
+    assert list(state.esm.pairs) == [("p", "e", 3, 2, 0.5, 4, 6, 7.5, "rollout", "fixes", (10, 1))]
+    assert list(state.esm.picks) == [(8, "t", "wrong", "e", 3, 2, 0.5, 1.5, 2.5, 0.25, "dpp", (20, 2))]

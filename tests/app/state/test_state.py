@@ -56,7 +56,6 @@ def picture(state: RunState) -> object:
         state.model,
         state.esm.memory,
         list(state.notices),
-        list(state.esm.rollouts),
         list(state.esm.pairs),
         list(state.esm.picks),
         state.esm.running,
@@ -80,7 +79,8 @@ def test_the_end_of_a_run(entries: Entries) -> None:
     assert [s.status for s in state.stages.values()] == ["finished"] * 4
     assert len(state.esm.decisions) == counts[ev.DecisionTaken]
     assert len(state.esm.outcomes) == counts[ev.ExampleEvaluated]
-    assert (len(state.esm.pairs), len(state.esm.picks), len(state.esm.rollouts)) == (40, 60, 20)
+    assert (len(state.esm.pairs), len(state.esm.picks)) == (40, 60)
+    assert sum(name.startswith("train-") for name in state.esm.questions.by_name) == 20
     assert state.esm.final == {
         e.method: e for e, _, _ in entries if isinstance(e, ev.MethodEvaluated) and e.final
     }
@@ -169,7 +169,7 @@ def test_what_is_told_twice_counts_once(entries: Entries) -> None:
             for again, _, _ in entries[k - 29 : k + 1]:
                 state.apply(again, at, 5)
                 at += 6
-    for name in ("rollouts", "pairs", "picks", "decisions", "outcomes"):
+    for name in ("pairs", "picks", "decisions", "outcomes"):
         assert len(getattr(state.esm, name)) == len(getattr(once.esm, name)), name
 
 

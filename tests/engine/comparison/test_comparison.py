@@ -18,7 +18,9 @@ from engine.events import (
     Event,
     EvidenceAnswered,
     SelectorPicked,
+    StageBegunAgain,
 )
+from engine.run.directory import RunDirectory
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_gflownet import gflownet_events
 from tests.synthetic_pool import pool_events
@@ -164,3 +166,26 @@ def test_a_run_is_not_compared_with_itself(tmp_path: Path) -> None:
     run = make_run(tmp_path, "a", [])
     with pytest.raises(RunError, match="same run"):
         compare_runs(run, run.parent / "." / run.name)
+
+
+def test_an_earlier_attempt_at_a_stage_is_not_compared(tmp_path: Path) -> None:
+    """Only what came after the stage was begun again counts; results that are stale are told of."""
+    path = make_run(
+        tmp_path, "a",
+        [
+            evaluated("esm", "x", False), evaluated("greedy", "y", True),
+            StageBegunAgain(stage="eval", kept="earlier/1"), evaluated("esm", "x", True),
+        ],
+    )  # fmt: skip
+    run = RunDirectory(path)
+    assert {name for _, name in read_items(path).arms} == {"esm", "greedy"}  # `run.json` knows of no choice
+    record = run.read()
+    record.begun_again = 1
+    run.write(record)
+    (arm,) = read_items(path).arms.values()
+    assert (arm.name, [item.right for item in arm.items.values()]) == ("esm", [True])
+    other = make_run(tmp_path, "b", [evaluated("esm", "x", True)])
+    assert not any("stale" in line for line in compare_runs(path, other).remarks)
+    record.stages["eval"].status = "stale"
+    run.write(record)
+    assert "A has stale results, of an earlier attempt: those of eval." in compare_runs(path, other).remarks

@@ -9,7 +9,7 @@ import pytest
 
 from engine.config.config import Config
 from engine.config.file import load_config
-from engine.config.kconfig import all_leaves, defconfig_text, kconfig_text, leaves, read_kconfig
+from engine.config.kconfig import defconfig_text, kconfig_text, leaves, read_kconfig
 from engine.errors import ConfigError
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
@@ -51,14 +51,14 @@ def test_values_of_every_kind(tmp_path: Path) -> None:
         'CONFIG_EVOLUTION_POOL="[3, 1, 4]"\n'
         'CONFIG_EVOLUTION_TARGET="0.9"\n'
         'CONFIG_EVOLUTION_FINANCEBENCH="a \\"b\\".jsonl"\n'
-        "CONFIG_EVOLUTION_REFLECTOR_KIND_OPENAI=y\n"
-        "# CONFIG_EVOLUTION_REFLECTOR_KIND_STATISTICAL is not set\n"
+        "CONFIG_EVOLUTION_REFLECTOR_KIND_STATISTICAL=y\n"
+        "# CONFIG_EVOLUTION_REFLECTOR_KIND_OPENAI is not set\n"
         "CONFIG_CLUSTERS_TRUST_FILES=y\n",
     )
     config = load_config(path)
     found = config.evolution
     assert (found.iterations, found.pool, found.target) == (7, [3, 1, 4], 0.9)
-    assert found.financebench == 'a "b".jsonl' and found.reflector.kind == "openai"
+    assert found.financebench == 'a "b".jsonl' and found.reflector.kind == "statistical"
     assert config.clusters.trust_files
 
 
@@ -124,14 +124,6 @@ def test_a_huge_number_is_refused_in_yaml_too(tmp_path: Path) -> None:
     for number in ("9" * 30, "9" * 30_000, "0x" + "f" * 20):
         with pytest.raises(ConfigError, match=r"below 2\^63"):
             load_config(yaml(tmp_path, "", f"  iterations: {number}\n"))
-
-
-def test_each_section_has_one_menu_and_every_default_can_be_read(tmp_path: Path) -> None:
-    (tmp_path / "Kconfig").write_text(kconfig_text(all_leaves()))
-    menu = kconfiglib.Kconfig(str(tmp_path / "Kconfig"), warn_to_stderr=False)
-    assert not menu.warnings
-    titles = [node.prompt[0] for node in menu.node_iter() if node.item is kconfiglib.MENU]
-    assert len(titles) == len(set(titles))
 
 
 def test_a_line_end_that_only_some_know_is_part_of_a_text(tmp_path: Path) -> None:

@@ -11,13 +11,6 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from engine.config.model import ModelSection
-from engine.embedded.training.corpus import DECISIVE_WEIGHT, Corpus
-from engine.embedded.training.documents import ARITHMETIC, Document, arithmetic_document, draw_document
-from engine.embedded.training.habits import final_answer, is_right, measure_habits, opening_habit
-from engine.embedded.training.recipes import RECIPES
-from engine.embedded.training.settings import TrainingSettings
-from engine.embedded.training.tokenizer import build_tokenizer
-from engine.embedded.training.train import STATE_FILE, Progress, learning_rate, train
 from engine.errors import DataError, ModelError
 from engine.evolution.judges.numeric_judge import NumericJudge
 from engine.lm.load import EMBEDDED, load_model
@@ -26,6 +19,13 @@ from engine.lm.transformers.model import TransformersModel
 from engine.tasks.financebench import generated_financebench
 from engine.tasks.generated import generate
 from engine.tasks.generated.habits import DELIMITER
+from tests.training.corpus import DECISIVE_WEIGHT, Corpus
+from tests.training.documents import ARITHMETIC, Document, arithmetic_document, draw_document
+from tests.training.habits import final_answer, is_right, measure_habits, opening_habit
+from tests.training.recipes import RECIPES
+from tests.training.settings import TrainingSettings
+from tests.training.tokenizer import build_tokenizer
+from tests.training.train import STATE_FILE, Progress, learning_rate, train
 
 ARITHMETIC_RECIPE = RECIPES["arithmetic"]
 TINY = replace(

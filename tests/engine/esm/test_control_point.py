@@ -15,8 +15,9 @@ from engine.esm.decide import Hit, Retrieval
 from engine.esm.eval_work import Answering, Batch
 from engine.esm.forced import Forced
 from engine.esm.memory import Entry
+from engine.esm.sources import Sources
 from engine.esm.variants import Variant
-from engine.lm.protocol import Branch, Completion, Request, Sampling, Steer
+from engine.lm.protocol import Branch, Completion, Finished, Request, Sampling, Steer
 from engine.scale.work import WorkContext
 from engine.seeds import derive_seed
 from engine.tasks.example import TaskExample
@@ -103,13 +104,21 @@ def test_a_line_counts_an_answer_strictly_only_where_it_is_marked() -> None:
         info = SimpleNamespace(hidden_size=2)
         tokenizer = SimpleNamespace(encode_chat=lambda text, system: [1, 2])
 
-        def generate(self, requests: list[Request], **rest: object) -> list[Completion]:
-            return [Completion([1] * 4, [], text, "eos") for text in texts]
+        def generate(
+            self, requests: list[Request], checkpoint: object, finished: Finished
+        ) -> list[Completion]:
+            done = [Completion([1] * 4, [], text, "eos") for text in texts]
+            for place, completion in enumerate(done):
+                finished(place, completion)
+            return done
 
-    context = SimpleNamespace(load_model=lambda section: Says(), checkpoint=lambda: None, clock=lambda: 0.0)
+    nothing = lambda *_: None  # noqa: E731
+    context = SimpleNamespace(
+        load_model=lambda section: Says(), checkpoint=nothing, clock=lambda: 0.0, emit=nothing
+    )
     config = Config.model_validate({"task": {"dataset": "gsm8k"}})
     examples = [TaskExample("a", "Q", "7"), TaskExample("b", "Q", "5")]
-    answer = Answering(config, None).open(cast("WorkContext", context))
+    answer = Answering(config, Sources()).open(cast("WorkContext", context))
     first, second = answer(Batch("greedy", 8, examples)).lines
     told = [
         (line["index"], line["pred"], line["correct"], line["correct_strict"]) for line in (first, second)

@@ -10,7 +10,8 @@ from engine.config.esm import DecodeSection, OnlineSection
 from engine.esm.control_point import Answer
 from engine.esm.controller import Controller
 from engine.esm.memory import Entry, EpisodicMemory
-from engine.esm.variants import make_variant
+from engine.esm.methods import make_variant
+from engine.esm.sources import Sources
 from engine.lm.load import EMBEDDED
 from engine.lm.protocol import LanguageModel
 from engine.lm.transformers.model import TransformersModel
@@ -23,7 +24,7 @@ def model() -> TransformersModel:
     return TransformersModel.load(str(EMBEDDED), device="cpu", dtype="float32")
 
 
-def _memory(model: LanguageModel) -> EpisodicMemory:
+def memory_of(model: LanguageModel) -> EpisodicMemory:
     """States after first segments, with directions between them as corrections."""
     examples = load_task_dataset("generated", None, "train", 12)
     tokenizer = model.tokenizer
@@ -44,7 +45,7 @@ def _memory(model: LanguageModel) -> EpisodicMemory:
 def _answers(model: LanguageModel, memory: EpisodicMemory, config: Config, name: str) -> Sequence[Answer]:
     examples = load_task_dataset("generated", None, "dev", 3)
     prompts = [model.tokenizer.encode_chat(example.question) for example in examples]
-    variant = make_variant(name, memory, config.online, 0)
+    variant = make_variant(name, model, config, Sources(memory))
     return Controller(model, config, variant).run([example.id for example in examples], prompts)
 
 
@@ -65,7 +66,7 @@ def test_fast_equals_literal(model: TransformersModel, name: str, carry: bool) -
     literal = LiteralModel(network.model, list(network.layers), model.tokenizer, model.info)
     online = OnlineSection(k_retrieve=6, L=2, probe_tokens=4, carry_steering=carry, record_null=True)
     config = Config(online=online, decode=DecodeSection(max_new_tokens=90))
-    memory = _memory(model)
+    memory = memory_of(model)
     fast, slow = (_answers(m, memory, config, name) for m in (model, literal))
     assert name == "no_memory" or sum(answer.steered for answer in fast)
     for a, b in zip(fast, slow, strict=True):
@@ -80,5 +81,5 @@ def test_fast_equals_literal(model: TransformersModel, name: str, carry: bool) -
 
 def test_budget_holds(model: TransformersModel) -> None:
     config = Config(decode=DecodeSection(max_new_tokens=25))
-    for answer in _answers(model, _memory(model), config, "esm"):
+    for answer in _answers(model, memory_of(model), config, "esm"):
         assert len(answer.tokens) <= 25

@@ -18,9 +18,11 @@ from engine.esm import cast
 from engine.esm.control_point import Decider
 from engine.esm.controller import Controller
 from engine.esm.eval_stage import Evaluate
-from engine.esm.field import FieldSources, cast_variant
+from engine.esm.field import cast_variant
 from engine.esm.memory import Entry, EpisodicMemory
+from engine.esm.methods import make_variant
 from engine.esm.seal import executes, seal_vector
+from engine.esm.sources import Sources
 from engine.esm.stable import sampled_thoughts, stable_vector, without_content
 from engine.files import read_jsonl
 from engine.lm.load import EMBEDDED
@@ -156,7 +158,7 @@ def test_cast_steers_only_where_the_state_meets_the_condition(model: Transformer
     vector = np.zeros(model.info.hidden_size, dtype=np.float32)
     states = model.open(prompts).states(range(4), [LAYER])[:, 0]
     condition = cast.fit(states[:2] + 1, states[2:] - 1)
-    answers = Controller(model, config, cast_variant(LAYER, vector, condition, 2.0)).run(
+    answers = Controller(model, config, cast_variant(LAYER, condition, vector, 2.0)).run(
         [example.id for example in examples], prompts
     )
     decisions = [decision for answer in answers for decision in answer.decisions]
@@ -180,7 +182,7 @@ def test_stir_is_esm_with_the_first_entries_and_its_own_scale(model: Transformer
     ]
     memory = EpisodicMemory.of(entries, np.ones((300, width), dtype=np.float32))
     config = Config(online=OnlineSection(k_scale=9.0, k_retrieve=400))
-    variant = FieldSources().variant("stir", model, config, memory)
+    variant = make_variant("stir", model, config, Sources(memory))
     assert variant.retrieve is not None and variant.online is not None and variant.online.k_scale == 0.75
     found = variant.retrieve(2, np.ones((1, width), dtype=np.float32))
     assert {hit.entry.tool_name for hit in found.hits} == {f"e{number}" for number in range(256)}

@@ -6,18 +6,22 @@ import math
 import typing
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from engine.config.config import Config
+from engine.config.esm_methods import METHODS
 from engine.config.file import load_config
 from engine.errors import DataError
 from engine.esm import cast
 from engine.esm.eval_stage import Evaluate
-from engine.esm.field import FieldSources, field_layer
+from engine.esm.layers import field_layer
+from engine.esm.methods import make_variant, read_sources
 from engine.esm.seal import seal_vector
+from engine.esm.sources import Sources
 from engine.esm.stable import sampled_thoughts, stable_vector
 from engine.esm.vectors import vector_bytes
 from engine.files import write_jsonl
@@ -33,7 +37,7 @@ class Telling:
     """A model that writes down what it is asked, and writes the seed of a request as its text."""
 
     def __init__(self, model: TransformersModel) -> None:
-        self.model, self.tokenizer = model, model.tokenizer
+        self.model, self.tokenizer, self.info = model, model.tokenizer, model.info
         self.requests: list[Request] = []
         self.sequences: list[list[int]] = []
 
@@ -84,13 +88,12 @@ def test_the_sources_hand_over_the_run_s_settings(embedded: TransformersModel) -
             "run": {"seed": 11},
             "offline_mine": {"temperature": 0.6},
             "control_points": {"segment_delimiter": "\n\n"},
-            "eval": {"field": {"methods": ["stable"], "openings": ["Quick:"]}},
+            "eval": {"field": {"methods": ["stable"], "openings": ["Quick:"], "layer": LAYER}},
         }
     )
-    memory: Any = None
     with pytest.raises(DataError, match="0 are stable"):
         # The model writes numbers: none of them reflects.
-        FieldSources(LAYER, tuple(ANSWERS)).variant("stable", telling, config, memory)  # pyright: ignore[reportArgumentType]
+        make_variant("stable", telling, config, Sources(answers=tuple(ANSWERS)))  # pyright: ignore[reportArgumentType]
     asked = list(telling.requests)
     assert {request.sampling for request in asked} == {Sampling(128, 0.6, "\n\n")}
     beginnings = [list(request.prompt) for request in asked[::10]]
@@ -159,18 +162,19 @@ def test_cast_is_made_from_the_wrong_and_right_states_of_its_own_layer(tmp_path:
         )  # fmt: skip
     write_jsonl(folder / "library.jsonl", rows)
     config = Config.model_validate({"eval": {"field": {"methods": ["cast"], "layer": 2}}})
-    sources = FieldSources.read(config, tmp_path, info)
-    assert sources.condition is not None and sources.mean is not None and sources.layer == 2
-    assert all(sources.condition.met(key) for key in kept["wrong"])
-    assert not any(sources.condition.met(key) for key in kept["right"])
-    np.testing.assert_allclose(sources.mean, np.mean(kept["vector"], axis=0))
-    none: Any = None
-    variant = sources.variant("cast", none, config, none)
+    sources = read_sources([METHODS["cast"]], config, lambda: info, tmp_path)
+    assert sources.library is not None
+    condition, mean = sources.library
+    assert all(condition.met(key) for key in kept["wrong"])
+    assert not any(condition.met(key) for key in kept["right"])
+    np.testing.assert_allclose(mean, np.mean(kept["vector"], axis=0))
+    model: Any = SimpleNamespace(info=info)
+    variant = make_variant("cast", model, config, sources)
     assert variant.retrieve is not None and variant.strength == config.eval.field.scale
     assert variant.retrieve(2, np.array([kept["right"][0]])).gate == "condition"
     found = variant.retrieve(2, np.array([kept["wrong"][0]]))
     assert found.gate is None and found.hits[0].entry.layer == 2
-    np.testing.assert_array_equal(found.hits[0].entry.vector, sources.mean)
+    np.testing.assert_array_equal(found.hits[0].entry.vector, mean)
 
 
 def test_prompted_asks_the_question_with_the_request_behind_it(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
 from engine.config.file import load_config
-from engine.esm.plain import greedy, majority_vote, most_frequent
+from engine.esm.control_point import Answer
+from engine.esm.plain import Decoding, encoded_prompt, greedy, majority_vote, most_frequent
 from engine.lm.load import load_model
-from engine.lm.protocol import Completion, Request, Sampling
+from engine.lm.protocol import Completion, Finished, LanguageModel, Request, Sampling
 from engine.seeds import derive_seed
 from engine.tasks.loaders import load_task_dataset
 from engine.tasks.task import get_task
@@ -33,15 +37,25 @@ def test_greedy_asks_once_as_the_settings_of_decoding_say() -> None:
     asked: list[Request] = []
 
     class Telling:
-        def generate(self, requests: list[Request], **rest: object) -> list[Completion]:
+        tokenizer = SimpleNamespace(encode_chat=lambda text, system: [len(text)])
+
+        def generate(
+            self, requests: list[Request], checkpoint: object, finished: Finished
+        ) -> list[Completion]:
             asked.extend(requests)
-            return [Completion([7, index], [], f"text {index}", "eos") for index in range(len(requests))]
+            done = [Completion([7, index], [], f"text {index}", "eos") for index in range(len(requests))]
+            for index in (2, 0, 1):
+                finished(index, done[index])
+            return done
 
     config = load_config(DEMO, ["decode.temperature=0.9", "decode.max_new_tokens=33", "run.seed=6"])
     examples = load_task_dataset("generated", None, "dev", 3)
-    prompts = [[1, 2], [3], [4, 5]]
-    answers = greedy(Telling(), config, examples, prompts, lambda: None)  # pyright: ignore[reportArgumentType]
-    assert [list(request.prompt) for request in asked] == prompts
+    ended: dict[int, Answer] = {}
+    model = cast("LanguageModel", Telling())
+    greedy(Decoding(model, config, get_task("generated"), examples, lambda: None, ended.__setitem__))
+    assert list(ended) == [2, 0, 1], "an answer is there when it has ended, not when all have"
+    answers = [ended[index] for index in range(3)]
+    assert [request.prompt for request in asked] == [[len(example.question)] for example in examples]
     assert {(request.sampling, request.steer) for request in asked} == {(Sampling(33, 0.9), None)}
     assert [request.seed for request in asked] == [derive_seed(6, "greedy", e.id) for e in examples]
     assert [(a.example, a.tokens, a.text) for a in answers] == [
@@ -54,8 +68,10 @@ def test_a_sample_that_gives_the_winner_is_committed_and_the_others_are_paid_for
     config, task = load_config(DEMO, ["eval.votes=5"]), get_task("generated")
     model = load_model(config.model)
     examples = load_task_dataset("generated", None, "dev", 6, seed=3)
-    prompts = [model.tokenizer.encode_chat(task.prompt(example)) for example in examples]
-    voted = majority_vote(model, config, task, examples, prompts, lambda: None)
+    prompts = [encoded_prompt(config, task, model, example) for example in examples]
+    ended: dict[int, Answer] = {}
+    majority_vote(Decoding(model, config, task, examples, lambda: None, ended.__setitem__))
+    voted = [ended[index] for index in range(len(examples))]
     split = 0
     for example, prompt, answer in zip(examples, prompts, voted, strict=True):
         seeds = [derive_seed(config.run.seed, "vote", example.id, draw) for draw in range(5)]

@@ -11,11 +11,14 @@ import torch
 
 from engine.config.config import Config
 from engine.config.esm import ContrastSection, DecodeSection, EvalSection, VectorSection
+from engine.config.esm_methods import METHODS, evaluated_methods
 from engine.config.file import load_config
 from engine.errors import DataError
 from engine.esm.control_point import Answer
 from engine.esm.controller import Controller
 from engine.esm.eval_stage import Evaluate
+from engine.esm.layers import contrast_layer
+from engine.esm.methods import make_variant, read_sources
 from engine.esm.prompt_pairs import (
     PromptPair,
     differences,
@@ -24,8 +27,8 @@ from engine.esm.prompt_pairs import (
     read_pairs,
     state_tokens,
 )
-from engine.esm.static import StaticSources, contrast_layer, static_methods, static_variant
-from engine.esm.variants import Variant
+from engine.esm.sources import Sources
+from engine.esm.variants import Variant, one_vector
 from engine.files import read_jsonl
 from engine.lm.load import EMBEDDED
 from engine.lm.protocol import Request, Sampling, Steer, Vector
@@ -78,12 +81,13 @@ def test_an_exported_vector_steers_as_before_it_was_exported(
 ) -> None:
     section = VectorSection(path=str(_written(tmp_path, form, vector)), layer=LAYER, scale=1.5)
     config = _config(vector=section)
-    sources = StaticSources.read(config, model.info, tmp_path)
-    assert sources.imported is not None and sources.imported[0] == LAYER
-    np.testing.assert_array_equal(sources.imported[1], vector)
-    assert static_methods(config) == ["imported_vector"]
-    steered = _answers(model, config, sources.variant("imported_vector", model, config))
-    direct = _answers(model, config, static_variant("imported_vector", LAYER, vector, 1.5))
+    sources = read_sources([METHODS["imported_vector"]], config, lambda: model.info, tmp_path)
+    assert sources.vector is not None and sources.vector[0] == LAYER
+    np.testing.assert_array_equal(sources.vector[1], vector)
+    assert METHODS["imported_vector"] in evaluated_methods(config)
+    assert METHODS["imported_vector"] not in evaluated_methods(_config())
+    steered = _answers(model, config, make_variant("imported_vector", model, config, sources))
+    direct = _answers(model, config, one_vector("imported_vector", LAYER, vector, 1.5))
     plain = _answers(model, config, Variant("no_memory", None))
     assert [answer.tokens for answer in steered] == [answer.tokens for answer in direct]
     assert [answer.tokens for answer in steered] != [answer.tokens for answer in plain]
@@ -94,7 +98,7 @@ def test_a_static_vector_is_added_once_before_each_segment(model: TransformersMo
     config = _config()
     delimiter, budget = config.control_points.segment_delimiter, config.decode.max_new_tokens
     examples = load_task_dataset("generated", None, "dev", 4)
-    answers = _answers(model, config, static_variant("imported_vector", LAYER, vector, 1.5))
+    answers = _answers(model, config, one_vector("imported_vector", LAYER, vector, 1.5))
     for example, answer in zip(examples, answers, strict=True):
         prompt, written = model.tokenizer.encode_chat(example.question), []
         for decision in answer.decisions:
@@ -138,9 +142,9 @@ def test_the_vectors_of_pairs_are_those_of_their_names_with_the_set_layer_and_st
     model: TransformersModel, tmp_path: Path
 ) -> None:
     config = _config(contrast=ContrastSection(path="pairs", layer=1, scale=2.5))
-    sources, found = StaticSources(pairs=tuple(PAIRS)), differences(model, PAIRS, 1)
+    sources, found = Sources(pairs=tuple(PAIRS)), differences(model, PAIRS, 1)
     for name, made in (("contrast_mean", mean_difference), ("contrast_pca", principal_difference)):
-        variant = sources.variant(name, model, config)
+        variant = make_variant(name, model, config, sources)
         assert (variant.name, variant.layers, variant.strength, variant.probing) == (name, (1,), 2.5, False)
         assert variant.retrieve is not None
         (hit,) = variant.retrieve(2, np.zeros((1, model.info.hidden_size), dtype=np.float32)).hits

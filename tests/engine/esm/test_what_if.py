@@ -15,9 +15,10 @@ import pytest
 from engine.config.file import load_config
 from engine.errors import DataError
 from engine.esm.controller import Controller
-from engine.esm.eval_work import encoded_prompt
 from engine.esm.forced import Forced
-from engine.esm.variants import make_variant
+from engine.esm.methods import make_variant
+from engine.esm.plain import encoded_prompt
+from engine.esm.sources import Sources
 from engine.esm.what_if import Wanted, WhatIf
 from engine.events import Event, WhatIfTried, decode
 from engine.files import read_jsonl
@@ -119,7 +120,7 @@ def test_the_company_changes_nothing(
     entry = what_if.entries[name]
     assert entry.vector is not None
     forced = {row: Forced(step["m"], Steer(entry.vector, entry.layer, 2.0), name)}
-    variant = make_variant("no_probing", what_if.memory, what_if.config.online, what_if.config.run.seed)
+    variant = make_variant("no_probing", embedded, what_if.config, Sources(what_if.memory))
     again = Controller(embedded, what_if.config, variant).run([e.id for e in examples], prompts, forced)
     assert again[row].text == tried.yours[0].text != line["text"]
     others = [answer.text for i, answer in enumerate(again) if i != row]

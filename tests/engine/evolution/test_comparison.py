@@ -95,7 +95,7 @@ def test_a_baseline_is_ahead_only_where_it_scores_more(
     rows = compare(
         [method(PLAIN, 60, 30), method(SAME_LENGTH, tokens, right), method(BEST, 20, 36)], SCALE, seed=0
     )
-    drawn = draw_comparison(rows, all_zero=False)
+    drawn = draw_comparison(rows, all_zero=False, best_by="its minibatch")
     assert said in drawn.text and drawn.ahead == ahead
 
 
@@ -105,10 +105,13 @@ def test_of_several_baselines_ahead_the_best_is_told_first_and_zero_deltas_say_s
         SCALE,
         seed=0,
     )
-    drawn = draw_comparison(rows, all_zero=True)
+    drawn = draw_comparison(rows, all_zero=True, best_by="its minibatch")
     assert drawn.ahead == [BRIEF, SAME_LENGTH] and "also ahead: length_cap" in drawn.text
     none = compare([method(PLAIN, 60, 30), method(BEST, 60, 30)], SCALE, seed=0)
-    assert "no iteration did better" in draw_comparison(none, all_zero=True).text
+    assert (
+        "no iteration did better on its minibatch than"
+        in draw_comparison(none, all_zero=True, best_by="its minibatch").text
+    )
 
 
 def test_caps_are_tried_in_equal_steps_and_chosen_by_the_composite() -> None:

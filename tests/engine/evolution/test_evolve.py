@@ -45,6 +45,7 @@ from engine.run.gate import StopRequested
 from engine.run.stage import StageContext, StageResult
 from engine.servers.spent import Spent
 from tests.engine.lm.sglang.test_server import section as stand_in_for_sglang
+from tests.offline_evolution import offline
 from tests.run_stage import run_stage
 
 pytestmark = pytest.mark.usefixtures("unchecked_processors")
@@ -57,6 +58,7 @@ def configured(**changes: object) -> Config:
     fields: dict[str, object] = {
         "iterations": 3,
         "minibatch_size": 6,
+        "best_by": "validation",
         "validation_size": 8,
         "test_size": 5,
         "pool_size": 30,
@@ -69,7 +71,7 @@ def configured(**changes: object) -> Config:
         run=RunSection(stages=["clusters", "evolve"]),
         model=MODEL,
         clusters=ClustersSection(embedder="hashed", k=6, frequency_texts=8),
-        evolution=EvolutionSection(**{**fields, **changes}),  # type: ignore[arg-type]
+        evolution=EvolutionSection(**offline({**fields, **changes})),  # type: ignore[arg-type]
     )
 
 
@@ -272,6 +274,53 @@ def test_a_branch_goes_back_and_leaves_its_parent_alone(
     assert len(asked) == 5  # its own, not its parent's
     with pytest.raises(DataError, match="no finished iteration 9"):
         run_stage(Evolve(), configured(branch_of=str(whole), branch_iteration=9), tmp_path / "other", model)
+
+
+def test_a_branch_goes_on_choosing_as_its_parent_did(
+    whole: Path, model: LanguageModel, tmp_path: Path
+) -> None:
+    """A composite of the validation set and one of a minibatch cannot be held against each other."""
+    config = configured(branch_of=str(whole), branch_iteration=1, best_by="minibatch")
+    with pytest.raises(ConfigError, match="expected `validation`, by which the parent chose its best deltas"):
+        run_stage(Evolve(), config, tmp_path / "branch", model)
+
+
+def test_minibatches_decide_and_a_test_set_alone_compares(run: Path, model: LanguageModel) -> None:
+    """No validation set: nothing is asked of one, and no baseline is chosen on it."""
+    alone = {"best_by": "minibatch", "validation_size": 0, "brief_prompts": [], "length_caps": 0}
+    config, events = configured(**alone), []
+    context = StageContext("evolve", config, run, events.append, lambda: None, lambda section: model)
+    result = Evolve().run(context)
+    splits = [answer["split"] for answer in read_jsonl(layout.answers(run))]
+    assert splits == [MINIBATCH] * 18 + [TEST_PLAIN] * 5 + [TEST] * 5
+    rows = [event.method for event in events if isinstance(event, MethodCompared)]
+    assert rows == ["no_processor", "length_cap", "best"]
+    assert result.verdict is not None and result.verdict.n == 5
+    history = read_history(layout.history(run))
+    composites = [item.score.composite for item in history.iterations]
+    best = history.best
+    assert best is not None and best.score.composite == max(composites) == history.reached
+    assert [item.validation for item in history.iterations] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("best_by", "size", "judged", "words"),
+    [
+        ("minibatch", 0, 6, "its minibatch, which chose it"),
+        ("validation", 8, 8, "the validation set, which chose it"),
+    ],
+)
+def test_without_a_test_set_the_summary_says_what_was_measured(
+    run: Path, model: LanguageModel, best_by: str, size: int, judged: int, words: str
+) -> None:
+    alone = {"validation_size": size, "test_size": 0, "brief_prompts": [], "length_caps": 0}
+    result = finish_stage(run, configured(best_by=best_by, iterations=1, **alone), model)
+    item = read_history(layout.history(run)).iterations[0]
+    score = item.score if item.validation is None else item.validation
+    assert result.verdict is None and result.summary["measured_on"] == words
+    assert result.summary["composite"] == round(score.composite, 4) and result.summary["judged"] == judged
+    assert not {"composite_before", "tokens_before", "baselines_ahead"} & result.summary.keys()
+    assert not layout.comparison(run).exists() and not layout.test_answers(run).exists()
 
 
 class Failing:

@@ -97,7 +97,7 @@ def test_a_key_that_is_not_set_names_its_variable(monkeypatch: pytest.MonkeyPatc
 
 def test_the_schema_names_exactly_the_clusters() -> None:
     with misbehaving_server(deltas) as server:
-        reply = OpenAIReflector(client(server.url), "m").reflect(GIVEN, "what to do")
+        reply = OpenAIReflector(client(server.url), "m", "be brief").reflect(GIVEN, "what to do")
         sent = server.requests[0]
     assert reply.deltas == {"0": 0.5, "1": 0.0, "2": -1.5} and reply.attempts == 1
     form = sent["response_format"]["json_schema"]
@@ -112,13 +112,13 @@ def test_the_schema_names_exactly_the_clusters() -> None:
 def test_an_invalid_reply_is_answered_with_what_is_wrong(fault: str) -> None:
     """Once; the second attempt may be valid, or the iteration ends."""
     with misbehaving_server(deltas, [fault]) as server:
-        reply = OpenAIReflector(client(server.url), "m").reflect(GIVEN, "what to do")
+        reply = OpenAIReflector(client(server.url), "m", "be brief").reflect(GIVEN, "what to do")
         assert reply.attempts == 2 and all(map(math.isfinite, reply.deltas.values()))
         assert "cannot be used" in server.requests[1]["messages"][-1]["content"]
         assert reply.usage.calls == 2
     with misbehaving_server(deltas, [fault, fault]) as server:
         with pytest.raises(ReflectorFailed, match="no valid reply"):
-            OpenAIReflector(client(server.url), "m").reflect(GIVEN, "what to do")
+            OpenAIReflector(client(server.url), "m", "be brief").reflect(GIVEN, "what to do")
         assert len(server.requests) == 2
 
 
@@ -163,7 +163,7 @@ def test_a_reply_that_repeats_the_key_is_kept_without_it() -> None:
         return json.dumps({"deltas": dict.fromkeys(NAMES, 0), "summary": f"My key is {KEY}."})
 
     with misbehaving_server(echo) as server:
-        reply = OpenAIReflector(client(server.url), "m").reflect(GIVEN, "what to do")
+        reply = OpenAIReflector(client(server.url), "m", "be brief").reflect(GIVEN, "what to do")
     assert KEY not in reply.summary and KEY not in reply.raw and "***" in reply.summary
 
 
@@ -180,11 +180,11 @@ def test_replies_that_would_break_what_comes_after(text: str, told: str) -> None
         misbehaving_server(lambda body: text) as server,
         pytest.raises(ReflectorFailed, match=told) as caught,
     ):
-        OpenAIReflector(client(server.url), "m").reflect(GIVEN, "what to do")
+        OpenAIReflector(client(server.url), "m", "be brief").reflect(GIVEN, "what to do")
     assert (caught.value.usage.calls, caught.value.usage.tokens) == (2, 240)
 
 
 def test_calls_that_failed_count() -> None:
     with misbehaving_server(deltas, ["500"] * 3) as server, pytest.raises(ReflectorFailed) as caught:
-        OpenAIReflector(client(server.url), "m").reflect(GIVEN, "what to do")
+        OpenAIReflector(client(server.url), "m", "be brief").reflect(GIVEN, "what to do")
     assert caught.value.usage.calls == 3

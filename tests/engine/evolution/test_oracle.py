@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import statistics
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.events import AnswersScored
 from engine.evolution.history import History, Iteration
 from engine.evolution.minibatch import split_questions
 from engine.evolution.score import Outcome, Score, score
+from engine.evolution.score_events import inherited_events
 from engine.tasks.example import TaskExample
 
 OUTCOMES = st.lists(
@@ -69,6 +72,28 @@ def test_a_history_goes_on_from_its_last_deltas_and_its_last_best() -> None:
     assert history.aborted_in_a_row() == 1
     history.iterations.pop()
     assert history.next_deltas({}) == {"0": 2.0}
+
+
+def test_only_a_higher_composite_is_a_new_best() -> None:
+    """Spec 1, step 8: higher than the best so far, which was decided on the minibatch or on the validation set."""
+    first = Iteration(iteration=0, deltas={}, examples=[], score=_score(0.5), best=True)
+    history = History()
+    assert history.is_best(_score(0.0))
+    history.iterations.append(first)
+    assert [history.is_best(_score(value)) for value in (0.49, 0.5, 0.51)] == [False, False, True]
+    history.iterations[0] = msgspec.structs.replace(first, validation=_score(0.6))
+    assert [history.is_best(_score(value)) for value in (0.51, 0.6, 0.61)] == [False, False, True]
+
+
+def test_a_branch_tells_again_what_decided_on_its_parents_best() -> None:
+    """By minibatch the minibatch's score is marked best, by validation the validation's alone."""
+    item = Iteration(iteration=0, deltas={}, examples=[], score=_score(0.5), best=True)
+    validated = msgspec.structs.replace(item, validation=_score(0.6))
+    marked = [
+        [(event.split, event.best) for event in inherited_events(one) if isinstance(event, AnswersScored)]
+        for one in (item, validated)
+    ]
+    assert marked == [[("minibatch", True)], [("minibatch", False), ("validation", True)]]
 
 
 def test_questions_are_split_without_overlap_and_minibatches_differ() -> None:

@@ -119,13 +119,13 @@ def test_the_interval_of_the_composite_agrees_with_that_of_its_parts() -> None:
     ids=["beaten", "ahead", "best", "best within the error", "beaten by all"],
 )  # fmt: skip
 def test_it_is_said_when_a_baseline_is_ahead(found: list[Method], ahead: list[str], words: str) -> None:
-    drawn = draw_comparison(compare(found, 100.0, seed=0), all_zero=False)
+    drawn = draw_comparison(compare(found, 100.0, seed=0), all_zero=False, best_by="the validation set")
     assert drawn.ahead == ahead and words in drawn.text
 
 
 def test_deltas_of_zero_are_named_so() -> None:
     same = methods(90, 70, 90, tokens=(40, 40, 40))
-    drawn = draw_comparison(compare(same, 100.0, seed=0), all_zero=True)
+    drawn = draw_comparison(compare(same, 100.0, seed=0), all_zero=True, best_by="the validation set")
     assert drawn.ahead == [] and "no iteration did better on the validation set" in drawn.text
 
 

@@ -27,9 +27,10 @@ from engine.evolution.judges.task_judge import TaskJudge
 from engine.evolution.questions import ask, load_splits
 from engine.files import read_jsonl
 from engine.lm.load import load_model
-from engine.lm.model_server import ModelAnswer, ModelQuestion
+from engine.lm.model_server import Answered, ModelAnswer, ModelQuestion
 from engine.tasks.generated.arithmetic import generate
 from engine.tasks.task import get_task
+from tests.offline_evolution import offline
 from tests.run_stage import run_stage
 
 pytestmark = pytest.mark.usefixtures("unchecked_processors")
@@ -41,8 +42,10 @@ BRIEF = ["Be brief.", "Only the number."]
 def configured(task: TaskSection | None = None, **changes: object) -> Config:
     fields: dict[str, object] = {
         "questions": "task",
+        "judge": {"kind": "task"},
         "iterations": 2,
         "minibatch_size": 6,
+        "best_by": "validation",
         "validation_size": 10,
         "test_size": 12,
         "pool_size": 30,
@@ -57,7 +60,7 @@ def configured(task: TaskSection | None = None, **changes: object) -> Config:
         model=MODEL,
         task=task or TaskSection(),
         clusters=ClustersSection(embedder="hashed", k=6, frequency_texts=4),
-        evolution=EvolutionSection(**{**fields, **changes}),  # type: ignore[arg-type]
+        evolution=EvolutionSection(**offline({**fields, **changes})),  # type: ignore[arg-type]
     )
 
 
@@ -162,10 +165,15 @@ class Scripted:
     def __init__(self, golds: dict[str, str], encode: Callable[[str], list[int]]) -> None:
         self.golds, self.encode, self.prompts = golds, encode, list[str]()
 
-    def answer(self, questions: Sequence[ModelQuestion], checkpoint: Callable[[], None]) -> list[ModelAnswer]:
+    def answer(
+        self, questions: Sequence[ModelQuestion], checkpoint: Callable[[], None], answered: Answered
+    ) -> list[ModelAnswer]:
         self.prompts += [question.prompt for question in questions]
         texts = [("" if q.prompt.endswith(BRIEF[1]) else "so " * 30) + self._mark(q) for q in questions]
-        return [ModelAnswer(text, self.encode(text)) for text in texts]
+        answers = [ModelAnswer(text, self.encode(text)) for text in texts]
+        for number, answer in enumerate(answers):
+            answered(number, answer)
+        return answers
 
     def _mark(self, question: ModelQuestion) -> str:
         return "#### " + self.golds[question.prompt.split("\n\n")[0]]
@@ -285,9 +293,10 @@ def test_settings_that_do_not_fit_together(tmp_path: Path, text: str, words: str
 
 
 def test_the_judge_follows_the_questions() -> None:
-    assert EvolutionSection(questions="task").judge_kind == "task"
-    assert EvolutionSection().judge_kind == "numeric"
-    assert (
-        EvolutionSection.model_validate({"questions": "task", "judge": {"kind": "numeric"}}).judge_kind
-        == "numeric"
-    )
+    def kind(**fields: object) -> str:
+        return EvolutionSection.model_validate(fields).judge_kind
+
+    assert kind(questions="task", judge={"kind": "auto"}) == "task"
+    assert kind(judge={"kind": "auto"}) == "numeric"
+    assert kind(questions="task", judge={"kind": "numeric"}) == "numeric"
+    assert kind() == kind(questions="task") == "openai"

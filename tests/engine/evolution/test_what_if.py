@@ -20,6 +20,7 @@ from engine.evolution.what_if import Wanted, WhatIf
 from engine.files import read_jsonl
 from engine.lm.load import load_model
 from engine.run.stage import StageContext
+from tests.offline_evolution import offline
 from tests.run_stage import run_stage
 
 pytestmark = pytest.mark.usefixtures("unchecked_processors")
@@ -30,8 +31,13 @@ CONFIG = Config(
     model=MODEL,
     clusters=ClustersSection(embedder="hashed", k=6, frequency_texts=4),
     evolution=EvolutionSection(
-        iterations=2, minibatch_size=2, validation_size=2, test_size=1, pool_size=12, batch_size=4, max_new_tokens=24,
-        brief_prompts=["Be brief."], length_caps=0, temperature=0.8,
+        **offline(
+            {
+                "iterations": 2, "minibatch_size": 2, "best_by": "validation", "validation_size": 2, "test_size": 1,
+                "pool_size": 12, "batch_size": 4, "max_new_tokens": 24, "brief_prompts": ["Be brief."],
+                "temperature": 0.8,
+            }
+        )
     ),
 )  # fmt: skip
 """Sampled answers: they come again only from their own seeds."""

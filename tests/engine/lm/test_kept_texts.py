@@ -250,3 +250,28 @@ def test_what_took_a_moment_is_not_kept(
     with nullcontext() if kill_after is None else pytest.raises(Killed):
         keeping(model, tmp_path, kill_after).generate(requests)
     assert not (tmp_path / "kept.jsonl").exists()
+
+
+@pytest.mark.parametrize("kill_after", [None, 12])
+def test_each_text_is_reported_once_whether_it_was_found_or_written(
+    model: TransformersModel, tmp_path: Path, kill_after: int | None
+) -> None:
+    """Also a continuation of a kept part that nothing is missing of."""
+    requests = random_requests(model, 3, count=16)
+    if kill_after is not None:
+        with pytest.raises(Killed):
+            keeping(model, tmp_path, kill_after).generate(requests)
+    keeper, reported = keeping(model, tmp_path), list[tuple[int, list[int]]]()
+    assert (len(keeper.kept) > 0) == (kill_after is not None)
+
+    def finished(number: int, text: Completion) -> None:
+        reported.append((number, text.tokens))
+
+    done = keeper.generate(requests, finished=finished)
+    assert sorted(reported) == [(number, text.tokens) for number, text in enumerate(done)]
+    prefixes, reported[:] = keeper.open([[1, 2, 3], [4, 5]]), []
+    whole = prefixes.branch([Branch(row, Sampling(3), keep=True) for row in (0, 1)], finished)
+    onward = [Branch(row, Sampling(3), continue_from=whole[row]) for row in (0, 1)]
+    again = prefixes.branch(onward, finished)
+    assert [number for number, _ in reported] == [0, 1, 0, 1]
+    assert [tokens for _, tokens in reported] == [text.tokens for text in [*whole, *again]]

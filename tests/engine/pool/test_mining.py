@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from engine.errors import DataError
 from engine.pool.global_positive_miner import GlobalPositiveMiner, ranked_pairs
@@ -25,6 +27,25 @@ NEAREST = np.argsort(-(TABLE @ QUERY) / np.linalg.norm(TABLE, axis=1), kind="sta
 
 def evaluator(path: Path, model: TableModel) -> PairEvaluator:
     return PairEvaluator(path / "evaluated.jsonl", model, lambda query_id: ANNOTATIONS)
+
+
+class Queries:
+    """Every query has the same embedding and annotations, and no row of its own."""
+
+    def query_embedding(self, query_id: str) -> NDArray[np.float32]:
+        return QUERY
+
+    def annotations(self, query_id: str) -> list[str]:
+        return list(ANNOTATIONS)
+
+    def own_rows(self, query_id: str) -> list[int]:
+        return []
+
+
+def miner_of(path: Path, model: TableModel, *limits: int, **settings: int) -> GlobalPositiveMiner:
+    """A miner that keeps its pairs in a file, and remembers those of the file."""
+    queries: Any = Queries()
+    return GlobalPositiveMiner(TABLE, model, queries, *limits, asker=evaluator(path, model), **settings)
 
 
 def nothing() -> None:
@@ -49,36 +70,28 @@ def test_pairs_are_those_of_a_full_sort(scores: list[int], most: int, known: set
 
 def test_the_table_is_searched_as_far_as_wanted_and_no_further(tmp_path: Path):
     model = TableModel(lambda query_id, pair: "wrong")
-    miner = GlobalPositiveMiner(
-        TABLE, evaluator(tmp_path, model), search_top_k=5, max_eval_pairs=50, batch_size=4
-    )
-    found = miner.mine_positives_for_query(
-        "7", QUERY, NEAREST, frozenset({(NEAREST[1], NEAREST[0])}), nothing
-    )
+    miner = miner_of(tmp_path, model, 5, 50, batch_size=4)
+    found = miner.evaluate_pairs("7", NEAREST, frozenset({(NEAREST[1], NEAREST[0])}))
     assert {frozenset(one.pair) for one in found} == set(map(frozenset, combinations(NEAREST[:5], 2))) - {
         frozenset(NEAREST[:2])
     }
     assert [len(batch) for batch in model.batches] == [4, 4, 1]
-    few = GlobalPositiveMiner(TABLE, evaluator(tmp_path, model), search_top_k=5, max_eval_pairs=3)
-    assert few.mine_positives_for_query("8", QUERY, NEAREST, frozenset(), nothing)[0].pair == (
-        NEAREST[1],
-        NEAREST[0],
-    )
+    few = miner_of(tmp_path, model, 5, 3)
+    assert few.evaluate_pairs("8", NEAREST)[0].pair == (NEAREST[1], NEAREST[0])
     assert len(model.batches[-1]) == 3
 
 
 def test_it_stops_after_the_batch_that_brought_enough(tmp_path: Path):
     model = TableModel(lambda query_id, pair: "right" if NEAREST[0] in pair else "wrong")
-    miner = GlobalPositiveMiner(TABLE, evaluator(tmp_path, model), batch_size=3, enough_positives=2)
-    found = miner.mine_positives_for_query("7", QUERY, NEAREST, frozenset(), nothing)
+    miner = miner_of(tmp_path, model, batch_size=3, enough_positives=2)
+    found = miner.evaluate_pairs("7", NEAREST)
     assert len(found) == 3 * len(model.batches) < 50
     assert sum(one.score == 1 for one in found) >= 2 > sum(one.score == 1 for one in found[:-3])
 
 
 def test_no_pair_is_asked_twice_however_often_it_is_stopped(tmp_path: Path):
     model = TableModel(lambda query_id, pair: "nearly" if sum(pair) % 3 else None)
-    whole = GlobalPositiveMiner(TABLE, evaluator(tmp_path / "whole", model), batch_size=7)
-    expected = whole.mine_positives_for_query("7", QUERY, NEAREST, frozenset(), nothing)
+    expected = miner_of(tmp_path / "whole", model, batch_size=7).evaluate_pairs("7", NEAREST)
     stopped = TableModel(lambda query_id, pair: "nearly" if sum(pair) % 3 else None)
     for allowed in range(0, 20, 2):
         left = iter(range(allowed))
@@ -87,9 +100,9 @@ def test_no_pair_is_asked_twice_however_often_it_is_stopped(tmp_path: Path):
             if next(left, None) is None:  # type: ignore[call-overload]
                 raise StopRequested
 
-        miner = GlobalPositiveMiner(TABLE, evaluator(tmp_path, stopped), batch_size=7)
+        miner = miner_of(tmp_path, stopped, batch_size=7)
         try:
-            found = miner.mine_positives_for_query("7", QUERY, NEAREST, frozenset(), checkpoint)
+            found = miner.evaluate_pairs("7", NEAREST, checkpoint=checkpoint)
         except StopRequested:
             continue
         assert found == expected
@@ -106,8 +119,8 @@ def test_it_can_be_paused_between_batches_that_need_no_asking(tmp_path: Path):
 
     for _ in range(2):
         seen[0] = 0
-        miner = GlobalPositiveMiner(TABLE, evaluator(tmp_path, model), max_eval_pairs=30, batch_size=10)
-        miner.mine_positives_for_query("7", QUERY, NEAREST, frozenset(), checkpoint)
+        miner = miner_of(tmp_path, model, 300, 30, batch_size=10)
+        miner.evaluate_pairs("7", NEAREST, checkpoint=checkpoint)
     assert len(model.asked) == 30 and seen[0] == 3
 
 

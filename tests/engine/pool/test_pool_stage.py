@@ -57,10 +57,23 @@ def test_every_query_ends_with_64_candidates_and_12_trajectories(whole: tuple[Pa
         assert len(query.pointer_candidates) == 12
 
 
-def test_refused_trajectories_that_fill_up_the_data_say_so(whole: tuple[Path, list[Event]]):
-    final = read_rl_data(layout.rl_data(whole[0])).values()
-    marked = sum("refused" in one.extra for query in final for one in query.pointer_candidates)
-    assert marked == totals(whole[1]).reserve > 0
+def marked(folder: Path, name: str) -> int:
+    """Final trajectories with this field."""
+    final = read_rl_data(layout.rl_data(folder)).values()
+    return sum(name in one.extra for query in final for one in query.pointer_candidates)
+
+
+def test_repeated_trajectories_say_so_and_no_refused_one_is_kept(whole: tuple[Path, list[Event]]):
+    found = totals(whole[1])
+    assert marked(whole[0], "repeated") == found.repeated > 0
+    assert marked(whole[0], "refused") == found.reserve == 0
+
+
+def test_refused_trajectories_that_fill_up_the_data_say_so(whole: tuple[Path, list[Event]], tmp_path: Path):
+    """There are fewer repetitions then, by as many as were refused."""
+    found, plain = totals(run_pool(tmp_path, fill_with_refused=True)), totals(whole[1])
+    assert marked(tmp_path, "refused") == found.reserve > 0
+    assert marked(tmp_path, "repeated") == found.repeated == plain.repeated - found.reserve
 
 
 def test_mining_finds_what_the_pools_had_missed(whole: tuple[Path, list[Event]]):

@@ -82,7 +82,7 @@ def test_property_5_everything_committed_improved(given_: list[TrajectoryData], 
 def test_property_6_exactly_as_many_as_wanted(
     given_: list[TrajectoryData], reserve: list[TrajectoryData], target: int, positive: int, partial: int
 ):
-    controller = TrajectoryQualityController(target, positive, partial)
+    controller = TrajectoryQualityController(target, positive, partial, fill_with_refused=True)
     final = controller.select_final_trajectories(given_, reserve)
     usable = [trajectory for trajectory in (*given_, *reserve) if not trajectory.failed]
     assert len(final) == (target if usable else 0)
@@ -111,7 +111,7 @@ def test_partly_right_ones_are_as_different_as_can_be():
 
 
 def test_what_was_refused_stands_in_before_anything_is_repeated():
-    controller = TrajectoryQualityController(4)
+    controller = TrajectoryQualityController(4, fill_with_refused=True)
     final = controller.select_final_trajectories(several(1.0), [scored(1.0, (5, 6)), scored(0.0, (7, 8))])
     assert [trajectory.pointer for trajectory in final] == [[0, 1], [5, 6], [7, 8], [0, 1]]
     assert [trajectory.extra.get("repeated", False) for trajectory in final] == [False, False, False, True]

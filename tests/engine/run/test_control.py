@@ -4,8 +4,12 @@ import json
 import os
 import socket
 import stat
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,6 +22,11 @@ from engine.events import Event, StagePaused, StageResumed
 from engine.run.control import ControlServer, answer
 from engine.run.directory import RunDirectory
 from engine.run.gate import Gate, StopRequested
+from engine.run.lock import RunLock
+
+
+def no_choice(choice: str, stage: str, undo: bool) -> list[str]:
+    raise RunError(what=f"the run has no stage `{stage}`", where="", mend="")
 
 
 @pytest.fixture
@@ -27,12 +36,42 @@ def gate() -> Gate:
 
 @pytest.fixture
 def run(tmp_path: Path, gate: Gate) -> Iterator[RunDirectory]:
-    """A folder with a server in it."""
+    """A folder whose worker is this process, with a server in it."""
     directory = RunDirectory(tmp_path)
-    server = ControlServer(directory.control, gate, lambda: {"state": gate.state})
+    lock = RunLock(directory.lock)
+    server = ControlServer(directory.control, gate, lambda: {"state": gate.state}, no_choice)
     yield directory
     server.close()
+    lock.release()
     assert not os.path.lexists(directory.control)
+
+
+@pytest.fixture
+def lying(tmp_path: Path) -> Iterator[Callable[[Iterator[bytes]], RunDirectory]]:
+    """Folders whose worker is this process, which sends the given bytes as its reply."""
+    locks: list[RunLock] = []
+
+    def make(reply: Iterator[bytes]) -> RunDirectory:
+        run = RunDirectory(tmp_path / str(len(locks)))
+        run.path.mkdir()
+        locks.append(RunLock(run.lock))
+        server = socket.socket(socket.AF_UNIX)
+        server.bind(str(run.control))
+        server.listen()
+        threading.Thread(target=answer_with, args=(server, reply), daemon=True).start()
+        return run
+
+    yield make
+    for lock in locks:
+        lock.release()
+
+
+def answer_with(server: socket.socket, reply: Iterator[bytes]) -> None:
+    with server, server.accept()[0] as connection:
+        connection.recv(1000)
+        with suppress(OSError):
+            for part in reply:
+                connection.sendall(part)
 
 
 def talk(path: Path, data: bytes) -> list[dict[str, object]]:
@@ -64,7 +103,7 @@ def test_socket_is_for_its_owner_alone(run: RunDirectory) -> None:
 )
 def test_garbage_is_answered_and_changes_nothing(line: bytes) -> None:
     gate = Gate(lambda event: None)
-    reply = answer(line, gate, dict)
+    reply = answer(line, gate, dict, no_choice)
     assert reply["ok"] is False and reply["error"] and gate.state == "running"
 
 
@@ -95,11 +134,13 @@ def test_path_longer_than_an_address(tmp_path: Path, gate: Gate) -> None:
     deep = tmp_path / ("d" * 100) / ("e" * 100)
     deep.mkdir(parents=True)
     run = RunDirectory(deep)
-    server = ControlServer(run.control, gate, dict)
+    lock = RunLock(run.lock)
+    server = ControlServer(run.control, gate, dict, no_choice)
     folder = run.control.resolve().parent
     assert run.control.is_symlink() and stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert send(run, "status").ok
     server.close()
+    lock.release()
     assert not folder.exists() and not os.path.lexists(run.control)
 
 
@@ -107,10 +148,89 @@ def test_socket_of_a_killed_worker_is_replaced(tmp_path: Path, gate: Gate) -> No
     for path in (tmp_path, tmp_path / ("d" * 100)):
         path.mkdir(exist_ok=True)
         run = RunDirectory(path)
-        ControlServer(run.control, gate, dict)  # left behind
-        again = ControlServer(run.control, gate, dict)
+        lock = RunLock(run.lock)
+        ControlServer(run.control, gate, dict, no_choice)  # left behind
+        again = ControlServer(run.control, gate, dict, no_choice)
         assert send(run, "status").ok
         again.close()
+        lock.release()
+
+
+LISTENING = """
+import socket, sys, time
+with socket.socket(socket.AF_UNIX) as server:
+    server.bind(sys.argv[1])
+    server.listen()
+    print("listens", flush=True)
+    connection, _ = server.accept()
+    print(connection.recv(1000), flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_socket_of_another_process_is_told_nothing(tmp_path: Path) -> None:
+    """`control.sock` of a run from elsewhere may be a link to any socket of the user's."""
+    run = RunDirectory(tmp_path / "run")
+    run.path.mkdir()
+    address = tmp_path / "other.sock"
+    other = subprocess.Popen(
+        [sys.executable, "-c", LISTENING, str(address)], stdout=subprocess.PIPE, text=True
+    )
+    assert other.stdout is not None and other.stdout.readline() == "listens\n"
+    run.control.symlink_to(address)
+    lock = RunLock(run.lock)
+    with pytest.raises(RunError, match="another process listens"):
+        send(run, "stop")
+    lock.release()
+    with pytest.raises(RunError, match="another process listens"):
+        send(run, "stop")
+    assert other.stdout.readline() == "b''\n"
+    other.kill()
+    other.wait()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"[" * 60_000 + b"\n",
+        b'{"ok":true,"status":' + b'{"a":' * 10_000 + b"\n",
+        b"[]\n",
+        b'{"ok":1}\n',
+        b'{"ok":true,"status":[]}\n',
+        b"\xff\n",
+        b"",
+    ],
+)
+def test_a_reply_that_is_none_is_one_error(
+    lying: Callable[[Iterator[bytes]], RunDirectory], reply: bytes
+) -> None:
+    with pytest.raises(RunError, match="the worker does not answer"):
+        send(lying(iter([reply])), "status")
+
+
+def test_a_reply_without_an_end_is_left_soon(lying: Callable[[Iterator[bytes]], RunDirectory]) -> None:
+    """Neither its size nor its slowness holds anybody up."""
+    sent = 0
+
+    def much() -> Iterator[bytes]:
+        nonlocal sent
+        for _ in range(1000):
+            sent += 1 << 16
+            yield b"x" * (1 << 16)
+
+    with pytest.raises(RunError, match="the worker does not answer"):
+        send(lying(much()), "status", timeout=20)
+    assert sent < 1 << 23
+
+    def slow() -> Iterator[bytes]:
+        for _ in range(200):
+            time.sleep(0.05)
+            yield b"x"
+
+    began = time.monotonic()
+    with pytest.raises(RunError, match="timed out"):
+        send(lying(slow()), "status", timeout=0.5)
+    assert time.monotonic() - began < 5
 
 
 def test_nobody_there(tmp_path: Path) -> None:

@@ -87,8 +87,10 @@ def test_reused_process_number_is_not_taken_for_the_worker(tmp_path: Path) -> No
     set_status(run, "running")
     hold(run, started="another-time")
     assert inspect(run.path).state == "interrupted"
-    hold(run)
+    run.lock.unlink()
+    lock = RunLock(run.lock)
     assert inspect(run.path).state == "running"
+    lock.release()
 
 
 def test_zombie_is_not_alive() -> None:
@@ -103,11 +105,12 @@ def test_zombie_is_not_alive() -> None:
 def test_old_heartbeat_of_a_living_worker_is_presumed_hung(tmp_path: Path) -> None:
     run = create(tmp_path)
     set_status(run, "running")
-    hold(run)
+    lock = RunLock(run.lock)
     old = time.time() - HUNG_AFTER - 1
     os.utime(run.lock, (old, old))
     status = inspect(run.path)
     assert status.state == "hung" and status.alive and status.pid == os.getpid()
+    lock.release()
 
 
 def test_worker_on_another_host_is_judged_by_its_heartbeat(tmp_path: Path) -> None:

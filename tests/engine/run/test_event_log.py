@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.errors import DataError, DiskError, RunError
-from engine.events import Header, Notice, StageProgress, TrainingStep, decode
+from engine.events import Header, IterationFinished, Notice, StageProgress, decode, encode
 from engine.run.event_log import EventLog, LogReader, read_event
 from engine.run.lock import RunLock
 
@@ -253,7 +253,7 @@ def test_event_that_could_not_be_read_back_is_not_written(tmp_path: Path) -> Non
     """NaN becomes null in JSON, which no reader would take for a number: the log must not be broken by it."""
     log = EventLog(tmp_path / "e", HEADER)
     with pytest.raises(ValueError, match="cannot be read back"):
-        log.emit(TrainingStep(step=1, loss=float("nan")))
+        log.emit(IterationFinished(iteration=0, best_iteration=0, cost=float("nan")))
     log.emit(StageProgress(done=1, total=2))
     log.close()
     assert [entry.event.seq for entry in LogReader(tmp_path / "e").poll()] == [0, 1]
@@ -293,3 +293,26 @@ def test_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
     assert data.endswith(b"\n") and 9_000 < len(data) <= 10_000
     write(path, "after")
     assert texts(LogReader(path))[-1] == "after"
+
+
+def test_a_stretch_that_was_never_written_is_passed_over_at_once(tmp_path: Path) -> None:
+    """A file of any apparent size takes no room to send."""
+    path = tmp_path / "events.jsonl"
+    log = EventLog(path, HEADER)
+    log.emit(Notice(text="before"))
+    log.close()
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.truncate(size + (1 << 42))
+        file.seek(0, os.SEEK_END)
+        file.write(b"\n" + encode(Notice(text="behind")))
+    reader = LogReader(path)
+    texts: list[str] = []
+    broken = 0
+    while reader.behind():
+        try:
+            texts += [entry.event.text for entry in reader.poll() if isinstance(entry.event, Notice)]
+        except DataError:
+            broken += 1
+    assert texts == ["before", "behind"] and 1 <= broken <= 3
+    assert reader.offset == path.stat().st_size

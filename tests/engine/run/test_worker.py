@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -32,6 +33,7 @@ from engine.lm.kept_texts import KeptTexts
 from engine.lm.protocol import Completion
 from engine.run.directory import RunDirectory, inspect
 from engine.run.lock import RunLock
+from engine.run.worker import describe_failure
 
 MakeRun = Callable[..., RunDirectory]
 Worker = Callable[[RunDirectory], subprocess.Popen[bytes]]
@@ -307,3 +309,63 @@ def test_worker_outlives_who_started_it(make_run: MakeRun, wait_until: WaitUntil
             with suppress(ProcessLookupError):
                 os.kill(status.pid, signal.SIGKILL)
     assert items(run) == 60
+
+
+def test_a_folder_that_is_moved_at_work_is_not_split_in_two(
+    make_run: MakeRun, worker: Worker, wait_until: WaitUntil, slow: None
+) -> None:
+    """The worker stops, the folder says why, and a resume there ends as if nothing had happened."""
+    run = make_run("Count", items=60)
+    process = worker(run)
+    wait_until(lambda: items(run) > 3, "some items")
+    moved = RunDirectory(run.path.with_name("elsewhere"))
+    run.path.rename(moved.path)
+    assert process.wait(60) == 1
+    assert not run.record.exists() and not run.events.exists()
+    status = inspect(moved.path)
+    assert status.state == "failed" and "moved or deleted while the engine worked in it" in status.failure
+    done = items(moved)
+    assert 3 < done < 60
+    again = worker(moved)
+    assert again.wait(60) == 0
+    assert inspect(moved.path).state == "finished" and items(moved) == 60
+
+
+def test_a_folder_that_is_deleted_at_work_is_not_made_anew(
+    make_run: MakeRun, worker: Worker, wait_until: WaitUntil, slow: None
+) -> None:
+    run = make_run("Count", "CountAgain", items=60)
+    process = worker(run)
+    wait_until(lambda: items(run) > 3, "some items")
+    shutil.rmtree(run.path.rename(run.path.with_name("bin")))  # at once: nothing can be made in it meanwhile
+    assert process.wait(60) == 1
+    assert not run.record.exists() and not run.events.exists()
+    with pytest.raises(RunError, match="not a run"):
+        inspect(run.path)
+
+
+@pytest.mark.parametrize(
+    ("error", "what", "mend"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), "too many files are open", "ulimit -n"),
+        (MemoryError(), "not enough memory", "free some"),
+        (
+            ImportError("libx.so: failed to map segment from shared object"),
+            "not enough memory: libx.so",
+            "free some",
+        ),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "not enough memory: ", "free some"),
+    ],
+)
+def test_what_the_machine_has_too_little_of_is_said(error: Exception, what: str, mend: str) -> None:
+    event, code = describe_failure(error)
+    assert code == 1 and event.what.startswith(what) and mend in event.mend and "resume" in event.mend
+    assert not event.traceback
+
+
+def test_few_open_files_are_no_riddle(make_run: MakeRun) -> None:
+    run = make_run("Count")
+    limit = f"ulimit -n 7; exec {sys.executable} -m engine run {run.path}"
+    asked = subprocess.run(["bash", "-c", limit], capture_output=True, text=True, timeout=120, check=False)
+    assert asked.returncode == 1
+    assert inspect(run.path).failure.startswith("too many files are open: raise the limit")

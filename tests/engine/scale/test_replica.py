@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.config.openai import OpenAISection
-from engine.events import Notice
+from engine.events import Event, Notice
 from engine.scale.replica import Replica
 from engine.scale.work import WorkContext
 from engine.servers.usage import RequestRecord
@@ -37,14 +37,15 @@ class Asks:
 
 
 def test_everything_comes_back_with_its_item() -> None:
-    replica = Replica()
+    events: list[Event] = []
+    replica = Replica(events.append)
     opened = replica.open("pool", Asks(), 4, ["2"])
-    assert [event.text for event in opened.side_output.events if isinstance(event, Notice)] == ["opened"]
+    assert [event.text for event in events if isinstance(event, Notice)] == ["opened"]
     assert opened.gpus == ["2"] and "python" in opened.versions
     for n in (3, 4):
         done = replica.do(n)
         assert done.result == 4.0, "four replicas share 60 requests a minute"
-        assert [event.text for event in done.side_output.events if isinstance(event, Notice)] == [f"item {n}"]
+        assert isinstance(events[-1], Notice) and events[-1].text == f"item {n}", "it is told at once"
         assert done.side_output.kept == [[n]]
         assert [(one.stage, one.role, one.outcome) for one in done.side_output.requests] == [
             ("pool", "vision", "answered")

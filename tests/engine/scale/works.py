@@ -37,6 +37,28 @@ class Squares:
 
 
 @dataclass(frozen=True)
+class Reports:
+    """`n` -> whether a file named n appears in `folder` within a while after n was reported."""
+
+    folder: str
+
+    def open(self, context: WorkContext) -> Callable[[int], bool]:
+        def wait(n: int) -> bool:
+            context.notice(str(n))
+            until = time.monotonic() + 30
+            while time.monotonic() < until:
+                if os.path.exists(os.path.join(self.folder, str(n))):
+                    return True
+                time.sleep(0.01)
+            return False
+
+        return wait
+
+    def size(self, item: int) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
 class Fails:
     """Raises `kind` on item 3; `open` raises where that is wanted."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from engine.events import (
     encode,
 )
 from engine.files import read_jsonl
+from engine.levers.levers import Levers, Prepared
 from tests.engine.serve.conftest import PLACES, WAITING, Served, chat
 
 QUESTION = "Tom has 14 pens, buys 5, then loses 3. How many?"
@@ -297,3 +300,59 @@ def test_who_is_asking_when_the_disk_is_full_is_told(
         assert isinstance(other.error, DiskError)
     finally:
         embedded.between = between
+
+
+def test_what_no_context_can_hold_is_refused_before_it_is_tokenized(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = served.desks[0].levers.model
+    monkeypatch.setattr(type(model.tokenizer), "longest_token", 10)
+    tokenized: list[int] = []
+    real = type(model.tokenizer).encode
+
+    def encode(tokenizer: Any, text: str) -> list[int]:
+        tokenized.append(len(text))
+        return real(tokenizer, text)
+
+    monkeypatch.setattr(type(model.tokenizer), "encode", encode)
+    assert model.info.context == 1024
+    status, _, answer = served.post(CHAT, chat("x" * 10_241))
+    assert status == 400 and tokenized == []
+    assert answer["error"]["message"] == (
+        "the prompt has 10241 characters, more than the model's context of 1024 tokens"
+    )
+    status, _, answer = served.post("/v1/completions", {"prompt": "x" * 10_241})
+    assert status == 400 and tokenized == []
+    assert served.post(CHAT, chat("x" * 10_240))[0] == 400 and tokenized != []
+
+
+def test_few_requests_are_prepared_at_once_and_none_for_who_has_left(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flood of long prompts takes the memory and the time of four of them; the server goes on answering."""
+    going, most, begun = 0, 0, 0
+    free, lock = threading.Event(), threading.Lock()
+    real = Levers.prepare
+
+    def slow(levers: Levers, *given: Any) -> Prepared:
+        nonlocal going, most, begun
+        with lock:
+            going, begun = going + 1, begun + 1
+            most = max(most, going)
+        free.wait(60)
+        with lock:
+            going -= 1
+        return real(levers, *given)
+
+    monkeypatch.setattr(Levers, "prepare", slow)
+    flood = [served.send(CHAT, chat("Hi", max_tokens=1)) for _ in range(12)]
+    served.wait(lambda: begun == 4, "four are being prepared")
+    status, _, answer = served.post("/v1/completions", {}, key="sk-wrong")
+    assert status == 401 and answer["error"]["code"] == "invalid_api_key"
+    for connection in flood[6:]:
+        connection.close()
+    time.sleep(0.2)
+    free.set()
+    assert [connection.getresponse().status for connection in flood[:6]] == [200] * 6
+    served.wait(lambda: served.desks[0].held == 0, "all places are free")
+    assert most == 4 and begun == 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import logging
 import socket
@@ -164,3 +165,27 @@ def test_no_access_is_given_to_pages(served: Served) -> None:
     assert reply.status == 405 and json.loads(reply.read())["error"]
     assert not any(name.lower().startswith("access-control") for name, _ in reply.getheaders())
     connection.close()
+
+
+def test_a_body_is_not_taken_in_after_its_answer() -> None:
+    """A stranger without the key could go on sending for ever."""
+    head = "POST /nowhere HTTP/1.1\r\nHost: localhost\r\n"
+    with small_server() as port:
+        for length in (
+            "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+            "Content-Length: 900\r\n\r\nhello",
+        ):
+            said = answer(port, head + length)
+            assert said.startswith(b"HTTP/1.1 404") and b"connection: close" in said.lower()
+
+
+def test_a_connection_is_kept_after_a_whole_request() -> None:
+    with small_server() as port:
+        client = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        for _ in range(2):
+            client.request("POST", "/nowhere", b"")
+            reply = client.getresponse()
+            assert (reply.status, reply.getheader("connection")) == (404, None)
+            reply.read()
+            assert client.sock is not None
+        client.close()

@@ -32,7 +32,9 @@ def completion(text: str) -> bytes:
 
 
 @contextmanager
-def serving(body: bytes, encoding: str = "", status: int = 200, endless: bool = False) -> Iterator[Any]:
+def serving(
+    body: bytes, encoding: str = "", status: int = 200, endless: bool = False, charset: str = ""
+) -> Iterator[Any]:
     """A server that answers everything with `body`, again and again if `endless`."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -42,6 +44,8 @@ def serving(body: bytes, encoding: str = "", status: int = 200, endless: bool = 
             self.send_response(status)
             if encoding:
                 self.send_header("Content-Encoding", encoding)
+            if charset:
+                self.send_header("Content-Type", f"application/json; charset={charset}")
             if not endless:
                 self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -145,6 +149,48 @@ def test_a_body_of_many_small_parts_takes_little_memory() -> None:
 def test_a_packed_answer_of_decent_size_is_read() -> None:
     with serving(gzip.compress(completion("Hello.")), "gzip") as server:
         assert client(address(server)).complete(MESSAGES).text == "Hello."
+
+
+@pytest.mark.parametrize("status", [200, 400, 500])
+@pytest.mark.parametrize(
+    "charset",
+    [
+        "punycode",
+        "zlib",
+        "zip",
+        "bz2",
+        "hex",
+        "base64",
+        "rot13",
+        "uu",
+        "quopri",
+        "idna",
+        "utf-7",
+        "utf-16",
+        '"x"',
+    ],
+)
+def test_a_body_is_utf8_whatever_codec_its_header_names(charset: str, status: int) -> None:
+    """Some take time that grows with the square of the length, and hold up everybody's requests; some are no text."""
+    body = completion("fünf" + "x" * 380) if status == 200 else "Grüße ".encode() * 200_000
+    began = time.process_time()
+    with serving(body, status=status, charset=charset) as server:
+        if status == 200:
+            assert client(address(server)).complete(MESSAGES).text.startswith("fünfxxx")
+        else:
+            with pytest.raises(ServerFailed, match=rf"\({status}\): Grüße"):
+                client(address(server)).complete(MESSAGES)
+    assert time.process_time() - began < 10
+
+
+def test_a_byte_order_mark_is_passed_over() -> None:
+    """Real proxies send one."""
+    with serving(b"\xef\xbb\xbf" + completion("five")) as server:
+        assert client(address(server)).complete(MESSAGES).text == "five"
+        assert Http(address(server), "", 20).get("/models").body["object"] == "chat.completion"
+    refusal = b'\xef\xbb\xbf{"error": {"message": "too hot"}}'
+    with serving(refusal, status=400) as server, pytest.raises(ServerFailed, match=r"\(400\): too hot"):
+        client(address(server)).complete(MESSAGES)
 
 
 def test_more_text_than_was_asked_for_is_no_answer() -> None:

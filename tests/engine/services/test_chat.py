@@ -14,7 +14,7 @@ from engine.services.chat import serve
 CONFIG = """\
 run: {name: talk, stages: [slsm]}
 model: {backend: embedded, device: cpu}
-slsm: {max_new_tokens: 8}
+slsm: {controller: {kind: rules}, max_new_tokens: 8}
 """
 
 

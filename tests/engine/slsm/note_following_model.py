@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine.lm.protocol import Completion, LogitsProcessor, ModelInfo, Request
+from engine.lm.protocol import Completion, Finished, LogitsProcessor, ModelInfo, Request
 from engine.slsm.note import HEADER
 from engine.tasks.generated.dialogues.dialogue import Dialogue
 
@@ -17,6 +17,7 @@ class LetterTokenizer:
     """A token a letter; a conversation is its JSON."""
 
     eos_token_ids = frozenset({0})
+    longest_token = 1
 
     def encode(self, text: str) -> list[int]:
         return [ord(letter) for letter in text]
@@ -50,6 +51,7 @@ class NoteFollowingModel:
         *,
         logits_processor: LogitsProcessor | None = None,
         checkpoint: Callable[[], None] | None = None,
+        finished: Finished | None = None,
     ) -> list[Completion]:
         found = []
         for request in requests:
@@ -59,6 +61,8 @@ class NoteFollowingModel:
             self.asked.append((asked, request.seed))
             text = self.answer(json.loads(asked), request.seed if request.sampling.temperature else 0)
             found.append(Completion(self.tokenizer.encode(text), [], text, "eos"))
+            if finished is not None:
+                finished(len(found) - 1, found[-1])
         return found
 
     def answer(self, messages: Sequence[dict[str, str]], seed: int) -> str:

@@ -24,7 +24,7 @@ from engine.slsm.judges.openai_judge import OpenAIAnswerJudge
 from engine.slsm.multichallenge import Criterion, parse_dialogues, read_dialogues
 from engine.slsm.slsm_stage import RunSLSM
 from engine.slsm.turns import Turn
-from tests.engine.slsm.small_run import small_config
+from tests.engine.slsm.small_run import answers_of, small_config
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
 
 SECRET = "Does the reply mention the zyxomma?"
@@ -381,7 +381,7 @@ def test_answers_that_were_cut_are_counted_and_warned_of(tmp_path: Path) -> None
             )
         assert {body["max_tokens"] for body in model.requests} == {7}
     (scored,) = (one for one in events if isinstance(one, ModeScored))
-    assert scored.cut == 1 and sum(one.cut for one in events if isinstance(one, ConversationAnswered)) == 1
+    assert scored.cut == 1 and sum(one.cut for one in answers_of(events)) == 1
     notices = [one.text for one in events if isinstance(one, Notice)]
     assert any("1 of 2 answers were cut at slsm.max_new_tokens = 7" in text for text in notices)
     assert json.loads(layout.summary(tmp_path).read_text())["cut"] == 1
@@ -467,7 +467,9 @@ def test_a_judge_that_fails_is_asked_again_then_left_out_and_counted(tmp_path: P
             judge={"kind": "openai", "attempts": 2, "openai": openai(judge)},
         )  # fmt: skip
     assert len(judge.requests) == 4
-    first, second = (event for event in events if isinstance(event, ConversationAnswered))
+    first, second = answers_of(events)
+    reported = [one.passed for one in events if isinstance(one, ConversationAnswered)]
+    assert reported == [None, None, True, None], "as it is given, then as it is judged"
     assert first.passed is True
     assert second.passed is None and "the server failed (500)" in second.verdict
     (row,) = (event for event in events if isinstance(event, ModeScored))

@@ -51,7 +51,7 @@ def ran(settings: tuple[int, list[str]], tmp_path_factory: pytest.TempPathFactor
     most, risks = settings
     folder = tmp_path_factory.mktemp("slsm")
     fields = (
-        "model: {backend: embedded, path: dialogues}, "
+        "model: {backend: embedded, path: dialogues}, controller: {kind: rules}, "
         f"compare: [{', '.join(MODES)}], compare_memory: [structured, flat], note_max_items: {most}, "
         f"risk_modes: [{', '.join(risks)}], data: {{conversations: {DIALOGUES}}}, max_new_tokens: 32, batch_size: 8"
     )

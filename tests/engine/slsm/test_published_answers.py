@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from engine.errors import DataError
-from engine.events import ConversationAnswered, Event, ModeScored
+from engine.events import ConversationAnswered, Event, ModeScored, Notice
 from engine.run.stage import StageContext
 from engine.slsm import layout
 from engine.slsm.published_answers import read_answers
@@ -62,6 +62,52 @@ def test_each_conversation_gets_its_own_answer(tmp_path: Path) -> None:
     assert json.loads(layout.summary(tmp_path).read_text())["model"] == "answers of answers.jsonl"
 
 
+def test_lists_are_attempts_of_which_one_that_passes_is_enough(tmp_path: Path) -> None:
+    """As MultiChallenge's answers are published: `RESPONSE` is a list, most often of one text."""
+    records = right()
+    good = [record["RESPONSE"] for record in records]
+    for record in records:
+        record["RESPONSE"] = [record["RESPONSE"]]
+    records[0]["RESPONSE"] = ["Nothing.", good[0]]
+    records[1]["RESPONSE"] = ["Nothing.", None]
+    records[2]["RESPONSE"] = []
+    events = run(tmp_path, records)
+    found = {
+        (one.conversation_id, one.attempt): one for one in events if isinstance(one, ConversationAnswered)
+    }
+    assert len(found) == 2 * COUNT, "as many attempts as the longest list has"
+    ids = [record["QUESTION_ID"] for record in records]
+    assert [found[ids[0], attempt].passed for attempt in (0, 1)] == [False, True]
+    assert [found[ids[1], attempt].failure for attempt in (0, 1)] == ["", "the answer in the file is empty"]
+    assert [found[ids[2], attempt].failure for attempt in (0, 1)] == ["the file has 0 answers to it"] * 2
+    assert [found[ids[3], attempt].answer for attempt in (0, 1)] == [good[3], ""]
+    outcomes = {key: found[key, 0].passed or found[key, 1].passed for key in ids}
+    assert [key for key in ids if not outcomes[key]] == ids[1:3]
+    (scored,) = [one for one in events if isinstance(one, ModeScored)]
+    assert (scored.n, scored.judged) == (COUNT, COUNT)
+
+
+def test_what_the_file_lacks_is_reported_and_counts_as_the_authors_count_it(tmp_path: Path) -> None:
+    """12 dialogues on four axes, three each. Two of the first axis are not in the file; all others pass. Here the first
+    axis has 1 of 3: (1/3 + 1 + 1 + 1) / 4 = 0.8333. The authors' evaluator puts the two on an axis of their own, which
+    has 0 of 2, and the first axis has 1 of 1: (1 + 1 + 1 + 1 + 0) / 5 = 0.8."""
+    lines = multichallenge_jsonl(COUNT, 0).splitlines()
+    records, axes = right(), [json.loads(line)["AXIS"] for line in lines]
+    assert sorted(axes.count(axis) for axis in set(axes)) == [3, 3, 3, 3]
+    first = [number for number, axis in enumerate(axes) if axis == axes[0]]
+    kept = [record for number, record in enumerate(records) if number not in first[:2]]
+    events = run(tmp_path, [*kept, {"id": "stranger", "answer": "x"}])
+    about = json.loads(layout.summary(tmp_path).read_text())
+    assert (about["score_baseline_none"], about["score_as_published_baseline_none"]) == (0.8333, 0.8)
+    notices = [event.text for event in events if isinstance(event, Notice) and event.level == "warning"]
+    missing = [records[number]["QUESTION_ID"] for number in first[:2]]
+    assert f"slsm.answers.path: no answer to 2 of 12 conversations: {', '.join(missing)}" in notices
+    assert "slsm.answers.path: no conversation for 1 of 11 answers: stranger" in notices
+    assert any(
+        one.startswith("answers: 2 missing, failed on the axis") for one in about["differs_from_published"]
+    )
+
+
 def test_answers_beyond_the_limit_are_no_matter(tmp_path: Path) -> None:
     events = run(tmp_path, right(), data={"path": str(tmp_path / "questions.jsonl"), "conversations": 4})
     assert sum(isinstance(one, ConversationAnswered) for one in events) == 4
@@ -70,13 +116,21 @@ def test_answers_beyond_the_limit_are_no_matter(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("records", "what", "where"),
     (
-        (right(2), r"no answer to 2 of 12 conversations: \S+, \S+ \(", "answers.jsonl"),
-        ([*right(), {"id": "stranger", "answer": "x"}], "no conversation for 1 of 13 answers: stranger", ""),
+        (
+            [{"id": "a", "answer": "x"}],
+            "no answer to 12 of 12 .*; no conversation for 1 of 1 answers: a",
+            "answers",
+        ),
         ([], "no answer to 12 of 12 conversations: .*, …", ""),
         ([*right(), right()[0]], "occurs twice", "line 13"),
         (["{"], "not JSON", "line 1"),
         ([{"RESPONSE": "x"}], "the id is None", "line 1"),
         ([{"QUESTION_ID": "a", "RESPONSE": None}], "the answer is None", "line 1"),
+        (
+            [right()[0], {"QUESTION_ID": "a", "RESPONSE": ["x", {"text": "y"}]}],
+            "attempt 2 is {'text': 'y'}",
+            "line 2",
+        ),
     ),
 )
 def test_a_file_that_does_not_fit_is_refused_at_once(
@@ -103,7 +157,10 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         ({"answers": {"path": "x"}}, "belong together"),
         ({"answers": {"kind": "file", "path": "x"}}, "without a note"),
         ({"answers": {"kind": "file", "path": "x"}, "compare": ["baseline", "always"]}, "without a note"),
-        ({"answers": {"kind": "file", "path": "x"}, "compare": ["baseline"], "attempts": 2}, "one answer"),
+        (
+            {"answers": {"kind": "file", "path": "x"}, "compare": ["baseline"], "attempts": 2},
+            "attempts of its lists",
+        ),
     ),
 )
 def test_settings_that_do_not_go_with_a_file(slsm: dict[str, Any], what: str) -> None:

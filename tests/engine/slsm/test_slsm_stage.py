@@ -178,9 +178,9 @@ def test_what_it_says_is_what_its_files_say(tmp_path: Path) -> None:
     assert all(len(event.turns[-1]) == 1 for event in opened)
     rows = [json.loads(line) for line in layout.results(tmp_path).read_text().splitlines()]
     answered = [event for event in events if isinstance(event, ConversationAnswered)]
-    assert [(row["conversation_id"], row["answer"], row["passed"]) for row in rows] == [
+    assert sorted((row["conversation_id"], row["answer"], row["passed"]) for row in rows) == sorted(
         (event.conversation_id, event.answer, event.passed) for event in answered
-    ]
+    )
     with layout.modes(tmp_path).open() as file:
         table = list(csv.DictReader(file))
     scored = [event for event in events if isinstance(event, ModeScored)]

@@ -88,7 +88,7 @@ def test_a_torn_line_of_what_was_read_is_no_field(sweep: Sweep) -> None:
     assert "online.L" in read_fields(run.path, GATHER)
 
 
-@pytest.mark.parametrize("change", ["content", "gone", "versions", "unfinished"])
+@pytest.mark.parametrize("change", ["content", "gone", "versions", "unfinished", "begun again"])
 def test_a_run_that_was_changed_gives_nothing(sweep: Sweep, change: str) -> None:
     folder = sweep("online.k_scale=0.5,2")
     maker = RunMaker(folder, folder.read())
@@ -105,6 +105,8 @@ def test_a_run_that_was_changed_gives_nothing(sweep: Sweep, change: str) -> None
         record = run.read()
         if change == "versions":
             record.versions["python"] = "2.7"
+        elif change == "begun again":  # its log tells of earlier attempts, too
+            record.begun_again = 1
         else:
             record.stages[GATHER].status = "running"
         run.write(record)

@@ -8,7 +8,6 @@ from collections import Counter
 
 import pytest
 
-from engine.embedded.training.dialogue_notes import draw_note
 from engine.slsm.judges.judge import ExactAnswerJudge
 from engine.slsm.multichallenge import Criterion, parse_dialogues
 from engine.slsm.note import HEADER
@@ -16,6 +15,7 @@ from engine.tasks.generated.dialogues.dialogue import FORGETS, MOST_BETWEEN, Dia
 from engine.tasks.generated.dialogues.memories import AXES, EDITING, INSTRUCTION
 from engine.tasks.generated.dialogues.records import generate_dialogues, multichallenge_jsonl
 from engine.tasks.generated.dialogues.words import CLOSING_WORDS, ITEMS, NAMES, Side, draw_word, of_side
+from tests.training.dialogue_notes import draw_note
 
 SIDES: tuple[Side, ...] = ("train", "test")
 

@@ -93,6 +93,6 @@ FAMILIES = [
         "command",
         "json",
         lambda: [b'{"command": "status"}', b'{"command": "pause"}'],
-        lambda data, _: answer(data, Gate(lambda _: None), dict),
+        lambda data, _: answer(data, Gate(lambda _: None), dict, lambda *_: []),
     ),
 ]

@@ -13,13 +13,13 @@ from textual.binding import BindingType
 
 from agreement.state import AgreementState, Row
 from app.commands import bindings
+from app.figures import fixed
 from app.state.columns import Grow
 from app.state.run import RunState
 from screens.panes.files import FilesPane
 from screens.panes.list_pane import ListPane
 from screens.run_session import Session
 from screens.tabbed_screen import TabbedScreen, tab_commands
-from screens.widgets.figures import fixed
 from screens.widgets.rows import ListColumn, ListSource
 from screens.widgets.tab_line import Tab
 

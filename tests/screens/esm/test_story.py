@@ -5,8 +5,9 @@ from __future__ import annotations
 from rich.console import Console
 from rich.style import Style
 
+from engine.events import Candidate, DecisionTaken
 from screens.esm.answer_texts import draw_texts
-from screens.esm.candidates import score_bar
+from screens.esm.candidates import draw_candidates, score_bar
 from screens.esm.chain import Chain, draw_chain
 from screens.widgets.links import Target, find_links
 
@@ -58,3 +59,34 @@ def test_the_chain_marks_where_it_left_greedys_way() -> None:
     found = find_links(Console(width=80).render_lines(text))
     assert [one.target for one in found] == [Target("decision", f"esm test-0001 {m}") for m in (1, 2, 3)]
     assert {len(line) <= 20 for line in draw_chain(chain, 3, _PLAIN, 20).plain.splitlines()[:3]} == {True}
+
+
+def test_candidates_show_the_log_probability_of_each_probe_beside_the_difference() -> None:
+    """At 80 columns: the mean a token of every candidate's probe and of null's, none where nothing was probed."""
+    candidates = [
+        Candidate(
+            entry="train-0001_m1_l2_wrong", kind="wrong", similarity=0.9, quality=0.5, ahat=0.45, probed=True,
+            logprob=-1.25, delta_logprob=0.25, score=0.7, probe_text="then",
+        ),
+        Candidate(entry="w2", kind="wrong", similarity=0.8, quality=0.5, ahat=0.4, score=0.4),
+    ]  # fmt: skip
+    decision = DecisionTaken(
+        method="esm", example="x", m=2, gate="chosen", candidates=candidates, chosen="train-0001_m1_l2_wrong",
+        null_ahat=0.3, null_logprob=-1.5, null_score=0.3, null_probe="so",
+    )  # fmt: skip
+    drawn = lines(draw_candidates(decision, _PLAIN, 80), 80)
+    assert drawn[0].split() == ["entry", "sim", "Q", "Â", "logp", "Δlogp", "Score"]
+    rows = [line.split() for line in drawn[1:4]]
+    assert rows[0][:8] == [
+        "▸",
+        "train-0001_m1_l2_wrong",
+        "0.900",
+        "0.50",
+        "0.450",
+        "−1.250",
+        "+0.250",
+        "0.700",
+    ]
+    assert rows[1][:7] == ["w2", "0.800", "0.50", "0.400", "·", "·", "0.400"]
+    assert rows[2][:7] == ["null", "·", "·", "0.300", "−1.500", "·", "0.300"]
+    assert all(len(line) <= 80 for line in drawn)

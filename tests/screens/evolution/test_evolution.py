@@ -17,7 +17,7 @@ from screens.evolution.cluster_words import cluster_words
 from screens.evolution.screen import EvolutionScreen
 from screens.messages import BranchWanted
 from tests.recorded_session import RecordedSession
-from tests.synthetic_evolution import evolution_events
+from tests.synthetic_evolution import evolution_events, published_events
 from tests.synthetic_run import write_log
 
 SMALL, WIDE = (80, 24), (200, 60)
@@ -252,3 +252,69 @@ def test_a_cluster_has_the_same_words_everywhere() -> None:
         )
     assert cluster_words(state, "0") == "end of text"
     assert cluster_words(state, "2") == "(space) (new line) the"
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> RecordedSession:
+    return RecordedSession(write_log(tmp_path / "events.jsonl", published_events()), tmp_path)
+
+
+async def test_as_published_the_minibatch_decides_and_nothing_else_is_shown_as_measured(
+    published: RecordedSession,
+) -> None:
+    """Iteration 1 has 0.800 after 0.500: a gain of 0.300 on other questions. No validation set, no test set."""
+    async with EvolutionApp(published).run_test(size=WIDE) as pilot:
+        await press(pilot, "g", "down", "enter")
+        text = " ".join(drawn(pilot.app).split())
+        assert (
+            "▲ +0.300 composite on its minibatch, from 0.500 (iteration 0) to 0.800; other questions" in text
+        )
+        assert "not tried on the validation set" not in text and "test set" not in text
+        assert (
+            "composite = 0.4 × shortness + 0.6 × share of right answers; shortness = 1 / (1 + mean tokens / 40)"
+            in text
+        )
+        await press(pilot, "escape")
+        text = " ".join(drawn(pilot.app).split())
+        assert "★ iteration 1 is the best by its minibatch: 0.800 │" in text
+        assert "no deltas" not in text and "◇" not in text
+        await press(pilot, "3")
+        text = " ".join(drawn(pilot.app).split())
+        assert (
+            "★ a new best: the highest composite so far on its minibatch composite = 0.4 × shortness" in text
+        )
+        await press(pilot, "4")
+        text = " ".join(drawn(pilot.app).split())
+        assert (
+            "→ iteration 1: 20.0 tokens, 1.000 correct; composite on its minibatch 0.800, iteration 0 0.500"
+            in text
+        )
+
+
+async def test_where_the_minibatch_decides_nothing_is_held_against_a_validation_set(tmp_path: Path) -> None:
+    """One may be there for the baselines' settings: composites of other questions are no gain."""
+    events = write_log(tmp_path / "events.jsonl", published_events(baseline=True))
+    session = RecordedSession(events, tmp_path)
+    async with EvolutionApp(session).run_test(size=WIDE) as pilot:
+        screen = await press(pilot, "g")
+        state = screen.session.state.evolution
+        assert state.baseline is not None and state.gain(0) is None
+        text = " ".join(drawn(pilot.app).split())
+        assert "★ iteration 1 is the best by its minibatch: 0.800 │" in text and "no deltas" not in text
+
+
+async def test_with_a_validation_set_the_status_says_that_it_decides(session: RecordedSession) -> None:
+    async with EvolutionApp(session).run_test(size=WIDE) as pilot:
+        screen = await press(pilot, "g")
+        best = screen.session.state.evolution.best
+        assert best is not None and best.validation is not None
+        words = (
+            f"★ iteration 4 is the best by the validation set: {best.validation.composite:.3f}, no deltas 0."
+        )
+        assert words in " ".join(drawn(pilot.app).split())
+
+
+def test_the_gain_is_beside_the_best_before_it(published: RecordedSession) -> None:
+    state = published.state.evolution
+    assert [state.gain(number) for number in range(3)] == [None, (0.5, "iteration 0"), (0.8, "iteration 1")]
+    assert state.best is state.iterations[1] and state.decided_on == "its minibatch"

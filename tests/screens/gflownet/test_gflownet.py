@@ -56,6 +56,42 @@ async def test_a_training_step_is_shown_whole(session: RecordedSession, size: tu
         text = await press(pilot, "2", "g", "enter")
         assert "step 10 of 200" in text
         assert "δ 5%" in text and "retriever prior α" in text
+        # the backward head's losses: 1.5 e^-0.15 and so on; what does not learn has no such rows
+        for row in (
+            "−log P_B of the walks 1.2911",
+            "−entropy, weighted −0.0011",
+            "entropy of P_B, nats 1.144",
+        ):
+            assert row in " ".join(text.split()), row
+
+
+@each_size
+async def test_the_step_whose_weights_are_kept_is_marked(tmp_path: Path, size: tuple[int, int]) -> None:
+    """The last of the evaluations on validation that were the best so far: after step 100, with a success of 0.6."""
+
+    def judged(event: ev.Event) -> ev.Event:
+        looked = isinstance(event, ev.SamplerEvaluated) and event.split == "validation"
+        return msgspec.structs.replace(event, best=event.step <= 100) if looked else event  # type: ignore[attr-defined]
+
+    log = write_log(tmp_path / "events.jsonl", map(judged, gflownet_events()))
+    session = RecordedSession(log, tmp_path)
+    async with GFlowNetApp(session).run_test(size=size) as pilot:
+        text = await press(pilot, "2")
+        assert (text.count("★") > text.count("★ best on validation")) == (size == WIDE), (
+            "a point of the chart"
+        )
+        kept = session.state.gflownet.kept
+        assert kept is not None and kept.step == 100
+        text = await press(pilot, "g", "enter")
+        for _ in range(12 if size == SMALL else 0):
+            text += await press(pilot, "down")
+        assert "★ best on validation: step 100, success 0.600" in text
+
+
+async def test_a_run_that_kept_its_last_weights_marks_no_step(session: RecordedSession) -> None:
+    async with GFlowNetApp(session).run_test(size=WIDE) as pilot:
+        assert "★" not in await press(pilot, "2") + await press(pilot, "g", "enter")
+        assert session.state.gflownet.kept is None
 
 
 @each_size
@@ -84,9 +120,10 @@ async def test_a_method_tells_its_settings_and_its_distance_from_r(
     session: RecordedSession, size: tuple[int, int]
 ) -> None:
     async with GFlowNetApp(session).run_test(size=size) as pilot:
-        text = await press(pilot, "4", "g", "enter")
+        text = await press(pilot, "4", "g", "down", "enter")
         assert "temperature 1, chosen on validation" in text
-        text = await press(pilot, "escape", "down", "enter")
+        text = await press(pilot, "escape", "up", "enter")
+        assert "each path drawn for itself: the figures of the overview" in " ".join(text.split())
         assert "total variation from R: over the 98 questions whose paths can all be listed" in text
 
 
@@ -94,7 +131,7 @@ async def test_a_method_tells_its_settings_and_its_distance_from_r(
 async def test_methods_stand_side_by_side(session: RecordedSession, size: tuple[int, int]) -> None:
     async with GFlowNetApp(session).run_test(size=size) as pilot:
         text = await press(pilot, "4")
-        for method in ("distinct", "gflownet", "greedy", "beam", "prior"):
+        for method in ("independent draws", "distinct paths", "greedy", "beam", "prior"):
             assert method in text
         assert "0.870" in text  # success@1 of the sampler
 

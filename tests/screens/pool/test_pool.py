@@ -18,7 +18,8 @@ from app.state.run import RunState
 from engine import events as ev
 from screens.pool.drawing import draw_pool
 from screens.pool.screen import PoolScreen
-from screens.pool.selector import PoolSelectorPane
+from screens.pool.selector import PoolSelectorPane, curve
+from screens.pool.totals import draw_totals
 from tests.recorded_session import RecordedSession
 from tests.synthetic_pool import ONE, improved, picture, pool_events
 from tests.synthetic_run import write_log
@@ -291,3 +292,53 @@ async def test_a_query_tells_which_pair_was_committed_and_what_it_improved(
         text = await press(pilot, "1", "enter")
         assert "committed 100 + 101  ✓ 1.00 answered 7  ▲ best before 0.30" in text
         assert "committed 1 + 100  ◐ 0.60 answered 1  a new score; best before 1.00" in text
+
+
+def test_baselines_lie_at_their_accuracy_on_the_held_out_chart() -> None:
+    """The mean VQA accuracy, which the table shows, too: not the share of answers that are fully right."""
+    state = RunState()
+    step = ev.SelectorStep(
+        step=50, steps=300, phase="policy_gradient", loss=1.0, expected_score=0.5, gradient_norm=1.0, pairs=8,
+        heldout_accuracy=0.75, heldout_positive=0.5,
+    )  # fmt: skip
+    rices = ev.SelectorCompared(
+        method="rices",
+        n=10,
+        accuracy=0.625,
+        low=0.5,
+        high=0.7,
+        positive=0.25,
+        positive_low=0.1,
+        positive_high=0.4,
+        asked=10,
+    )
+    for offset, event in enumerate((step, rices)):
+        state.apply(event, offset, 1)
+    selector, baseline = curve(state.pool)
+    assert (list(selector.x), list(selector.y)) == ([50], [0.75])
+    assert (baseline.label, list(baseline.x), list(baseline.y)) == ("rices", [0, 300], [0.625, 0.625])
+
+
+@pytest.mark.parametrize(
+    ("reserve", "repeated", "shown"),
+    (
+        (0, 0, []),
+        (0, 7, ["repetitions in the data 7"]),
+        (5, 2, ["refused, but kept as reserve 5", "repetitions in the data 2"]),
+    ),
+)
+def test_repetitions_and_refused_ones_in_the_data_are_counted_apart(
+    reserve: int, repeated: int, shown: list[str]
+) -> None:
+    oracle = ev.OracleTotal(mean=1.0, positive=1, low=0.2, high=1.0)
+    totals = ev.PoolTotals(
+        queries=1, before=oracle, inside=oracle, after=oracle, reserve=reserve, repeated=repeated
+    )
+    palette: dict[str, Style] = defaultdict(Style.null)
+    console = Console(width=100)
+    with console.capture() as captured:
+        state = PoolState()
+        state.totals = totals
+        console.print(draw_totals(state, palette))
+    lines = [" ".join(line.split()) for line in captured.get().splitlines()]
+    assert [line for line in lines if line.startswith(("repetitions", "refused, but"))] == shown

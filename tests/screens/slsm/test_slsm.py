@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import partial
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from rich.style import Style
 from textual.app import App
 from textual.pilot import Pilot
 
 from app.runs.chat_partner import ChatPartner, ChatTurn
+from app.state.slsm import SLSMState
+from engine import events as ev
 from engine.errors import SteerError
 from engine.events import ConversationAnswered, StateItem, StateUpdated
 from engine.run.event_log import read_event
 from screens.slsm import chat
+from screens.slsm.modes import draw_modes
 from screens.slsm.screen import SLSMScreen
 from screens.widgets.links import Target
 from tests.recorded_session import RecordedSession
@@ -220,3 +226,23 @@ async def test_modes_begin_with_what_came_of_the_notes(session: RecordedSession)
         lines = (await press(pilot, "2")).splitlines()
         assert "1.000 pass, 0.000 without a controller" in lines[3]
         assert "the interval does not count that it was chosen" in " ".join(" ".join(lines[3:9]).split())
+
+
+@pytest.mark.parametrize(
+    ("detector", "line"),
+    (
+        ("", "model m controller rules (offline) judge none"),
+        ("checks", "model m controller rules (offline) detector checks judge none"),
+    ),
+)
+def test_what_finds_conflicts_is_named_beside_the_controller(detector: str, line: str) -> None:
+    state = SLSMState()
+    state.began = ev.SLSMBegan(
+        conversations=1, variants=[], controller="rules (offline)", model="m", judge="none", dataset="d",
+        dataset_hash="", axes=[], detector=detector,
+    )  # fmt: skip
+    palette: dict[str, Style] = defaultdict(Style.null)
+    console = Console(width=100)
+    with console.capture() as captured:
+        console.print(draw_modes(state, palette))
+    assert line in [" ".join(text.split()) for text in captured.get().splitlines()]

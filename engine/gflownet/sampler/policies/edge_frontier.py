@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import nn
+from torch_geometric.utils import scatter
 
 from engine.gflownet.sampler.embedder import Tokens
 from engine.gflownet.sampler.environment import Frontier
@@ -37,6 +38,5 @@ class EdgeFrontierPolicy(RecurrentPolicy):
 
 
 def _overview(edge: torch.Tensor, owner: torch.Tensor, owners: int) -> torch.Tensor:
-    total = edge.new_zeros(owners, edge.shape[1]).index_add(0, owner, edge)
     count = torch.bincount(owner, minlength=owners)[:, None].to(edge)
-    return torch.cat([total / count.clamp(min=1), count.log1p()], 1)
+    return torch.cat([scatter(edge, owner, dim_size=owners, reduce="mean"), count.log1p()], 1)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import torch
 from torch import nn
+from torch_geometric.nn import MessagePassing
+from torch_geometric.utils import softmax
 
 from engine.gflownet.sampler.embedder import Tokens
 from engine.gflownet.sampler.graph_batch import GraphBatch
 from engine.gflownet.sampler.policies.edge_mlp_mixer import EdgeMLPMixerPolicy
-from engine.gflownet.sampler.segments import log_softmax
 
 
 class EdgeGATPolicy(EdgeMLPMixerPolicy):
@@ -30,13 +31,15 @@ class EdgeGATPolicy(EdgeMLPMixerPolicy):
         return self.edge_half(tokens.edge) + self.join(torch.cat([node[batch.heads], node[batch.tails]], 1))
 
 
-class _Attention(nn.Module):
-    """GATv2 with edge features (Brody et al. 2022), a node attending to the edges that leave it."""
+class _Attention(MessagePassing):
+    """GATv2 with edge features (Brody et al. 2022): a node attends to the edges that leave it, and hears of each the
+    edge's token and that of the node behind it."""
 
+    # Not GATv2Conv: its messages leave the edge out; with edges as its sources, which is equal, it takes 1.2x the time.
     def __init__(self, hidden: int, heads: int) -> None:
-        super().__init__()
         if hidden % heads:
             raise ValueError(f"policy.hidden {hidden} is no multiple of policy.heads {heads}")
+        super().__init__(aggr="add", flow="target_to_source")
         self.heads = heads
         self.node = nn.Linear(hidden, 2 * hidden)
         self.edge = nn.Linear(hidden, hidden, bias=False)
@@ -45,10 +48,15 @@ class _Attention(nn.Module):
 
     def forward(self, batch: GraphBatch, node: torch.Tensor, edge: torch.Tensor) -> torch.Tensor:
         own, reached = self.node(node).chunk(2, 1)
-        message = reached[batch.tails] + self.edge(edge)
-        mixed = nn.functional.leaky_relu(own[batch.heads] + message, 0.2)
+        ends = torch.stack([batch.heads, batch.tails])
+        heard = self.propagate(ends, own=own, reached=reached, edge=self.edge(edge), out_ptr=batch.out_ptr)
+        return self.norm(node + heard)
+
+    def message(  # type: ignore[override]
+        self, own_i: torch.Tensor, reached_j: torch.Tensor, edge: torch.Tensor, out_ptr: torch.Tensor
+    ) -> torch.Tensor:
+        message = reached_j + edge
+        mixed = nn.functional.leaky_relu(own_i + message, 0.2)
         weight = (mixed.unflatten(1, (self.heads, -1)) * self.attend).sum(2)  # [E, heads]
-        nodes = node.shape[0]
-        shares = [log_softmax(weight[:, head], batch.heads, nodes).exp() for head in range(self.heads)]
-        heard = message.unflatten(1, (self.heads, -1)) * torch.stack(shares, 1)[:, :, None]
-        return self.norm(node + node.new_zeros(node.shape).index_add(0, batch.heads, heard.flatten(1)))
+        share = softmax(weight, ptr=out_ptr)
+        return (message.unflatten(1, (self.heads, -1)) * share[:, :, None]).flatten(1)

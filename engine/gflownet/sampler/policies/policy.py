@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Protocol
 
 import torch
@@ -19,26 +19,30 @@ class Policy(Protocol):
 
     look_ahead: int
 
+    @abstractmethod
     def prepare(self, batch: GraphBatch, tokens: Tokens) -> torch.Tensor:
         """Keys [E, H] of the edges, computed once per batch."""
         ...
 
+    @abstractmethod
     def begin(self, tokens: Tokens, graph: torch.Tensor) -> torch.Tensor:
         """Memory [J, M] before the first action."""
         ...
 
+    @abstractmethod
     def logits(
         self, keys: torch.Tensor, memory: torch.Tensor, frontier: Frontier, step: int
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits of the frontier's edges [F] and of STOP [L], before prior and temperature."""
         ...
 
+    @abstractmethod
     def advance(self, keys: torch.Tensor, memory: torch.Tensor, edge: torch.Tensor) -> torch.Tensor:
         """Memory after walking `edge`."""
         ...
 
 
-class RecurrentPolicy(nn.Module, ABC):
+class RecurrentPolicy(nn.Module, Policy):
     """A GRU remembers the walk: which edges may follow, and what it is worth, depends on all of it.
 
     Subclasses define the key of an edge (`prepare`) and how it is scored (`logits`). `hidden` is H,
@@ -52,14 +56,6 @@ class RecurrentPolicy(nn.Module, ABC):
         self.first = nn.Linear(2 * hidden, hidden)
         self.walk = nn.GRUCell(hidden, hidden)
         self.steps = nn.Embedding(max_steps + 1, hidden)
-
-    @abstractmethod
-    def prepare(self, batch: GraphBatch, tokens: Tokens) -> torch.Tensor: ...
-
-    @abstractmethod
-    def logits(
-        self, keys: torch.Tensor, memory: torch.Tensor, frontier: Frontier, step: int
-    ) -> tuple[torch.Tensor, torch.Tensor]: ...
 
     def begin(self, tokens: Tokens, graph: torch.Tensor) -> torch.Tensor:
         context = torch.cat([tokens.start_summary, tokens.question], 1)

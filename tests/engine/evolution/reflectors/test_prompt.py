@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import pytest
+
+from engine.config.evolution import ReflectorSection
+from engine.errors import DataError
 from engine.evolution.clusters.descriptions import ClusterDescription
 from engine.evolution.history import History, Iteration
-from engine.evolution.reflectors.prompt import FIRST, user_message
+from engine.evolution.reflectors.prompt import FIRST, SYSTEM, USER, Prompts, read_prompts
 from engine.evolution.reflectors.reflector import JudgedAnswer, ReflectorInput
 from engine.evolution.score import Outcome, score
 
@@ -18,14 +23,24 @@ ANSWERS = [
 ]
 
 
+def given(history: History) -> ReflectorInput:
+    return ReflectorInput(1, {"0": 0.5, "1": -2.0}, WORDS, ANSWERS, history)
+
+
 def told(history: History) -> str:
-    return user_message(ReflectorInput(1, {"0": 0.5, "1": -2.0}, WORDS, ANSWERS, history), 8)
+    return Prompts(SYSTEM, USER, 8).user_message(given(history))
 
 
 def test_the_message_holds_deltas_verdicts_and_the_beginning_of_long_answers() -> None:
     text = told(History())
-    assert json.dumps({"0": 0.5, "1": -2.0}) in text and FIRST in text and "exactly the ids 0, 1" in text
+    assert (
+        json.dumps({"0": 0.5, "1": -2.0}) in text
+        and FIRST in text
+        and "exactly the ids 0, 1" in text
+        and "{{" not in text
+    )
     assert "cluster 1" in text and "often" in text and "mid" in text
+    assert '"size": 3' in text and '"share": 0.5' in text
     sections = text.split("example_id: ")[1:]
     for section, (verdict, tokens, said) in zip(
         sections,
@@ -43,3 +58,53 @@ def test_what_was_learnt_in_earlier_iterations_is_told_with_its_iteration() -> N
     ]
     text = told(History(iterations=iterations))
     assert "Iteration 0: Less padding.\nIteration 2: Fewer bullets." in text and FIRST not in text
+
+
+ALL = "{{ cluster_descriptions_json }}|{{current_deltas_json}}|{{ cot_summary }}|{{ all_responses_with_correctness }}"
+
+
+def test_the_user_s_own_messages_are_filled_in_and_sent(tmp_path: Path) -> None:
+    """Fields with and without spaces; what a value holds is not taken for a field."""
+    system, template = tmp_path / "system.txt", tmp_path / "user.txt"
+    system.write_text("Be strict.")
+    template.write_text(f"{ALL}|round {{{{ iteration_number }}}} of {{{{ cluster_ids }}}}")
+    section = ReflectorSection(system_prompt=str(system), user_template=str(template))
+    prompts = read_prompts(section)
+    odd = JudgedAnswer("p4", "{{ cot_summary }}", 1, True, "")
+    text = prompts.user_message(ReflectorInput(3, {"0": 0.5, "1": -2.0}, WORDS, [odd], History()))
+    assert prompts.system == "Be strict." and text.endswith("|round 3 of 0, 1")
+    descriptions, deltas, learnt, answers, _ = text.split("|")
+    assert json.loads(descriptions)["1"] == {
+        "description": "cluster 1", "size": 3, "share": 0.5, "central_tokens": ["mid"], "frequent_tokens": ["often"]
+    }  # fmt: skip
+    assert json.loads(deltas) == {"0": 0.5, "1": -2.0} and learnt == "First iteration; no prior learnings."
+    assert answers.endswith("Answer: {{ cot_summary }}")
+
+
+@pytest.mark.parametrize(
+    ("setting", "text", "words"),
+    [
+        (
+            "user_template",
+            f"{ALL} {{{{ current_delta_json }}}}",
+            "there is no field {{ current_delta_json }}",
+        ),
+        (
+            "user_template",
+            "{{ cot_summary }}",
+            "the field {{ cluster_descriptions_json }} is missing; the field",
+        ),
+        ("user_template", " ", "this message is empty"),
+        ("system_prompt", "Now: {{ cot_summary }}", "the system message has no fields"),
+        ("system_prompt", None, "cannot be read"),
+    ],
+)
+def test_a_message_that_cannot_be_used_is_told_at_once(
+    tmp_path: Path, setting: str, text: str | None, words: str
+) -> None:
+    file = tmp_path / "message.txt"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(DataError) as raised:
+        read_prompts(ReflectorSection.model_validate({setting: str(file)}))
+    assert words in str(raised.value) and f"evolution.reflector.{setting}: {file}" in str(raised.value)

@@ -174,7 +174,7 @@ def test_the_specs_reading_loses_a_way_through_an_anchor():
         retrieval_graph(4, [(0, 0, 1), (1, 0, 2), (3, 0, 2)], [0], [2]),
         torch.tensor([0.9, 0.1, 0.8]),
     )
-    through = AgentGraphsSection(anchor_top_k=2)
+    through = AgentGraphsSection(anchor_top_k=2, through_anchors=True)
     ending = AgentGraphsSection(anchor_top_k=2, through_anchors=False)
     assert selected_by(through, data, scores) == {0, 1}
     assert selected_by(ending, data, scores) == {0}

@@ -34,7 +34,7 @@ TABLES = EmbeddingTables(
 @st.composite
 def sample_lists(draw: st.DrawFn) -> list[GAgentSample]:
     graphs = draw(st.lists(scored_graphs(), min_size=1, max_size=6))
-    builder = GAgentBuilder(AgentGraphsSection(anchor_top_k=3))
+    builder = GAgentBuilder(AgentGraphsSection(anchor_top_k=3, through_anchors=True))
     built = [builder.build(data, scores, keep_gt=True) for data, scores in graphs]
     return [replace(one, sample_id=f"q{i}") for i, one in enumerate(built) if isinstance(one, GAgentSample)]
 
@@ -132,7 +132,7 @@ def test_an_id_that_stands_twice_is_named(packed: Path):
 @pytest.fixture
 def packed(tmp_path: Path) -> Path:
     """Two samples: 0 -> 1 -> 2 with a parallel edge, then 0 -> 1."""
-    builder = GAgentBuilder(AgentGraphsSection())
+    builder = GAgentBuilder(AgentGraphsSection(through_anchors=True))
     samples = [
         builder.build(
             retrieval_graph(3, [(0, 0, 1), (0, 1, 1), (1, 0, 2)], [0], [2]), torch.full((3,), 0.5), False

@@ -11,7 +11,6 @@ import torch
 
 from engine.config.config import Config
 from engine.events import Event, QuestionSampled, SamplerEvaluated
-from engine.gflownet import layout
 from engine.gflownet.evaluation.evaluator import (
     EDGE_BONUSES,
     STOP_SCORES,
@@ -26,7 +25,7 @@ from engine.gflownet.sampler.actor import Sampling
 from engine.gflownet.sampler.counter_noise import rollout_seeds
 from engine.gflownet.sampler.distinct_paths import distinct_paths
 from engine.gflownet.sampler.module import GFlowNetModule
-from engine.torch_file import load_torch
+from engine.gflownet.training.trained_sampler import trained_sampler
 from tests.engine.gflownet.small_run import run_stages, small_config
 
 STEPS, ALPHA = 10, 1.25
@@ -105,8 +104,9 @@ def test_held_out_paths_are_drawn_with_the_weight_of_the_prior_at_the_end_of_tra
     folder: Path, config: Config, measured: list[Event], method: str
 ):
     """Against roll-outs made here, question by question."""
-    test, module = questions(folder, "test", config)
-    module.load_state_dict(load_torch(layout.checkpoint(folder), "")["module"])
+    module, step = trained_sampler(folder, config)
+    assert step == STEPS
+    test = load_questions(folder, "test", EmbeddingTables.load(folder), module)
     module.eval()
     each = 1 if method == "greedy" else config.gflownet.num_eval_rollouts
 
@@ -126,8 +126,9 @@ def test_held_out_paths_are_drawn_with_the_weight_of_the_prior_at_the_end_of_tra
 
 
 def test_distinct_paths_are_drawn_with_that_weight_too(folder: Path, config: Config, measured: list[Event]):
-    test, module = questions(folder, "test", config)
-    module.load_state_dict(load_torch(layout.checkpoint(folder), "")["module"])
+    module, step = trained_sampler(folder, config)
+    assert step == STEPS
+    test = load_questions(folder, "test", EmbeddingTables.load(folder), module)
     module.eval()
     event = event_of(measured, "distinct")
 

@@ -91,29 +91,32 @@ def test_distance_encoding_is_the_mean_over_incoming_edges_round_by_round(graph:
 
 
 def test_scores_are_those_of_one_mlp_over_each_edges_features(graphs: Path):
-    """The literal reading: one edge at a time, its features side by side, one weight matrix in front."""
+    """The literal reading: one edge at a time, every text through the projector."""
     tables = EmbeddingTables.load(graphs)
     torch.manual_seed(3)
     model = Retriever(tables.width, 16, 2)
     with RetrievalStore(layout.retrieval_store(graphs)) as store:
         data = GRetrievalDataset(store, "train")[0]
     encoding = distance_encoding(data.topic_one_hot, data.edge_index, 2)
-    weight = torch.cat([part.weight for part in (model.question, model.relation, model.head, model.tail)], 1)
-    bias = model.question.bias + model.relation.bias
+    projector = model.projector
     expected = []
     for edge in range(len(data.labels)):
         head, tail = data.edge_index[:, edge].tolist()
-        question = data.question_emb[0]
-        relation = torch.from_numpy(tables.relation[int(data.edge_attr[edge])].copy())
+        question = projector.question(data.question_emb[0])
+        relation = projector.relation(torch.from_numpy(tables.relation[int(data.edge_attr[edge])].copy()))
         ends = [
             torch.cat(
-                [torch.from_numpy(tables.entity[int(data.node_embedding_ids[node])].copy()), encoding[node]]
+                [
+                    projector.entity(
+                        torch.from_numpy(tables.entity[int(data.node_embedding_ids[node])].copy())
+                    ),
+                    encoding[node],
+                ]
             )
             for node in (head, tail)
         ]
-        first = weight @ torch.cat([question, relation, *ends]) + bias
-        match = model.match(model.question(question) * model.relation(relation))
-        expected.append(model.score(first + match)[0])
+        first = question + relation + model.head.weight @ ends[0] + model.tail.weight @ ends[1]
+        expected.append(model.score(first + model.match(question * relation))[0])
     found = model(Batch.from_data_list([data]), tables)
     torch.testing.assert_close(found, torch.stack(expected), rtol=1e-4, atol=1e-5)
 
@@ -185,7 +188,8 @@ def test_scores_are_those_of_the_best_epoch(trained: tuple[Path, list[Event]]):
     state = torch.load(layout.retriever_checkpoint(folder), weights_only=True)
     tables = EmbeddingTables.load(folder)
     model = Retriever(tables.width, 32, 2)
-    model.load_state_dict(state["best"])
+    model.load_state_dict(state["best"]["weights"])
+    assert state["best"]["at"] == [event.epoch for event in epochs if event.best][-1]
     with RetrievalStore(layout.retrieval_store(folder)) as store, torch.no_grad():
         graph = Batch.from_data_list([GRetrievalDataset(store, "test")[0]])
         expected = model(graph, tables).sigmoid().clamp(min=1e-4)
@@ -260,7 +264,7 @@ def test_without_a_question_to_choose_by_the_last_epoch_is_kept(folder: Path):
     events = run_stages(folder, ("retriever",))
     assert all(event.best for event in events if isinstance(event, RetrieverEpoch))
     state = torch.load(layout.retriever_checkpoint(folder), weights_only=True)
-    assert all(torch.equal(state["best"][name], state["model"][name]) for name in state["model"])
+    assert all(torch.equal(state["best"]["weights"][name], state["model"][name]) for name in state["model"])
 
 
 # ---------------------------------------------------------------- what is wrong is named

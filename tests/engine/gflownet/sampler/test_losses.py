@@ -39,12 +39,12 @@ def test_losses_of_a_uniform_backward_head():
     made = module(pb_entropy_coef=0.5, pb_l2_reg=0.1)
     found = made.estimator.backward_policy(batch, made.embedder(batch), walks())
     assert found.log_pb.tolist() == pytest.approx([-math.log(3), 0.0])
-    assert found.sums["pb_nll"].item() == pytest.approx(math.log(3)), "only walks with an edge count"
+    assert found.terms["pb_nll"].item() == pytest.approx(math.log(3)), "only walks with an edge count"
     entropy = (math.log(3) + 0.0) / 2
-    assert found.entropy.item() / found.targets == pytest.approx(entropy)
-    assert found.sums["pb_entropy"].item() / found.counts["pb_entropy"] == pytest.approx(-0.5 * entropy)
+    assert found.avg_entropy.item() == pytest.approx(entropy)
+    assert found.terms["pb_entropy"].item() == pytest.approx(-0.5 * entropy)
     squares = sum(float((p**2).sum()) for p in made.estimator.backward_head.parameters())
-    assert found.sums["pb_l2"].item() == pytest.approx(0.1 * squares)
+    assert found.terms["pb_l2"].item() == pytest.approx(0.1 * squares)
 
 
 def test_a_backward_head_that_does_not_learn_has_no_losses_and_no_gradient():
@@ -67,6 +67,19 @@ def test_the_total_is_the_sum_of_its_terms_and_refused_paths_are_counted():
     assert losses.refused == 0
     assert losses.terms["tb_loss"].item() == pytest.approx(float((losses.residual**2).mean()))
     assert losses.total.item() == pytest.approx(sum(term.item() for term in losses.terms.values()))
+
+
+def test_the_loss_on_known_paths_has_its_weight():
+    batch = small_batch([GRAPH])
+    found = []
+    for weight in (1.0, 16.0):
+        torch.manual_seed(0)
+        made = GFlowNetModule(
+            WIDTH, GFlowNetSection(policy=PolicySection(hidden=8), gt_loss_weight=weight)
+        ).double()
+        losses = made.losses(batch, torch.arange(1), Sampling(), replay=shortest_paths(batch, [0], True))
+        found.append(losses.terms["gt_loss"].item())
+    assert found[0] > 0 and found[1] == pytest.approx(16 * found[0])
 
 
 def test_the_prior_is_annealed_linearly_and_then_stays():

@@ -16,6 +16,7 @@ from engine.gflownet.sampler.policies.edge_frontier import EdgeFrontierPolicy
 from engine.gflownet.sampler.policies.edge_gat import EdgeGATPolicy
 from engine.gflownet.sampler.policies.edge_mlp_mixer import EdgeMLPMixerPolicy
 from engine.gflownet.sampler.policies.make import make_policy
+from engine.gflownet.sampler.segments import log_softmax
 from tests.engine.gflownet.small_graphs import WIDTH, SmallGraph, small_batch
 
 HIDDEN = 8
@@ -88,6 +89,63 @@ def test_in_edge_gat_the_shares_of_a_node_are_those_of_its_leaving_edges():
     message = layer.node(node)[0, HIDDEN:]
     for number, heard in enumerate((message, message, message, torch.zeros(HIDDEN).double())):
         assert torch.allclose(layer(batch, node, edge)[number], layer.norm(node[number] + heard))
+
+
+def attention(layer: Any, batch: GraphBatch, node: torch.Tensor, edge: torch.Tensor) -> torch.Tensor:
+    """The layer, read out edge by edge: GATv2's score (Brody et al. 2022, equation 7), a softmax over the edges that
+    leave a node, each head by itself."""
+    own, reached = layer.node(node)[:, :HIDDEN], layer.node(node)[:, HIDDEN:]
+    width, rows = HIDDEN // layer.heads, []
+    for number in range(node.shape[0]):
+        leaving = [e for e in range(len(batch.heads)) if batch.heads[e] == number]
+        messages = [reached[batch.tails[e]] + layer.edge.weight @ edge[e] for e in leaving]
+        heard = torch.zeros(HIDDEN).double()
+        for head in range(layer.heads):
+            part = slice(head * width, (head + 1) * width)
+            scores = []
+            for message in messages:
+                mixed = own[number][part] + message[part]
+                scores.append(
+                    math.exp(float((layer.attend[head] * torch.where(mixed > 0, mixed, 0.2 * mixed)).sum()))
+                )
+            for score, message in zip(scores, messages, strict=True):
+                heard[part] += score / sum(scores) * message[part]
+        rows.append(layer.norm(node[number] + heard))
+    return torch.stack(rows)
+
+
+def test_edge_gat_is_gatv2_read_out_edge_by_edge_and_pygs_layer_at_equal_weights():
+    """Parallel edges and a self-loop too; GATv2Conv gets each edge, with the node behind it, as a source."""
+    from torch_geometric.nn import GATv2Conv
+
+    graph = SmallGraph("knot", ((0, 0, 1), (0, 1, 1), (1, 2, 1), (1, 0, 2), (0, 2, 3), (3, 1, 0)), (0,), (3,))
+    batch = small_batch([graph, FORK])
+    generator = torch.Generator().manual_seed(5)
+    node = torch.randn(len(batch.node_graph), HIDDEN, generator=generator, dtype=torch.float64)
+    edge = torch.randn(len(batch.heads), HIDDEN, generator=generator, dtype=torch.float64)
+    torch.manual_seed(1)
+    layer: Any = EdgeGATPolicy(HIDDEN, 3, heads=2).double().layers[1]
+    found = layer(batch, node, edge)
+    assert torch.allclose(found, attention(layer, batch, node, edge), atol=1e-12)
+    conv = GATv2Conv((2 * HIDDEN, HIDDEN), HIDDEN // 2, heads=2, add_self_loops=False).double()
+    own, reached = layer.node.weight.chunk(2)
+    with torch.no_grad():
+        conv.lin_l.weight.copy_(torch.cat([reached, layer.edge.weight], 1))
+        conv.lin_r.weight.copy_(own)
+        conv.lin_r.bias.copy_(layer.node.bias[:HIDDEN])
+        conv.lin_l.bias.copy_(layer.node.bias[HIDDEN:])
+        conv.att.copy_(layer.attend[None])
+    sources = torch.stack([torch.arange(len(batch.heads)), batch.heads])
+    heard = conv((torch.cat([node[batch.tails], edge], 1), node), sources)
+    assert torch.allclose(found, layer.norm(node + heard), atol=1e-12)
+
+
+def test_log_softmax_by_group_by_hand_where_scores_are_far_apart():
+    """0 and log 3 share 1 to 3; 1,000 beside 0 leaves log -1,000, which a softmax of its own could not hold."""
+    logits = torch.tensor([0.0, 1000.0, math.log(3), 0.0, -7.0], dtype=torch.float64)
+    owner = torch.tensor([0, 2, 0, 2, 1])
+    expected = [math.log(1 / 4), 0.0, math.log(3 / 4), -1000.0, 0.0]
+    assert log_softmax(logits, owner, 3).tolist() == pytest.approx(expected)
 
 
 def test_edge_frontier_looks_over_the_mean_of_its_edges_and_their_number():

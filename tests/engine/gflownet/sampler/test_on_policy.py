@@ -46,7 +46,7 @@ def trained(kind: Kind) -> list[Distance]:
     env = GraphEnv(STEPS)
     embedder = GraphEmbedder(WIDTH, HIDDEN).double()
     policy = make_policy(PolicySection(kind=kind, hidden=HIDDEN), STEPS).double()
-    estimator = GFlowNetEstimator(HIDDEN, EstimatorSection()).double()
+    estimator = GFlowNetEstimator(HIDDEN, EstimatorSection(log_pb_mode="exact")).double()
     actor, reward = GFlowNetActor(env, policy), AnswerOnlyReward(RewardSection())
     modules = torch.nn.ModuleList([embedder, policy, estimator])
     optimizer = torch.optim.Adam(modules.parameters(), lr=4e-3)

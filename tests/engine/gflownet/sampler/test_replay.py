@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.config.gflownet import GFlowNetSection, PolicySection
+from engine.config.gflownet import EstimatorSection, GFlowNetSection, PolicySection
 from engine.gflownet.evaluation.questions import ListedPaths
 from engine.gflownet.sampler.actor import GFlowNetActor, Sampling
 from engine.gflownet.sampler.environment import GraphEnv, Walks, enumerate_walks
@@ -35,7 +35,7 @@ def replayed(kind: str, batch: GraphBatch, own: ListedPaths) -> Replay:
 @pytest.mark.parametrize(("kind", "moved"), [("reward", False), ("balance", False), ("likelihood", True)])
 def test_the_exact_sampler_is_not_moved_but_by_the_likelihood_of_shortest_paths(kind: str, moved: bool):
     """At P_F = R / sum R the gradient of the replayed paths' loss is zero."""
-    section = GFlowNetSection(policy=PolicySection(hidden=8))
+    section = GFlowNetSection(policy=PolicySection(hidden=8), estimator=EstimatorSection(log_pb_mode="exact"))
     module = GFlowNetModule(WIDTH, section).double()
     batch, alone = small_batch(SMALL_GRAPHS[: PLACE + 1]), small_batch([SMALL_GRAPHS[PLACE]])
     env = GraphEnv(section.environment.max_steps)

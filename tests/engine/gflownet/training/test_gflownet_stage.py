@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,16 +18,23 @@ from pydantic import ValidationError
 from engine.config.gflownet import GFlowNetSection
 from engine.errors import DataError
 from engine.events import (
+    Event,
     EvidenceAnswered,
     EvidenceCompared,
+    Notice,
     PathsTried,
     QuestionSampled,
     SamplerEvaluated,
     SamplerStep,
+    StageProgress,
     decode,
 )
 from engine.gflownet import layout
+from engine.gflownet.evaluation.evaluator import Evaluator
+from engine.gflownet.evaluation.questions import load_questions
+from engine.gflownet.graphs.tables import EmbeddingTables
 from engine.gflownet.training.gflownet_stage import TrainGFlowNet
+from engine.gflownet.training.trained_sampler import trained_sampler
 from engine.run.gate import StopRequested
 from engine.run.stage import StageContext, StageResult
 from engine.services.what_if import serve
@@ -86,11 +96,12 @@ def test_files_events_and_tables_tell_the_same(folder: Path):
     paths, answers = (result.verdict for result in results)
     assert paths is not None and (paths.method, paths.baseline, paths.k) == ("gflownet", "beam", 10)
     name = "answer_recall_union@10"
-    assert paths.value == pytest.approx(test["distinct"].metrics[name])
+    assert paths.value == pytest.approx(test["gflownet"].metrics[name]), "the headline: independent draws"
+    assert f"10 distinct paths reach {test['distinct'].metrics[name]:.1%}" in paths.remark
     assert paths.baseline_value == pytest.approx(test["beam"].metrics[name])
     lines = csv.DictReader(io.StringIO(layout.metrics(folder).with_name("comparison.csv").read_text()))
     line = next(
-        row for row in lines if (row["metric"], row["method"], row["against"]) == (name, "distinct", "beam")
+        row for row in lines if (row["metric"], row["method"], row["against"]) == (name, "gflownet", "beam")
     )
     assert (paths.difference, paths.low, paths.high) == pytest.approx(
         tuple(float(line[key]) for key in ("difference", "low", "high"))
@@ -98,6 +109,49 @@ def test_files_events_and_tables_tell_the_same(folder: Path):
     own = compared["gflownet"]
     assert answers is not None and (answers.value, answers.difference) == (own.hit, own.difference)
     assert (answers.fixed or 0) - (answers.broken or 0) == round((own.difference or 0) * own.n)
+
+
+def test_the_exported_log_has_the_names_of_train_val_and_test(folder: Path):
+    """Losses of the steps, the sampler on validation, its independent draws on test: each in a row of its own."""
+    events = run_stages(
+        folder, ("gflownet",), small_config(gflownet={"estimator": {"log_pb_mode": "learned"}})
+    )
+    rows = list(csv.DictReader(io.StringIO(log_csv(folder).read_text())))
+    assert [int(row["step"]) for row in rows if row["train/loss"]] == list(range(5, 41, 5))
+    assert [int(row["step"]) for row in rows] == sorted(int(row["step"]) for row in rows)
+    first, last = rows[0], rows[-1]
+    step = next(event for event in events if isinstance(event, SamplerStep))
+    learned = ("loss", "tb_loss", "gt_loss", "pb_nll", "pb_entropy", "pb_avg_entropy")
+    for name in (*learned, "rollout_reward", "answer_f1", "path_hit_precision", "path_hit_recall"):
+        assert float(first[f"train/{name}"]) == pytest.approx(getattr(step, name)), name
+    assert step.pb_nll is not None and step.pb_nll > 0 and step.pb_avg_entropy > 0
+    assert step.pb_entropy == pytest.approx(-0.01 * step.pb_avg_entropy), "weighted by pb_entropy_coef"
+    evaluated = [event for event in events if isinstance(event, SamplerEvaluated)]
+    seen = {event.split: event for event in reversed(evaluated) if event.method == "gflownet"}
+    validated = next(row for row in rows if row["val/success@10"])
+    assert int(validated["step"]) == 20
+    over_k = (
+        "success@10",
+        "path_hit_any@10",
+        "answer_recall_union@10",
+        "path_hit_f1@3",
+        "logpf_logr_spearman",
+    )
+    for row, split, name in ((validated, "validation", "val"), (last, "test", "test")):
+        for figure in over_k:
+            assert float(row[f"{name}/{figure}"]) == pytest.approx(seen[split].metrics[figure]), figure
+    assert not last["train/loss"] and not last["val/success@10"]
+
+
+@pytest.mark.parametrize("added", [True, False])
+def test_the_progress_line_shows_what_validation_found(folder: Path, added: bool):
+    config = small_config(gflownet={"auto_add_path_hit_f1": added, "path_hit_k": [1, 3]})
+    events = run_stages(folder, ("gflownet",), config)
+    notes = {event.done: event.note for event in events if isinstance(event, StageProgress) and event.note}
+    validated = next(e for e in events if isinstance(e, SamplerEvaluated) and e.split == "validation")
+    success = f", val/success@10 {validated.metrics['success@10']:.2f}"
+    window = f", val/path_hit_f1@3 {validated.metrics['path_hit_f1@3']:.2f}"
+    assert "val/" not in notes[20] and notes[25].endswith(success + (window if added else ""))
 
 
 def test_a_question_whose_answer_no_path_reaches_is_missed_in_the_figures_over_all(tmp_path: Path):
@@ -193,13 +247,142 @@ def test_training_that_was_stopped_goes_on_as_if_it_had_not_been(folder: Path, d
             TrainGFlowNet().run(context)
         except StopRequested:
             stops += 1
+            if stops == 1:  # killed after a validation that no checkpoint knows of
+                layout.validation_log(stopped).write_text('{"step": 20, "success@1": 9.0}\n')
     assert stops >= 3
     assert without_speed(stopped) == without_speed(folder)
     one, other = (
         torch.load(layout.checkpoint(path), weights_only=True)["module"] for path in (stopped, folder)
     )
     assert all(torch.equal(one[name], other[name]) for name in one)
-    assert layout.sampled_paths(stopped).read_bytes() == layout.sampled_paths(folder).read_bytes()
+    for path in (layout.sampled_paths, layout.validation_log, log_csv):
+        assert path(stopped).read_bytes() == path(folder).read_bytes()
+
+
+def log_csv(folder: Path) -> Path:
+    return layout.metrics(folder).with_name("log.csv")
+
+
+def validated(events: Sequence[Event]) -> list[SamplerEvaluated]:
+    return [event for event in events if isinstance(event, SamplerEvaluated) and event.split == "validation"]
+
+
+JUMPY = {"steps": 12, "eval_every": 2, "checkpoint_every": 5, "learning_rate": 0.3, "learning_rate_end": 0.3}
+"""Steps so long that the last weights are not the best."""
+
+
+def test_the_best_weights_on_validation_are_evaluated_and_drawn_with(folder: Path):
+    results: list[StageResult] = []
+    events = run_stages(folder, ("gflownet",), small_config(gflownet=JUMPY), results)
+    looks = validated(events)
+    assert [look.step for look in looks] == [2, 4, 6, 8, 10, 12]
+    worth = [look.metrics["rollout_reward"] for look in looks]
+    kept = looks[worth.index(max(worth))].step
+    assert kept < 12 and results[0].summary["kept_step"] == kept
+    assert [look.best for look in looks] == [
+        all(value > w for w in worth[:at]) for at, value in enumerate(worth)
+    ]
+    test = [event for event in events if isinstance(event, SamplerEvaluated) and event.split == "test"]
+    assert {event.step for event in test} == {kept} and not any(event.best for event in test)
+    (alpha,) = {event.prior_alpha for event in events if isinstance(event, QuestionSampled)}
+    assert alpha == pytest.approx(2.0 - 1.5 * kept / 10_000)
+    module, step = trained_sampler(folder, small_config(gflownet=JUMPY))
+    state = torch.load(layout.checkpoint(folder), weights_only=True)
+    own = module.state_dict()
+    assert step == kept and all(torch.equal(state["best"]["weights"][name], own[name]) for name in own)
+    assert not all(torch.equal(state["module"][name], own[name]) for name in own)
+    # The evaluation again, with these weights.
+    tables = EmbeddingTables.load(folder)
+    evaluator = Evaluator(module, load_questions(folder, "validation", tables, module), 0, lambda: None)
+    again = evaluator.sampler(alpha).means()["rollout_reward"]
+    assert again == pytest.approx(max(worth))
+
+
+def test_the_last_weights_are_kept_where_the_configuration_says_so(folder: Path):
+    config = small_config(gflownet=JUMPY | {"early_stopping": {"restore_best": False}})
+    results: list[StageResult] = []
+    events = run_stages(folder, ("gflownet",), config, results)
+    assert results[0].summary["kept_step"] == 12
+    assert {e.step for e in events if isinstance(e, SamplerEvaluated) and e.split == "test"} == {12}
+    module, step = trained_sampler(folder, config)
+    state = torch.load(layout.checkpoint(folder), weights_only=True)
+    assert step == 12 and all(
+        torch.equal(value, state["module"][n]) for n, value in module.state_dict().items()
+    )
+
+
+def test_training_ends_when_validation_has_not_risen_for_long_enough(folder: Path):
+    patient = small_config(gflownet=JUMPY | {"steps": 40, "early_stopping": {"patience": 2}})
+    events = run_stages(folder, ("gflownet",), patient)
+    looks = validated(events)
+    assert [look.best for look in looks[-3:]] == [True, False, False] and looks[-1].step < 40
+    assert all(look.best or after.best for look, after in pairwise(looks[:-1]))
+    assert [event.text for event in events if isinstance(event, Notice)] == [
+        f"training ends after step {looks[-1].step} of 40: 2 evaluations on validation were no better than that after "
+        f"step {looks[-3].step}"
+    ]
+    again = run_stages(folder, ("gflownet",), patient)
+    assert not validated(again) and not [event for event in again if isinstance(event, SamplerStep)]
+
+
+def test_a_kill_between_any_two_events_keeps_the_same_weights(folder: Path, data: Path, tmp_path: Path):
+    """An exception that no stage answers stands for kill -9: nothing is written after it."""
+
+    class Killed(BaseException):
+        pass
+
+    config = small_config(gflownet=JUMPY)
+    events = run_stages(folder, ("gflownet",), config)
+    whole = torch.load(layout.checkpoint(folder), weights_only=True)
+    killed = tmp_path / "killed"
+    (killed / "gflownet").mkdir(parents=True)
+    for path in (data / "gflownet").iterdir():
+        (killed / "gflownet" / path.name).symlink_to(path)
+    kills = 0
+    for allowed in (1, 4, 2, 5, 3, 4, 1000):
+        left = [allowed]
+
+        def emit(event: Event, left: list[int] = left) -> None:
+            if isinstance(event, SamplerStep | SamplerEvaluated):
+                left[0] -= 1
+                if left[0] < 0:
+                    raise Killed
+
+        kills += 1
+        with suppress(Killed):
+            context = StageContext("gflownet", config, killed, emit, lambda: None, None)  # type: ignore[arg-type]
+            TrainGFlowNet().run(context)
+            kills -= 1
+    assert kills == 6
+    found = torch.load(layout.checkpoint(killed), weights_only=True)
+    assert (found["step"], found["best"]["at"], found["best"]["value"]) == (
+        whole["step"], whole["best"]["at"], whole["best"]["value"],
+    )  # fmt: skip
+    assert all(
+        torch.equal(value, found["best"]["weights"][n]) for n, value in whole["best"]["weights"].items()
+    )
+    assert len(validated(events)) == 6
+    assert layout.sampled_paths(killed).read_bytes() == layout.sampled_paths(folder).read_bytes()
+
+
+def test_a_finished_run_of_an_older_version_can_be_sampled_again(folder: Path):
+    """Its settings name neither embedder nor early stopping; it projected by itself and has its last weights alone."""
+    own = {"embedder": {"use_retriever_projector": False}, "early_stopping": {"restore_best": False}}
+    (folder / "config.yaml").write_text(SMALL)
+    run_stages(folder, ("gflownet",), small_config(gflownet=own | {"steps": 10}))
+    state = torch.load(layout.checkpoint(folder), weights_only=True)
+    for name in ("best", "stale"):
+        del state[name]
+    for name in ("embedder", "early_stopping"):
+        del state["shape"][name]
+    torch.save(state, layout.checkpoint(folder))
+    sample_id = json.loads(layout.sampled_paths(folder).read_text().splitlines()[0])["sample_id"]
+    replies = io.BytesIO()
+    serve(folder, io.StringIO(json.dumps({"system": "gflownet", "sample_id": sample_id}) + "\n"), replies)
+    tried = decode(replies.getvalue())
+    assert isinstance(tried, PathsTried) and tried.exact
+    with pytest.raises(DataError, match=r"another early_stopping, embedder[\s\S]*start a new run"):
+        run_stages(folder, ("gflownet",), small_config(gflownet={"steps": 10}))
 
 
 def without_speed(folder: Path) -> list[dict[str, object]]:
@@ -238,8 +421,11 @@ def test_embeddings_of_another_width_are_named(folder: Path):
         table = np.load(path)
         path.unlink()
         np.save(path, np.ascontiguousarray(table[:, :100]))
-    with pytest.raises(DataError, match="questions are embedded in 256 dimensions, entities in 100"):
+    with pytest.raises(DataError, match="takes texts in 256 dimensions, this run's have 100"):
         run_stages(folder, ("gflownet",))
+    own = small_config(gflownet={"embedder": {"use_retriever_projector": False}})
+    with pytest.raises(DataError, match="questions are embedded in 256 dimensions, entities in 100"):
+        run_stages(folder, ("gflownet",), own)
 
 
 def test_a_broken_checkpoint_is_named(folder: Path):

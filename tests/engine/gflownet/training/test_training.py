@@ -14,9 +14,8 @@ from torch.nn.utils import parameters_to_vector
 from engine.config.gflownet import GFlowNetSection
 from engine.gflownet.sampler.actor import Sampling
 from engine.gflownet.sampler.graph_batch import GraphBatch
-from engine.gflownet.sampler.module import GFlowNetModule
-from engine.gflownet.training.ranks import Alone
-from engine.gflownet.training.step_worker import WATCHED, StepFigures, StepSums, StepWorker
+from engine.gflownet.sampler.module import GFlowNetModule, Losses
+from engine.gflownet.training.step import WATCHED, Step, StepComputer
 from engine.gflownet.training.training import Training
 from tests.engine.gflownet.small_graphs import SMALL_GRAPHS, WIDTH, small_batch
 
@@ -30,20 +29,21 @@ def made(**changes: object) -> GFlowNetModule:
 
 
 class GivenGradients:
-    """In a worker's place: these gradients, and figures that are told from each other."""
+    """In a computer's place: these gradients, and figures that are told from each other."""
 
     def __init__(self, gradients: Sequence[torch.Tensor]) -> None:
         self.gradients = gradients
         self.seen: list[torch.Tensor] = []
 
-    def lead(self, step: int, weights: torch.Tensor) -> StepSums:
+    def compute(self, step: int, weights: torch.Tensor) -> Step:
         self.seen.append(weights.clone())
-        figures = StepFigures(
-            loss=7.0, terms={"tb_loss": 5.0, "gt_loss": 2.0}, entropy=6.0, refused=1,
-            residual=[0.0, 1.0, 2.0, 3.0, 4.0, 20.0], log_z=[1.0, 3.0],
-            watched={name: [float(number), number + 2.0] for number, name in enumerate(WATCHED)},
+        losses = Losses(
+            terms={"tb_loss": torch.tensor(5.0), "gt_loss": torch.tensor(2.0)}, pb_avg_entropy=torch.tensor(1.5),
+            refused=1, residual=torch.tensor([0.0, 1.0, 2.0, 3.0, 4.0, 20.0]), log_z=torch.tensor([1.0, 3.0]),
+            batch=None, rollout=None, reward=None,  # type: ignore[arg-type]
         )  # fmt: skip
-        return StepSums(self.gradients[step].clone(), figures, targets=4)  # which the step clips in place
+        watched = {name: number + 1.0 for number, name in enumerate(WATCHED)}
+        return Step(self.gradients[step].clone(), losses, watched)  # which the step clips in place
 
 
 def test_weights_move_as_adam_says_with_a_rate_of_its_own_for_log_z(tmp_path: Path):
@@ -65,10 +65,10 @@ def test_weights_move_as_adam_says_with_a_rate_of_its_own_for_log_z(tmp_path: Pa
     weights = torch.cat([parameter.detach().flatten() for parameter in learning]).numpy().copy()
     first, second = np.zeros(width), np.zeros(width)
 
-    training, worker = Training(module, tmp_path / "sampler.pt", WIDTH), GivenGradients(gradients)
+    training, computer = Training(module, tmp_path / "sampler.pt", WIDTH), GivenGradients(gradients)
     reports = []
     for step, (given, size) in enumerate(zip(gradients, sizes, strict=True)):
-        report = training.update(worker)  # type: ignore[arg-type]
+        report = training.update(computer)  # type: ignore[arg-type]
         reports.append(report)
         gradient = given.numpy() * min(1.0, 0.5 / size)
         first = 0.9 * first + 0.1 * gradient
@@ -81,12 +81,12 @@ def test_weights_move_as_adam_says_with_a_rate_of_its_own_for_log_z(tmp_path: Pa
         assert report.gradient_norm == pytest.approx(size), "as it was before clipping"
         assert report.prior_alpha == pytest.approx(1 - step / 10), "the weight at which the step was drawn"
         assert (report.step, report.steps) == (step + 1, STEPS)
-    assert torch.equal(worker.seen[0], parameters_to_vector(made().parameters()).detach())
+    assert torch.equal(computer.seen[0], parameters_to_vector(made().parameters()).detach())
     report = reports[-1]
     assert (report.loss, report.tb_loss, report.gt_loss, report.refused) == (7, 5, 2, 1)
     assert report.pb_avg_entropy == 1.5 and report.log_z == 2 and report.residual == 5
     assert report.residual_quantiles == pytest.approx([0.25, 1.25, 2.5, 3.75, 16.0])
-    assert [getattr(report, name) for name in WATCHED] == [1, 2, 3, 4, 5]
+    assert [getattr(report, name) for name in WATCHED] == [1, 2, 3, 4, 5, 6, 7]
 
 
 class Few:
@@ -102,35 +102,35 @@ class Few:
         return None
 
 
-def worker(run_seed: int = 0, **changes: object) -> StepWorker:
-    return StepWorker(made(**changes), Few(), run_seed, Alone(torch.device("cpu")), 1)  # type: ignore[arg-type]
+def computer(run_seed: int = 0, **changes: object) -> StepComputer:
+    return StepComputer(made(**changes), Few(), run_seed, torch.device("cpu"))  # type: ignore[arg-type]
 
 
 def test_every_question_comes_once_an_epoch_in_another_order_each_time():
-    def epochs(work: StepWorker) -> list[list[int]]:
-        places = [number for step in range(20) for part in work._cut(step) for number in part]
+    def epochs(work: StepComputer) -> list[list[int]]:
+        places = [number for step in range(20) for number in work._numbers(step)]
         assert len(places) == 60
         return [places[first : first + 5] for first in range(0, 60, 5)]
 
-    found = epochs(worker())
+    found = epochs(computer())
     assert all(sorted(epoch) == list(range(5)) for epoch in found)
     assert len({tuple(epoch) for epoch in found}) > 6
-    assert epochs(worker()) == found != epochs(worker(run_seed=1))
+    assert epochs(computer()) == found != epochs(computer(run_seed=1))
 
 
 def test_no_roll_out_is_drawn_twice():
     """A question's roll-outs are numbered through all steps, whatever the other questions of its batch."""
-    work = worker(num_train_rollouts=3)
+    work = computer(num_train_rollouts=3)
     drawn = [work._seeds(["q0", "q1"], step) for step in range(5)]
     seeds = torch.cat(drawn)
     assert len(seeds) == len(seeds.unique()) == 5 * 2 * 3
     assert torch.equal(work._seeds(["q1"], 2), drawn[2][3:])
-    assert not torch.isin(worker(run_seed=1, num_train_rollouts=3)._seeds(["q0"], 0), seeds).any()
+    assert not torch.isin(computer(run_seed=1, num_train_rollouts=3)._seeds(["q0"], 0), seeds).any()
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.25, 1.0])
 def test_the_configured_share_of_questions_is_replayed_drawn_anew_each_step(ratio: float):
-    work = worker(gt_replay_ratio=ratio, gt_replay="likelihood")
+    work = computer(gt_replay_ratio=ratio, gt_replay="likelihood")
     batch, names = work.questions.batch([0, 1])
     replays = [work._replay(batch, [0, 1], names, step) for step in range(200)]
     shares = [sum(each is not None and number in each.graph for each in replays) / 200 for number in (0, 1)]
@@ -139,7 +139,7 @@ def test_the_configured_share_of_questions_is_replayed_drawn_anew_each_step(rati
     if ratio == 1:
         assert all(each is not None and each.likelihood.all() for each in replays)
         assert torch.equal(replays[0].edges, batch.gt_paths)  # type: ignore[union-attr]
-        balanced = worker(gt_replay_ratio=1.0, gt_replay="balance")._replay(batch, [0, 1], names, 0)
+        balanced = computer(gt_replay_ratio=1.0, gt_replay="balance")._replay(batch, [0, 1], names, 0)
         assert balanced is not None and not balanced.likelihood.any()
 
 
@@ -148,8 +148,8 @@ def test_training_explores_and_evaluation_has_a_temperature_of_its_own(monkeypat
         "policy_temperature": 1.5, "eval_policy_temperature": 0.5, "random_action_prob": 0.1,
         "retriever_prior_alpha_start": 2.0, "retriever_prior_alpha_end": 1.0, "retriever_prior_anneal_steps": 4,
     }  # fmt: skip
-    work = worker(actor=actor)
+    work = computer(actor=actor)
     seen: list[Sampling] = []
     monkeypatch.setattr(work.module, "losses", lambda batch, seeds, sampling, replay: seen.append(sampling))
-    work._losses(2, 0, [0, 1])
+    work._losses(2, [0, 1])
     assert seen == [Sampling(temperature=1.5, prior_alpha=1.5, random_action_prob=0.1)]

@@ -89,7 +89,7 @@ def evaluated(
 
 
 def test_every_decision_is_equal(evaluated: Evaluated) -> None:
-    ours, theirs = ([e for e in events if isinstance(e, DecisionTaken)] for events in evaluated)
+    ours, theirs = (in_order(events, DecisionTaken) for events in evaluated)
     assert len(ours) == len(theirs) > 50
     assert sum(decision.chosen is not None for decision in ours) > 5, "some control points are steered"
     for mine, other in zip(ours, theirs, strict=True):
@@ -97,10 +97,16 @@ def test_every_decision_is_equal(evaluated: Evaluated) -> None:
 
 
 def test_answers_are_equal(evaluated: Evaluated) -> None:
-    ours, theirs = ([e for e in events if isinstance(e, ExampleEvaluated)] for events in evaluated)
+    ours, theirs = (in_order(events, ExampleEvaluated) for events in evaluated)
     assert len(ours) == len(theirs) >= 48
     for mine, other in zip(ours, theirs, strict=True):
         assert_close(msgspec.to_builtins(mine), msgspec.to_builtins(other))
+
+
+def in_order(events: list[Any], kind: type[Any]) -> list[Any]:
+    """By method, example and segment: each backend reports them as they end."""
+    found = [event for event in events if isinstance(event, kind)]
+    return sorted(found, key=lambda event: (event.method, event.example, getattr(event, "m", 0)))
 
 
 def assert_close(ours: Any, theirs: Any, where: str = "") -> None:

@@ -49,7 +49,7 @@ def query(number: int, trajectories: list[TrajectoryData], size: int = 64) -> RL
 
 def dataset(*found: RLQueryData, **changes: Any) -> RLBeamDatasetWithEmbedding:
     fields: dict[str, Any] = {"img_emb_data": table(), "queries": Embedded(), **changes}
-    return RLBeamDatasetWithEmbedding({query.query_id: query for query in found}, **fields)
+    return RLBeamDatasetWithEmbedding({query.name: query for query in found}, **fields)
 
 
 DATA = (

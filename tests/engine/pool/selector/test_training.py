@@ -154,7 +154,7 @@ class World:
             queries[str(number)] = RLQueryData(
                 query_id=str(number), candidate_pool_indices=pool, pointer_candidates=found
             )
-        return RLBeamDatasetWithEmbedding(queries, self.table, self)
+        return RLBeamDatasetWithEmbedding(queries, self.table, queries=self)
 
 
 def training(

@@ -111,7 +111,7 @@ def test_the_gate_drops_exactly_what_does_not_occur(wanted: list[tuple[str, str]
                 "resolved": Change("resolved", "constraints", old),
             }[what]
         )
-    found = gate_facts_by_evidence(StateDiff(tuple(changes), Plan(mode="verify")), TURN)
+    found = gate_facts_by_evidence(StateDiff(tuple(changes), Plan(mode="verify")), TURN, KINDS)
     gone = [
         f"C{number}"
         for number, (quote, what) in enumerate(wanted)
@@ -130,7 +130,7 @@ def test_the_gate_drops_exactly_what_does_not_occur(wanted: list[tuple[str, str]
 def test_a_status_changes_without_taking_the_quote_away() -> None:
     changed = C1.model_copy(update={"status": "violated", "evidence": ""})
     diff = gate_facts_by_evidence(
-        StateDiff((Change("changed", "constraints", changed, C1),)), "Something else."
+        StateDiff((Change("changed", "constraints", changed, C1),)), "Something else.", KINDS
     )
     after = apply_diff(STATE, diff).constraints[0]
     assert (after.status, after.evidence) == ("violated", C1.evidence)
@@ -139,7 +139,7 @@ def test_a_status_changes_without_taking_the_quote_away() -> None:
 def test_a_change_of_nothing_but_an_invented_quote_is_none() -> None:
     changed = C1.model_copy(update={"evidence": "never said"})
     assert not gate_facts_by_evidence(
-        StateDiff((Change("changed", "constraints", changed, C1),)), "Hi."
+        StateDiff((Change("changed", "constraints", changed, C1),)), "Hi.", KINDS
     ).changes
 
 

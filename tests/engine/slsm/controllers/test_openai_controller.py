@@ -13,12 +13,14 @@ from engine.config.openai import OpenAISection
 from engine.events import Event, StateUpdated
 from engine.servers.client import OpenAIClient
 from engine.slsm import layout
+from engine.slsm.controllers.detection import CheckedController
 from engine.slsm.controllers.openai_controller import (
     CONFLICTS_SCHEMA,
     DIFF_SCHEMA,
     FLAT_SCHEMA,
     OpenAIController,
 )
+from engine.slsm.from_config import make_controller
 from engine.slsm.state import Constraint, Fact, FlatState, Plan, SemanticState, State
 from engine.slsm.turns import Turn
 from tests.engine.slsm.small_run import conversation, small_context, tracked
@@ -270,19 +272,45 @@ def test_what_passes_is_tried_again_before_it_is_a_failure() -> None:
 # ---------------------------------------------------------------- detection
 
 
-def test_checks_are_exact_and_the_model_judges_the_rest() -> None:
-    judged = [{"item": "F1", "why": "calls the dog Max"}, {"item": "C1", "why": "not your business"}]
-    with misbehaving_server(Script(json.dumps({"conflicts": judged}))) as server:
-        found = controller(server).detect(STATE, TURNS, "Sorry, Max barks.")
-    assert [(one.item, one.exact) for one in found.conflicts] == [("C1", True), ("F1", False)]
-    assert "Sorry, Max barks." in said_to(server, 0)
+JUDGED = [{"item": "F1", "why": "calls the dog Max"}, {"item": "C1", "why": "it says sorry"}]
+FINDS: dict[str, tuple[list[tuple[str, bool]], int]] = {
+    "controller": ([("F1", False), ("C1", False)], 1),
+    "checks": ([("C1", True)], 0),
+    "both": ([("C1", True), ("F1", False)], 1),
+}
+"""What each detector finds in an answer that says sorry, and how often it asks the server."""
+
+
+@pytest.mark.parametrize("detector", FINDS)
+def test_each_detector_finds_what_is_its_own(tmp_path: Path, detector: str) -> None:
+    found, asked = FINDS[detector]
+    with misbehaving_server(Script(json.dumps({"conflicts": JUDGED}))) as server:
+        openai = {"base_url": server.url, "api_key_env": "none", "retries": 0}
+        kind = {"kind": "openai", "openai": openai}
+        context = small_context(tmp_path, [], controller=kind, detector=detector)
+        detection = make_controller(context).detect(STATE, TURNS, "Sorry, Max barks.")
+    assert [(one.item, one.exact) for one in detection.conflicts] == found
+    assert (detection.spent.calls, len(server.requests)) == (asked, asked)
+    assert not asked or "Sorry, Max barks." in said_to(server, 0)
+
+
+def test_an_answer_that_only_the_controller_minds_is_no_conflict_of_a_checkable_constraint(
+    tmp_path: Path,
+) -> None:
+    """It keeps C1 by the check: under `both` the check decides, under `controller` the controller."""
+    for detector, found in (("controller", ["F1", "C1"]), ("both", ["F1"]), ("checks", [])):
+        with misbehaving_server(Script(json.dumps({"conflicts": JUDGED}))) as server:
+            kind = {"kind": "openai", "openai": {"base_url": server.url, "api_key_env": "none"}}
+            context = small_context(tmp_path, [], controller=kind, detector=detector)
+            detection = make_controller(context).detect(STATE, TURNS, "Max barks.")
+        assert [one.item for one in detection.conflicts] == found
 
 
 @pytest.mark.parametrize("state", (STATE, FLAT), ids=("structured", "flat"))
 def test_without_the_model_the_exact_checks_still_find(state: State) -> None:
     for reply, script in (("no JSON", []), ("{}", ["429"] * 2), ('{"conflicts": [{"item": "F1"}]}', [])):
         with misbehaving_server(Script(reply), script) as server:
-            found = controller(server).detect(state, TURNS, "Sorry!")
+            found = CheckedController(controller(server), ask=True).detect(state, TURNS, "Sorry!")
         assert [one.exact for one in found.conflicts] == [True]
         assert found.failure
 

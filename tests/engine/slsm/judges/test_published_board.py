@@ -15,7 +15,7 @@ from engine.config.slsm import SLSMSection
 from engine.errors import DataError
 from engine.events import BoardCompared, ConversationAnswered, ModeScored
 from engine.slsm import layout
-from engine.slsm.judges.published_board import board_points, content_of, score_with_failures
+from engine.slsm.judges.published_board import board_points, content_of, score_as_published
 from engine.slsm.multichallenge import Criterion, Dialogues, parse_dialogues
 from tests.engine.slsm.test_published_answers import right, run
 from tests.misbehaving_server import MisbehavingServer, misbehaving_server
@@ -105,7 +105,7 @@ def test_an_answer_without_a_verdict_counts_as_failed_their_way() -> None:
         answered("c", "B", True),
         answered("d", "B", True),
     ]
-    assert score_with_failures(given) == pytest.approx((1 / 2 + 1) / 2)
+    assert score_as_published(given) == pytest.approx((1 / 2 + 1) / 2)
 
 
 def test_a_run_says_it_once_and_in_its_summary(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_run_says_it_once_and_in_its_summary(tmp_path: Path) -> None:
     events = run(tmp_path, records)
     about = json.loads(layout.summary(tmp_path).read_text())
     assert "conversations: 12, not 273" in about["differs_from_published"]
-    assert about["score_failures_fail_baseline_none"] == about["score_baseline_none"]
+    assert about["score_as_published_baseline_none"] == about["score_baseline_none"]
     assert sum(isinstance(one, BoardCompared) for one in events) == 1
     assert list(csv.DictReader(layout.pairs(tmp_path).open())) == [], "one mode makes no pair"
 
@@ -153,7 +153,7 @@ def test_a_judge_behind_a_server_is_asked_and_counted_as_configured(
     assert scored.judged == judged
     about = json.loads(layout.summary(tmp_path).read_text())
     assert about["unjudged"] == 1
-    assert (about["score_baseline_none"] == about["score_failures_fail_baseline_none"]) is theirs
+    assert (about["score_baseline_none"] == about["score_as_published_baseline_none"]) is theirs
     left_out = "answers without a verdict: 1, left out, not failed" in about["differs_from_published"]
     assert left_out is not theirs
 

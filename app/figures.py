@@ -1,0 +1,89 @@
+"""How figures are written everywhere: in the console, in batch's tables and in reports. The same precision for the same
+quantity, one sign for what is not known, a minus as wide as a plus, and none before a zero."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+NONE = "·"
+"""What is not known, or is no number."""
+
+
+def fixed(value: float | None, digits: int = 3) -> str:
+    """`0.812`, `−0.050`"""
+    return NONE if value is None or value != value else _minus(f"{value:.{digits}f}")
+
+
+def signed(value: float | None, digits: int = 3) -> str:
+    """`+0.120`, `−0.020`, `+0.000`"""
+    if value is None or value != value:
+        return NONE
+    text = _minus(f"{value:+.{digits}f}")
+    return text if text[0] in "+−" else "+" + text
+
+
+def interval(low: float | None, high: float | None, digits: int = 3) -> str:
+    """`[−0.050, +0.210]`: of a difference."""
+    return NONE if low is None or high is None else f"[{signed(low, digits)}, {signed(high, digits)}]"
+
+
+def bounds(low: float | None, high: float | None, digits: int = 3) -> str:
+    """`[0.750, 0.870]`: of a value."""
+    return NONE if low is None or high is None else f"[{fixed(low, digits)}, {fixed(high, digits)}]"
+
+
+def probability(p: float | None) -> str:
+    """`0.031`, `2e-07`"""
+    if p is None or p != p:
+        return NONE
+    return f"{p:.3f}" if p >= 0.001 or p == 0 else f"{p:.0e}"
+
+
+def share(value: float | None, digits: int = 1) -> str:
+    """`81.2%`"""
+    return NONE if value is None or value != value else _minus(f"{100 * value:.{digits}f}") + "%"
+
+
+def figure(value: float) -> str:
+    """A value of any size: three digits behind the point, fewer where it is large: `0.846`, `−12.3`, `1,234`."""
+    if not isfinite(value):
+        return NONE
+    digits = 3 if abs(value) < 10 else 1 if abs(value) < 1000 else 0
+    return _minus(f"{value:.2g}" if value and abs(value) < 0.001 else f"{value:,.{digits}f}")
+
+
+def short(value: object) -> str:
+    """A figure of a stage: four digits that count, or thousands set apart; a text as it is."""
+    if isinstance(value, float):
+        return _minus(f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}")
+    return _minus(f"{value:,}") if isinstance(value, int) else str(value)
+
+
+def tick(value: float) -> str:
+    """At an axis: `0.85`, `12k`, `1e-06`."""
+    if abs(value) >= 10_000 and value % 1000 == 0:
+        return tick(value / 1000) + "k" if abs(value) < 1e6 else _minus(f"{value:g}")
+    return _minus(f"{value:.5g}")
+
+
+def outcome(correct: bool | None) -> str:
+    """A tick, a cross, or a dot while it is not known."""
+    return NONE if correct is None else "✓" if correct else "✗"
+
+
+def outcome_words(correct: bool | None) -> str:
+    """`✓ right`, `✗ wrong`, `· not judged`"""
+    return f"{outcome(correct)} {'not judged' if correct is None else 'right' if correct else 'wrong'}"
+
+
+def against_greedy(sign: int | None) -> str:
+    """▲ right where greedy is wrong, ▼ wrong where greedy is right."""
+    return {1: "▲", -1: "▼"}.get(sign or 0, " ")
+
+
+def _minus(text: str) -> str:
+    """A minus as wide as a plus before a number, none before zero; the exponent's stays as it is."""
+    if not text.startswith("-"):
+        return text
+    zero = not text.strip("-0.,")
+    return text[1:] if zero else "−" + text[1:]

@@ -1,0 +1,45 @@
+"""The projector that the run's retriever has learned, for the sampler to share (spec GFlowNet 3.1, 7.2)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from engine.errors import DataError
+from engine.gflownet import layout
+from engine.gflownet.sampler.projector import EmbeddingProjector
+from engine.torch_file import load_torch
+from engine.training_state import check_numbers
+
+
+def trained_projector(run_dir: Path, width: int, projected: int) -> EmbeddingProjector:
+    """That of the run's retriever, with the weights that were best on validation. Raises DataError where the run has
+    none that fits."""
+    path = layout.retriever_checkpoint(run_dir)
+    mend = (
+        "run the stage retriever of this version, without retriever.scores; or let the sampler learn a projection of "
+        "its own: gflownet.embedder.use_retriever_projector: false"
+    )
+    projector, prefix = EmbeddingProjector(width, projected), "projector."
+    if not path.is_file():
+        raise DataError(
+            what="no retriever was trained here whose projector could be used", where=str(path), mend=mend
+        )
+    state = load_torch(path, mend)
+    try:
+        weights: dict[str, torch.Tensor] = state["best"]["weights"]
+        own = {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
+        if (taken := own["entity.weight"].shape[1]) != width:
+            raise DataError(
+                what=f"the retriever's projector takes texts in {taken} dimensions, this run's have {width}",
+                where=str(path),
+                mend="embed all with the same model: run the stages from graphs on again",
+            )
+        projector.load_state_dict(own)
+        check_numbers(projector)
+    except (ArithmeticError, AttributeError, KeyError, RuntimeError, TypeError) as error:
+        raise DataError(
+            what="the retriever's projector cannot be used", where=str(path), mend=mend
+        ) from error
+    return projector

@@ -1,0 +1,131 @@
+"""The gradient of a training step: its questions, its draws, its loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from engine.gflownet.evaluation.metrics import trajectory_figures
+from engine.gflownet.evaluation.questions import QuestionBatches
+from engine.gflownet.sampler.actor import Sampling
+from engine.gflownet.sampler.counter_noise import rollout_seeds
+from engine.gflownet.sampler.graph_batch import GraphBatch
+from engine.gflownet.sampler.module import GFlowNetModule, Losses, prior_alpha
+from engine.gflownet.sampler.replay import Replay, drawn_paths, shortest_paths
+from engine.seeds import derive_seed, generator
+
+STAGE = "gflownet"
+WATCHED = (
+    "rollout_reward",
+    "success_mean",
+    "answer_f1",
+    "path_hit_precision",
+    "path_hit_recall",
+    "path_hit_f1",
+    "length_mean",
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """The gradient [P] of all parameters that learn, one behind the other, on the CPU; and what it was computed from:
+    the means of WATCHED over the trajectories."""
+
+    gradient: torch.Tensor
+    losses: Losses
+    watched: dict[str, float]
+
+
+class StepComputer:
+    """Computes steps with `module`, which is on `device`."""
+
+    def __init__(
+        self, module: GFlowNetModule, questions: QuestionBatches, run_seed: int, device: torch.device
+    ) -> None:
+        self.module = module
+        self.section = module.section
+        self.questions = questions
+        self.run_seed = run_seed
+        self.device = device
+        self.size = min(self.section.batch_size, len(questions))
+        self._order = lru_cache(maxsize=2)(self._drawn_order)
+        self.parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
+
+    def compute(self, step: int, weights: torch.Tensor) -> Step:
+        """`step` with the `weights` [all parameters], which are on the CPU."""
+        self._take(weights)
+        self.module.train()
+        losses = self._losses(step, self._numbers(step))
+        gradients = torch.autograd.grad(
+            losses.total, self.parameters, allow_unused=True, materialize_grads=True
+        )
+        watched = trajectory_figures(losses.batch, losses.rollout.walks, losses.reward)
+        return Step(
+            torch.cat([gradient.flatten() for gradient in gradients]).cpu(),
+            losses,
+            {name: float(watched[name].mean()) for name in WATCHED},
+        )
+
+    def _take(self, weights: torch.Tensor) -> None:
+        """Copied: as views of one vector they would be aligned otherwise, and products differ in the last digit."""
+        parameters = list(self.module.parameters())
+        pieces = weights.split([parameter.numel() for parameter in parameters])
+        with torch.no_grad():
+            for parameter, piece in zip(parameters, pieces, strict=True):
+                parameter.copy_(piece.view_as(parameter))
+
+    def _numbers(self, step: int) -> list[int]:
+        """Every question once an epoch, in an order drawn for the epoch."""
+        numbers = []
+        for place in range(step * self.size, (step + 1) * self.size):
+            epoch, offset = divmod(place, len(self.questions))
+            numbers.append(int(self._order(epoch)[offset]))
+        return numbers
+
+    def _drawn_order(self, epoch: int) -> NDArray[np.int64]:
+        return generator(self.run_seed, STAGE, "order", epoch).permutation(len(self.questions))
+
+    def _seeds(self, names: Sequence[str], step: int) -> torch.Tensor:
+        each = self.section.num_train_rollouts
+        return rollout_seeds(self.run_seed, "train", names, each, step * each)
+
+    def _replay(
+        self, batch: GraphBatch, numbers: Sequence[int], names: Sequence[str], step: int
+    ) -> Replay | None:
+        """Paths for a share of the questions. Where all paths of a question can be listed and P_B is 1, some are
+        drawn in proportion to R; otherwise, or if the section says so, it is a shortest one."""
+        section = self.section
+        by_reward = section.gt_replay == "reward" and section.estimator.log_pb_mode == "exact"
+        drawn, taught = [], []
+        for place, (number, name) in enumerate(zip(numbers, names, strict=True)):
+            rng = generator(self.run_seed, STAGE, f"replay {name}", step)
+            if rng.random() >= section.gt_replay_ratio:
+                continue
+            listed = self.questions.listed(number) if by_reward else None
+            if listed is None:
+                taught.append(place)
+            else:
+                drawn.append(drawn_paths(batch, place, listed.drawn(rng.random(section.num_train_rollouts))))
+        if taught:
+            drawn.append(shortest_paths(batch, taught, section.gt_replay == "likelihood"))
+        return Replay.join(drawn) if drawn else None
+
+    def _losses(self, step: int, numbers: Sequence[int]) -> Losses:
+        actor = self.section.actor
+        batch, names = self.questions.batch(numbers)
+        alpha = prior_alpha(self.section, step)
+        sampling = Sampling(actor.policy_temperature, alpha, actor.random_action_prob)
+        if self.section.policy.dropout:  # torch's own generator
+            torch.manual_seed(derive_seed(self.run_seed, STAGE, f"dropout {step}", 0))
+        replay = self._replay(batch, numbers, names, step)
+        return self.module.losses(
+            batch.to(self.device),
+            self._seeds(names, step).to(self.device),
+            sampling,
+            None if replay is None else replay.to(self.device),
+        )

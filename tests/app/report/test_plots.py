@@ -1,0 +1,103 @@
+"""Where a report's plots draw what: coordinates worked out by hand. A plot is 640 points wide; y grows downwards."""
+
+from __future__ import annotations
+
+from math import nan
+
+import pytest
+
+from app.curves import apart
+from app.report.drawing import Dot, Drawing, Label, Line
+from app.report.plots import Curve, Interval, curve_plot, interval_plot
+
+
+def marks(drawing: Drawing | None) -> list[Line | Dot | Label]:
+    assert drawing is not None
+    return list(drawing.marks)
+
+
+def lines(drawing: Drawing | None, style: str) -> list[list[tuple[float, float]]]:
+    """The lines of a style, to a tenth of a point."""
+    return [
+        [(round(x, 1), round(y, 1)) for x, y in mark.points]
+        for mark in marks(drawing)
+        if isinstance(mark, Line) and mark.style == style
+    ]
+
+
+def test_an_interval_reaches_from_its_low_end_to_its_high_end() -> None:
+    """0.2 to 0.8 around 0.4, with a 20th of 0.6 (0.03) of room on both sides: the axis from 0.17 to 0.83 has 300 points
+    from 190 to 490. So 0.2 stands at 203.6, 0.4 at 294.5, 0.8 at 476.4; the ends have strokes of 8 points."""
+    drawing = interval_plot([Interval("esm", 0.4, 0.2, 0.8)])
+    whole, low, high = lines(drawing, "c0")
+    assert whole == [(203.6, 11.0), (476.4, 11.0)]
+    assert low == [(203.6, 7.0), (203.6, 15.0)] and high == [(476.4, 7.0), (476.4, 15.0)]
+    [dot] = [mark for mark in marks(drawing) if isinstance(mark, Dot)]
+    assert (round(dot.x, 1), dot.y) == (294.5, 11.0)
+    texts = [mark.text for mark in marks(drawing) if isinstance(mark, Label)]
+    assert "esm" in texts and "0.400 [0.200, 0.800]" in texts
+
+
+def test_each_value_has_a_row_and_its_own_name() -> None:
+    """Rows of 22 points, in the order given."""
+    drawing = interval_plot([Interval("a", 1.0), Interval("b", 0.0)])
+    dots = [(round(mark.x, 1), mark.y) for mark in marks(drawing) if isinstance(mark, Dot)]
+    assert dots == [(476.4, 11.0), (203.6, 33.0)]
+    names = {mark.text: mark.y for mark in marks(drawing) if isinstance(mark, Label) and mark.anchor == "end"}
+    assert names == {"a": 11.0, "b": 33.0}
+
+
+def test_the_line_where_nothing_differs() -> None:
+    """-1 to 3 with 0.2 of room, so -1.2 to 3.2 on 300 points: zero stands at 190 + 1.2 / 4.4 × 300."""
+    drawing = interval_plot([Interval("a", 1.0, -1.0, 3.0)], zero=True)
+    assert lines(drawing, "zero") == [[(271.8, 0), (271.8, 28.0)]]
+
+
+def test_a_curve_rises_upwards() -> None:
+    """From (0, 0) to (10, 1): with a 20th of room, x from -0.5 to 10.5 on 46 to 490, y from -0.05 to 1.05 on 176 to 8.
+    The lowest value stands lowest: at y = 168.4; the highest at 15.6."""
+    [line, key] = lines(curve_plot([Curve("loss", [0, 10], [0.0, 1.0])], "step"), "c0")
+    assert line == [(66.2, 168.4), (469.8, 15.6)]
+    assert key == [(494.0, 15.6), (516.0, 15.6)]
+
+
+def test_labels_of_the_axis_stand_at_their_values() -> None:
+    """0 at the height of the curve's lowest value, 1 at that of its highest; across, 0 and 10 below its ends."""
+    drawing = curve_plot([Curve("loss", [0, 10], [0.0, 1.0])], "step")
+    up = {m.text: round(m.y, 1) for m in marks(drawing) if isinstance(m, Label) and m.anchor == "end"}
+    assert (up["0"], up["1"]) == (168.4, 15.6)
+    below = {m.text: round(m.x, 1) for m in marks(drawing) if isinstance(m, Label) and m.anchor == "middle"}
+    assert (below["0"], below["10"]) == (66.2, 469.8) and "step" in below
+
+
+def test_a_spike_between_many_points_is_drawn() -> None:
+    """The highest of 10,000 points is kept; what is no number is left out."""
+    y = [0.0] * 10_000
+    y[4321], y[17] = 1.0, nan
+    [line, _] = lines(curve_plot([Curve("loss", range(10_000), y)], "step"), "c0")
+    assert len(line) <= 402 and min(height for _, height in line) == 15.6
+
+
+def test_names_of_curves_that_end_together_do_not_cover_each_other() -> None:
+    """Fourteen points apart, each beside the key of its own line."""
+    drawing = curve_plot([Curve(name, [0, 1], [0.0, 1.0]) for name in "ab"], "step")
+    ends = {m.text: round(m.y, 1) for m in marks(drawing) if isinstance(m, Label) and m.text in ("a", "b")}
+    assert ends == {"a": 15.6, "b": 29.6}
+
+
+@pytest.mark.parametrize(
+    ("places", "last", "least", "moved"),
+    [
+        ([3, 3, 3], 9, 1, [3, 4, 5]),
+        ([9, 9], 9, 1, [8, 9]),
+        ([0, 9, 9, 8], 9, 1, [0, 8, 9, 7]),
+        ([5, 1], 9, 1, [5, 1]),
+        ([10.0, 12.0], 100.0, 14.0, [10.0, 24.0]),
+        ([], 9, 1, []),
+    ],
+)
+def test_names_are_moved_as_little_as_there_is_room(
+    places: list[float], last: float, least: float, moved: list[float]
+) -> None:
+    """Down first, and up again where they would end below the last row."""
+    assert apart(places, last, least) == moved

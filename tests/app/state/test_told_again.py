@@ -1,0 +1,136 @@
+"""What a run says twice, as it does after a kill in the middle of a batch: once in the state, as it was said last."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from app.state.columns import Grow
+from app.state.ledger import EntryUse
+from app.state.method import MethodState, Place
+from app.state.pool import QueryRow
+from app.state.run import RunState
+from engine import events as ev
+from tests.synthetic_run import SyntheticRun
+
+
+def decision(m: int, segment: str, chosen: str | None, delta: float | None = None) -> ev.DecisionTaken:
+    return ev.DecisionTaken(
+        method="esm", example="a", m=m, gate="chosen", segment=segment, chosen=chosen, delta_logprob=delta
+    )
+
+
+def answer(method: str, text: str, correct: bool) -> ev.ExampleEvaluated:
+    return ev.ExampleEvaluated(
+        method=method, index=0, example="a", question="?", gold="1", pred="1", correct=correct, tokens_used=9,
+        decisions=2, text=text,
+    )  # fmt: skip
+
+
+GREEDY = answer("greedy", "one two", False)
+FIRST = [decision(1, "one ", None), decision(2, "four", "e1", 0.5)]
+
+
+def folded(*events: ev.Event) -> RunState:
+    state = RunState()
+    for place, event in enumerate(events):
+        state.apply(replace(event, seq=place), 100 * place, 10)
+    return state
+
+
+def test_an_equal_report_changes_nothing() -> None:
+    """Rows keep the places of the first report, so a cursor on one of them stays."""
+    state = folded(GREEDY, *FIRST, answer("esm", "one four", True), *FIRST, answer("esm", "one four", True))
+    esm = state.esm
+    assert len(esm.decisions) == 2 and len(esm.outcomes) == 2
+    assert [esm.decisions.place(row) for row in (0, 1)] == [Place(100, 10), Place(200, 10)]
+    assert esm.ledger == {"e1": EntryUse(used=1, right=1, wrong=0, logprob=0.5, probed=1)}
+
+
+def test_a_report_that_says_something_else_takes_its_row() -> None:
+    """Another entry was injected this time, and the answer is wrong: e1 loses its credit, e2 gets none."""
+    before = folded(GREEDY, *FIRST, answer("esm", "one four", True))
+    kept = before.share()
+    state = before
+    again = [FIRST[0], decision(2, "five", "e2", 0.25), answer("esm", "one five", False)]
+    for place, event in enumerate(again, 4):
+        state.apply(replace(event, seq=place), 100 * place, 10)
+    decisions = state.esm.decisions
+    assert [decisions.text("chosen", row) for row in range(len(decisions))] == ["null", "e2"]
+    assert [decisions.column("seq")[row] for row in (0, 1)] == [1, 5]
+    assert decisions.place(1) == Place(500, 10)
+    assert decisions.column("delta_logprob")[1] == 0.25
+    method, example = state.esm.names.number("esm"), state.esm.names.number("a")
+    assert state.esm.outcomes.correct(method, example) is False
+    assert state.esm.outcomes.left(method, example) == 2
+    assert state.esm.ledger == {"e1": EntryUse(0, 0, 0, 0.0, 0), "e2": EntryUse(1, 0, 0, 0.25, 1)}
+    # Who looks back at the moment before sees what was known then.
+    assert kept.esm.decisions.text("chosen", 1) == "e1" and kept.esm.decisions.place(1) == Place(200, 10)
+    assert kept.esm.outcomes.correct(method, example) is True
+    assert kept.esm.outcomes.left(method, example) == 2
+    assert kept.esm.ledger == {"e1": EntryUse(1, 1, 0, 0.5, 1)}
+
+
+def test_another_greedy_answer_moves_where_the_others_left_its_way() -> None:
+    state = folded(GREEDY, *FIRST, answer("esm", "one four", True), answer("greedy", "zero", True))
+    method, example = state.esm.names.number("esm"), state.esm.names.number("a")
+    assert state.esm.outcomes.against_greedy(method, example) == 0
+    assert state.esm.outcomes.left(method, example) == 1
+    assert state.esm.ledger == {"e1": EntryUse(1, 0, 0, 0.5, 1)}
+
+
+def test_a_whole_run_told_again_from_any_event_on_is_the_same_run() -> None:
+    """The rows, the ledger, the figures of every list."""
+    events = SyntheticRun(examples=8).events()
+    once = [replace(event, seq=0, time=0.0) for event in events]
+    whole = folded(*once)
+    for start in range(0, len(once), 37):
+        twice = folded(*once[: start + 40], *once[start:])
+        assert len(twice.esm.decisions) == len(whole.esm.decisions)
+        assert twice.esm.ledger == whole.esm.ledger
+        assert len(twice.esm.outcomes) == len(whole.esm.outcomes)
+        for name in ("pairs", "picks"):
+            assert len(getattr(twice.esm, name)) == len(getattr(whole.esm, name))
+
+
+@pytest.mark.parametrize(("second", "held"), [(3, Place(0, 1)), (4, Place(7, 1))])
+def test_a_list_keeps_the_row_and_its_order(second: int, held: Place) -> None:
+    rows: Grow[QueryRow] = Grow()
+    for place, (name, asked) in enumerate([("q1", 3), ("q2", 5)]):
+        assert rows.append(query(name, asked, Place(place, 1)), key=name) is None
+    copy = rows.share()
+    before = rows.append(query("q1", second, Place(7, 1)), key="q1")
+    assert [(row.query_id, row.asked) for row in rows] == [("q1", second), ("q2", 5)]
+    assert rows[0].place == held
+    assert (before is None) == (second == 3)
+    assert [(row.query_id, row.asked) for row in copy] == [("q1", 3), ("q2", 5)]
+
+
+def query(name: str, asked: int, place: Place) -> QueryRow:
+    return QueryRow(name, "?", 64, 0.0, 0.0, 0.0, 0, 0, 0, 0, 0, asked, 0, "", place)
+
+
+def test_rollouts_are_counted_by_example_and_draw() -> None:
+    def rollout(example: str, draw: int, correct: bool) -> ev.RolloutEnded:
+        return ev.RolloutEnded(example=example, draw=draw, correct=correct, reward=0.0, tokens=7, segments=1)
+
+    first = [rollout("a", 0, True), rollout("a", 1, False), rollout("b", 0, True)]
+    esm = folded(*first, *first, rollout("b", 0, False), rollout("b", 1, True)).esm
+    assert (len(esm.rollouts), esm.rollouts_right) == (4, 2)
+
+
+def test_totals_follow_the_later_report() -> None:
+    """A pool query asked again, and a controller's call that failed at first."""
+    done = ev.PoolQueryDone(
+        query_id="q", question="?", answers={}, given_pool=0, pool_before=[], pool_after=[], similarity=[],
+        injected=[], referenced=[], oracle_before=0.0, oracle_inside=0.0, oracle_after=0.3, trajectories=[], asked=2,
+    )  # fmt: skip
+    failed = ev.StateUpdated(
+        conversation_id="c", memory_mode="flat", turn=0, plan_mode="", failure="no reply"
+    )
+    state = folded(done, failed, replace(done, asked=5, oracle_after=1.0), replace(failed, failure=""))
+    assert (state.pool.running.queries, state.pool.running.asked) == (1, 5)
+    assert state.pool.running.after == (1.0, 1)
+    assert state.slsm.failures == 0
+    assert folded(failed, failed).slsm.failures == 1
+    assert isinstance(state.pool, MethodState)

@@ -1,0 +1,57 @@
+"""The configuration of a run that was made before a field was there: it says what that run did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from engine.config.config import Config
+from engine.config.section import Section
+
+LATER = {
+    ("clusters", "numbers"): "written",
+    ("evolution", "best_by"): "validation",
+    ("gflownet", "embedder"): {"use_retriever_projector": False, "freeze_projector": True},
+    ("gflownet", "early_stopping"): {"monitor": "rollout_reward", "restore_best": False, "patience": None},
+    ("slsm", "detector"): "both",
+    ("slsm", "gate_kinds"): ["facts", "constraints", "assumptions", "unknowns", "edits"],
+    ("pool", "fill_with_refused"): True,
+}
+
+
+def resolved() -> dict[str, Any]:
+    """Every field written out; sets for validation, as every older run had them."""
+    return Config.model_validate({"evolution": {"validation_size": 150, "test_size": 150}}).model_dump(
+        mode="json"
+    )
+
+
+def test_an_older_run_is_read_as_it_was() -> None:
+    old = resolved()
+    for section, field in LATER:
+        del old[section][field]
+    del old["gflownet"]["auto_add_path_hit_f1"]
+    read = Config.model_validate(yaml.safe_load(yaml.safe_dump(old))).model_dump(mode="json")
+    assert {(section, field): read[section][field] for section, field in LATER} == LATER
+
+
+def test_a_run_of_today_and_a_file_of_a_user_get_what_they_say() -> None:
+    """A file names few fields: what it leaves out is the document's."""
+    today = resolved()
+    assert Config.model_validate(today).model_dump(mode="json") == today
+    few = Config.model_validate({"slsm": {"inject": "always"}, "pool": {"batch_size": 4}})
+    assert (few.slsm.detector, few.slsm.gate_kinds, few.pool.fill_with_refused) == (
+        "controller",
+        ["facts"],
+        False,
+    )
+    assert (few.evolution.best_by, few.clusters.numbers) == ("minibatch", "arithmetic")
+
+
+@pytest.mark.parametrize("section", [s for s in Config.model_fields if s != "model"])
+def test_what_is_older_names_fields(section: str) -> None:
+    kind = Config.model_fields[section].annotation
+    assert isinstance(kind, type) and issubclass(kind, Section)
+    assert kind.OLDER.keys() <= kind.model_fields.keys()

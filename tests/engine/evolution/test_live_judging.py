@@ -1,0 +1,102 @@
+"""An answer is judged and reported when it is given, while the model still writes others of its batch."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from engine.config.config import Config
+from engine.events import AnswerJudged, Event
+from engine.evolution import layout
+from engine.evolution.clusters.clusters_stage import BuildClusters
+from engine.evolution.evolve_stage import Evolve
+from engine.files import read_jsonl
+from engine.lm.load import load_model
+from engine.run.stage import StageContext
+from engine.servers.side_by_side import Calls, map_side_by_side
+from tests.engine.evolution.test_evolve import MODEL, configured
+from tests.run_stage import run_stage
+
+pytestmark = pytest.mark.usefixtures("unchecked_processors")
+
+
+def test_an_answer_is_reported_before_its_batch_is_stored(tmp_path: Path) -> None:
+    """Each batch's first answer comes passes before its last; the file stays in the order of the questions."""
+    config: Config = configured(
+        iterations=1, batch_size=8, validation_size=8, length_caps=0, brief_prompts=[]
+    )
+    model = load_model(MODEL)
+    run_stage(BuildClusters(), config, tmp_path, model)
+    passes = 0
+    seen: list[tuple[int, int, AnswerJudged]] = []
+
+    def count(mark: object, working: object) -> None:
+        nonlocal passes
+        passes += 1
+
+    def emit(event: Event) -> None:
+        if isinstance(event, AnswerJudged):
+            path = layout.answers(tmp_path)
+            seen.append((passes, len(path.read_bytes().splitlines()) if path.exists() else 0, event))
+
+    model.between = count
+    Evolve().run(StageContext("evolve", config, tmp_path, emit, lambda: None, lambda section: model))
+    model.between = None
+    first_batch = [(at, stored) for at, stored, event in seen if event.split == "validation"]
+    assert len(first_batch) == 8 and len({stored for _, stored in first_batch}) == 1
+    assert first_batch[-1][0] > first_batch[0][0], "all were reported at the end of the batch"
+    lines = read_jsonl(layout.answers(tmp_path))
+    reported = {(event.split, event.example): event for *_, event in seen}
+    assert len(reported) == len(seen) == len(lines)
+    for line in lines:
+        event = reported[line["split"], line["example_id"]]
+        assert (event.answer, event.correct, event.tokens) == (
+            line["answer"], line["correct"], len(line["token_ids"]),
+        )  # fmt: skip
+
+
+def test_calls_start_while_items_still_come_and_hand_over_in_the_order_in_which_they_end() -> None:
+    found: list[tuple[int, int]] = []
+    gate = threading.Event()
+
+    def square(n: int) -> int:
+        assert n != 1 or gate.wait(10)
+        return n * n
+
+    with Calls(square, 2, lambda n, result: found.append((n, result))) as calls:
+        calls.add(1)
+        calls.add(2)
+        while not found:
+            calls.hand_over()
+        assert found == [(2, 4)], "the first one still waits"
+        gate.set()
+    assert found == [(2, 4), (1, 1)]
+
+
+def test_a_call_that_raises_ends_the_block() -> None:
+    found: list[int] = []
+
+    def divide(n: int) -> int:
+        return 1 // n
+
+    with pytest.raises(ZeroDivisionError), Calls(divide, 1, lambda n, result: found.append(n)) as calls:
+        calls.add(1)
+        calls.add(0)
+    assert found == [1]
+
+
+def test_results_are_told_early_and_yielded_in_order() -> None:
+    gate, early = threading.Event(), list[tuple[int, str]]()
+
+    def ask(name: str) -> str:
+        assert name != "slow" or gate.wait(10)
+        return name.upper()
+
+    def take(number: int, result: str) -> None:
+        early.append((number, result))
+        gate.set()
+
+    found = list(map_side_by_side(ask, ["slow", "quick"], 2, take))
+    assert found == ["SLOW", "QUICK"] and early == [(1, "QUICK"), (0, "SLOW")]

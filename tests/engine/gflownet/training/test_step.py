@@ -1,0 +1,97 @@
+"""What a step of the training learns from: replayed paths, and dropout that belongs to the step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn.utils import parameters_to_vector
+
+from engine.gflownet import layout
+from engine.gflownet.agent_graphs.dataset import GAgentPyGDataset
+from engine.gflownet.evaluation import questions as questions_module
+from engine.gflownet.evaluation.questions import QuestionBatches
+from engine.gflownet.graphs.tables import EmbeddingTables
+from engine.gflownet.sampler.environment import enumerate_walks
+from engine.gflownet.sampler.graph_batch import GraphBatch
+from engine.gflownet.sampler.module import GFlowNetModule
+from engine.gflownet.training.step import Step, StepComputer
+from tests.engine.gflownet.small_run import run_stages, small_config
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    run_stages(folder, ("graphs", "retriever", "agent-graphs"))
+    return folder
+
+
+def computer(data: Path, **changes: object) -> StepComputer:
+    section = small_config(gflownet={"batch_size": 8, "gt_replay_ratio": 0.6, **changes}).gflownet
+    tables = EmbeddingTables.load(data)
+    torch.manual_seed(0)
+    module = GFlowNetModule(tables.width, section).double()
+    questions = DoubleQuestions(GAgentPyGDataset(layout.agent_graphs(data, "train")), tables, module)
+    return StepComputer(module, questions, 0, torch.device("cpu"))
+
+
+def computed(data: Path, step: int = 3, **changes: object) -> Step:
+    work = computer(data, **changes)
+    return work.compute(step, parameters_to_vector(work.module.parameters()).detach())
+
+
+class DoubleQuestions(QuestionBatches):
+    """In float64, where what differs is not rounding."""
+
+    def batch(self, numbers: Sequence[int]) -> tuple[GraphBatch, list[str]]:
+        batch, names = super().batch(numbers)
+        return batch.to("cpu", torch.float64), names
+
+
+def test_replayed_paths_are_drawn_in_proportion_to_the_reward(data: Path):
+    """By default, and where P_B is 1. Over many steps they are more than the one shortest path that is taught."""
+    work = computer(data, gt_replay_ratio=1.0)
+    batch, names = work.questions.batch([0])
+    replays = [work._replay(batch, [0], names, step) for step in range(200)]
+    assert all(replay is not None and replay.likelihood.all() for replay in replays)
+    drawn = torch.cat([replay.edges for replay in replays if replay is not None])
+    env, reward = work.module.env, work.module.reward
+    walks = enumerate_walks(env, batch, 0)
+    worth = reward(batch, walks, batch.question_emb).reward
+    for walk, share in zip(walks.edges, worth / worth.sum(), strict=True):
+        found = float((drawn == walk).all(1).double().mean())
+        assert abs(found - share) < 4 * math.sqrt(share * (1 - share) / len(drawn)) + 2 / len(drawn)
+    taught = computer(data, gt_replay_ratio=1.0, estimator={"log_pb_mode": "uniform"})
+    replay = taught._replay(batch, [0], names, 3)
+    assert replay is not None and not replay.likelihood.any()
+    assert torch.equal(replay.edges, batch.gt_paths)
+
+
+def test_graphs_of_too_many_paths_are_taught_a_shortest_one(data: Path, monkeypatch: pytest.MonkeyPatch):
+    """By trajectory balance, which holds for any path."""
+    monkeypatch.setattr(questions_module, "MOST_PATHS", 2)
+    work = computer(data, gt_replay_ratio=1.0)
+    batch, names = work.questions.batch([0])
+    replay = work._replay(batch, [0], names, 3)
+    assert replay is not None and not replay.likelihood.any()
+    assert torch.equal(replay.edges, batch.gt_paths)
+
+
+def test_what_is_watched_are_means_over_the_trajectories(data: Path):
+    found = computed(data)
+    assert len(found.losses.residual) == 32
+    assert found.watched["success_mean"] == pytest.approx(float(found.losses.reward.success.double().mean()))
+    assert found.watched["length_mean"] == pytest.approx(
+        float(found.losses.rollout.walks.length.double().mean())
+    )
+
+
+def test_dropout_is_drawn_by_step(data: Path):
+    policy = {"hidden": 16, "dropout": 0.5}
+    once, again = (computed(data, policy=policy) for _ in range(2))
+    assert torch.equal(once.gradient, again.gradient)
+    other = computed(data, step=4, policy=policy)
+    assert not torch.equal(once.gradient, other.gradient)

@@ -1,0 +1,136 @@
+"""Who holds `worker.lock`: the kernel's word, not the file's."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.run import lock as lock_module
+from engine.run.lock import RunLock, holds, process_start, read_lock, signal_holder
+
+HOLDING = """
+import sys
+from pathlib import Path
+from engine.run.lock import RunLock
+lock = RunLock(Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def bystander() -> Iterator[subprocess.Popen[bytes]]:
+    """A process of the user's that has nothing to do with any run."""
+    process = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that holds `tmp_path/worker.lock`."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDING, str(tmp_path / "worker.lock")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None and process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.wait()
+
+
+def forge(path: Path, pid: int) -> None:
+    """What a hostile archive may hold in place of a lock file: true in every word, and yet no lock."""
+    holder = {"pid": pid, "host": os.uname().nodename, "started": process_start(pid)}
+    path.write_text(json.dumps(holder).ljust(4096))
+
+
+def test_a_file_that_names_a_process_does_not_have_it_stopped(
+    tmp_path: Path, bystander: subprocess.Popen[bytes]
+) -> None:
+    path = tmp_path / "worker.lock"
+    forge(path, bystander.pid)
+    info = read_lock(path)
+    assert info is not None and info.pid == bystander.pid and not info.alive
+    assert not signal_holder(path)
+    time.sleep(0.2)
+    assert bystander.poll() is None
+
+
+def test_a_copied_lock_file_does_not_have_the_worker_of_the_original_stopped(
+    tmp_path: Path, worker: subprocess.Popen[str]
+) -> None:
+    copy = tmp_path / "copy" / "worker.lock"
+    copy.parent.mkdir()
+    copy.write_bytes((tmp_path / "worker.lock").read_bytes())
+    assert not signal_holder(copy)
+    time.sleep(0.2)
+    assert worker.poll() is None
+
+
+def test_a_file_that_another_process_locks_does_not_have_the_named_one_stopped(
+    tmp_path: Path, bystander: subprocess.Popen[bytes]
+) -> None:
+    path = tmp_path / "worker.lock"
+    forge(path, bystander.pid)
+    with path.open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert holds(path, os.getpid()) and not holds(path, bystander.pid)
+        assert not signal_holder(path)
+    time.sleep(0.2)
+    assert bystander.poll() is None
+
+
+def test_the_process_that_holds_the_lock_is_asked_to_stop(
+    tmp_path: Path, worker: subprocess.Popen[str]
+) -> None:
+    path = tmp_path / "worker.lock"
+    assert holds(path, worker.pid)
+    assert signal_holder(path)
+    assert worker.wait(timeout=30) == -15
+    assert not holds(path, worker.pid) and not signal_holder(path)
+
+
+def test_nothing_there_is_nobody_to_stop(tmp_path: Path) -> None:
+    assert not signal_holder(tmp_path / "worker.lock")
+    RunLock(tmp_path / "worker.lock").release()
+    assert not signal_holder(tmp_path / "worker.lock")
+
+
+def test_without_a_list_of_locks_the_command_line_must_name_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bystander: subprocess.Popen[bytes]
+) -> None:
+    """As on macOS."""
+    real = Path.read_text
+
+    def no_locks(path: Path, *given: object, **named: object) -> str:
+        if str(path) == "/proc/locks":
+            raise FileNotFoundError(path)
+        return real(path, *given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(lock_module.Path, "read_text", no_locks)
+    path = tmp_path / "worker.lock"
+    path.touch()
+    code = "import sys; sys.stdin.read()"
+    named = subprocess.Popen(
+        [sys.executable, "-c", code, "-m", "engine", "run", str(tmp_path)], stdin=subprocess.PIPE
+    )
+    try:
+        assert holds(path, named.pid)
+        assert not holds(path, bystander.pid)
+        other = tmp_path / "other" / "worker.lock"
+        other.parent.mkdir()
+        other.touch()
+        assert not holds(other, named.pid)
+    finally:
+        named.kill()
+        named.wait()

@@ -1,0 +1,350 @@
+"""Stages begun again, skipped and made the last one: the rules on records, then real workers that are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.runs.client import choose_stage, prepare_resume, prepare_run, send
+from engine.config.stages import STAGES
+from engine.errors import RunError
+from engine.events import Event, StageBegunAgain, StagesChosen
+from engine.run import stage_choices
+from engine.run.directory import RunDirectory, RunRecord, StageRecord, inspect, new_record
+from engine.run.stage_choices import Choice, apply, change_of, chosen
+from engine.run.stage_inputs import result_files
+from tests.kill_and_resume import DEMO, SYSTEMS, artefacts, run_whole
+
+MakeRun = Callable[..., RunDirectory]
+Worker = Callable[[RunDirectory], subprocess.Popen[bytes]]
+EventsOf = Callable[[RunDirectory], list[Event]]
+WaitUntil = Callable[..., None]
+
+FIRST, SECOND = "example_stages:Count", "example_stages:CountAgain"
+
+
+def record_of(**statuses: str) -> RunRecord:
+    """A run of two methods; `agent_graphs` stands for `agent-graphs`."""
+    names = {name.replace("_", "-"): status for name, status in statuses.items()}
+    record = new_record("r", "1", seed=0, stages=list(names), config={}, versions={})
+    for name, status in names.items():
+        record.stages[name].status = status
+    return record
+
+
+def esm(
+    mine: str, select: str, memory: str, eval: str, clusters: str = "pending", evolve: str = "pending"
+) -> RunRecord:
+    return record_of(mine=mine, select=select, memory=memory, eval=eval, clusters=clusters, evolve=evolve)
+
+
+DONE, NOT = "finished", "pending"
+
+
+@pytest.mark.parametrize(
+    ("record", "choice", "stage", "undo", "changed"),
+    [
+        (esm(DONE, DONE, DONE, DONE, DONE, DONE), "again", "select", False, "select memory eval"),
+        (esm(DONE, DONE, "failed", NOT), "again", "mine", False, "mine select memory"),
+        (esm(DONE, DONE, DONE, DONE, DONE, "stopped"), "again", "clusters", False, "clusters evolve"),
+        (esm(DONE, NOT, NOT, NOT), "skip", "select", False, "select memory eval"),
+        (esm(DONE, DONE, "failed", NOT), "skip", "memory", False, "memory eval"),
+        (esm(DONE, NOT, NOT, NOT), "skip", "clusters", False, "clusters evolve"),
+        (esm(DONE, NOT, NOT, NOT), "last", "select", False, "memory eval clusters evolve"),
+        (esm(DONE, DONE, DONE, DONE, NOT, NOT), "last", "mine", False, "clusters evolve"),
+    ],
+)
+def test_what_a_choice_changes(
+    record: RunRecord, choice: Choice, stage: str, undo: bool, changed: str
+) -> None:
+    assert list(change_of(record, choice, stage, undo).stages) == changed.split()
+
+
+def test_a_skip_is_taken_back_with_what_the_stage_needs() -> None:
+    record = esm(DONE, NOT, NOT, NOT)
+    apply(record, change_of(record, "skip", "select"))
+    assert [name for name, stage in record.stages.items() if stage.skipped] == ["select", "memory", "eval"]
+    back = change_of(record, "skip", "memory", undo=True)
+    assert back.stages == ("select", "memory")
+    apply(record, back)
+    assert chosen(record) == StagesChosen(skipped=["eval"])
+
+
+def test_the_last_one_is_taken_back_but_for_what_needs_a_skipped_stage() -> None:
+    record = esm(DONE, NOT, NOT, NOT)
+    apply(record, change_of(record, "last", "mine"))
+    later = ("select", "memory", "eval", "clusters", "evolve")
+    assert change_of(record, "last", "mine", undo=True).stages == later
+    record = record_of(mine=DONE, select=NOT, clusters=NOT, memory=NOT, evolve=NOT)
+    apply(record, change_of(record, "skip", "select"))
+    apply(record, change_of(record, "last", "clusters"))
+    assert chosen(record).skipped == ["select", "memory", "evolve"]
+    assert change_of(record, "last", "clusters", undo=True).stages == ("evolve",)
+
+
+@pytest.mark.parametrize(
+    ("record", "choice", "stage", "undo", "working", "what"),
+    [
+        (esm(DONE, NOT, NOT, NOT), "skip", "pool", False, False, "the run has no stage `pool`"),
+        (esm(DONE, NOT, NOT, NOT), "again", "select", False, False, "`select` has not begun"),
+        (esm(DONE, "running", NOT, NOT), "again", "mine", False, True, "a worker works on the run"),
+        (esm(DONE, NOT, NOT, NOT), "again", "mine", True, False, "is not taken back"),
+        (esm(DONE, NOT, NOT, NOT), "skip", "mine", False, False, "`mine` is finished"),
+        (esm(DONE, NOT, NOT, NOT), "skip", "select", True, False, "`select` is not skipped"),
+        (esm(DONE, "running", NOT, NOT), "skip", "select", False, True, "`select` is at work"),
+        (esm(DONE, DONE, NOT, NOT, "running"), "last", "mine", False, True, "`clusters` is at work"),
+        (esm(DONE, DONE, DONE, DONE, DONE, DONE), "last", "select", False, False, "no stage is left to be done"),
+        (esm(DONE, NOT, NOT, NOT), "last", "select", True, False, "no stage is left out after `select`"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_chosen_is_one_clear_error(
+    record: RunRecord, choice: Choice, stage: str, undo: bool, working: bool, what: str
+) -> None:
+    with pytest.raises(RunError) as caught:
+        change_of(record, choice, stage, undo, working)
+    assert what in caught.value.what and caught.value.where == "r/1" and caught.value.mend
+
+
+def test_a_stage_of_ones_own_that_names_no_files_cannot_be_begun_again() -> None:
+    record = new_record("r", "1", seed=0, stages=["my:Stage"], config={}, versions={})
+    record.stages["my:Stage"] = StageRecord(status="stopped")
+    with pytest.raises(RunError, match="`my:Stage` does not say which files it writes"):
+        change_of(record, "again", "my:Stage")
+
+
+def test_statuses_after_a_choice() -> None:
+    record = esm(DONE, DONE, DONE, DONE, DONE, DONE)
+    record.status = "finished"
+    apply(record, change_of(record, "again", "memory"))
+    assert (record.status, record.begun_again) == ("stopped", 1)
+    assert [stage.words for stage in record.stages.values()] == [DONE, DONE, "stale", "stale", DONE, DONE]
+    apply(record, change_of(record, "last", "memory"))
+    assert record.stages["eval"].words == "stale, skipped" and not record.stages["memory"].settled
+    apply(
+        record, change_of(record, "again", "memory")
+    )  # once more before it was done: the same attempt is kept
+    assert record.begun_again == 1
+
+
+# ---------------------------------------------------------------- workers
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ITEM_SECONDS", "0.03")
+
+
+def count(run: RunDirectory, folder: str = "count") -> int:
+    path = run.path / folder / "items.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def names(events: list[Event]) -> list[str]:
+    told = (
+        "WorkerStarted",
+        "StagesChosen",
+        "StageBegunAgain",
+        "StageSkipped",
+        "StageFinished",
+        "WorkerStopped",
+    )
+    return [name for event in events if (name := type(event).__name__) in told]
+
+
+def finish(run: RunDirectory, worker: Worker) -> None:
+    prepare_resume(run)
+    assert worker(run).wait(60) == 0, run.worker_log.read_text()
+
+
+def test_begun_again_from_here_on(make_run: MakeRun, worker: Worker, events_of: EventsOf) -> None:
+    """Files of the earlier attempt are kept whole, those of the new one are the same; the first stage stays."""
+    run = make_run("Count", "CountAgain")
+    assert worker(run).wait(60) == 0
+    first = {name: (run.path / name).read_bytes() for name in ("count/items.jsonl", "again/items.jsonl")}
+    stamp = (run.path / "count/items.jsonl").stat().st_mtime_ns
+    log = run.events.read_bytes()
+    assert choose_stage(run, "again", SECOND).stages == (SECOND,)
+    assert inspect(run.path).state == "stopped" and not (run.path / "again/items.jsonl").exists()
+    assert run.read().stages[SECOND].words == "stale" and run.read().stages[SECOND].summary == {"items": 5}
+    finish(run, worker)
+    assert (run.path / "count/items.jsonl").stat().st_mtime_ns == stamp
+    assert (run.path / "again/items.jsonl").read_bytes() == first["again/items.jsonl"]
+    assert (run.path / "earlier/1/again/items.jsonl").read_bytes() == first["again/items.jsonl"]
+    assert not (run.path / "earlier/1/count").exists()
+    kept = json.loads((run.path / "earlier/1/stages.json").read_text())
+    assert list(kept) == [SECOND] and kept[SECOND]["files"] == ["again/items.jsonl"]
+    assert run.events.read_bytes().startswith(log)
+    assert names(events_of(run)[log.count(b"\n") :]) == [
+        "StagesChosen", "WorkerStarted", "StagesChosen", "StageSkipped", "StageBegunAgain", "StageFinished",
+        "WorkerStopped",
+    ]  # fmt: skip
+    assert inspect(run.path).state == "finished" and not run.read().stages[SECOND].stale
+
+
+def test_all_is_begun_again_and_killed_on_the_way(
+    make_run: MakeRun, worker: Worker, wait_until: WaitUntil, slow: None, events_of: EventsOf
+) -> None:
+    run = make_run("Count", "CountAgain", items=20)
+    assert worker(run).wait(60) == 0
+    first = {name: (run.path / name).read_bytes() for name in ("count/items.jsonl", "again/items.jsonl")}
+    choose_stage(run, "again", FIRST)
+    for folder in ("count", "again"):
+        prepare_resume(run)
+        process = worker(run)
+        wait_until(lambda folder=folder: 2 < count(run, folder) < 18, "items")
+        process.kill()
+        process.wait(10)
+        if folder == "count":
+            assert run.read().stages[SECOND].stale and count(run, "again") == 0
+            assert (
+                run.read().stages[FIRST].summary == {}
+            )  # that of the earlier attempt is in earlier/1/stages.json
+    finish(run, worker)
+    for name, data in first.items():
+        assert (run.path / name).read_bytes() == data == (run.path / "earlier/1" / name).read_bytes()
+    again = [event.stage for event in events_of(run) if isinstance(event, StageBegunAgain)]
+    assert again == [FIRST, SECOND]  # a resumed stage is not begun again
+
+
+@pytest.mark.parametrize("last", ["run.json is written", "half is put aside", "all is put aside"])
+def test_a_choice_that_is_killed_half_way_is_completed_by_the_worker(
+    make_run: MakeRun, worker: Worker, monkeypatch: pytest.MonkeyPatch, events_of: EventsOf, last: str
+) -> None:
+    run = make_run("Count", "CountAgain")
+    assert worker(run).wait(60) == 0
+    whole = {folder: (run.path / folder / "items.jsonl").read_bytes() for folder in ("count", "again")}
+    moved: list[Path] = []
+    move, aside = os.replace, stage_choices.put_aside
+
+    def killed(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    def replace(source: Path, target: Path) -> None:
+        if "earlier" in str(target) and "items" in str(source):
+            if moved:
+                raise KeyboardInterrupt
+            moved.append(Path(source))
+        move(source, target)
+
+    if last == "run.json is written":
+        monkeypatch.setattr(stage_choices, "put_aside", killed)
+    elif last == "half is put aside":
+        monkeypatch.setattr(os, "replace", replace)
+    else:
+        monkeypatch.setattr(stage_choices, "put_aside", aside)
+        monkeypatch.setattr(stage_choices, "chosen", killed)
+    with pytest.raises(KeyboardInterrupt):
+        choose_stage(run, "again", FIRST)
+    monkeypatch.undo()
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "stages"))
+    finish(run, worker)
+    for folder, data in whole.items():
+        for path in (run.path, run.path / "earlier/1"):
+            assert (path / folder / "items.jsonl").read_bytes() == data
+    assert [e.stage for e in events_of(run) if isinstance(e, StageBegunAgain)] == [FIRST, SECOND]
+
+
+def test_skipped_and_made_the_last_one_during_a_run(
+    make_run: MakeRun, worker: Worker, wait_until: WaitUntil, slow: None, events_of: EventsOf
+) -> None:
+    """Over the socket; a kill right after the answer changes nothing; taken back, the stage is done after all."""
+    run = make_run("Count", "CountAgain", items=30)
+    process = worker(run)
+    wait_until(lambda: count(run) > 2, "items")
+    with pytest.raises(RunError, match="is at work"):
+        choose_stage(run, "skip", FIRST)
+    with pytest.raises(RunError, match="stop it first"):
+        choose_stage(run, "again", FIRST)
+    refused = send(run, "stage", choice="again", stage=FIRST)
+    assert not refused.ok and "a worker works on the run" in refused.error
+    assert choose_stage(run, "last", FIRST).stages == (SECOND,)
+    process.kill()
+    process.wait(10)
+    finish(run, worker)
+    assert inspect(run.path).state == "finished" and count(run) == 30 and count(run, "again") == 0
+    assert run.read().stages[SECOND].words == "skipped"
+    assert choose_stage(run, "skip", SECOND, undo=True).stages == (SECOND,)
+    assert inspect(run.path).state == "stopped"
+    finish(run, worker)
+    assert count(run, "again") == 30
+    told = [event.skipped for event in events_of(run) if isinstance(event, StagesChosen)]
+    assert told[0] == told[1] == [SECOND] and told[2:] == [[], []]
+
+
+def test_what_is_taken_back_during_a_run_is_done_in_it(
+    make_run: MakeRun, worker: Worker, wait_until: WaitUntil, slow: None
+) -> None:
+    """Also a stage whose turn has passed."""
+    run = make_run("CountAgain", "Count", items=30)
+    assert choose_stage(run, "skip", SECOND).stages == (
+        SECOND,
+        FIRST,
+    )  # what one's own stage needs is not known
+    assert choose_stage(run, "skip", FIRST, undo=True).stages == (FIRST,)
+    process = worker(run)
+    wait_until(lambda: count(run) > 2, "items")
+    assert choose_stage(run, "skip", SECOND, undo=True).stages == (SECOND,)
+    assert process.wait(60) == 0
+    assert (count(run), count(run, "again")) == (30, 30)
+
+
+def test_one_chooser_at_a_time(make_run: MakeRun) -> None:
+    run = make_run("Count")
+    lock = stage_choices.RunLock(run.lock)
+    try:
+        with pytest.raises(RunError, match="is at work on this run"):
+            stage_choices.choose(run, "skip", FIRST)
+    finally:
+        lock.release()
+    assert stage_choices.choose(run, "skip", FIRST).stages == (FIRST,)
+
+
+# ---------------------------------------------------------------- what the stages of the methods write
+
+Written = tuple[RunDirectory, dict[str, set[str]]]
+_SHARED = {"gflownet/dropped.json": "agent-graphs", "pool/evaluated.jsonl": "selector"}
+"""Files to which a later stage adds, too."""
+
+
+@pytest.fixture(scope="module", params=[*SYSTEMS])
+def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Written:
+    """A finished run of a system, and the files that each stage made or changed."""
+    outputs = tmp_path_factory.mktemp(request.param)
+    run = prepare_run(DEMO, [*SYSTEMS[request.param], f"run.outputs={outputs}"], None)
+    stages, files, before = list(run.read().stages), {}, {}
+    for at, stage in enumerate(stages):
+        prepare_resume(run, stages[: at + 1])
+        run_whole(run)
+        after = result_files(run.path)
+        files[stage] = {name for name, stamp in after.items() if before.get(name) != stamp}
+        before = after
+    return run, files
+
+
+def test_stages_write_what_they_declare(written: Written) -> None:
+    run, files = written
+    for stage, names in files.items():
+        own = [path for pattern in STAGES[stage].writes for path in run.path.glob(pattern)]
+        outside = {name for name in names if not any((run.path / name).is_relative_to(path) for path in own)}
+        assert {name for name in outside if _SHARED.get(name) != stage} == set(), stage
+        others = {name for other, theirs in files.items() if other != stage for name in theirs - names}
+        assert not {name for name in others if any((run.path / name).is_relative_to(path) for path in own)}
+
+
+def test_the_second_stage_begun_again_ends_as_if_it_had_not_been(
+    written: Written,
+) -> None:
+    run, files = written
+    stages = list(run.read().stages)
+    before = artefacts(run)
+    choose_stage(run, "again", stages[min(1, len(stages) - 1)])
+    prepare_resume(run)
+    run_whole(run)
+    assert artefacts(run) == before
+    moved = result_files(run.path / "earlier")
+    assert len(moved) >= len(files[stages[-1]] - _SHARED.keys())

@@ -1,0 +1,169 @@
+"""The panel of stages on the overview: what each key would do, what it does to the run's folder, at two sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.app import App
+
+from engine.events import StagesChosen
+from engine.run.directory import RunDirectory, create_run, inspect
+from engine.run.lock import RunLock
+from screens.confirm import ConfirmScreen
+from screens.messages import ResumeWanted
+from screens.overview.screen import OverviewScreen
+from screens.overview.stages import StagesPanel
+from screens.widgets.key_line import keys_of
+from screens.widgets.stage_bar import StageBar
+from tests.recorded_session import RecordedSession
+from tests.screens.overview.test_overview import drawn
+from tests.synthetic_run import SyntheticRun, write_log
+
+SIZES = [(80, 24), (200, 60)]
+STAGES = ("mine", "select", "memory", "eval", "slsm")
+
+
+class StagesApp(App[None]):
+    """The overview of a run in a folder, and what it asks for."""
+
+    def __init__(self, run: RunDirectory) -> None:
+        super().__init__()
+        self.events = write_log(run.events, list(SyntheticRun(examples=2).events()))
+        self.session = RecordedSession(self.events, run.path)
+        self.session.status = inspect(run.path)
+        self.resumed: list[Path] = []
+
+    def on_mount(self) -> None:
+        self.push_screen(OverviewScreen(self.session))
+
+    def on_resume_wanted(self, message: ResumeWanted) -> None:
+        self.resumed.append(message.run_dir)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    """ESM is done, in 1, 2, 3 and 4 seconds; SLSM was stopped after 5."""
+    run = create_run(tmp_path, "r", seed=0, stages=STAGES, config={}, config_text="{}\n", versions={})
+    record = run.read()
+    for seconds, name in enumerate(STAGES, 1):
+        record.stages[name].status, record.stages[name].seconds = "finished", float(seconds)
+    record.stages["slsm"].status, record.status = "stopped", "stopped"
+    run.write(record)
+    (run.path / "esm/library").mkdir(parents=True)
+    (run.path / "esm/library/library.jsonl").write_text("{}\n")
+    return run
+
+
+def skipped(run: RunDirectory) -> list[str]:
+    return [name for name, stage in run.read().stages.items() if stage.skipped]
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_panel_says_what_each_key_would_do(run: RunDirectory, size: tuple[int, int]) -> None:
+    app = StagesApp(run)
+    async with app.run_test(size=size) as pilot:
+        await pilot.press("i")
+        await pilot.pause()
+        text = drawn(app)
+        assert "› ■ slsm    stopped, results kept" in text  # the first that is not finished
+        assert "✓ select  finished in 0:02" in text and "s  Skipped: slsm." in text
+        assert "no stage is left to be done after `slsm`" in text
+        await pilot.press("up", "up", "k")
+        text = " ".join(drawn(app).replace("│", " ").split())
+        assert (
+            "› ✓ select" in text
+            and "a Done again: select, memory and eval, which took 0:09 last time." in text
+        )
+        assert "`select` is finished: there is nothing to skip" in text
+        assert "l The run ends after select. Skipped: slsm." in text
+        assert [key.word for key in keys_of(app.screen)][:5] == [
+            "Choose",
+            "Begin again",
+            "Skip",
+            "Last one",
+            "Close",
+        ]
+        await pilot.press("escape")
+        assert isinstance(app.screen, OverviewScreen)
+
+
+async def test_begun_again_after_it_was_asked(run: RunDirectory) -> None:
+    app = StagesApp(run)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("i", "up", "up", "up", "a")
+        await pilot.pause()
+        assert isinstance(app.screen, ConfirmScreen)
+        text = " ".join(drawn(app).replace("│", " ").split())
+        assert "Begin select again" in text and "which took 0:09 last time" in text
+        assert "Not done again: mine." in text and "A worker starts at once." in text
+        await pilot.press("escape")
+        assert not run.read().begun_again and not app.resumed
+        await pilot.press("a", "enter")
+        await app.workers.wait_for_complete()
+        for _ in range(100):
+            if app.resumed:
+                break
+            await pilot.pause(0.05)
+        assert app.resumed == [run.path]
+        assert [n for n, stage in run.read().stages.items() if stage.stale] == ["select", "memory", "eval"]
+        assert (run.path / "earlier/1/esm/library/library.jsonl").read_text() == "{}\n"
+
+
+async def test_skip_and_last_are_taken_back_by_the_same_key(run: RunDirectory) -> None:
+    app = StagesApp(run)
+    async with app.run_test(size=(80, 24)) as pilot:
+
+        async def until(wanted: list[str]) -> None:
+            for _ in range(100):
+                if skipped(run) == wanted:
+                    return
+                await pilot.pause(0.05)
+            raise AssertionError(f"skipped: {skipped(run)}")
+
+        await pilot.press("i", "s")
+        await until(["slsm"])
+        await pilot.pause(0.6)
+        assert "› ⊘ slsm    skipped" in drawn(app) and "slsm: done after all" in drawn(app)
+        await pilot.press("s")
+        await until([])
+        await pilot.press("up", "up", "l")
+        await until(["slsm"])
+        await pilot.press("l")
+        await until([])
+
+
+async def test_nothing_is_begun_again_while_a_worker_works(run: RunDirectory) -> None:
+    record = run.read()
+    record.status, record.stages["slsm"].status = "running", "running"
+    run.write(record)
+    lock = RunLock(run.lock)
+    try:
+        app = StagesApp(run)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.press("i", "a")
+            await pilot.pause()
+            assert isinstance(app.screen, StagesPanel)
+            text = " ".join(drawn(app).replace("│", " ").split())
+            assert "a worker works on the run: stop it first (S, or `steer-tui ctl stop`)" in text
+            assert "`slsm` is at work" in text and "S Stop: the run stops here" in text
+            await pilot.press("S")
+            assert app.session.sent == ["stop"]
+    finally:
+        lock.release()
+
+
+async def test_stale_and_skipped_stages_on_strip_and_cards(run: RunDirectory) -> None:
+    app = StagesApp(run)
+    plan = StagesChosen(seq=10**6, stale=["memory", "eval"], skipped=["eval"], kept="earlier/1")
+    app.session._live.apply(plan)
+    async with app.run_test(size=(200, 60)) as pilot:
+        await pilot.pause()
+        text = drawn(app)
+        assert "◌ memory" in text and "skipped, stale: its results are of an earlier attempt" in text
+        assert "1 ESM ◌  stale: memory and eval; skipped: eval" in text
+        assert "2 of 4 stages done, 1 skipped" in text
+        bar = app.screen.query_one(StageBar)
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
+        assert bar.render().plain.startswith("✓ mine ✓ select ◌ memory ⊘ eval")

@@ -1,0 +1,179 @@
+"""Writes screens/README.md from the help texts and commands of the screens: `python -m tests.screens.readme`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from textual.binding import Binding
+from textual.dom import DOMNode
+
+from app.commands import EVERYWHERE, NOTING, RUN, TIMELINE
+from screens.compare.pairs import PairsScreen
+from screens.compare.screen import CompareScreen
+from screens.esm.decisions import DecisionsPane
+from screens.esm.library import LibraryPane
+from screens.esm.screen import EsmScreen
+from screens.esm.what_if import DecisionWhatIf
+from screens.evolution.answers import AnswersPane
+from screens.evolution.screen import EvolutionScreen
+from screens.evolution.what_if import DeltasWhatIf
+from screens.gflownet.evidence_answers import EvidenceAnswersPane
+from screens.gflownet.questions import QuestionsPane
+from screens.gflownet.screen import GFlowNetScreen
+from screens.gflownet.what_if import PathsWhatIf
+from screens.leaving import LeaveScreen
+from screens.levers.screen import LeversScreen
+from screens.new_run import NewRunScreen
+from screens.notes.screen import NotesScreen
+from screens.overview.efficiency import EfficiencyPanel
+from screens.overview.screen import OverviewScreen
+from screens.overview.stages import StagesPanel
+from screens.pool.picks import PoolPicksPane
+from screens.pool.queries import PoolQueriesPane
+from screens.pool.screen import PoolScreen
+from screens.pool.what_if import DemonstrationsWhatIf
+from screens.replicas import ReplicasPanel
+from screens.runs.screen import RunsScreen
+from screens.serve.screen import ServeScreen
+from screens.slsm.conversations import ConversationsPane
+from screens.slsm.screen import SLSMScreen
+from screens.slsm.what_if import NoteWhatIf
+from screens.start_form import StartFormScreen
+from screens.sweep.screen import SweepScreen
+from screens.tabbed_screen import COMMANDS, TabbedScreen
+from screens.widgets.timeline import Timeline
+from screens.widgets.virtual_table import VirtualTable
+
+README = Path(__file__).resolve().parents[2] / "screens" / "README.md"
+_INTRODUCTION = """\
+# The console
+
+Every screen draws the log of a run and nothing else. So all screens work alike for a live run, for one that was
+started in another terminal, and for one that ended last year. They work at 80x24 and use more room where there is
+more; below 60 columns they say so, and the run continues. `NO_COLOR` is obeyed: no meaning is shown by colour alone.
+
+`p` pauses the engine after its current item, `p` again continues. `r` *resumes* a run that stopped, was interrupted or
+failed: it starts a worker again. `space` freezes only the view: the header shows FROZEN and how many events it is
+behind. A run opens with its overview; the header names its methods with their state and number: `alt` and the number,
+or a click on it or on a stage, goes there, `v` goes to the next, `o` back to the overview. `F` follows the work from
+method to method.
+
+On a method's screen `m` marks the row under the cursor (◆) and `;` writes a note on it (◇); `M` lists all marks and
+notes. They are kept beside the log. `Y` writes the row as Markdown and as an HTML file that opens offline. Both name
+the command that opens the console there: `steer-tui RUN@EVENT`; EVENT is the number of the row's event in the log.
+`y` copies the row with it.
+"""
+_SECTIONS: Sequence[tuple[type[DOMNode], str, Sequence[tuple[str, str]]]] = (
+    (RunsScreen, "", [("runs", "The list of runs")]),
+    (NewRunScreen, "", []),
+    (StartFormScreen, "", []),
+    (OverviewScreen, "", []),
+    (StagesPanel, "", []),
+    (EfficiencyPanel, "", []),
+    (LeversScreen, "", []),
+    (
+        EsmScreen,
+        "",
+        [
+            ("esm-live", "The ESM screen during a run"),
+            ("esm-decision", "An opened decision"),
+            ("esm-results", "Results"),
+        ],
+    ),
+    (DecisionWhatIf, "", []),
+    (EvolutionScreen, "", [("evolution", "Iterations")]),
+    (DeltasWhatIf, "", []),
+    (GFlowNetScreen, "", [("gflownet", "The sampled paths of a question")]),
+    (PathsWhatIf, "", []),
+    (SLSMScreen, "", [("slsm", "A conversation beside its memory")]),
+    (NoteWhatIf, "", []),
+    (PoolScreen, "", [("pool", "The pool of a query and its trajectories")]),
+    (DemonstrationsWhatIf, "", []),
+    (ServeScreen, "", []),
+    (CompareScreen, "", [("compare", "Two runs compared"), ("compare-trace", "An item that parts")]),
+    (PairsScreen, "", []),
+    (SweepScreen, "", []),
+    (NotesScreen, "", []),
+    (ReplicasPanel, "", []),
+    (Timeline, "# The time line\n\n", []),
+    (LeaveScreen, "", []),
+)
+"""The classes whose HELP is a section, with a heading where HELP has none, and the pictures with their captions."""
+
+
+def readme() -> str:
+    """The text of screens/README.md."""
+    sections = [
+        _INTRODUCTION,
+        "## Everywhere\n\n" + _table(command.binding() for command in EVERYWHERE),
+        "## Tables\n\n" + _help(VirtualTable) + "\n" + _table(_own_bindings(VirtualTable)),
+        "## Every screen of a run\n\n" + _table(command.binding() for command in (*RUN, *NOTING, *COMMANDS)),
+        *(_section(*section) for section in _SECTIONS),
+        "<!-- Made by `python -m tests.screens.readme` from the help texts; do not edit. -->\n",
+    ]
+    return "\n".join(sections)
+
+
+def _section(screen: type[DOMNode], heading: str, pictures: Sequence[tuple[str, str]]) -> str:
+    bindings = {
+        Timeline: [command.binding() for command in TIMELINE],
+        EsmScreen: [*_own_bindings(EsmScreen), *_own_bindings(DecisionsPane)],
+    }.get(screen) or _own_bindings(screen)
+    bindings += [
+        binding for pane in _PANES.get(screen, ()) for binding in _own_bindings(pane) if binding.show
+    ]
+    parts = ["#" + heading + _help(screen) if heading else "#" + _help(screen)]
+    parts += [f"![{caption}](pictures/{name}.svg)\n" for name, caption in pictures]
+    return "\n".join([*parts, _table(bindings)])
+
+
+_PANES: dict[type[DOMNode], Sequence[type[DOMNode]]] = {
+    EsmScreen: (LibraryPane,),
+    EvolutionScreen: (AnswersPane,),
+    GFlowNetScreen: (QuestionsPane, EvidenceAnswersPane),
+    SLSMScreen: (ConversationsPane,),
+    PoolScreen: (PoolQueriesPane, PoolPicksPane),
+}
+"""The tabs with keys of their own."""
+
+
+def _help(owner: Any) -> str:
+    return f"{owner.HELP.rstrip()}\n"
+
+
+def _own_bindings(owner: Any) -> list[Binding]:
+    """The bindings that a class declares itself; the digits of a tabbed screen's tabs as a single row."""
+    bindings = [binding for binding in owner.BINDINGS if isinstance(binding, Binding)]
+    if owner is OverviewScreen:
+        digits = Binding(
+            "1", "method", "Methods", key_display="1 … 9", tooltip="Open the method of this number."
+        )
+        return [digits, *(binding for binding in bindings if not binding.action.startswith("method("))]
+    if not issubclass(owner, TabbedScreen):
+        return bindings
+    tabs = f"The tabs: {', '.join(tab.label for tab in owner.TABS)}."
+    digits = Binding("1", "tab", "Tabs", key_display=f"1 … {len(owner.TABS)}", tooltip=tabs)
+    return [digits, *(binding for binding in bindings if not binding.action.startswith("tab("))]
+
+
+def _table(bindings: Iterable[Binding]) -> str:
+    return "\n".join(["| key | label | what it does |", "|---|---|---|", *map(_row, bindings), ""])
+
+
+def _row(binding: Binding) -> str:
+    keys = " ".join(f"`{key}`" for key in _keys(binding))
+    return f"| {keys} | {binding.description} | {binding.tooltip} |".replace("|  |", "| |")
+
+
+def _keys(binding: Binding) -> Iterator[str]:
+    for key in [binding.key_display] if binding.key_display else binding.key.split(","):
+        yield _NAMES.get(key, key.replace("ctrl+", "^"))
+
+
+_NAMES = {"left": "←", "right": "→", "up": "↑", "down": "↓", "slash": "/", "escape": "esc"}
+
+
+if __name__ == "__main__":
+    README.write_text(readme(), encoding="utf-8")

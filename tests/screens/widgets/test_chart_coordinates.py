@@ -1,0 +1,321 @@
+"""Where a chart draws what: each cell here was worked out by hand.
+
+A canvas of 20 × 10 cells has 40 × 40 dots. It begins behind the labels and the axis, and a title stands above it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import pairwise
+from math import inf, nan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.style import Style
+from rich.text import Text
+
+from screens.widgets.axis import Axis, spanning
+from screens.widgets.plot import Frame, draw_plot
+from screens.widgets.plotext_canvas import Line, Sign, bends, draw_canvas, height_at, line_through
+from screens.widgets.series import Series, with_mean
+
+_NAMES = ("title", "axis", "faint", "cross", "point", "line-0", "line-1", "line-2", "line-3")
+STYLES = {name: Style(color=f"color({number})") for number, name in enumerate(_NAMES, start=1)}
+
+
+def lines_of(series: list[Series], **more: float) -> list[Text]:
+    """A chart whose canvas has 20 × 10 cells: four cells for `0.2┤`, ten for ` ● a 1.000`."""
+    return draw_plot(series, Frame(34, 13, "y", "x", **more), STYLES)  # type: ignore[arg-type]
+
+
+def canvas(series: list[Series], **more: float) -> list[str]:
+    """Its rows of canvas, from the top."""
+    return [line.plain[4:24] for line in lines_of(series, **more)[1:11]]
+
+
+def style_at(lines: list[Text], row: int, column: int) -> str:
+    """The name of the style of a cell; row 0 is the title."""
+    [style] = {str(s.style) for s in lines[row].spans if s.start <= column < s.end} or {str(lines[row].style)}
+    return next(name for name, known in STYLES.items() if str(known) == style)
+
+
+def test_a_rising_line_goes_from_corner_to_corner() -> None:
+    """The lowest value at the first point is in the last row, first column; the highest in the first row, last column.
+    Two dots of each cell: the left one lower than the right one."""
+    rows = canvas([Series("a", [0, 10], [0.0, 1.0])])
+    assert rows[0] == " " * 18 + "⡠⠊"
+    assert rows[9] == "⡠⠊" + " " * 18
+    assert [len(row.rstrip()) for row in rows] == [20, 18, 16, 14, 12, 10, 8, 6, 4, 2]
+
+
+def test_a_falling_line_falls() -> None:
+    """A loss: what is lower stands lower, whatever is better."""
+    rows = canvas([Series("a", [0, 10], [1.0, 0.0])])
+    assert rows[0] == "⠑⢄" + " " * 18
+    assert rows[9] == " " * 18 + "⠑⢄"
+
+
+def test_labels_stand_in_the_rows_of_their_values() -> None:
+    """Of 40 dots 0.2 is the 8th (0.2 × 39 = 7.8), so in the third row from below (dots 8 to 11); 0.4 is the 16th,
+    0.6 the 23rd and 0.8 the 31st."""
+    rows = [line.plain[:4] for line in lines_of([Series("a", [0, 10], [0.0, 1.0])])]
+    assert rows == [
+        "y   ",
+        "  1┤",
+        "   │",
+        "0.8┤",
+        "   │",
+        "0.6┤",
+        "0.4┤",
+        "   │",
+        "0.2┤",
+        "   │",
+        "  0┤",
+        "   └",
+        "    ",
+    ]
+
+
+def test_labels_across_stand_under_their_values() -> None:
+    """0 under the first column, 5 under dot 20 (5 / 10 × 39 = 19.5, rounded to even), which is column 10; 10 ends under
+    the last column; the title stands behind the axis."""
+    *_, axis, labels = [line.plain for line in lines_of([Series("a", [0, 10], [0.0, 1.0])])]
+    assert axis == "   └┬─────────┬────────┬ x"
+    assert labels == "    0         5       10"
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "row", "column"), [(0, 0, 9, 0), (10, 1, 0, 19), (5, 0.5, 4, 10), (10, 0, 9, 19)]
+)
+def test_a_sign_stands_in_the_cell_of_its_value(x: float, y: float, row: int, column: int) -> None:
+    """The step that was kept, the best one. 0.5 is dot 20 of 40 from below (19.5 to even): the fifth row
+    from the top."""
+    rows = canvas([Series("a", [0, 10], [0.0, 1.0]), Series("b", [x], [y], "★", points=True)])
+    assert [(r, line.index("★")) for r, line in enumerate(rows) if "★" in line] == [(row, column)]
+
+
+def test_a_sign_lies_on_the_line_whose_point_it_marks() -> None:
+    """On every row: plotext rounds signs to cells and lines to dots, which must not part them."""
+    for at in range(11):
+        line, mark = Series("a", [0, 10], [0.0, 1.0]), Series("b", [at], [at / 10], "★", points=True)
+        before, after = canvas([line]), canvas([line, mark])
+        [(row, column)] = [(r, text.index("★")) for r, text in enumerate(after) if "★" in text]
+        assert before[row][column] != " ", at
+
+
+def test_a_logarithmic_axis_spreads_equal_factors_equally() -> None:
+    """0.01, 1 and 100: below, in the middle and above, with labels at powers of ten."""
+    points = Series("a", [0, 5, 10], [0.01, 1.0, 100.0], "★", points=True)
+    lines = draw_plot([points], Frame(37, 14, "y", "x", log=True), STYLES)
+    assert [i for i, line in enumerate(lines) if "★" in line.plain[:27]] == [1, 6, 11]
+    labels = [line.plain[:5].strip(" │┤") for line in lines[1:12]]
+    assert (labels[0], labels[5], labels[10]) == ("100", "1", "0.01")
+
+
+def test_what_is_not_positive_is_left_out_of_a_logarithmic_axis() -> None:
+    """The line goes on from the point before to the point after it."""
+    with_zero = draw_plot(
+        [Series("a", [0, 5, 10], [0.1, 0.0, 10.0])], Frame(40, 13, "y", "x", log=True), STYLES
+    )
+    without = draw_plot([Series("a", [0, 10], [0.1, 10.0])], Frame(40, 13, "y", "x", log=True), STYLES)
+    assert [line.plain for line in with_zero] == [line.plain for line in without]
+
+
+@pytest.mark.parametrize("gap", [nan, inf, -inf])
+def test_a_value_that_is_no_number_leaves_the_rest_where_it_is(gap: float) -> None:
+    """The line joins its neighbours, and no axis is stretched."""
+    assert canvas([Series("a", [0, 5, 10], [0.0, gap, 1.0])]) == canvas([Series("a", [0, 10], [0.0, 1.0])])
+
+
+def test_one_value_alone_is_drawn_at_the_bottom_left() -> None:
+    """An axis of one value has no length: nothing is divided by it."""
+    rows = [line.plain for line in draw_plot([Series("a", [3], [5.0])], Frame(34, 13, "y", "x"), STYLES)]
+    assert sum(any("⠀" < sign <= "⣿" for sign in row) for row in rows) == 1
+    assert "⡀" in rows[10] and rows[10].startswith("5┤")
+
+
+def test_the_crosshair_stands_where_the_value_is() -> None:
+    """At 5 of 0 to 10 in column 10, behind the line; on the axis it has a foot."""
+    lines = lines_of([Series("a", [0, 10], [0.0, 1.0])], at=5)
+    assert [row.index("│") for row in canvas([Series("a", [0, 10], [0.0, 1.0])], at=5) if "│" in row] == [
+        10
+    ] * 9
+    assert lines[11].plain[14] == "┴"
+    assert style_at(lines, 1, 14) == "cross" and style_at(lines, 5, 14) == "line-0"
+
+
+def test_each_line_has_its_own_style_and_names_have_that_of_their_line() -> None:
+    """The mark as well as the colour tells lines apart; axes and titles have styles of their own."""
+    flat = [Series(name, [0, 10], [y, y]) for name, y in (("a", 1.0), ("b", 0.0))]
+    lines = lines_of(flat)
+    assert (style_at(lines, 1, 5), style_at(lines, 10, 5)) == ("line-0", "line-1")
+    assert lines[1].plain[24:] == " ● a 1.000" and lines[10].plain[24:] == " ▲ b 0.000"
+    assert (style_at(lines, 1, 26), style_at(lines, 10, 26)) == ("line-0", "line-1")
+    assert (style_at(lines, 0, 0), style_at(lines, 3, 0), style_at(lines, 11, 25)) == (
+        "title",
+        "axis",
+        "title",
+    )
+
+
+def test_marks_of_two_lines_stand_in_different_columns_on_their_lines() -> None:
+    """From column 4 on the first, from column 9 on the second, in the lines' rows, every 18 columns; also where both
+    lines are the same, since nothing else would tell that there are two."""
+    apart = canvas([Series("a", [0, 10], [1.0, 1.0]), Series("b", [0, 10], [0.0, 0.0])])
+    assert (apart[0].index("●"), apart[9].index("▲")) == (4, 9)
+    same = canvas(
+        [Series("a", [0, 10], [0.5, 0.5]), Series("b", [0, 10], [0.5, 0.5]), Series("c", [0, 10], [0.0, 1.0])]
+    )
+    assert any("●" in row and "▲" in row for row in same)
+
+
+def test_marks_lie_on_a_slope() -> None:
+    """Column 4 is dot 8 of 39, so height 8 of 39: the third row from below (rows have four dots)."""
+    rows = canvas([Series("a", [0, 10], [0.0, 1.0]), Series("b", [0, 10], [1.0, 0.0])])
+    assert rows[7][4] == "●"
+
+
+def test_raw_values_are_dots_and_their_mean_is_a_line() -> None:
+    """So they are told apart without colour: of a raw line that jumps between 0 and 1 no dot stands between them."""
+    raw = Series("raw", range(101), [float(i % 2) for i in range(101)], faint=True)
+    rows = canvas([raw])
+    assert all(row.strip() for row in (rows[0], rows[9])) and not any(row.strip() for row in rows[1:9])
+    lines = lines_of([raw, Series("a", [0, 100], [0.5, 0.5])])
+    assert (style_at(lines, 1, 5), style_at(lines, 5, 6)) == ("faint", "line-0")
+
+
+def test_the_first_line_lies_over_later_ones_and_over_what_is_raw() -> None:
+    """Three times the same values: the cells are the first line's."""
+    flat = [Series(name, range(11), [0.5] * 11, faint=name == "c") for name in "abc"]
+    lines = lines_of([*flat, Series("d", [0, 10], [0.0, 1.0])])
+    assert style_at(lines, 5, 6) == "line-0"
+
+
+def test_lines_in_one_cell_are_both_seen() -> None:
+    """0.12 and 0.18 are dots 5 and 7 (4.68 and 7.02) of the third row from below, which holds dots 4 to 7 from its
+    lowest: the second and the highest of the cell. Over raw values, a line is not made thick."""
+    near = [
+        Series("a", [0, 10], [0.12] * 2),
+        Series("b", [0, 10], [0.18] * 2),
+        Series("c", [0, 10], [0.0, 1.0]),
+    ]
+    assert canvas(near)[8][0] == chr(0x2800 + 0x04 + 0x20 + 0x01 + 0x08)
+    over = [near[0], Series("b", range(11), [0.18] * 11, faint=True), near[2]]
+    assert canvas(over)[8][0] == chr(0x2800 + 0x04 + 0x20)
+
+
+def test_the_best_point_lies_over_those_that_were_only_validated() -> None:
+    """Of points in one cell the later series is seen."""
+    seen = [Series("v", [0, 5], [0.0, 1.0], "◇", points=True), Series("b", [5], [1.0], "★", points=True)]
+    rows = canvas(seen)
+    assert "★" in rows[0] and "◇" not in rows[0]
+
+
+@given(st.lists(st.tuples(st.floats(0, 39), st.floats(0, 39)), min_size=2, max_size=12).map(sorted))
+def test_marks_lie_on_their_lines(dots: list[tuple[float, float]]) -> None:
+    """Wherever a mark may stand, the line has dots in that cell."""
+    line = line_through(dots, 3)
+    across, up = Axis(0, 1, 40, [0, 1]), Axis(0, 1, 40, [0, 1])
+    rows = ["".join(text for text, _ in row)[2:] for row in draw_canvas(across, up, [line], [])]
+    for column in range(20):
+        height = height_at(line, 2 * column)
+        assert height is None or rows[9 - height // 4][column] != " ", (column, height)
+
+
+def test_names_stand_in_the_rows_of_their_lines_ends() -> None:
+    """Lines that end at 1, 0.5 and 0: in the first, sixth (dot 20 of 40 counted from below is row 4) and last row."""
+    ends = lines_of([Series(name, [0, 10], [0.0, y]) for name, y in (("a", 1.0), ("b", 0.5), ("c", 0.0))])
+    assert [i for i, line in enumerate(ends) if line.plain[25:26] in tuple("●▲■")] == [1, 5, 10]
+
+
+def test_a_line_that_jumps_too_much_is_drawn_as_dots() -> None:
+    """It would fill the chart; 100,000 points are drawn, and the highest and lowest are among them."""
+    y = [float(i % 2) for i in range(100_000)]
+    lines = draw_plot([Series("a", range(100_000), y)], Frame(200, 60, "y", "x"), STYLES)
+    body = [line.plain for line in lines[1:58]]
+    assert body[0][5:180].strip() and body[-1][5:180].strip()
+    assert not any(row[5:180].strip() for row in body[1:-1])
+
+
+@given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 200)), min_size=1, max_size=60).map(sorted))
+def test_bends_leave_the_line_where_it_was(dots: list[tuple[int, int]]) -> None:
+    """Every dot that is left out lies within half a dot of the line through those that are kept."""
+    kept = bends(dots)
+    assert (kept[0], kept[-1]) == (dots[0], dots[-1]) and set(kept) <= set(dots)
+    for x, y in dots:
+        heights = [
+            a[1] + (b[1] - a[1]) * (x - a[0]) / (b[0] - a[0])
+            for a, b in pairwise(kept)
+            if a[0] <= x <= b[0] and b[0] > a[0]
+        ]
+        assert (x, y) in kept or min(abs(y - height) for height in heights) <= 0.5 + 1e-9
+
+
+def test_straight_lines_have_no_bends() -> None:
+    """A thousand points on two slopes are three."""
+    roof = [(i, min(i, 100 - i)) for i in range(101)]
+    assert bends(roof) == [(0, 0), (50, 50), (100, 0)]
+
+
+def test_plotext_draws_what_its_own_text_says() -> None:
+    """Its cells are read instead of its text with terminal codes: both are the same."""
+    import plotext
+
+    across, up = Axis(0, 10, 40, [0, 10]), spanning([0, 1], 40, 5)
+    rows = draw_canvas(across, up, [Line([(0, 0), (39, 39)], 3)], [Sign((20, 20), "★", 1)], cross=(10, 2))
+    drawn = [line[:-1] for line in plotext.uncolorize(plotext.build()).splitlines()]
+    assert drawn == ["".join(text for text, _ in row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    "name", ["\x1b[31mred", "a\x1b]0;t\x07b", "line\nbreak", "[bold]x[/]", "hd", "braille"]
+)
+def test_names_from_data_are_never_plotexts(name: str) -> None:
+    """Nothing of a name is read as a colour, a marker or a line break, and no control code is in the picture."""
+    lines = draw_plot([Series(name, [0, 1], [0.0, 1.0])], Frame(60, 12, "y", "x"), STYLES)
+    assert len(lines) == 12
+    assert not any(ord(sign) < 32 or ord(sign) == 127 for line in lines for sign in line.plain)
+
+
+def test_plotext_is_not_imported_before_a_chart_is_drawn() -> None:
+    """Neither the first paint nor a screen with charts waits for it."""
+    code = "import sys, app.shell, screens.pool.screen, screens.chart_screen; print('plotext' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"
+
+
+def test_one_module_knows_plotext() -> None:
+    """Whatever replaces it one day is written in one place."""
+    from pathlib import Path
+
+    root = Path(__file__).parents[3]
+    users = [
+        path.name
+        for folder in ("app", "engine", "screens")
+        for path in (root / folder).rglob("*.py")
+        if "import plotext" in path.read_text()
+    ]
+    assert users == ["plotext_canvas.py"]
+
+
+def test_with_mean_and_its_raw_values_share_their_axis() -> None:
+    """The axis spans the raw values, not only the mean."""
+    raw, mean = with_mean("loss", range(100), [0.0, 1.0] * 50)
+    lines = draw_plot([raw, mean], Frame(60, 13, "loss", "step"), STYLES)
+    assert lines[1].plain.startswith("  1┤") and lines[10].plain.startswith("  0┤")
+
+
+def test_raw_values_lie_below_lines_wherever_they_stand_in_the_list() -> None:
+    """A raw line comes before its mean: its dots must not cover the mean."""
+    raw = Series("raw", range(11), [0.5] * 11, faint=True)
+    lines = lines_of([raw, Series("a", [0, 10], [0.5] * 2), Series("b", [0, 10], [0.0, 1.0])])
+    assert style_at(lines, 5, 6) == "line-0"
+
+
+def test_where_there_are_more_lines_than_rows_the_highest_are_named() -> None:
+    """Two rows of canvas: the names of the two lines that end highest, from the top."""
+    ends = zip("dcba", (0.0, 0.3, 0.7, 1.0), strict=True)
+    lines = draw_plot([Series(name, [0, 1], [y, y]) for name, y in ends], Frame(34, 5, "y", "x"), STYLES)
+    assert [line.plain.rstrip()[-7:] for line in lines[1:3]] == ["a 1.000", "b 0.700"]
