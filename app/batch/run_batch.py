@@ -141,7 +141,7 @@ class _Batch:
             return
         elif code in (FAILED, BAD_INPUT):
             self._error(self._reason_without_end())
-        if code != FINISHED and self._directory.path.exists():
+        if code != FINISHED and self._directory.record.exists():
             self.print_resume("stopped" if code == INTERRUPTED else "")
 
     def print_resume(self, first: str) -> None:
@@ -192,7 +192,7 @@ class _Batch:
 
     def _reason_without_end(self) -> str:
         """Why the worker is gone, from its record, exit code and log."""
-        if not self._directory.path.exists():
+        if not self._directory.record.exists():  # the folder itself may be back, with the file that was at work
             what = "the run's folder was moved or deleted while the engine worked in it"
             return error_line(what, str(self._directory.path), "if it was moved, resume it where it is now")
         try:

@@ -172,7 +172,22 @@ def test_a_folder_that_is_deleted_at_work_is_told_of(
     _, err = process.communicate(timeout=120)
     assert process.returncode == 1
     assert "moved or deleted while the engine worked in it" in err and "--resume" not in err
-    assert not run.directory.path.exists()
+    assert not discover(tmp_path / "outputs")
+
+
+def test_a_file_that_was_being_written_does_not_make_a_deleted_folder_a_run(
+    make_config: Make, tmp_path: Path, wait_until: WaitUntil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writing a file makes its folder again, under the run's old path."""
+    monkeypatch.setenv("ITEM_SECONDS", "0.05")
+    process = start("--config", make_config("Count", items=400))
+    wait_until(lambda: running(tmp_path), "the worker")
+    [run] = discover(tmp_path / "outputs")
+    shutil.rmtree(run.directory.path.rename(tmp_path / "bin"))
+    (run.directory.path / "count").mkdir(parents=True)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "moved or deleted while the engine worked in it" in err and "--resume" not in err
 
 
 def test_run_somebody_works_on_is_refused(
