@@ -5,9 +5,9 @@ from __future__ import annotations
 from textual.app import App
 
 from app.left_views import LeftViews
+from app.methods.place import Place
 from app.runs.session import RunSession
 from screens.overview.screen import OverviewScreen
-from screens.place import Place
 from screens.run_screen import RunScreen
 from screens.systems import systems, systems_of
 from screens.tabbed_screen import TabbedScreen

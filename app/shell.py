@@ -29,6 +29,7 @@ from app.command_palette import BoundCommands
 from app.commands import EVERYWHERE, bindings
 from app.leaving import FINISHED, Leaving
 from app.loop_lag import LoopLag
+from app.methods.place import Place
 from app.plain_attributes import plain_attributes
 from app.refused_keys import RefusedKeys
 from app.runs.client import prepare_branch, prepare_resume
@@ -56,7 +57,6 @@ from screens.messages import (
     SystemWanted,
     UpWanted,
 )
-from screens.place import Place
 from screens.runs.screen import RunsScreen
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from textual.widgets import Static
 
 from app.commands import CHART, bindings
 from app.figures import NONE, figure, tick
+from app.methods.chart import Series
 from screens.console_screen import ConsoleScreen
 from screens.widgets.chart import Chart
 from screens.widgets.key_line import KeyLine
 from screens.widgets.plot import numbered
-from screens.widgets.series import Series
 
 _LOOK_EVERY = 0.5
 

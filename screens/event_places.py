@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from app.methods.place import OfEvent, Place
 from engine import events as ev
 from engine.errors import RunError
 from engine.run.find_event import find_event
-from screens.place import OfEvent, Place
 
 _TABS: dict[type[ev.Event], tuple[str, str]] = {
     ev.DecisionTaken: ("ESM", "decisions-pane"),

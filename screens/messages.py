@@ -7,7 +7,7 @@ from pathlib import Path
 
 from textual.message import Message
 
-from screens.place import Place
+from app.methods.place import Place
 
 
 @dataclass

@@ -14,13 +14,13 @@ from textual.widgets import Input, Static
 
 from app.commands import START_FORM, bindings
 from app.runs.start_form import Heading, StageBox, StartForm
-from app.table.column import Column
+from app.table.column import Cell, Column, Tone
 from app.text import counted
 from app.words import STAGE_WORDS
 from screens.ask import AskScreen
 from screens.console_screen import ConsoleScreen
 from screens.widgets.key_line import KeyLine
-from screens.widgets.rows import Cell, RowSource, Tone
+from screens.widgets.rows import RowSource
 from screens.widgets.still_table import StillTable
 from screens.widgets.virtual_table import VirtualTable
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from textual.widget import Widget
 
-from screens.place import OfEvent, Place
+from app.methods.place import OfEvent, Place
 from screens.widgets.filter_bar import FilterBar
 from screens.widgets.virtual_table import VirtualTable
 

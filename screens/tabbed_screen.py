@@ -15,6 +15,7 @@ from textual.widgets import ContentSwitcher
 
 from app.commands import ENLARGE, GO_BACK, Command, bindings
 from app.export import export_path, picture_of, write_csv, write_picture
+from app.methods.place import History, Place
 from app.runs.notes import Entry
 from app.runs.what_if import WhatIfProcess
 from app.text import counted
@@ -23,7 +24,6 @@ from engine.events import Event
 from screens.chart_screen import ChartScreen
 from screens.console_screen import NARROWEST
 from screens.messages import UpWanted
-from screens.place import History, Place
 from screens.run_screen import RunScreen
 from screens.run_session import Session, reading_words, work_over
 from screens.tab_views import pane_view, place_in, show_place, take_up

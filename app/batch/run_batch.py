@@ -192,7 +192,9 @@ class _Batch:
 
     def _reason_without_end(self) -> str:
         """Why the worker is gone, from its record, exit code and log."""
-        if not self._directory.record.exists():  # the folder itself may be back, with the file that was at work
+        if (
+            not self._directory.record.exists()
+        ):  # the folder itself may be back, with the file that was at work
             what = "the run's folder was moved or deleted while the engine worked in it"
             return error_line(what, str(self._directory.path), "if it was moved, resume it where it is now")
         try:

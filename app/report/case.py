@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from app.blocks.block import Block, Command, Document, Heading, Remark, cut, facts
 from app.report.cases import esm, evolution, gflownet, pool, slsm
-from app.report.document import Block, Command, Document, Heading, Remark, cut, facts
 from app.report.item_words import item_words
 from app.report.source import CaseSource
 from app.report.times import clock

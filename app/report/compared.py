@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from app.blocks.block import Block, Bullets, Command, Heading, Paragraph, Picture, Table, cut
+from app.blocks.plots import Interval, interval_plot
 from app.comparison_text import finding, run_words
 from app.figures import fixed, interval, probability, signed
-from app.report.document import Block, Bullets, Command, Heading, Paragraph, Picture, Table, cut
-from app.report.plots import Interval, interval_plot
 from engine.comparison.comparison import ArmPair, Comparison, compare_runs
 
 _FIGURES = ("n", "A", "B", "B − A", "95% interval", "p", "only A right", "only B right")

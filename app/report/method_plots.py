@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from app.report.document import Picture
-from app.report.drawing import Drawing
-from app.report.plots import Curve, Interval, curve_plot, interval_plot
+from app.blocks.block import Picture
+from app.blocks.drawing import Drawing
+from app.blocks.plots import Curve, Interval, curve_plot, interval_plot
 from app.state.run import RunState
 from app.words import method_name, sampler_name
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from rich import table as rich_table
 from rich.text import Text
 
-from app.report.document import Block, Paragraph, Table
+from app.blocks.block import Block, Paragraph, Table
 from app.report.method_plots import method_plots
 from app.result_tables import esm, evolution, gflownet, pool, run, slsm
 from app.state.run import RunState

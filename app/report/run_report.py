@@ -8,9 +8,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from app.report.case import case_blocks, open_command, remark
-from app.report.compared import compared_blocks
-from app.report.document import (
+from app.blocks.block import (
     Block,
     Bullets,
     Command,
@@ -21,6 +19,8 @@ from app.report.document import (
     cut,
     facts,
 )
+from app.report.case import case_blocks, open_command, remark
+from app.report.compared import compared_blocks
 from app.report.item_words import item_words
 from app.report.result_blocks import method_blocks, server_blocks
 from app.report.source import RunSource

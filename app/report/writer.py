@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from app.report.document import Document, Picture, with_texts
-from app.report.drawing import PLAIN_STYLE, styles, svg
-from app.report.html import to_html
-from app.report.markdown import to_markdown
+from app.blocks.block import Document, Picture, with_texts
+from app.blocks.drawing import PLAIN_STYLE, styles, svg
+from app.blocks.html import to_html
+from app.blocks.markdown import to_markdown
 from app.runs.error_output import secret_striker
 from app.text import without_controls
 from engine.files import write_atomic

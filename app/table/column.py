@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+Tone = Literal["", "dim", "strong", "good", "bad", "accent", "warn"]
+
+
+class Cell(NamedTuple):
+    """A text and how it is meant; every tone also has a sign or word of its own, never colour alone."""
+
+    text: str
+    tone: Tone = ""
 
 
 @dataclass(frozen=True)
@@ -19,3 +31,24 @@ class Column:
     flex: bool = False
     help: str = ""
     name: bool = False
+
+
+@dataclass(frozen=True)
+class ListColumn(Column, Generic[T]):
+    """A column over a list of objects: `value` is drawn by `show`; rows are sorted and exported by it."""
+
+    value: Callable[[T], Any] = lambda item: item
+    show: Callable[[Any], str | Cell] = str
+
+    def plain(self, item: T) -> str | float | None:
+        """The value if it is a figure or a text, else the text that is drawn of it: records are neither sorted nor
+        exported."""
+        value = self.value(item)
+        return (
+            value if value is None or isinstance(value, str | int | float) else cell_of(self.show(value)).text
+        )
+
+
+def cell_of(shown: str | Cell) -> Cell:
+    """What a column's `show` gave, as a cell."""
+    return shown if isinstance(shown, Cell) else Cell(shown)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from app.methods.chart import Series, running_mean
 from engine.comparison.comparison import Comparison
 from screens.widgets.chart import Chart
-from screens.widgets.series import Series, running_mean
 
 _MANY = 60
 """From so many points on a line is drawn as its running mean."""

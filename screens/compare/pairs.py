@@ -15,15 +15,16 @@ from textual.binding import BindingType
 from textual.getters import query_one
 from textual.widgets import Static
 
+from app.blocks.model_text import one_line
 from app.commands import COMPARE_PAIRS, bindings
 from app.comparison_text import finding
+from app.table.column import Cell, ListColumn, Tone
 from engine.comparison.comparison import Comparison, compare_runs
 from engine.errors import SteerError
 from screens.console_screen import ConsoleScreen
 from screens.messages import CompareWanted
 from screens.widgets.key_line import KeyLine
-from screens.widgets.model_text import one_line
-from screens.widgets.rows import Cell, ListColumn, ListSource, Tone
+from screens.widgets.rows import ListSource
 from screens.widgets.still_table import StillTable
 from screens.widgets.virtual_table import VirtualTable
 

@@ -13,7 +13,9 @@ from textual.containers import Vertical, VerticalScroll
 from textual.getters import query_one
 from textual.widgets import ContentSwitcher, Static
 
+from app.blocks.model_text import one_line
 from app.commands import COMPARE, bindings
+from app.methods.place import Place
 from engine.comparison.comparison import ArmPair, Comparison, compare_runs
 from engine.comparison.trace import Parting
 from engine.errors import SteerError
@@ -24,10 +26,8 @@ from screens.compare.trace_drawing import draw_parting
 from screens.compare.words import about_items, about_methods, changed_words, title
 from screens.console_screen import ConsoleScreen
 from screens.messages import RunWanted
-from screens.place import Place
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.key_line import KeyLine
-from screens.widgets.model_text import one_line
 from screens.widgets.rows import ListSource
 from screens.widgets.still_table import StillTable
 from screens.widgets.virtual_table import VirtualTable

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.blocks.model_text import one_line
 from app.comparison_text import finding
 from app.figures import NONE, fixed, interval, outcome, probability, signed
+from app.table.column import Cell, ListColumn, Tone
 from engine.comparison.comparison import ArmPair
 from engine.comparison.figures import CELLS, cell
 from engine.comparison.items import Item
-from screens.widgets.model_text import one_line
-from screens.widgets.rows import Cell, ListColumn, Tone
 
 CELL_KEYS = ("both", "only_a", "only_b", "neither")
 """Columns of the 2×2, in the order of `CELLS`."""

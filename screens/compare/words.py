@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from app.blocks.model_text import one_line
 from app.comparison_text import cells_sentence, run_words
 from app.text import counted
 from engine.comparison.comparison import ArmPair, Comparison
 from engine.comparison.figures import CELLS
-from screens.widgets.model_text import one_line
 
 
 def title(comparison: Comparison | None) -> Text:

@@ -10,12 +10,12 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.blocks.model_text import one_line
 from app.figures import fixed, signed
 from app.text import counted
 from engine.events import Candidate, DecisionTaken
 from screens.widgets.cells import fit_name
 from screens.widgets.links import Target, link
-from screens.widgets.model_text import one_line
 
 Palette = Mapping[str, Style]
 

@@ -10,16 +10,16 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.blocks.model_text import model_text, one_line, tail
+from app.blocks.two_texts import draw_texts
 from app.figures import outcome
 from app.gate_text import gate_sentence
 from app.text import counted
 from engine.events import DecisionTaken, ExampleEvaluated
-from screens.esm.answer_texts import draw_texts
 from screens.esm.candidates import draw_candidates
 from screens.esm.chain import Chain, draw_chain
 from screens.widgets.cells import fit_name
 from screens.widgets.links import Target, link
-from screens.widgets.model_text import model_text, one_line, tail
 
 Palette = Mapping[str, Style]
 """Styles by tone: dim, strong, good, bad, accent, warn, heading."""

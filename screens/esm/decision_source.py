@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from app.figures import against_greedy, fixed, outcome, signed
 from app.state.esm import ESMState
+from app.table.column import Cell, Tone
 from app.table.decision_fields import DECISION_FIELDS, sign_where_it_turned
 from app.table.decision_view import DecisionView
 from app.table.filter import Expression, Predicate, predicate, words
-from screens.widgets.rows import Cell, RowSource, Tone
+from screens.widgets.rows import RowSource
 
 COLUMNS = tuple(field.column for field in DECISION_FIELDS.values() if field.column is not None)
 

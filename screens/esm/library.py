@@ -11,11 +11,13 @@ from rich.table import Table
 from rich.text import Text
 from textual.binding import BindingType
 
+from app.blocks.model_text import one_line
 from app.figures import fixed, signed
 from app.state.esm import METHOD, Pair, Pick
 from app.state.ledger import EntryUse
 from app.state.method import Place
 from app.state.run import RunState
+from app.table.column import Cell, ListColumn, Tone
 from app.text import counted
 from engine.events import MemoryBuilt
 from screens.esm.pairs import pair_whole
@@ -23,8 +25,7 @@ from screens.panes.list_pane import ListPane, telling_keys
 from screens.run_session import Session
 from screens.widgets.cells import fit_name
 from screens.widgets.links import Target, link
-from screens.widgets.model_text import one_line
-from screens.widgets.rows import Cell, ListColumn, ListSource, Tone
+from screens.widgets.rows import ListSource
 
 
 class Entry(NamedTuple):

@@ -9,17 +9,18 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.blocks.model_text import model_text, one_line
 from app.figures import fixed
 from app.state.columns import Grow
 from app.state.esm import Pair
 from app.state.run import RunState
+from app.table.column import Cell, ListColumn, Tone
 from app.text import counted
 from engine.errors import SteerError
 from engine.events import PairMined
 from screens.panes.list_pane import ListPane
 from screens.run_session import Session
-from screens.widgets.model_text import model_text, one_line
-from screens.widgets.rows import Cell, ListColumn, ListSource, Tone
+from screens.widgets.rows import ListSource
 
 _EFFECTS: dict[str, Tone] = {"fixes": "good", "harms": "bad"}
 PAIR_COLUMNS: Sequence[ListColumn[Pair]] = (

@@ -17,7 +17,9 @@ from textual.message import Message
 from textual.widgets import Static
 
 from app.figures import fixed, interval, probability, signed
+from app.methods.chart import Series
 from app.state.esm import METHOD, ESMState
+from app.table.column import Cell, ListColumn
 from app.text import counted
 from engine.config.esm_methods import METHODS
 from engine.events import MethodEvaluated
@@ -25,8 +27,7 @@ from engine.wilson import wilson
 from screens.run_session import Session
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
-from screens.widgets.rows import Cell, ListColumn, ListSource
-from screens.widgets.series import Series
+from screens.widgets.rows import ListSource
 from screens.widgets.virtual_table import VirtualTable
 
 _EMPTY = """No method has been evaluated yet.

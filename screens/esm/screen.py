@@ -11,13 +11,13 @@ from textual.binding import BindingType
 from textual.getters import query_one
 
 from app.commands import bindings
+from app.methods.place import Place
 from app.table.decision_fields import DECISION_FIELDS
 from screens.esm.decisions import DecisionsPane
 from screens.esm.library import LibraryPane
 from screens.esm.pairs import PairsPane
 from screens.esm.results import ResultsPane
 from screens.panes.files import FilesPane
-from screens.place import Place
 from screens.tabbed_screen import STYLES, TabbedScreen, tab_commands
 from screens.widgets.links import Target
 from screens.widgets.tab_line import Tab

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from app.blocks.model_text import clean
 from app.state.evolution import EvolutionState
-from screens.widgets.model_text import clean
 
 _SPECIAL = {"0": "end of text", "1": "digits and symbols"}
 """The two clusters that never go through k-means."""

@@ -10,6 +10,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.blocks.model_text import clean
 from app.figures import fixed, interval, probability, signed
 from app.state.evolution import EvolutionState, IterationState
 from app.text import counted
@@ -17,7 +18,6 @@ from engine.events import AnswersScored, EvolutionBegan, JudgeMeasured, MethodCo
 from screens.evolution.cluster_words import cluster_words
 from screens.widgets.cells import fit
 from screens.widgets.links import Target, link
-from screens.widgets.model_text import clean
 
 _MOST, _WORDS = 4, 20
 """How many changed clusters are named, and in how many columns each."""

@@ -11,15 +11,16 @@ from textual.containers import Container, Vertical
 from textual.getters import query_one
 
 from app.figures import fixed
+from app.methods.chart import Series
 from app.state.evolution import EvolutionState, IterationState
+from app.table.column import Cell, ListColumn
 from app.text import counted
 from engine.events import AnswersScored
 from screens.evolution.iteration_drawing import draw_iteration
 from screens.run_session import Session
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
-from screens.widgets.rows import Cell, ListColumn, ListSource
-from screens.widgets.series import Series
+from screens.widgets.rows import ListSource
 from screens.widgets.steady import Steady
 from screens.widgets.virtual_table import VirtualTable
 

@@ -6,11 +6,11 @@ from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.text import Text
 
+from app.blocks.model_text import clean
 from app.figures import fixed
 from app.state.evolution import EvolutionState
 from app.state.run import RunState
 from screens.panes.page import PagePane
-from screens.widgets.model_text import clean
 
 
 class ReflectorPane(PagePane):

@@ -10,6 +10,7 @@ from textual.binding import BindingType
 from textual.getters import query_one
 
 from app.commands import Command, bindings
+from app.methods.place import OfEvent, Place
 from screens.evolution.answers import AnswersPane
 from screens.evolution.branch import branch_question, total
 from screens.evolution.deltas import DeltasPane
@@ -17,7 +18,6 @@ from screens.evolution.iterations import IterationsPane
 from screens.evolution.reflector import ReflectorPane, ServerPane
 from screens.messages import BranchWanted
 from screens.panes.files import FilesPane
-from screens.place import OfEvent, Place
 from screens.tabbed_screen import STYLES, TabbedScreen, tab_commands
 from screens.widgets.links import Target
 from screens.widgets.tab_line import Tab

@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from app.blocks.model_text import one_line
 from app.figures import signed
 from app.runs.what_if import WhatIfProcess
 from app.state.evolution import UNDER_DELTAS, EvolutionState
@@ -19,7 +20,6 @@ from screens.what_if.answer import AnswerWhatIf, most_telling
 from screens.what_if.drawing import draw_verdict
 from screens.what_if.fields import Field, number, strengths, whole, words_of
 from screens.what_if.screen import Palette
-from screens.widgets.model_text import one_line
 
 
 class DeltasWhatIf(AnswerWhatIf):

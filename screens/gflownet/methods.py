@@ -10,15 +10,16 @@ from rich.table import Table
 from rich.text import Text
 
 from app.figures import fixed
+from app.methods.chart import Series
 from app.state.run import RunState
+from app.table.column import Cell, ListColumn
 from app.text import counted
 from app.words import figure_name, sampler_name
 from engine.events import SamplerEvaluated
 from screens.panes.list_pane import ListPane
 from screens.run_session import Session
 from screens.widgets.chart import Chart
-from screens.widgets.rows import Cell, ListColumn, ListSource
-from screens.widgets.series import Series
+from screens.widgets.rows import ListSource
 
 _EMPTY = """Nothing has been measured on the held-out questions yet.
 

@@ -7,10 +7,10 @@ from rich.padding import Padding
 from rich.style import Style
 from rich.text import Text
 
+from app.blocks.model_text import clean
 from app.figures import fixed, probability
 from engine.events import PathStep, QuestionSampled, SampledPath
 from screens.widgets.bars import bar
-from screens.widgets.model_text import clean
 
 Palette = dict[str, Style]
 LEGEND = """━ edge of a shortest path  ─ other edge  ★ answer  ≠ here a path that meets none leaves the shortest ones

@@ -11,11 +11,13 @@ from rich.style import Style
 from rich.text import Text
 from textual.binding import BindingType
 
+from app.blocks.model_text import clean, one_line
 from app.figures import fixed
 from app.runs.what_if import WhatIfProcess
 from app.state.columns import Grow
 from app.state.gflownet import QuestionRow
 from app.state.run import RunState
+from app.table.column import Cell, ListColumn
 from app.text import counted
 from engine.errors import SteerError
 from engine.events import PathsTried, QuestionSampled, SampledPath
@@ -24,8 +26,7 @@ from screens.panes.list_pane import ListPane, telling_keys
 from screens.run_session import Session
 from screens.what_if.screen import WhatIfScreen
 from screens.widgets.links import Target, link
-from screens.widgets.model_text import clean, one_line
-from screens.widgets.rows import Cell, ListColumn, ListSource
+from screens.widgets.rows import ListSource
 
 _EMPTY = """No paths have been sampled yet.
 

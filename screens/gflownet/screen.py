@@ -9,13 +9,13 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from app.commands import bindings
+from app.methods.place import Place
 from screens.gflownet.evidence import EvidencePane
 from screens.gflownet.evidence_answers import EvidenceAnswersPane
 from screens.gflownet.methods import MethodsPane
 from screens.gflownet.questions import QuestionsPane
 from screens.gflownet.steps import StepsPane
 from screens.panes.files import FilesPane
-from screens.place import Place
 from screens.tabbed_screen import STYLES, TabbedScreen, tab_commands
 from screens.widgets.links import Target
 from screens.widgets.tab_line import Tab

@@ -10,14 +10,15 @@ from rich.table import Table
 from rich.text import Text
 
 from app.figures import fixed, signed
+from app.methods.chart import Series, with_mean
 from app.state.columns import Grow
 from app.state.gflownet import GFlowNetState, StepRow
 from app.state.run import RunState
+from app.table.column import ListColumn
 from screens.panes.list_pane import ListPane
 from screens.run_session import Session
 from screens.widgets.chart import Chart
-from screens.widgets.rows import ListColumn, ListSource
-from screens.widgets.series import Series, with_mean
+from screens.widgets.rows import ListSource
 
 _EMPTY = """Training has not started yet.
 

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from app.blocks.model_text import clean, one_line
 from app.figures import outcome
 from app.runs.what_if import WhatIfProcess
 from app.text import counted
@@ -16,7 +17,6 @@ from screens.gflownet.paths import LEGEND, draw_path
 from screens.what_if.drawing import ABREAST, abreast, draw_exact
 from screens.what_if.fields import Field, number, whole, yes_or_no
 from screens.what_if.screen import Palette, WhatIfScreen
-from screens.widgets.model_text import clean, one_line
 
 
 class PathsWhatIf(WhatIfScreen[PathsTried]):

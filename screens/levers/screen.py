@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from app.blocks.model_text import one_line
 from app.figures import signed
 from app.runs.what_if import WhatIfProcess
 from app.text import counted
@@ -17,7 +18,6 @@ from screens.run_session import Session
 from screens.what_if.drawing import ABREAST, Column, draw_columns
 from screens.what_if.fields import Field, words_of
 from screens.what_if.screen import Palette, WhatIfScreen
-from screens.widgets.model_text import one_line
 
 MODELS = ("run", "evolution", "slsm")
 BEFORE = (

@@ -12,9 +12,9 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widget import Widget
 
+from app.methods.place import Place
 from screens.overview.card_content import CardContent, Curve
 from screens.overview.pointers import MOST
-from screens.place import Place
 from screens.widgets.spark import spark
 from screens.widgets.steady import Steady
 from screens.widgets.tones import tone

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from app.methods.place import Place
 from app.state.decisions import NULL
 from app.state.run import RunState
 from app.state.slsm import SLSMState
 from app.text import counted
 from app.verdict_text import verdicts
-from screens.place import Place
 
 MOST = 3
 _SEARCHED = 200_000

@@ -11,11 +11,13 @@ from rich.table import Table
 from rich.text import Text
 from textual.binding import BindingType
 
+from app.blocks.model_text import clean, one_line
 from app.figures import fixed
 from app.runs.what_if import WhatIfProcess
 from app.state.columns import Grow
 from app.state.pool import PoolState, QueryRow
 from app.state.run import RunState
+from app.table.column import Cell, ListColumn
 from app.text import counted
 from engine.errors import SteerError
 from engine.events import AnswerTried, PoolQueryDone, PoolThumbnails
@@ -24,8 +26,7 @@ from screens.pool.drawing import Pictures, draw_pool
 from screens.pool.trajectories import answers_line, draw_trajectories, score_cell
 from screens.run_session import Session
 from screens.what_if.screen import WhatIfScreen
-from screens.widgets.model_text import clean, one_line
-from screens.widgets.rows import Cell, ListColumn, ListSource
+from screens.widgets.rows import ListSource
 from screens.widgets.thumbnail import thumbnail
 
 _EMPTY = """No query is finished yet.

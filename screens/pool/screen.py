@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from app.commands import bindings
+from app.methods.place import Place
 from screens.panes.files import FilesPane
-from screens.place import Place
 from screens.pool.picks import PoolPicksPane
 from screens.pool.queries import PoolQueriesPane
 from screens.pool.selector import PoolSelectorPane

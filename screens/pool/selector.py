@@ -10,8 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from app.figures import fixed, interval, probability, signed
+from app.methods.chart import Series, with_mean
 from app.state.pool import PoolState
 from app.state.run import RunState
+from app.table.column import Cell, ListColumn
 from app.text import counted
 from engine.events import SelectorCompared, SelectorStep
 from screens.panes.list_pane import ListPane
@@ -19,8 +21,7 @@ from screens.run_session import Session
 from screens.widgets.bars import bar
 from screens.widgets.chart import Chart
 from screens.widgets.links import Target, link
-from screens.widgets.rows import Cell, ListColumn, ListSource
-from screens.widgets.series import Series, with_mean
+from screens.widgets.rows import ListSource
 
 Palette = dict[str, Style]
 _EMPTY = """Nothing has been measured on the held-out queries yet.

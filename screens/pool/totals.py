@@ -7,6 +7,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.blocks.model_text import clean
 from app.figures import fixed
 from app.state.pool import Oracle, PoolState, Running
 from app.state.run import RunState
@@ -16,7 +17,6 @@ from engine.wilson import wilson
 from screens.panes.page import PagePane
 from screens.widgets.bars import bar
 from screens.widgets.links import Target, link
-from screens.widgets.model_text import clean
 
 Palette = dict[str, Style]
 _EMPTY = """No query is finished yet.

@@ -9,11 +9,11 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.blocks.model_text import one_line
 from app.figures import NONE, fixed
 from app.state.pool import is_right
+from app.table.column import Cell
 from engine.events import PoolQueryDone, PoolTrajectory
-from screens.widgets.model_text import one_line
-from screens.widgets.rows import Cell
 
 Palette = dict[str, Style]
 OUTSIDE, RESERVE = "°", "reserve"

@@ -10,13 +10,13 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from app.blocks.model_text import one_line
 from app.runs.what_if import WhatIfProcess
 from engine.events import AnswerTried, OtherAnswer
 from screens.pool.trajectories import answers_line, score_cell
 from screens.what_if.answer import AnswerWhatIf
 from screens.what_if.fields import Field, chosen
 from screens.what_if.screen import Palette
-from screens.widgets.model_text import one_line
 
 _HINT = "numbers of the list, or two rows such as 12+340"
 

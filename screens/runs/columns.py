@@ -7,13 +7,13 @@ from datetime import datetime
 from app.figures import signed
 from app.runs.run_list import RunRow
 from app.stage_words import STALE_SIGN
+from app.table.column import Cell, ListColumn, Tone
 from app.text import duration, how_far
 from app.verdict_text import verdicts
 from engine.events.verdict import SHARE, Verdict
 from screens.runs.fields import changes_text, headline, short_value
 from screens.systems import system_of, systems_of
 from screens.widgets.bars import plain_bar
-from screens.widgets.rows import Cell, ListColumn, Tone
 from screens.widgets.spark import spark
 
 SIGNS: dict[str, tuple[str, Tone]] = {

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from app.runs.run_list import RunRow
+from app.table.column import Cell, ListColumn
 from app.table.filter import Expression, words
 from app.text import counted
 from engine.sweep.sweep import is_folder_name
@@ -15,7 +16,7 @@ from screens.runs.columns import COLUMNS, difference_cell
 from screens.runs.fields import ORDERS, gain, headline, short_value
 from screens.runs.run_filter import kept
 from screens.widgets.column_layout import Column
-from screens.widgets.rows import Cell, ListColumn, RowSource, sort_key
+from screens.widgets.rows import RowSource, sort_key
 
 Grouping: TypeAlias = Literal["", "name", "tag"]
 GROUPINGS: tuple[Grouping, ...] = ("", "name", "tag")

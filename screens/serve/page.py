@@ -9,12 +9,12 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.blocks.model_text import clean, one_line
 from app.figures import NONE
 from app.state.run import RunState
 from app.state.serve import ServeState
 from app.text import counted
 from screens.panes.page import PagePane
-from screens.widgets.model_text import clean, one_line
 
 Palette = dict[str, Style]
 _EMPTY = """The server does not take requests yet: it loads the model and the levers.

@@ -8,16 +8,17 @@ from rich.console import RenderableType
 from rich.style import Style
 from rich.text import Text
 
+from app.blocks.model_text import clean, one_line
 from app.figures import fixed
 from app.state.columns import Grow
 from app.state.run import RunState
 from app.state.serve import RequestRow
+from app.table.column import Cell, ListColumn, Tone
 from engine.errors import SteerError
 from engine.events import RequestAnswered
 from screens.panes.list_pane import ListPane
 from screens.run_session import Session
-from screens.widgets.model_text import clean, one_line
-from screens.widgets.rows import Cell, ListColumn, ListSource, Tone
+from screens.widgets.rows import ListSource
 
 _EMPTY = """No request has been answered yet.
 

@@ -11,12 +11,12 @@ from textual.containers import Vertical
 from textual.getters import query_one
 from textual.widgets import Input, Static
 
+from app.blocks.model_text import clean
 from app.runs.chat_partner import ChatPartner, ChatTurn
 from engine.errors import SteerError
 from screens.run_session import Session
 from screens.slsm.conversation_drawing import draw_answer, draw_memory
 from screens.widgets.detail_pane import DetailPane
-from screens.widgets.model_text import clean
 
 MODES = ("on_detection", "always", "on_risk", "never", "baseline")
 _EMPTY = """Type a message and press enter. The model of this run answers; the controller reads every turn.

@@ -10,9 +10,9 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.blocks.model_text import clean
 from app.text import counted
 from engine.events import ConversationAnswered, StateItem, StateUpdated
-from screens.widgets.model_text import clean
 
 Palette = dict[str, Style]
 SIDE_BY_SIDE = 84

@@ -12,11 +12,13 @@ from rich.table import Table
 from rich.text import Text
 from textual.binding import BindingType
 
+from app.blocks.model_text import clean, one_line
 from app.figures import outcome
 from app.runs.what_if import WhatIfProcess
 from app.state.columns import Grow
 from app.state.run import RunState
 from app.state.slsm import ResultRow, SLSMState
+from app.table.column import Cell, ListColumn
 from engine.errors import DataError, SteerError
 from engine.events import AnswerTried, ConversationAnswered, ConversationOpened, Event, StateUpdated
 from screens.panes.list_pane import ListPane, telling_keys
@@ -24,8 +26,7 @@ from screens.run_session import Session
 from screens.slsm.conversation_drawing import draw_answer, draw_memory
 from screens.what_if.screen import WhatIfScreen
 from screens.widgets.links import Target, link
-from screens.widgets.model_text import clean, one_line
-from screens.widgets.rows import Cell, ListColumn, ListSource
+from screens.widgets.rows import ListSource
 
 _EMPTY = """No conversation has been answered yet.
 

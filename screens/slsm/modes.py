@@ -9,6 +9,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 
 from app.figures import NONE, bounds, fixed, interval, signed
+from app.methods.chart import Series
 from app.result_tables.slsm import board_lines
 from app.state.run import RunState
 from app.state.slsm import SLSMState
@@ -18,7 +19,6 @@ from screens.panes.page import PagePane
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.links import Target, link
-from screens.widgets.series import Series
 
 _EMPTY = """The modes are compared when all conversations have been answered.
 

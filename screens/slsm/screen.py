@@ -10,8 +10,8 @@ from textual.binding import BindingType
 from textual.getters import query_one
 
 from app.commands import Command, bindings
+from app.methods.place import Place
 from screens.panes.files import FilesPane
-from screens.place import Place
 from screens.slsm.chat import ChatPane
 from screens.slsm.conversations import ConversationsPane, answer_target
 from screens.slsm.modes import ModesPane

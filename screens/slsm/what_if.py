@@ -13,6 +13,7 @@ from textual.getters import query_one
 from textual.widget import Widget
 from textual.widgets import Label, TextArea
 
+from app.blocks.model_text import clean, one_line
 from app.runs.what_if import WhatIfProcess
 from app.text import counted
 from engine.events import AnswerTried, ConversationAnswered, OtherAnswer
@@ -20,7 +21,6 @@ from screens.what_if.answer import AnswerWhatIf
 from screens.what_if.drawing import draw_verdict
 from screens.what_if.fields import Field
 from screens.what_if.screen import Palette
-from screens.widgets.model_text import clean, one_line
 
 SOURCES = ("structured", "flat", "reminder")
 _WORDS = (

@@ -14,6 +14,7 @@ from textual.containers import VerticalScroll
 from textual.getters import query_one
 from textual.widgets import Static
 
+from app.blocks.model_text import one_line
 from app.commands import SWEEP, bindings
 from app.runs.sweeps import start_queue, stop_queue
 from app.sweep_text import counts_words, progress_words, remarks
@@ -26,7 +27,6 @@ from screens.messages import CompareWanted, RunWanted
 from screens.sweep.heat_map import Slice, draw_map, figures_of
 from screens.sweep.sources import COLUMNS, SettingRow
 from screens.widgets.key_line import KeyLine
-from screens.widgets.model_text import one_line
 from screens.widgets.rows import ListSource
 from screens.widgets.still_table import StillTable
 from screens.widgets.virtual_table import VirtualTable

@@ -14,8 +14,8 @@ from app.sweep_text import (
     setting_words,
     state_words,
 )
+from app.table.column import Cell, ListColumn, Tone
 from engine.sweep.results import SettingResult
-from screens.widgets.rows import Cell, ListColumn, Tone
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.blocks.model_text import model_text, one_line
 from app.figures import outcome
-from screens.widgets.model_text import model_text, one_line
 
 Palette = dict[str, Style]
 ABREAST = 100

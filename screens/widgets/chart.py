@@ -10,8 +10,8 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from app.methods.chart import Series
 from screens.widgets.plot import Frame, draw_plot
-from screens.widgets.series import Series
 from screens.widgets.tones import tone
 
 _STYLES = ("title", "axis", "faint", "cross", "point", "line-0", "line-1", "line-2", "line-3")

@@ -20,6 +20,7 @@ from rich.text import Text
 
 from app.curves import apart, thin
 from app.figures import figure
+from app.methods.chart import MARKS, Series
 from screens.widgets.axis import Axis, spanning
 from screens.widgets.cells import fit
 from screens.widgets.plotext_canvas import (
@@ -33,7 +34,6 @@ from screens.widgets.plotext_canvas import (
     height_at,
     line_through,
 )
-from screens.widgets.series import MARKS, Series
 
 Styles = Mapping[str, Style]
 """By name: title, axis, faint, cross, and line-0 to line-3."""

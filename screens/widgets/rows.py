@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from collections.abc import Hashable, Sequence
+from typing import Any, Generic, TypeVar
 
 from app.state.columns import Grow
-from app.table.column import Column
+from app.table.column import Cell, Column, ListColumn, cell_of
 
 T = TypeVar("T")
-
-Tone = Literal["", "dim", "strong", "good", "bad", "accent", "warn"]
-
-
-class Cell(NamedTuple):
-    """A text and how it is meant; every tone also has a sign or word of its own, never colour alone."""
-
-    text: str
-    tone: Tone = ""
 
 
 class RowSource:
@@ -67,22 +57,6 @@ class RowSource:
         return ()
 
 
-@dataclass(frozen=True)
-class ListColumn(Column, Generic[T]):
-    """A column over a list of objects: `value` is drawn by `show`; rows are sorted and exported by it."""
-
-    value: Callable[[T], Any] = lambda item: item
-    show: Callable[[Any], str | Cell] = str
-
-    def plain(self, item: T) -> str | float | None:
-        """The value if it is a figure or a text, else the text that is drawn of it: records are neither sorted nor
-        exported."""
-        value = self.value(item)
-        return (
-            value if value is None or isinstance(value, str | int | float) else _cell(self.show(value)).text
-        )
-
-
 class ListSource(RowSource, Generic[T]):
     """Rows from a sequence of objects, which may be exchanged for another at any time."""
 
@@ -108,7 +82,7 @@ class ListSource(RowSource, Generic[T]):
 
     def cells(self, row: int) -> tuple[Cell, ...]:
         item = self.item(row)
-        return tuple(_cell(column.show(column.value(item))) for column in self._columns)
+        return tuple(cell_of(column.show(column.value(item))) for column in self._columns)
 
     def values(self, row: int) -> Sequence[object]:
         item = self.item(row)
@@ -148,7 +122,3 @@ def sort_key(value: Any) -> tuple[bool, Any]:
     """Missing figures come before all others (behind them when reversed)."""
     missing = value is None or value != value
     return (not missing, 0 if missing else value)
-
-
-def _cell(shown: str | Cell) -> Cell:
-    return shown if isinstance(shown, Cell) else Cell(shown)

@@ -9,13 +9,14 @@ from rich.console import Console
 
 from app.batch.display import sentence
 from app.batch.result_tables import print_results
-from app.report.markdown import to_markdown
+from app.blocks.markdown import to_markdown
 from app.report.run_report import report
 from app.report.source import read_run
 from app.runs.client import prepare_branch
 from app.runs.run_list import RunList, RunRow, stage_states
 from app.stage_words import change_words, kept_words
 from app.state.run import RunState
+from app.table.column import Cell
 from engine.errors import RunError
 from engine.events import Header, StageBegunAgain, StageFinished, StagesChosen, StageStarted
 from engine.run.directory import RunDirectory, StageRecord, create_run, inspect
@@ -24,7 +25,6 @@ from engine.run.stage_choices import KEPT_TEXTS, StageChange, choose
 from engine.run.stage_state import STOPPED
 from screens.runs.about import about_run
 from screens.runs.columns import COLUMNS, difference_cell
-from screens.widgets.rows import Cell
 from tests.runs_app import esm_verdict
 
 STAGES = ("mine", "select", "memory", "eval", "evolve")

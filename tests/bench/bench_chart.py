@@ -27,7 +27,7 @@ FRAMES = 12
 
 def cases() -> dict[str, list[object]]:
     """Charts as the console has them: figures of some steps, curves of a training, a raw line under its mean."""
-    from screens.widgets.series import Series, with_mean
+    from app.methods.chart import Series, with_mean
 
     chance = random.Random(1)
     noise = {n: [3 * math.exp(-4 * i / n) + chance.gauss(0, 0.3) for i in range(n)] for n in (600, 100_000)}

@@ -11,7 +11,8 @@ import time
 
 from textual.app import App, ComposeResult
 
-from screens.widgets.rows import Cell, Column, RowSource
+from app.table.column import Cell
+from screens.widgets.rows import Column, RowSource
 from screens.widgets.virtual_table import VirtualTable
 
 

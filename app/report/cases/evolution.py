@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from app.blocks.block import Block, Heading, Paragraph, Table, facts, writing
+from app.blocks.changes import changes
 from app.figures import fixed, outcome_words, signed
-from app.report.differences import changes
-from app.report.document import Block, Heading, Paragraph, Table, facts, writing
 from app.report.source import CaseSource
 from engine.events import AnswerJudged, IterationBegan, ReflectorReplied
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from app.blocks.block import Block, Heading, Paragraph, Table, facts, writing
 from app.figures import fixed, outcome_words
-from app.report.document import Block, Heading, Paragraph, Table, facts, writing
 from app.report.source import CaseSource
 from engine.events import EvidenceAnswered, QuestionSampled, SampledPath
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from app.blocks.block import Block, Bullets, Facts, Heading, Paragraph, facts, writing
+from app.blocks.changes import changes
 from app.figures import outcome_words
-from app.report.differences import changes
-from app.report.document import Block, Bullets, Facts, Heading, Paragraph, facts, writing
 from app.report.source import CaseSource
 from engine.events import ConversationAnswered, ConversationOpened, StateUpdated
 

@@ -6,9 +6,9 @@ from math import nan
 
 import pytest
 
+from app.blocks.drawing import Dot, Drawing, Label, Line
+from app.blocks.plots import Curve, Interval, curve_plot, interval_plot
 from app.curves import apart
-from app.report.drawing import Dot, Drawing, Label, Line
-from app.report.plots import Curve, Interval, curve_plot, interval_plot
 
 
 def marks(drawing: Drawing | None) -> list[Line | Dot | Label]:

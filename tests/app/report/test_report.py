@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from app.blocks.block import Changes, Document, Remark, Table, Writing
+from app.blocks.markdown import to_markdown
 from app.cli import main
 from app.report.case import case_document
-from app.report.document import Changes, Document, Remark, Table, Writing
-from app.report.markdown import to_markdown
 from app.report.run_report import report
 from app.report.source import CaseSource, read_run
 from app.report.writer import safe, text_of, write_document

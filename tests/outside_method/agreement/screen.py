@@ -16,11 +16,12 @@ from app.commands import bindings
 from app.figures import fixed
 from app.state.columns import Grow
 from app.state.run import RunState
+from app.table.column import ListColumn
 from screens.panes.files import FilesPane
 from screens.panes.list_pane import ListPane
 from screens.run_session import Session
 from screens.tabbed_screen import TabbedScreen, tab_commands
-from screens.widgets.rows import ListColumn, ListSource
+from screens.widgets.rows import ListSource
 from screens.widgets.tab_line import Tab
 
 TABS = [Tab("questions-pane", "Questions"), Tab("files-pane", "Files")]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from textual.app import App
 
+from app.methods.place import Place
 from app.shell import SteerApp
 from engine.events import Event, encode
 from screens.chart_screen import ChartScreen
@@ -16,7 +17,6 @@ from screens.compare.pairs import PairsScreen
 from screens.compare.screen import CompareScreen
 from screens.esm.screen import EsmScreen
 from screens.messages import CompareWanted, RunWanted
-from screens.place import Place
 from screens.widgets.key_line import keys_of
 from tests.two_runs import decided, evaluated, make_run
 

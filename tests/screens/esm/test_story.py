@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.style import Style
 
+from app.blocks.two_texts import draw_texts
 from engine.events import Candidate, DecisionTaken
-from screens.esm.answer_texts import draw_texts
 from screens.esm.candidates import draw_candidates, score_bar
 from screens.esm.chain import Chain, draw_chain
 from screens.widgets.links import Target, find_links

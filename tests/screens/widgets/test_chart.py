@@ -13,10 +13,10 @@ from rich.style import Style
 from textual.app import App, ComposeResult
 
 from app.curves import thin, ticks
+from app.methods.chart import Series, running_mean, with_mean
 from screens.widgets.axis import spanning
 from screens.widgets.chart import Chart
 from screens.widgets.plot import Frame, draw_plot
-from screens.widgets.series import Series, running_mean, with_mean
 
 _values = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=400)
 _STYLES = {

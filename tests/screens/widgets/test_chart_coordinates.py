@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from rich.style import Style
 from rich.text import Text
 
+from app.methods.chart import Series, with_mean
 from screens.widgets.axis import Axis, spanning
 from screens.widgets.plot import Frame, draw_plot
 from screens.widgets.plotext_canvas import Line, Sign, bends, draw_canvas, height_at, line_through
-from screens.widgets.series import Series, with_mean
 
 _NAMES = ("title", "axis", "faint", "cross", "point", "line-0", "line-1", "line-2", "line-3")
 STYLES = {name: Style(color=f"color({number})") for number, name in enumerate(_NAMES, start=1)}

@@ -9,8 +9,9 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
+from app.table.column import Cell, ListColumn
 from screens.widgets.column_layout import place
-from screens.widgets.rows import Cell, Column, ListColumn, ListSource
+from screens.widgets.rows import Column, ListSource
 from screens.widgets.virtual_table import VirtualTable
 
 COLUMNS: Sequence[ListColumn[int]] = (

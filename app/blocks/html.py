@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-from app.report.document import (
+from app.blocks.block import (
     Block,
     Bullets,
     Changes,
@@ -19,7 +19,7 @@ from app.report.document import (
     Table,
     Writing,
 )
-from app.report.drawing import PLAIN_STYLE, styles, svg
+from app.blocks.drawing import PLAIN_STYLE, styles, svg
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 """Whatever got into the page, a browser neither runs nor loads it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from app.report.document import (
+from app.blocks.block import (
     Block,
     Bullets,
     Changes,

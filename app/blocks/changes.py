@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 
-from app.report.document import Changes, Writing, cut, writing
+from app.blocks.block import Changes, Writing, cut, writing
 
 _MOST_WORDS = 3_000
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import NamedTuple
 
+from app.blocks.drawing import COLOURS, Dot, Drawing, Label, Line
 from app.curves import apart, thin, ticks
 from app.figures import bounds, fixed, tick
-from app.report.drawing import COLOURS, Dot, Drawing, Label, Line
 
 _WIDTH = 640.0
 _NAMES = 190.0

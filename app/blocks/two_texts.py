@@ -12,7 +12,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from screens.widgets.model_text import clean
+from app.blocks.model_text import clean
 
 Palette = Mapping[str, Style]
 _ABREAST = 90

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any
 
-from app.report.drawing import Drawing
+from app.blocks.drawing import Drawing
 
 _LONGEST = 20_000
 """Characters of a text that are shown."""

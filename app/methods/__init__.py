@@ -1,0 +1,1 @@
+"""What each method shows, said once: its cases, its results, its training."""
