@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from app.methods.pages import cases_of_events
 from app.methods.place import OfEvent, Place
 from engine import events as ev
 from engine.errors import RunError
@@ -19,8 +20,6 @@ _TABS: dict[type[ev.Event], tuple[str, str]] = {
     ev.QuestionSampled: ("GFlowNet", "questions-pane"),
     ev.EvidenceAnswered: ("GFlowNet", "evidence-answers-pane"),
     ev.ConversationAnswered: ("SLSM", "conversations-pane"),
-    ev.PoolQueryDone: ("Pool", "pool-queries-pane"),
-    ev.SelectorPicked: ("Pool", "pool-picks-pane"),
 }
 
 
@@ -39,6 +38,8 @@ def event_place(run_dir: Path, seq: int) -> tuple[str, Place]:
     if isinstance(event, ev.ExampleEvaluated):
         example = event.example.replace("\\", "\\\\").replace('"', '\\"')
         return "ESM", Place("decisions-pane", filter=f'method:{event.method} example:"{example}"')
+    if (owner := cases_of_events().get(type(event))) is not None:
+        return owner[0].title, Place(owner[1].name, OfEvent(entry.offset), open=True)
     if (found := _TABS.get(type(event))) is None:
         what = f"event {seq} is {type(event).__name__}, which no table has a row for"
         raise RunError(what=what, where=where, mend="name the event of a decision, an answer, a question, …")

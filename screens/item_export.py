@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.export import export_path
+from app.methods.source import CaseSource
 from app.report.case import case_document
 from app.report.item_words import item_words
-from app.report.source import CaseSource
 from app.report.writer import safe, write_document
 from app.runs.notes import Entry
 from engine.events import Event

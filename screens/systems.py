@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -25,9 +25,10 @@ class System:
     also: tuple[str, ...] = ()
 
     def load(self) -> Callable[[Session], Screen[None]]:
-        """The screen's class."""
+        """What makes the screen of a session."""
         module, _, name = self.screen.partition(":")
-        return getattr(import_module(module), name)
+        kind = getattr(import_module(module), name)
+        return kind if kind.TITLE_WORD else partial(kind, title=self.name)
 
 
 @cache
@@ -37,7 +38,7 @@ def systems() -> tuple[System, ...]:
 
     kinds = method_states().values()
     return tuple(
-        System(kind.title, kind.stages_shown, kind.screen, kind.also_shows) for kind in kinds if kind.screen
+        System(kind.title, kind.stages_shown, kind.screen, kind.also_shows) for kind in kinds if kind.title
     )
 
 

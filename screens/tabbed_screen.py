@@ -13,6 +13,7 @@ from textual.getters import query_one
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
+from app.blocks.block import Target, plain
 from app.commands import ENLARGE, GO_BACK, Command, bindings
 from app.export import export_path, picture_of, write_csv, write_picture
 from app.methods.place import History, Place
@@ -24,13 +25,14 @@ from engine.events import Event
 from screens.chart_screen import ChartScreen
 from screens.console_screen import NARROWEST
 from screens.messages import UpWanted
+from screens.panes.blocks import BlocksPane
+from screens.panes.cases import CasesTab
 from screens.run_screen import RunScreen
 from screens.run_session import Session, reading_words, work_over
 from screens.tab_views import pane_view, place_in, show_place, take_up
 from screens.what_if.screen import WhatIfScreen
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
-from screens.widgets.links import Target
 from screens.widgets.tab_line import Tab, TabLine
 from screens.widgets.virtual_table import VirtualTable
 
@@ -88,14 +90,14 @@ class Asking(Protocol):
 
 
 class TabbedScreen(RunScreen):
-    """Base of the systems' screens. A subclass gives `TABS`, a pane for each in `panes`, and `STAGE_TABS`: where
-    the work of a stage is seen. `counts` are shown beside the tabs' names."""
+    """Base of the methods' screens. A subclass gives `TABS`, a pane for each in `panes`, and `STAGE_TABS`: by stage,
+    the tab or the kind of cases in which its work is seen. `counts` are shown beside the tabs' names."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (NARROWEST, "-narrow"), (150, "-wide")]
     BINDINGS: ClassVar[list[BindingType]] = bindings(COMMANDS)
     CSS_PATH = [STYLES]
-    TABS: ClassVar[list[Tab]] = []
-    STAGE_TABS: ClassVar[Mapping[str, int]] = {}
+    TABS: Sequence[Tab] = ()
+    STAGE_TABS: Mapping[str, str] = {}
 
     tabs = query_one(TabLine)
     switcher = query_one(ContentSwitcher)
@@ -132,8 +134,24 @@ class TabbedScreen(RunScreen):
 
     @property
     def pane(self) -> Pane:
-        """The visible tab's content."""
-        return cast(Pane, self.switcher.visible_content)
+        """What is visible: a tab's content, or the kind of cases that its tab shows."""
+        content = self.switcher.visible_content
+        return cast(Pane, content.shown if isinstance(content, CasesTab) else content)
+
+    @property
+    def shown_name(self) -> str:
+        """The name of what is visible."""
+        content = self.switcher.visible_content
+        return content.shown_name if isinstance(content, CasesTab) else self.TABS[self.tabs.active].id
+
+    def _contents(self) -> dict[str, Widget]:
+        """All that can be visible, by name."""
+        contents: dict[str, Widget] = {}
+        for tab in self.TABS:
+            content = self.query_one(f"#{tab.id}")
+            names = content.names if isinstance(content, CasesTab) else [tab.id]
+            contents |= {name: self.query_one(f"#{name}") for name in names}
+        return contents
 
     def show(self) -> None:
         """Draw the session's state."""
@@ -151,17 +169,17 @@ class TabbedScreen(RunScreen):
     def _go_with_the_stage(self) -> None:
         """Show the tab of the current stage, until the user chooses a tab or leaves the newest row."""
         stage, table = self.session.state.active_stage, self._table()
-        tab = self.STAGE_TABS.get(stage.name) if stage is not None else None
-        if tab is not None and tab != self.tabs.active and (table is None or table.untouched):
-            self._show_tab(tab)
+        name = self.STAGE_TABS.get(stage.name) if stage is not None else None
+        if name is not None and name != self.shown_name and (table is None or table.untouched):
+            self._show_named(name)
 
     # ------------------------------------------------------------ left and taken up
 
     def view(self) -> dict[str, Any]:
         """How the screen is left."""
         over = work_over(self.session, self.STAGE_TABS)
-        panes = {tab.id: pane_view(self.query_one(f"#{tab.id}"), over) for tab in self.TABS}
-        return {"tab": self.tabs.active, "chosen": self._chosen, "panes": panes}
+        panes = {name: pane_view(pane, over) for name, pane in self._contents().items()}
+        return {"tab": self.shown_name, "chosen": self._chosen, "panes": panes}
 
     def open_place(self, place: Place) -> None:
         """Show a place, as soon as it is there."""
@@ -179,9 +197,9 @@ class TabbedScreen(RunScreen):
     def _take_up_tabs(self, left: Mapping[str, Any]) -> None:
         if left["chosen"] and not self._chosen:
             self._chosen = True
-            self._show_tab(left["tab"])
+            self._show_named(left["tab"])
             self.pane.show()
-        name = self.TABS[self.tabs.active].id
+        name = self.shown_name
         kept = left["panes"].get(name)
         if kept is not None and take_up(cast(Widget, self.pane), kept):
             self.left_view = {**left, "panes": {k: v for k, v in left["panes"].items() if k != name}}
@@ -194,10 +212,32 @@ class TabbedScreen(RunScreen):
 
     def action_tab(self, index: int) -> None:
         """Show a tab."""
+        if index < len(self.TABS):
+            self.action_named(self.TABS[index].id)
+
+    def _show_named(self, name: str) -> bool:
+        """Show a tab or a kind of cases; whether there is one of this name."""
+        for index, tab in enumerate(self.TABS):
+            content = self.query_one(f"#{tab.id}")
+            if isinstance(content, CasesTab) and name in content.names:
+                content.choose(name)
+            elif tab.id != name:
+                continue
+            self._show_tab(index)
+            return True
+        return False
+
+    @on(CasesTab.KindWanted)
+    def _kind_wanted(self, message: CasesTab.KindWanted) -> None:
+        self.action_named(message.name)
+
+    def action_named(self, name: str) -> bool:
+        """Show a tab or a kind of cases because somebody wants it; whether there is one of this name."""
         self._chosen = True
         self.following = False
-        self._show_tab(index)
-        self.show()
+        if shown := self._show_named(name):
+            self.show()
+        return shown
 
     def _show_tab(self, index: int) -> None:
         self.tabs.active = index
@@ -274,7 +314,7 @@ class TabbedScreen(RunScreen):
         if place is None:
             self.notify(f"There is no {target.kind} {target.name} at this moment of the run.", markup=False)
             return
-        self._history.leave(place_in(self.TABS[self.tabs.active].id, cast(Widget, self.pane)))
+        self._history.leave(place_in(self.shown_name, cast(Widget, self.pane)))
         self.open_place(place)
         self.refresh_bindings()
 
@@ -286,10 +326,8 @@ class TabbedScreen(RunScreen):
 
     def look_at(self, place: Place) -> bool:
         """Show a tab with its filter and the cursor on a row; False while the row is not there."""
-        at = next((i for i, tab in enumerate(self.TABS) if tab.id == place.tab), None)
-        if at is None:
+        if not self.action_named(place.tab):
             return True
-        self.action_tab(at)
         content, table = cast(Widget, self.pane), self._table()
         if not show_place(content, place):
             return False
@@ -355,6 +393,14 @@ class TabbedScreen(RunScreen):
 
     def action_export(self) -> None:
         """Write the table, as it is filtered and sorted, as CSV."""
+        if isinstance(self.pane, BlocksPane):
+            for block in self.pane.tables():
+                self._write(
+                    block.caption or "table",
+                    list(block.header),
+                    [list(map(plain, row)) for row in block.rows],
+                )
+            return
         table = self._table()
         if table is None or not len(table.source):
             self.notify("This tab has no rows to export.")
@@ -363,7 +409,7 @@ class TabbedScreen(RunScreen):
         rows = [table.source.values(row) for row in range(len(table.source))]
         self._write(table.source.noun, header, rows)
 
-    @work(thread=True, exclusive=True, group="export", exit_on_error=False)
+    @work(thread=True, group="export", exit_on_error=False)
     def _write(self, noun: str, header: list[str], rows: list) -> None:
         try:
             path = export_path(self.session.run_dir, noun, ".csv")

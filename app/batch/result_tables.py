@@ -8,17 +8,27 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.result_tables import esm, evolution, gflownet, pool, run, slsm
+from app.blocks import block as blocks_of
+from app.blocks.printed import printed
+from app.methods.pages import pages
+from app.result_tables import esm, evolution, gflownet, run, slsm
 from app.state.run import RunState
 from app.verdict_text import verdict_sentence, verdicts
 from engine.run.directory import RunDirectory
+
+
+def _of_pages(state: RunState) -> list[Table]:
+    """Those of the methods' pages."""
+    blocks = [block for page in pages().values() for block in page.results(state)]
+    return [printed(block) for block in blocks if isinstance(block, blocks_of.Table)]
+
 
 TABLES: Sequence[Callable[[RunState], list[Table]]] = (
     esm.tables,
     evolution.tables,
     gflownet.tables,
     slsm.tables,
-    pool.tables,
+    _of_pages,
     run.servers,
     run.stages,
 )

@@ -1,56 +1,93 @@
-"""A document as blocks of plain text: what it says, apart from how it is written. Every writer escapes all of it."""
+"""What is shown, as blocks: what it says, apart from how it is written. Every writer escapes all texts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from difflib import SequenceMatcher
-from typing import Any
+from typing import Any, NamedTuple
+
+from rich.console import RenderableType
+from rich.style import Style
 
 from app.blocks.drawing import Drawing
+from app.table.column import ListColumn, T, Tone, cell_of
 
+Palette = Mapping[str, Style]
+"""Styles by tone."""
 _LONGEST = 20_000
 """Characters of a text that are shown."""
+
+
+class Target(NamedTuple):
+    """What a link leads to: `kind` is a word that the method knows (entry, pair, example, decision), `name` its id."""
+
+    kind: str
+    name: str
+
+
+class Span(NamedTuple):
+    """A piece of a line: how it is meant, and where it leads in the console."""
+
+    text: str
+    tone: Tone = ""
+    target: Target | None = None
+
+
+Words = str | Span | Sequence[str | Span]
+"""A line of text."""
+
+
+def spans(words: Words) -> list[Span]:
+    """The pieces of a line."""
+    if isinstance(words, str):
+        return [Span(words)]
+    return [words] if isinstance(words, Span) else [Span(w) if isinstance(w, str) else w for w in words]
+
+
+def plain(words: Words) -> str:
+    """A line without its tones."""
+    return "".join(span.text for span in spans(words))
 
 
 @dataclass(frozen=True)
 class Heading:
     """`level` 2 to 4; the document's title is the only one of level 1."""
 
-    text: str
+    text: Words
     level: int = 2
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A sentence or more, on one line. `tone`: "" or `dim`."""
+    """A sentence or more. `tone`: of all of it."""
 
-    text: str
-    tone: str = ""
+    text: Words
+    tone: Tone = ""
 
 
 @dataclass(frozen=True)
 class Bullets:
     """A list."""
 
-    items: Sequence[str]
+    items: Sequence[Words]
 
 
 @dataclass(frozen=True)
 class Facts:
     """Names with their values."""
 
-    rows: Sequence[tuple[str, str]]
+    rows: Sequence[tuple[str, Words]]
 
 
 @dataclass(frozen=True)
 class Table:
-    """The last `figures` columns are numbers, aligned on the right."""
+    """The last `figures` columns are numbers, aligned on the right. `caption` stands above, `notes` below."""
 
     header: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[Words]]
     figures: int = 0
     caption: str = ""
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -58,25 +95,29 @@ class Writing:
     """A text of a model, a person or a file, with its line breaks."""
 
     text: str
+    tone: Tone = ""
 
 
 @dataclass(frozen=True)
 class Changes:
-    """How one text became another: pieces with `+` (only the new one has it), `-` (only the old one) or a space."""
+    """Two texts of the same thing under their names; documents show how `old` became `new`. `marked`: the characters
+    of `new` that the case is about."""
 
-    pieces: Sequence[tuple[str, str]]
+    new: str
+    old: str
+    names: tuple[str, str] = ("+", "−")
+    marked: tuple[int, int] = (0, 0)
 
-    def lines(self) -> list[tuple[str, str]]:
-        """The same by whole lines, for what cannot mark a word."""
-        old, new = (
-            "".join(text for sign, text in self.pieces if sign in kinds).splitlines()
-            for kinds in (" -", " +")
-        )
-        found: list[tuple[str, str]] = []
-        for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-            found += [(" " if kind == "equal" else "-", line) for line in old[a:b]]
-            found += [("+", line) for line in new[c:d] if kind != "equal"]
-        return [(sign, line) for sign, line in found if line.strip()]
+
+@dataclass(frozen=True)
+class Beside:
+    """Two stories beside each other where there are `least` columns, else one below the other. `left`: the first one's
+    columns; 0: half."""
+
+    first: Sequence[Block]
+    second: Sequence[Block]
+    least: int = 84
+    left: int = 0
 
 
 @dataclass(frozen=True)
@@ -97,13 +138,38 @@ class Remark:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing; `caption` says what it shows."""
+    """A drawing for documents; `caption` says what it shows."""
 
     drawing: Drawing
     caption: str
 
 
-Block = Heading | Paragraph | Bullets | Facts | Table | Writing | Changes | Command | Remark | Picture
+class Drawn:
+    """What a terminal draws like nothing else; documents have other blocks in its place."""
+
+    def draw(self, palette: Palette, width: int) -> RenderableType:
+        """For the terminal."""
+        raise NotImplementedError
+
+    def in_documents(self) -> Sequence[Block]:
+        """For all other writers."""
+        raise NotImplementedError
+
+
+Block = (
+    Heading
+    | Paragraph
+    | Bullets
+    | Facts
+    | Table
+    | Writing
+    | Changes
+    | Beside
+    | Command
+    | Remark
+    | Picture
+    | Drawn
+)
 
 
 @dataclass(frozen=True)
@@ -114,10 +180,26 @@ class Document:
     blocks: Sequence[Block]
 
 
+def in_one_column(blocks: Iterable[Block]) -> list[Block]:
+    """The blocks as documents have them: one below the other, nothing that only a terminal draws."""
+    flat: list[Block] = []
+    for block in blocks:
+        match block:
+            case Beside(first, second):
+                flat += in_one_column([*first, *second])
+            case Drawn():
+                flat += in_one_column(block.in_documents())
+            case _:
+                flat.append(block)
+    return flat
+
+
 def with_texts(part: Any, change: Callable[[str], str]) -> Any:
     """A document, block or part of one with every text in it changed."""
     if isinstance(part, str):
         return change(part)
+    if isinstance(part, Span):
+        return part._replace(text=change(part.text))
     if isinstance(part, list | tuple):
         return tuple(with_texts(item, change) for item in part)
     if is_dataclass(part) and not isinstance(part, type):
@@ -133,11 +215,25 @@ def cut(text: str, longest: int = _LONGEST) -> str:
     return text if left_out <= 0 else f"{text[:longest]} … {left_out:,} more characters"
 
 
-def writing(text: str) -> Writing:
+def writing(text: str, tone: Tone = "") -> Writing:
     """A text with its line breaks, not longer than a page can bear."""
-    return Writing(cut(text))
+    return Writing(cut(text), tone)
 
 
-def facts(rows: Iterable[tuple[str, str | None]]) -> Facts:
+def facts(rows: Iterable[tuple[str, Words | None]]) -> Facts:
     """Those that have a value."""
     return Facts([(name, value) for name, value in rows if value])
+
+
+def table_of(
+    columns: Sequence[ListColumn[T]], rows: Iterable[T], caption: str = "", notes: Sequence[str] = ()
+) -> list[Table]:
+    """A table of these rows; none without rows. The words of its columns stand below."""
+    cells = [[Span(*cell_of(c.show(c.value(row)))) for c in columns] for row in rows]
+    if not cells:
+        return []
+    figures = next(
+        (at for at, c in enumerate(reversed(columns)) if c.justify != "right"), len(columns)
+    )  # trailing ones
+    about = [f"{column.label}: {column.help}" for column in columns if column.help]
+    return [Table([c.label for c in columns], cells, figures, caption, [*notes, *about])]

@@ -17,8 +17,13 @@ from app.blocks.block import (
     Picture,
     Remark,
     Table,
+    Words,
     Writing,
+    in_one_column,
+    plain,
+    spans,
 )
+from app.blocks.changes import changed_pieces
 from app.blocks.drawing import PLAIN_STYLE, styles, svg
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -33,7 +38,8 @@ background:var(--ground);overflow-wrap:anywhere}
 a{color:inherit}h1{font-size:1.6rem;line-height:1.25}
 h2{margin-top:2.4rem;border-bottom:1px solid var(--line);font-size:1.3rem}
 h3{margin-top:1.8rem;font-size:1.1rem}h4{margin:1.2rem 0 .3rem;font-size:1rem}
-.dim,figcaption,caption{color:var(--dim);font-size:.9rem}
+.dim,figcaption,caption{color:var(--dim)}p.dim,figcaption,caption{font-size:.9rem}
+.good{color:var(--good)}.bad{color:var(--bad)}.strong,.accent{font-weight:600}.warn{font-style:italic}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-size:.88rem;margin:.6rem 0}
 caption{text-align:left;padding-bottom:.2rem}
 th,td{padding:.2rem .7rem .2rem 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line);
@@ -61,7 +67,7 @@ _DARK = """\
 
 def to_html(document: Document) -> str:
     """The whole file."""
-    title = _text(document.title)
+    title, blocks = _text(document.title), in_one_column(document.blocks)
     page = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -70,17 +76,17 @@ def to_html(document: Document) -> str:
         f"<title>{title}</title>",
         f"<style>{_STYLE}{_DARK % styles(dark=True)}</style>",
         f"</head><body><main><h1>{title}</h1>",
-        _contents(document.blocks),
+        _contents(blocks),
     ]
     number = 0
-    for block in document.blocks:
+    for block in blocks:
         number += isinstance(block, Heading) and block.level == 2
         page.append(_block(block, number))
     return "\n".join([*filter(None, page), "</main></body></html>", ""])
 
 
 def _contents(blocks: Sequence[Block]) -> str:
-    headings = [block.text for block in blocks if isinstance(block, Heading) and block.level == 2]
+    headings = [plain(block.text) for block in blocks if isinstance(block, Heading) and block.level == 2]
     if len(headings) < 3:
         return ""
     links = "".join(f'<li><a href="#s{i}">{_text(name)}</a></li>' for i, name in enumerate(headings, 1))
@@ -90,47 +96,60 @@ def _contents(blocks: Sequence[Block]) -> str:
 def _block(block: Block, section: int) -> str:
     match block:
         case Heading(text, 2):
-            return f'<h2 id="s{section}">{_text(text)}</h2>'
+            return f'<h2 id="s{section}">{_words(text)}</h2>'
         case Heading(text, level):
-            return f"<h{level}>{_text(text)}</h{level}>"
+            return f"<h{level}>{_words(text)}</h{level}>"
         case Paragraph(text, tone):
-            return f'<p class="dim">{_text(text)}</p>' if tone == "dim" else f"<p>{_text(text)}</p>"
+            return f'<p class="{tone}">{_words(text)}</p>' if tone else f"<p>{_words(text)}</p>"
         case Bullets(items):
-            return f"<ul>{''.join(f'<li>{_text(item)}</li>' for item in items)}</ul>"
+            return f"<ul>{''.join(f'<li>{_words(item)}</li>' for item in items)}</ul>"
         case Facts(rows):
-            return f"<dl>{''.join(f'<dt>{_text(name)}</dt><dd>{_text(value)}</dd>' for name, value in rows)}</dl>"
+            return f"<dl>{''.join(f'<dt>{_text(name)}</dt><dd>{_words(value)}</dd>' for name, value in rows)}</dl>"
         case Table():
             return _table(block)
         case Writing(text) | Command(text):
             return f"<pre>{_text(text)}</pre>"
-        case Changes(pieces):
-            return f"<pre>{''.join(_piece(sign, text) for sign, text in pieces)}</pre>"
+        case Changes(new, old) if new == old:
+            return f"<pre>{_text(new)}</pre>"
+        case Changes(new, old, names):
+            pieces = "".join(_piece(sign, text) for sign, text in changed_pieces(new, old))
+            return f'<p class="dim">− {_text(names[1])}, + {_text(names[0])}</p><pre>{pieces}</pre>'
         case Remark(author, when, text):
             about = f'<p class="dim">{_text(author)}, {_text(when)}</p>'
             lines = "<br>".join(map(_text, text.splitlines()))
             return f"<blockquote><p>{lines}</p>{about}</blockquote>"
         case Picture(drawing, caption):
             return f"<figure>{svg(drawing, caption)}<figcaption>{_text(caption)}</figcaption></figure>"
+        case _:
+            raise TypeError(f"{block!r} is no block of a document")
 
 
 def _table(table: Table) -> str:
     words = len(table.header) - table.figures
 
-    def row(cells: Sequence[str], tag: str) -> str:
+    def row(cells: Sequence[Words], tag: str) -> str:
         return "".join(
-            f'<{tag} class="f">{_text(cell)}</{tag}>' if place >= words else f"<{tag}>{_text(cell)}</{tag}>"
+            f'<{tag} class="f">{_words(cell)}</{tag}>' if place >= words else f"<{tag}>{_words(cell)}</{tag}>"
             for place, cell in enumerate(cells)
         )
 
     caption = f"<caption>{_text(table.caption)}</caption>" if table.caption else ""
     body = "".join(f"<tr>{row(cells, 'td')}</tr>" for cells in table.rows)
     head = f"<thead><tr>{row(table.header, 'th')}</tr></thead>"
-    return f'<div class="wide"><table>{caption}{head}<tbody>{body}</tbody></table></div>'
+    notes = "".join(f'<p class="dim">{_text(note)}</p>' for note in table.notes)
+    return f'<div class="wide"><table>{caption}{head}<tbody>{body}</tbody></table></div>{notes}'
 
 
 def _piece(sign: str, text: str) -> str:
     tag = {"+": "ins", "-": "del"}.get(sign)
     return f"<{tag}>{_text(text)}</{tag}>" if tag else _text(text)
+
+
+def _words(words: Words) -> str:
+    return "".join(
+        f'<span class="{span.tone}">{_text(span.text)}</span>' if span.tone else _text(span.text)
+        for span in spans(words)
+    )
 
 
 def _text(text: str) -> str:

@@ -3,7 +3,7 @@ has."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
@@ -12,9 +12,9 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.blocks.block import Palette
 from app.blocks.model_text import clean
 
-Palette = Mapping[str, Style]
 _ABREAST = 90
 _LONGEST = 400
 """Lines beyond which texts are not compared: that takes time with the square of them."""

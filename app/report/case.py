@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from app.blocks.block import Block, Command, Document, Heading, Remark, cut, facts
-from app.report.cases import esm, evolution, gflownet, pool, slsm
+from app.methods.pages import cases_of_events
+from app.methods.source import CaseSource
+from app.report.cases import esm, evolution, gflownet, slsm
 from app.report.item_words import item_words
-from app.report.source import CaseSource
 from app.report.times import clock
 from app.runs.notes import Entry
 from engine import events as ev
@@ -27,8 +28,6 @@ _CASES: dict[type[ev.Event], Drawn] = {
     ev.QuestionSampled: gflownet.question,
     ev.EvidenceAnswered: gflownet.evidence,
     ev.ConversationAnswered: slsm.conversation,
-    ev.PoolQueryDone: pool.query,
-    ev.SelectorPicked: pool.picked,
 }
 """Items with a page of their own; of others the fields of the event are listed."""
 
@@ -41,6 +40,8 @@ def open_command(run_dir: Path, seq: int | None = None) -> str:
 def case_blocks(event: ev.Event, source: CaseSource, notes: Sequence[Entry] = ()) -> list[Block]:
     """What people wrote about it, the item itself, and how to open it."""
     drawn = _CASES.get(type(event))
+    if (owner := cases_of_events().get(type(event))) is not None:
+        drawn = owner[1].draw
     return [
         *map(remark, notes),
         *(_fields(event) if drawn is None else drawn(event, source)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from app.methods.pages import cases_of_events
 from engine import events as ev
 
 _WORDS: dict[type[ev.Event], Callable[[Any], str]] = {
@@ -27,8 +28,6 @@ _WORDS: dict[type[ev.Event], Callable[[Any], str]] = {
         + (f", attempt {e.attempt + 1}" if e.attempt else "")
     ),
     ev.PoolPairEvaluated: lambda e: f"pair {e.pair[0]}, {e.pair[1]} tried on {e.query_id}",
-    ev.PoolQueryDone: lambda e: f"query {e.query_id}",
-    ev.SelectorPicked: lambda e: f"picks for {e.query_id}",
     ev.SelectorStep: lambda e: f"training step {e.step} of the selector",
 }
 
@@ -36,4 +35,6 @@ _WORDS: dict[type[ev.Event], Callable[[Any], str]] = {
 def item_words(event: ev.Event) -> str:
     """`decision of esm on t-1, segment 2`"""
     words = _WORDS.get(type(event))
+    if (owner := cases_of_events().get(type(event))) is not None:
+        words = owner[1].words
     return f"{type(event).__name__} {event.seq}" if words is None else words(event)

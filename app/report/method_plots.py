@@ -7,14 +7,28 @@ from collections.abc import Iterable
 from app.blocks.block import Picture
 from app.blocks.drawing import Drawing
 from app.blocks.plots import Curve, Interval, curve_plot, interval_plot
+from app.methods.page import MethodPage
+from app.methods.pages import charts_of, pages
 from app.state.run import RunState
 from app.words import method_name, sampler_name
 
 
 def method_plots(state: RunState, method: str) -> list[Picture]:
     """Those of a method, by its title, that there are figures for."""
+    page = pages().get(method)
+    if page is not None:
+        return [*page.pictures(state), *_curves(page, state)]
     found = _FROM.get(method, lambda state: [])(state)
     return [Picture(drawing, caption) for caption, drawing in found if drawing is not None]
+
+
+def _curves(page: MethodPage, state: RunState) -> list[Picture]:
+    pictures: list[Picture] = []
+    for y, x, series in charts_of(page, state):
+        lines = [Curve(line.label, line.x, line.y) for line in series if not line.faint]
+        if (drawing := curve_plot(lines, x)) is not None:
+            pictures.append(Picture(drawing, y))
+    return pictures
 
 
 _Plots = Iterable[tuple[str, Drawing | None]]
@@ -92,15 +106,4 @@ def _slsm(state: RunState) -> _Plots:
     yield "Share of conversations that pass, with stratified bootstrap 95% intervals", interval_plot(rows)
 
 
-def _pool(state: RunState) -> _Plots:
-    rows = [
-        Interval(method_name(row.method), row.accuracy, row.low, row.high)
-        for row in state.pool.compared.values()
-    ]
-    yield "VQA accuracy on held-out queries, with bootstrap 95% intervals", interval_plot(rows)
-    seen = [step for step in state.pool.steps if step.heldout_accuracy is not None]
-    curve = Curve("selector", [step.step for step in seen], [step.heldout_accuracy or 0.0 for step in seen])
-    yield "Accuracy on held-out queries while the selector was trained", curve_plot([curve], "training step")
-
-
-_FROM = {"ESM": _esm, "Evolution": _evolution, "GFlowNet": _gflownet, "SLSM": _slsm, "Pool": _pool}
+_FROM = {"ESM": _esm, "Evolution": _evolution, "GFlowNet": _gflownet, "SLSM": _slsm}

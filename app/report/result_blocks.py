@@ -8,8 +8,9 @@ from rich import table as rich_table
 from rich.text import Text
 
 from app.blocks.block import Block, Paragraph, Table
+from app.methods.pages import pages
 from app.report.method_plots import method_plots
-from app.result_tables import esm, evolution, gflownet, pool, run, slsm
+from app.result_tables import esm, evolution, gflownet, run, slsm
 from app.state.run import RunState
 
 _TABLES: dict[str, Callable[[RunState], list[rich_table.Table]]] = {
@@ -17,12 +18,18 @@ _TABLES: dict[str, Callable[[RunState], list[rich_table.Table]]] = {
     "Evolution": evolution.tables,
     "GFlowNet": gflownet.tables,
     "SLSM": slsm.tables,
-    "Pool": pool.tables,
 }
 
 
 def method_blocks(state: RunState, method: str) -> list[Block]:
     """Tables and plots of a method, by its title; none before it has results."""
+    if (page := pages().get(method)) is not None:
+        return [
+            *page.results(state),
+            *page.more_results(state),
+            *page.training(state),
+            *method_plots(state, method),
+        ]
     tables = _TABLES[method](state) if method in _TABLES else []
     return [*_blocks(tables), *method_plots(state, method)]
 

@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from app.methods.source import CaseSource
 from app.runs.client import LogTail
 from app.runs.labels import Label, Labels
 from app.runs.notes import Written, read_notes
 from app.state.run import RunState
 from engine.errors import DataError
-from engine.events import Event, ModelLoaded
+from engine.events import ModelLoaded
 from engine.run.directory import RunDirectory, RunStatus, inspect
 from engine.run.event_log import read_event, refuse_later
-
-
-@dataclass(frozen=True)
-class CaseSource:
-    """Where the events belonging to an item are found. `read`: an event from its place in the log."""
-
-    run_dir: Path
-    state: RunState
-    read: Callable[[int, int], Event]
-
-    def at(self, place: tuple[int, int] | None, kind: type[Any]) -> Any:
-        """The event at a place; None where there is none of that kind."""
-        if place is None:
-            return None
-        try:
-            event = self.read(*place)
-        except (DataError, OSError):
-            return None
-        return event if isinstance(event, kind) else None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from app.blocks.block import Document, Picture, with_texts
+from app.blocks.block import Document, Picture, in_one_column, with_texts
 from app.blocks.drawing import PLAIN_STYLE, styles, svg
 from app.blocks.html import to_html
 from app.blocks.markdown import to_markdown
@@ -31,7 +31,7 @@ def safe(document: Document, runs: Sequence[Path]) -> Document:
             text = strike(text)
         return text
 
-    return with_texts(document, change)
+    return with_texts(Document(document.title, in_one_column(document.blocks)), change)
 
 
 def text_of(document: Document, kind: str, picture_file: Callable[[Picture], str] | None = None) -> str:

@@ -25,15 +25,17 @@ class MethodState:
 
     A subclass declares its fields in `__init__`; `@TheState.on(SomeEvent)` before a function makes that its fold.
     `title`: the method's name on the screen; `stages_shown`: whose work it shows; `also_shows`: stages of others in
-    which it is at work, too; `screen`: `module:Class` of its screen, imported when it is opened. A state without a
-    screen (the run's, the replicas') leaves them empty. `fields_of_stage`: by stage, the fields that hold what it told
+    which it is at work, too; `page`: `module:Class` of what it shows (a `MethodPage`); `screen`: of its screen, where
+    that does more than show the page. Both are imported when they are opened. A state without a title (the run's, the
+    replicas') is no method. `fields_of_stage`: by stage, the fields that hold what it told
     ("": what all did); a stage of `stages_shown` that is not named holds the others.
     """
 
     title: ClassVar[str] = ""
     stages_shown: ClassVar[tuple[str, ...]] = ()
     also_shows: ClassVar[tuple[str, ...]] = ()
-    screen: ClassVar[str] = ""
+    page: ClassVar[str] = ""
+    screen: ClassVar[str] = "screens.method_screen:MethodScreen"
     fields_of_stage: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     folds: ClassVar[dict[type, Fold]] = {}
 

@@ -110,7 +110,7 @@ class PoolState(MethodState):
 
     title = "Pool"
     stages_shown = ("pool", "selector")
-    screen = "screens.pool.screen:PoolScreen"
+    page = "app.methods.pool.page:PoolPage"
     fields_of_stage: ClassVar = {"selector": ("steps", "compared", "picks")}
 
     def __init__(self) -> None:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from rich.style import Style
 from rich.text import Text
 
+from app.blocks.block import Target
+from app.blocks.terminal import link
 from app.state.decisions import NULL
 from app.state.esm import ESMState
 from screens.widgets.cells import fit_name
-from screens.widgets.links import Target, link
 
 _NAME = 12
 _BETWEEN = " ─ "

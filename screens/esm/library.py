@@ -11,7 +11,9 @@ from rich.table import Table
 from rich.text import Text
 from textual.binding import BindingType
 
+from app.blocks.block import Target
 from app.blocks.model_text import one_line
+from app.blocks.terminal import link
 from app.figures import fixed, signed
 from app.state.esm import METHOD, Pair, Pick
 from app.state.ledger import EntryUse
@@ -24,7 +26,6 @@ from screens.esm.pairs import pair_whole
 from screens.panes.list_pane import ListPane, telling_keys
 from screens.run_session import Session
 from screens.widgets.cells import fit_name
-from screens.widgets.links import Target, link
 from screens.widgets.rows import ListSource
 
 

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
 
+from app.blocks.block import Target
 from app.commands import bindings
 from app.methods.place import Place
 from app.table.decision_fields import DECISION_FIELDS
@@ -19,7 +20,6 @@ from screens.esm.pairs import PairsPane
 from screens.esm.results import ResultsPane
 from screens.panes.files import FilesPane
 from screens.tabbed_screen import STYLES, TabbedScreen, tab_commands
-from screens.widgets.links import Target
 from screens.widgets.tab_line import Tab
 
 TABS = [
@@ -37,7 +37,12 @@ class EsmScreen(TabbedScreen):
     CSS_PATH = [STYLES, "screen.tcss"]
     TITLE_WORD = "ESM"
     TABS = TABS
-    STAGE_TABS = {"mine": 1, "select": 2, "eval": 0, "serve": 0}
+    STAGE_TABS = {
+        "mine": "pairs-pane",
+        "select": "library-pane",
+        "eval": "decisions-pane",
+        "serve": "decisions-pane",
+    }
     BINDINGS: ClassVar[list[BindingType]] = bindings(tab_commands(TABS))
     HELP = """\
 # Episodic steering memory

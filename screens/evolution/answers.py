@@ -11,7 +11,9 @@ from rich.table import Table
 from rich.text import Text
 from textual.binding import BindingType
 
+from app.blocks.block import Target
 from app.blocks.model_text import clean, one_line
+from app.blocks.terminal import link
 from app.figures import outcome, signed
 from app.runs.what_if import WhatIfProcess
 from app.state.evolution import UNDER_DELTAS, AnswerRow, EvolutionState
@@ -24,7 +26,6 @@ from screens.evolution.cluster_words import cluster_words
 from screens.panes.list_pane import ListPane, telling_keys
 from screens.run_session import Session
 from screens.what_if.screen import WhatIfScreen
-from screens.widgets.links import Target, link
 from screens.widgets.rows import ListSource
 
 _EMPTY = """There are no answers yet.

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
 
+from app.blocks.block import Target
 from app.commands import Command, bindings
 from app.methods.place import OfEvent, Place
 from screens.evolution.answers import AnswersPane
@@ -19,7 +20,6 @@ from screens.evolution.reflector import ReflectorPane, ServerPane
 from screens.messages import BranchWanted
 from screens.panes.files import FilesPane
 from screens.tabbed_screen import STYLES, TabbedScreen, tab_commands
-from screens.widgets.links import Target
 from screens.widgets.tab_line import Tab
 
 TABS = [
@@ -42,7 +42,7 @@ class EvolutionScreen(TabbedScreen):
     CSS_PATH = [STYLES, "screen.tcss"]
     TITLE_WORD = "Evolution"
     TABS = TABS
-    STAGE_TABS = {"evolve": 0}
+    STAGE_TABS = {"evolve": "iterations-pane"}
     BINDINGS: ClassVar[list[BindingType]] = bindings((*tab_commands(TABS), *COMMANDS))
     HELP = """\
 # Evolution of cluster deltas

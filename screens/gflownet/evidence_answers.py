@@ -10,7 +10,9 @@ from rich.style import Style
 from rich.text import Text
 from textual.binding import BindingType
 
+from app.blocks.block import Target
 from app.blocks.model_text import clean, one_line
+from app.blocks.terminal import link
 from app.figures import fixed, interval, outcome, probability, signed
 from app.state.gflownet import EvidenceRow
 from app.state.method import Place
@@ -21,7 +23,6 @@ from engine.errors import SteerError
 from engine.events import EvidenceAnswered, EvidenceCompared
 from screens.panes.list_pane import ListPane, telling_keys
 from screens.run_session import Session
-from screens.widgets.links import Target, link
 from screens.widgets.rows import ListSource
 
 _EMPTY = """No question has been answered yet.

@@ -11,7 +11,9 @@ from rich.style import Style
 from rich.text import Text
 from textual.binding import BindingType
 
+from app.blocks.block import Target
 from app.blocks.model_text import clean, one_line
+from app.blocks.terminal import link
 from app.figures import fixed
 from app.runs.what_if import WhatIfProcess
 from app.state.columns import Grow
@@ -25,7 +27,6 @@ from screens.gflownet.paths import LEGEND, draw_path, left_at
 from screens.panes.list_pane import ListPane, telling_keys
 from screens.run_session import Session
 from screens.what_if.screen import WhatIfScreen
-from screens.widgets.links import Target, link
 from screens.widgets.rows import ListSource
 
 _EMPTY = """No paths have been sampled yet.

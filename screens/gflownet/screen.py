@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from app.blocks.block import Target
 from app.commands import bindings
 from app.methods.place import Place
 from screens.gflownet.evidence import EvidencePane
@@ -17,7 +18,6 @@ from screens.gflownet.questions import QuestionsPane
 from screens.gflownet.steps import StepsPane
 from screens.panes.files import FilesPane
 from screens.tabbed_screen import STYLES, TabbedScreen, tab_commands
-from screens.widgets.links import Target
 from screens.widgets.tab_line import Tab
 
 TABS = [
@@ -36,7 +36,13 @@ class GFlowNetScreen(TabbedScreen):
     CSS_PATH = [STYLES, "screen.tcss"]
     TITLE_WORD = "GFlowNet"
     TABS = TABS
-    STAGE_TABS = {"graphs": 0, "retriever": 0, "agent-graphs": 0, "gflownet": 1, "answer": 4}
+    STAGE_TABS = {
+        "graphs": "evidence-pane",
+        "retriever": "evidence-pane",
+        "agent-graphs": "evidence-pane",
+        "gflownet": "steps-pane",
+        "answer": "evidence-answers-pane",
+    }
     BINDINGS: ClassVar[list[BindingType]] = bindings(tab_commands(TABS))
     HELP = """\
 # GFlowNet: evidence paths

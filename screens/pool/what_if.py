@@ -11,9 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from app.blocks.model_text import one_line
+from app.methods.pool.picks import in_order
+from app.methods.pool.scores import answers_line, score_cell
+from app.methods.source import CaseSource
 from app.runs.what_if import WhatIfProcess
-from engine.events import AnswerTried, OtherAnswer
-from screens.pool.trajectories import answers_line, score_cell
+from engine.events import AnswerTried, OtherAnswer, PoolQueryDone, SelectorPicked
 from screens.what_if.answer import AnswerWhatIf
 from screens.what_if.fields import Field, chosen
 from screens.what_if.screen import Palette
@@ -109,6 +111,26 @@ Every try is kept in `pool/what_if.jsonl` of the run; its figures stay as they a
                 one_line(pair.answer), Text(pair.words, palette["dim"]),
             )  # fmt: skip
         return table
+
+
+def of_query(process: WhatIfProcess, event: PoolQueryDone, source: CaseSource) -> DemonstrationsWhatIf:
+    """A training query; the best pair that was asked is held against the others."""
+    asked = [t for t in event.trajectories if t.verdict != "given"] or event.trajectories
+    best = max(asked, key=lambda t: -1.0 if t.score is None else t.score)
+    others = [t for t in event.trajectories if t is not best]
+    pairs = [KnownPair(t.pair, t.rule or t.verdict, t.score, t.answer) for t in (best, *others)]
+    return DemonstrationsWhatIf(process, event.query_id, event.question, event.answers, pairs)
+
+
+def of_picks(process: WhatIfProcess, event: SelectorPicked, source: CaseSource) -> DemonstrationsWhatIf | str:
+    """A held-out query; the selector's pick is held against the others."""
+    pairs = [
+        KnownPair((p.pair[0], p.pair[1]), f"the pick of {p.method}", p.score, p.answer)
+        for p in in_order(event.picks)
+    ]
+    if not pairs:
+        return "No method picked a pair for this query."
+    return DemonstrationsWhatIf(process, event.query_id, event.question, event.answers, pairs)
 
 
 def _rows(word: str) -> list[int]:

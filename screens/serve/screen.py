@@ -28,7 +28,7 @@ class ServeScreen(TabbedScreen):
     CSS_PATH = [STYLES, "screen.tcss"]
     TITLE_WORD = "Server"
     TABS = TABS
-    STAGE_TABS = {"serve": 0}
+    STAGE_TABS = {"serve": "server-pane"}
     BINDINGS: ClassVar[list[BindingType]] = bindings(tab_commands(TABS))
     HELP = """\
 # The steered server

@@ -12,7 +12,9 @@ from rich.table import Table
 from rich.text import Text
 from textual.binding import BindingType
 
+from app.blocks.block import Target
 from app.blocks.model_text import clean, one_line
+from app.blocks.terminal import link
 from app.figures import outcome
 from app.runs.what_if import WhatIfProcess
 from app.state.columns import Grow
@@ -25,7 +27,6 @@ from screens.panes.list_pane import ListPane, telling_keys
 from screens.run_session import Session
 from screens.slsm.conversation_drawing import draw_answer, draw_memory
 from screens.what_if.screen import WhatIfScreen
-from screens.widgets.links import Target, link
 from screens.widgets.rows import ListSource
 
 _EMPTY = """No conversation has been answered yet.

@@ -8,6 +8,8 @@ from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 
+from app.blocks.block import Target
+from app.blocks.terminal import link
 from app.figures import NONE, bounds, fixed, interval, signed
 from app.methods.chart import Series
 from app.result_tables.slsm import board_lines
@@ -18,7 +20,6 @@ from engine.events import ModeScored
 from screens.panes.page import PagePane
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
-from screens.widgets.links import Target, link
 
 _EMPTY = """The modes are compared when all conversations have been answered.
 

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
 
+from app.blocks.block import Target
 from app.commands import Command, bindings
 from app.methods.place import Place
 from screens.panes.files import FilesPane
@@ -16,7 +17,6 @@ from screens.slsm.chat import ChatPane
 from screens.slsm.conversations import ConversationsPane, answer_target
 from screens.slsm.modes import ModesPane
 from screens.tabbed_screen import STYLES, TabbedScreen, tab_commands
-from screens.widgets.links import Target
 from screens.widgets.tab_line import Tab
 
 TABS = [
@@ -40,7 +40,7 @@ class SLSMScreen(TabbedScreen):
     CSS_PATH = [STYLES, "screen.tcss"]
     TITLE_WORD = "SLSM"
     TABS = TABS
-    STAGE_TABS = {"slsm": 0}
+    STAGE_TABS = {"slsm": "conversations-pane"}
     BINDINGS: ClassVar[list[BindingType]] = bindings((*tab_commands(TABS), *COMMANDS))
     HELP = """\
 # SLSM: memory notes

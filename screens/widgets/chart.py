@@ -49,8 +49,8 @@ class Chart(Widget):
             super().__init__()
             self.chart = chart
 
-    def __init__(self, y: str, x: str, *, empty: str = "", id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, y: str, x: str, *, empty: str = "", id: str | None = None, classes: str = "") -> None:
+        super().__init__(id=id, classes=classes)
         self.y_title, self.x_title, self._empty = y, x, empty
         self.series: list[Series] = []
 

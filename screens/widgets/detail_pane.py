@@ -16,8 +16,9 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from app.blocks.block import Target
 from app.blocks.model_text import Safe
-from screens.widgets.links import Found, Highlighted, Target, find_links, target_of
+from screens.widgets.links import Found, Highlighted, find_links, target_of
 from screens.widgets.tones import tone
 
 Draw = Callable[[dict[str, Style], int], RenderableType]

@@ -8,16 +8,9 @@ from typing import NamedTuple
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment
 from rich.style import Style
-from rich.text import Text
 
-_META = "goto"
-
-
-class Target(NamedTuple):
-    """What a link leads to: `kind` is a word that the screen knows (entry, pair, example, decision), `name` its id."""
-
-    kind: str
-    name: str
+from app.blocks.block import Target
+from app.blocks.terminal import META
 
 
 class Found(NamedTuple):
@@ -27,14 +20,9 @@ class Found(NamedTuple):
     line: int
 
 
-def link(text: str, target: Target, style: Style) -> Text:
-    """`text` as a link; what is appended to it is none."""
-    return Text().append(text, style + Style(underline=True, meta={_META: tuple(target)}))
-
-
 def target_of(style: Style) -> Target | None:
     """Where a style under the mouse leads."""
-    found = style.meta.get(_META)
+    found = style.meta.get(META)
     return None if found is None else Target(*found)
 
 

@@ -1,7 +1,8 @@
-"""Tabs in one line, by number: the line says which keys they are, and can be clicked."""
+"""Tabs in one line, by number where numbers are their keys; the line can be clicked."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
@@ -26,7 +27,7 @@ class Tab:
 
 
 class TabLine(Widget):
-    """`1 Decisions 300  2 Pairs 40 …`; the active one is bold between brackets of its own."""
+    """`1 Cases 300  2 Results …`; the active one is reversed."""
 
     COMPONENT_CLASSES = {"tab-line--active", "tab-line--key"}
     DEFAULT_CSS = """
@@ -48,9 +49,10 @@ class TabLine(Widget):
 
         index: int
 
-    def __init__(self, tabs: list[Tab], *, id: str | None = None) -> None:
+    def __init__(self, tabs: Sequence[Tab], *, numbered: bool = True, id: str | None = None) -> None:
         super().__init__(id=id)
         self.tabs = tabs
+        self._numbered = numbered
         self._counts: dict[str, str] = {}
         self._spans: list[tuple[int, int]] = []
         self._growing: set[str] = set()
@@ -79,8 +81,9 @@ class TabLine(Widget):
             if i == self.active:
                 text.append(label, tone(self, "tab-line--active"))
             else:
-                text.append(label[:2], tone(self, "tab-line--key"))
-                text.append(label[2:])
+                key = 2 if self._numbered else 0
+                text.append(label[:key], tone(self, "tab-line--key"))
+                text.append(label[key:])
             self._spans.append((start, text.cell_len))
             text.append(" ")
         return text
@@ -98,7 +101,8 @@ class TabLine(Widget):
         tab = self.tabs[i]
         count = self._counts.get(tab.id, "") if with_count else ""
         life = "•" if tab.id in self._growing else " "
-        return f" {i + 1} {tab.label}{' ' + count if count else ''}{life}"
+        number = f"{i + 1} " if self._numbered else ""
+        return f" {number}{tab.label}{' ' + count if count else ''}{life}"
 
     def on_click(self, event: events.Click) -> None:
         x = event.x - 1

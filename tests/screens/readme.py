@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from screens.pool.picks import PoolPicksPane
+from screens.pool.queries import PoolQueriesPane
+from screens.pool.screen import PoolScreen
 from textual.binding import Binding
 from textual.dom import DOMNode
 
@@ -30,9 +33,6 @@ from screens.notes.screen import NotesScreen
 from screens.overview.efficiency import EfficiencyPanel
 from screens.overview.screen import OverviewScreen
 from screens.overview.stages import StagesPanel
-from screens.pool.picks import PoolPicksPane
-from screens.pool.queries import PoolQueriesPane
-from screens.pool.screen import PoolScreen
 from screens.pool.what_if import DemonstrationsWhatIf
 from screens.replicas import ReplicasPanel
 from screens.runs.screen import RunsScreen

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from screens.pool.screen import PoolScreen
 from textual.app import App
 from textual.pilot import Pilot
 
 from app.shell import SteerApp
 from screens.find import FindScreen
-from screens.pool.screen import PoolScreen
 from screens.widgets.virtual_table import VirtualTable
 from tests.recorded_session import RecordedSession
 from tests.synthetic_pool import pool_events

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from screens.pool.screen import PoolScreen
 from textual.app import App
 from textual.pilot import Pilot
 
 from app.state.run import RunState
 from engine import events as ev
-from screens.pool.screen import PoolScreen
 from screens.replicas import ReplicasPanel
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import write_log

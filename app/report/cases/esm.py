@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from app.blocks.block import Block, Heading, Paragraph, Table, facts, writing
-from app.blocks.changes import changes
+from app.blocks.block import Block, Changes, Heading, Paragraph, Table, facts, writing
 from app.figures import fixed, outcome_words, signed
 from app.gate_text import gate_sentence
-from app.report.source import CaseSource
+from app.methods.source import CaseSource
 from engine.events import Candidate, DecisionTaken, ExampleEvaluated, WhatIfTried
 
 _HEADER = ("candidate", "kind", "sim", "Q", "Â", "Δlogp", "Score", "layer")
@@ -42,7 +41,7 @@ def decision(d: DecisionTaken, source: CaseSource) -> list[Block]:
     if d.chosen and d.null_segment is not None:
         blocks += [
             Heading("The segment: − what null would have written, + what was committed", 4),
-            changes(d.segment, d.null_segment),
+            Changes(d.segment, d.null_segment),
         ]
     else:
         blocks += [Heading("The segment", 4), writing(d.segment)]
@@ -52,7 +51,7 @@ def decision(d: DecisionTaken, source: CaseSource) -> list[Block]:
             if own.text != greedy.text
             else "The whole answer, as greedy's"
         )
-        blocks += [Heading(title, 4), changes(own.text, greedy.text)]
+        blocks += [Heading(title, 4), Changes(own.text, greedy.text)]
     elif own is not None:
         blocks += [Heading("The whole answer", 4), writing(own.text)]
     return blocks
@@ -87,7 +86,7 @@ def what_if(event: WhatIfTried, source: CaseSource) -> list[Block]:
     if not event.exact:
         blocks.append(Paragraph(f"The recorded answer was not repeated: {event.difference}"))
     for name, answer in tried[2:]:
-        blocks += [Heading(f"− committed, + {name}", 4), changes(answer.text, event.committed.text)]
+        blocks += [Heading(f"− committed, + {name}", 4), Changes(answer.text, event.committed.text)]
     return blocks
 
 

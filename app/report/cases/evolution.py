@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from app.blocks.block import Block, Heading, Paragraph, Table, facts, writing
-from app.blocks.changes import changes
+from app.blocks.block import Block, Changes, Heading, Paragraph, Table, facts, writing
 from app.figures import fixed, outcome_words, signed
-from app.report.source import CaseSource
+from app.methods.source import CaseSource
 from engine.events import AnswerJudged, IterationBegan, ReflectorReplied
 
 _UNCHANGED = ("baseline", "test_plain")
@@ -60,7 +59,7 @@ def _answer(event: AnswerJudged, source: CaseSource) -> list[Block]:
     title = (
         f"Answer: − the unchanged model ({other.tokens} tokens), + under the deltas ({event.tokens} tokens)"
     )
-    return [Heading(title, 4), changes(event.answer, other.answer)]
+    return [Heading(title, 4), Changes(event.answer, other.answer)]
 
 
 def _reply(reply: ReflectorReplied, before: dict[str, float], source: CaseSource) -> list[Block]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.blocks.block import Block, Heading, Paragraph, Table, facts, writing
 from app.figures import fixed, outcome_words
-from app.report.source import CaseSource
+from app.methods.source import CaseSource
 from engine.events import EvidenceAnswered, QuestionSampled, SampledPath
 
 _MOST_PATHS = 30

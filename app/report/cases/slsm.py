@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from app.blocks.block import Block, Bullets, Facts, Heading, Paragraph, facts, writing
-from app.blocks.changes import changes
+from app.blocks.block import Block, Bullets, Changes, Facts, Heading, Paragraph, facts, writing
 from app.figures import outcome_words
-from app.report.source import CaseSource
+from app.methods.source import CaseSource
 from engine.events import ConversationAnswered, ConversationOpened, StateUpdated
 
 
@@ -38,13 +37,13 @@ def conversation(event: ConversationAnswered, source: CaseSource) -> list[Block]
         blocks.append(Bullets([f"✗ {conflict.why}" for conflict in event.conflicts]))
     if event.first_answer:
         title = "The answer: − the first, without a note, + the second"
-        return [*blocks, Heading(title, 4), changes(event.answer, event.first_answer)]
+        return [*blocks, Heading(title, 4), Changes(event.answer, event.first_answer)]
     plain = next(
         (r for r in slsm.results if r.conversation_id == event.conversation_id and r.mode == "baseline"), None
     )
     if plain is not None and event.mode != "baseline":
         title = f"The answer: − without memory ({outcome_words(plain.passed)}), + under {event.mode}"
-        return [*blocks, Heading(title, 4), changes(event.answer, plain.answer)]
+        return [*blocks, Heading(title, 4), Changes(event.answer, plain.answer)]
     return [*blocks, Heading("The answer", 4), writing(event.answer or "(empty)")]
 
 

@@ -13,9 +13,10 @@ import pytest
 from app.blocks.block import Changes, Document, Remark, Table, Writing
 from app.blocks.markdown import to_markdown
 from app.cli import main
+from app.methods.source import CaseSource
 from app.report.case import case_document
 from app.report.run_report import report
-from app.report.source import CaseSource, read_run
+from app.report.source import read_run
 from app.report.writer import safe, text_of, write_document
 from app.runs.notes import Notes
 from engine.events import (

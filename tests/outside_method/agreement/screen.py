@@ -59,7 +59,7 @@ class AgreementScreen(TabbedScreen):
 
     TITLE_WORD = "Agreement"
     TABS = TABS
-    STAGE_TABS = {"agreement": 0}
+    STAGE_TABS = {"agreement": "questions-pane"}
     BINDINGS: ClassVar[list[BindingType]] = bindings(tab_commands(TABS))
     HELP = "# Agreement\n\nHow far several samples of an answer agree."
 

@@ -8,9 +8,9 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
+from app.blocks.block import Target
 from screens.esm.screen import EsmScreen
 from screens.widgets.detail_pane import DetailPane
-from screens.widgets.links import Target
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import SyntheticRun, write_log
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from rich.console import Console
 from rich.style import Style
 
+from app.blocks.block import Target
 from app.blocks.two_texts import draw_texts
 from engine.events import Candidate, DecisionTaken
 from screens.esm.candidates import draw_candidates, score_bar
 from screens.esm.chain import Chain, draw_chain
-from screens.widgets.links import Target, find_links
+from screens.widgets.links import find_links
 
 _PLAIN = {name: Style.null() for name in ("dim", "strong", "good", "bad", "accent", "warn", "heading")}
 _OWN = "one apple\n\n  two pears\n\nthree"

@@ -10,16 +10,16 @@ import msgspec
 import pytest
 from rich.console import Console
 from rich.style import Style
+from screens.pool.drawing import draw_pool
+from screens.pool.screen import PoolScreen
+from screens.pool.selector import PoolSelectorPane, curve
+from screens.pool.totals import draw_totals
 from textual.app import App
 from textual.pilot import Pilot
 
 from app.state.pool import PoolState
 from app.state.run import RunState
 from engine import events as ev
-from screens.pool.drawing import draw_pool
-from screens.pool.screen import PoolScreen
-from screens.pool.selector import PoolSelectorPane, curve
-from screens.pool.totals import draw_totals
 from tests.recorded_session import RecordedSession
 from tests.synthetic_pool import ONE, improved, picture, pool_events
 from tests.synthetic_run import write_log

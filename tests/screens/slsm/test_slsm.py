@@ -12,6 +12,7 @@ from rich.style import Style
 from textual.app import App
 from textual.pilot import Pilot
 
+from app.blocks.block import Target
 from app.runs.chat_partner import ChatPartner, ChatTurn
 from app.state.slsm import SLSMState
 from engine import events as ev
@@ -21,7 +22,6 @@ from engine.run.event_log import read_event
 from screens.slsm import chat
 from screens.slsm.modes import draw_modes
 from screens.slsm.screen import SLSMScreen
-from screens.widgets.links import Target
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import write_log
 from tests.synthetic_slsm import slsm_events

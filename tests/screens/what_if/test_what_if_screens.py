@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from screens.pool.screen import PoolScreen
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -17,7 +18,6 @@ from engine.events import AnswerTried, Event, OtherAnswer, PathsTried, QuestionS
 from screens import tabbed_screen
 from screens.evolution.screen import EvolutionScreen
 from screens.gflownet.screen import GFlowNetScreen
-from screens.pool.screen import PoolScreen
 from screens.slsm.screen import SLSMScreen
 from screens.slsm.what_if import NoteWhatIf
 from screens.tabbed_screen import TabbedScreen

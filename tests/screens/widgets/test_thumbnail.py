@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from screens.widgets.thumbnail import thumbnail
+from app.blocks.thumbnail import thumbnail
 from tests.synthetic_pool import ONE, SEVEN, picture
 
 

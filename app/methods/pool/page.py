@@ -1,0 +1,63 @@
+"""The demonstration pool: training queries and held-out ones, the pools' best pairs, the selector."""
+
+from __future__ import annotations
+
+from app.blocks.block import Block, Picture, Target
+from app.methods.page import Chart, MethodPage
+from app.methods.place import Place
+from app.methods.pool import results
+from app.methods.pool.picks import PICKS
+from app.methods.pool.queries import QUERIES
+from app.state.run import RunState
+
+
+class PoolPage(MethodPage):
+    title = "Pool"
+    help = """\
+# Pool: demonstrations
+
+The model answers a query with two demonstrations out of a pool of 64 candidates. The stage brings each pool to that
+size and tries pairs of the rows nearest to the query. A pair that raises the best score, or has a new score, is
+*committed*; all others are *refused*. Candidates that committed pairs need are injected; they replace the least similar
+candidates that no kept trajectory uses.
+
+*Cases: picks* has a row for each held-out query: the pair that the selector, similarity (RICES) and random draws
+picked for it, the best known pair, and the model's answers (✓ fully right, ◐ partly, ✗ wrong, – the model failed).
+*Cases: queries* has a row for each training query: oracle@64 is the best known score of a pair, in the original data
+and at the end. Opened, it shows the pairs that were committed, each with the answer and the score that it improved; the
+pool (`+` was injected, `•` belongs to a kept trajectory); the replaced candidates; and every trajectory with the rule
+that decided. *kept 3×* was kept once and repeated twice; *reserve* was refused, but fills a place that would else hold
+a repetition (`pool.fill_with_refused`). Candidates are drawn as pictures if the log has them and there is room.
+*Results* compares the methods on the held-out queries, and the pools before and after. *Training* is the selector's.
+`w` asks a query again with other demonstrations, or with none. Underlined counts lead to the first of what they count.
+"""
+    shown_by = {"pool": "queries", "selector": "training"}
+    cases = (PICKS, QUERIES)
+    training_charts = (
+        Chart("accuracy on held-out queries, 0 to 1", "training step", results.accuracy_curves),
+        Chart("expected score on training queries, 0 to 1", "training step", results.score_curves),
+    )
+
+    def results(self, state: RunState) -> list[Block]:
+        return [*results.picked(state.pool), *results.oracles(state.pool)]
+
+    def more_results(self, state: RunState) -> list[Block]:
+        return results.mined(state.pool)
+
+    def training(self, state: RunState) -> list[Block]:
+        return results.course(state.pool)
+
+    def pictures(self, state: RunState) -> list[Picture]:
+        return results.accuracy_picture(state.pool)
+
+    def place_of(self, target: Target, state: RunState) -> Place | None:
+        """The first query on which a method picks `better` or `worse` than RICES, or the first with a `warning`."""
+        if target.kind == "warning":
+            rows = (at for at, row in enumerate(state.pool.queries) if row.warning)
+            kind = QUERIES
+        else:
+            sign = 1 if target.kind == "better" else -1
+            rows = (at for at, row in enumerate(state.pool.picks) if row.sign(target.name) == sign)
+            kind = PICKS
+        first = next(rows, None)
+        return None if first is None else Place(kind.name, first, open=True)

@@ -1,0 +1,105 @@
+"""A held-out query: the demonstrations that each method picked for it, and the model's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.blocks.block import Block, Paragraph, Span, Table, Words
+from app.blocks.model_text import one_line
+from app.figures import fixed
+from app.methods.page import Cases
+from app.methods.pool.candidates import Pair, WithPicture, pictures_of
+from app.methods.pool.scores import answers_line, score_cell, score_span
+from app.methods.source import CaseSource
+from app.state.pool import PickRow
+from app.state.run import RunState
+from app.table.column import Cell, ListColumn
+from app.words import method_name
+from engine.events import SelectorPick, SelectorPicked
+
+_ORDER = ("selector", "rices", "random", "oracle")
+_EMPTY = """There are no picks yet.
+
+When the selector is trained, every held-out query gets a row here, with the pair that each
+method picked for it, and the model's answer."""
+
+
+def _against(row: PickRow) -> str:
+    """▲ the selector's pick scores more than that of RICES, ▼ less."""
+    return {1: "▲", 0: " ", -1: "▼"}[row.sign("selector")]
+
+
+def _sign(sign: str) -> Cell:
+    return Cell(sign, "good" if sign == "▲" else "bad" if sign == "▼" else "")
+
+
+COLUMNS: Sequence[ListColumn[PickRow]] = (
+    ListColumn("query_id", "query", 12, priority=2, name=True, value=lambda q: q.query_id),
+    ListColumn("selector", "selector", 8, priority=0, value=lambda q: q.selector, show=score_cell),
+    ListColumn("against", "±", 1, priority=0, help="▲ the selector scores more than RICES, ▼ less", value=_against,
+               show=_sign),
+    ListColumn("rices", "RICES", 8, priority=0, help="the two most similar candidates", value=lambda q: q.rices,
+               show=score_cell),
+    ListColumn("random", "random", 6, "right", 3, help="mean over its draws", value=lambda q: q.random,
+               show=lambda v: fixed(v, 2)),
+    ListColumn("oracle", "oracle", 8, priority=4, help="best known pair of the pool", value=lambda q: q.oracle,
+               show=score_cell),
+    ListColumn("question", "question", 16, flex=True, priority=5, value=lambda q: q.question, show=one_line),
+)  # fmt: skip
+
+
+def in_order(picks: Sequence[SelectorPick]) -> list[SelectorPick]:
+    """The selector's first, then those it is compared with."""
+    return sorted(picks, key=lambda pick: _ORDER.index(pick.method) if pick.method in _ORDER else len(_ORDER))
+
+
+def picked_blocks(event: SelectorPicked, source: CaseSource) -> list[Block]:
+    """The question, then each pick: the pair in the prompt's order, the answer, its score."""
+    pictures = pictures_of(source, [row for pick in event.picks for row in pick.pair])
+    words: list[Words] = [
+        (Span(event.question, "strong"), Span(f"   {event.query_id}", "dim")),
+        (Span("people answered ", "dim"), answers_line(event.answers)),
+    ]
+    about = [Paragraph(line) for line in words]
+    picks = in_order(event.picks)
+    drawn: list[Block] = [Pair(p.pair, pictures, _words(p)) for p in picks] if pictures else []
+    return [WithPicture(event.picture, pictures, about, words), *drawn, _table(picks)]
+
+
+def _words(pick: SelectorPick) -> list[Words]:
+    return [Span(method_name(pick.method), "strong"), _answer(pick)]
+
+
+def _answer(pick: SelectorPick) -> Words:
+    return score_span(
+        pick.score
+    ), "  the model failed" if pick.score is None else f"  {one_line(pick.answer)}"
+
+
+def _table(picks: Sequence[SelectorPick]) -> Table:
+    rows: list[Sequence[Words]] = [
+        (
+            method_name(p.method), ", ".join(map(str, p.pair)), ", ".join(map(str, p.pointer)), _answer(p),
+            fixed(p.probability),
+        )
+        for p in picks
+    ]  # fmt: skip
+    header = ("picked by", "rows", "places", "score and answer", "probability")
+    return Table(header, rows, 1, notes=["rows: of the embedding table; places: in the query's pool"])
+
+
+def _differs(state: RunState, row: PickRow) -> bool:
+    return row.sign("selector") != 0
+
+
+PICKS: Cases[PickRow] = Cases(
+    name="picks",
+    columns=COLUMNS,
+    rows=lambda state: state.pool.picks,
+    event=SelectorPicked,
+    words=lambda event: f"picks for {event.query_id}",
+    draw=picked_blocks,
+    empty=_EMPTY,
+    notable=_differs,
+    notable_words="query on which the selector's pick is better or worse than that of RICES",
+)

@@ -1,0 +1,210 @@
+"""How good the pools and the selector are, and how the selector was trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from app.blocks.block import Block, Paragraph, Picture, Span, Table, Target, Words, table_of
+from app.blocks.plots import Interval, interval_plot
+from app.figures import bounds, fixed, interval, probability, signed
+from app.methods.chart import Series, with_mean
+from app.state.pool import Oracle, PoolState, Running
+from app.state.run import RunState
+from app.table.column import Cell, ListColumn, Tone
+from app.text import counted
+from app.words import method_name
+from engine.events import OracleTotal, PoolTotals, SelectorCompared, SelectorStep
+from engine.wilson import wilson
+
+ORDER = ("selector", "rices", "random", "oracle")
+_LINES = ("rices", "random", "oracle")
+_PHASES = ("supervised", "policy_gradient")
+_ORACLES = {"before": "original data", "inside": "with mined pairs", "after": "after injection"}
+_BETTER_AND_WORSE: Sequence[tuple[int, str, Tone]] = ((1, "better", "good"), (-1, "worse", "bad"))
+_NOTES = (
+    "similarity (RICES): the two candidates most similar to the query; random: pairs drawn from the pool",
+    "the best known pair: a lower bound of what is possible",
+)
+
+
+def _difference(row: SelectorCompared) -> Cell:
+    if row.difference is None:
+        return Cell("")
+    low, high = row.difference_low, row.difference_high
+    sure = low is not None and high is not None and (low > 0 or high < 0)
+    return Cell(signed(row.difference), ("good" if row.difference > 0 else "bad") if sure else "")
+
+
+PICKED: Sequence[ListColumn[SelectorCompared]] = (
+    ListColumn("method", "method", 8, value=lambda r: r.method,
+               show=lambda m: Cell(method_name(m), "strong" if m == "selector" else "")),
+    ListColumn("n", "n", 5, "right", value=lambda r: r.n),
+    ListColumn("accuracy", "accuracy", 8, "right", help="mean VQA accuracy", value=lambda r: r.accuracy, show=fixed),
+    ListColumn("interval", "95%", 14, "right", value=lambda r: (r.low, r.high), show=lambda pair: bounds(*pair)),
+    ListColumn("difference", "− RICES", 7, "right", help="accuracy minus that of RICES on the same queries",
+               value=lambda r: r, show=_difference),
+    ListColumn("difference_interval", "95%", 16, "right", value=lambda r: (r.difference_low, r.difference_high),
+               show=lambda pair: "" if pair[0] is None else interval(*pair)),
+    ListColumn("p", "p", 6, "right", help="McNemar, exact, of fully right answers", value=lambda r: r.p,
+               show=lambda p: "" if p is None else probability(p)),
+    ListColumn("positive", "right", 6, "right", help="share answered fully right",
+               value=lambda r: r.positive, show=fixed),
+    ListColumn("positive_interval", "95%", 14, "right", value=lambda r: (r.positive_low, r.positive_high),
+               show=lambda pair: bounds(*pair)),
+)  # fmt: skip
+
+
+def picked(state: PoolState) -> list[Block]:
+    """The methods on the held-out queries."""
+    names = (*ORDER, *(name for name in state.compared if name not in ORDER))
+    rows = [state.compared[name] for name in names if name in state.compared]
+    return [
+        *table_of(PICKED, rows, "Demonstrations picked, against similarity (RICES)", _NOTES),
+        *(Paragraph(words) for row in rows if (words := _turned(state, row))),
+        *_left_out(rows),
+    ]
+
+
+def _turned(state: PoolState, row: SelectorCompared) -> Words:
+    """On how many queries it picks better or worse than RICES; the counts lead to the first of them."""
+    signs = [pick.sign(row.method) for pick in state.picks]
+    words: list[str | Span] = []
+    for sign, word, tone in _BETTER_AND_WORSE:
+        if count := signs.count(sign):
+            target = Target(word, row.method)
+            words += [
+                ", " if words else f"{method_name(row.method)}: ",
+                Span(counted(count, "queries"), tone, target),
+            ]
+            words.append(f" {word}")
+    return [*words, " than RICES"] if words else ""
+
+
+def _left_out(rows: Sequence[SelectorCompared]) -> list[Block]:
+    failed = max((row.failed for row in rows), default=0)
+    said = f"{counted(failed, 'queries')} left out of all methods: the model failed"
+    return [Paragraph(said, "warn")] if failed else []
+
+
+def oracles(state: PoolState) -> list[Block]:
+    """The best known pairs of all pools; running figures until the stage is through."""
+    running, totals = state.running, state.totals
+    n = running.queries if totals is None else totals.queries
+    if not n:
+        return []
+    found = {name: _total(running, name, n) if totals is None else getattr(totals, name) for name in _ORACLES}
+    rows = [
+        (
+            _ORACLES[name], Span(fixed(total.mean), "strong"), f"{total.positive:,}/{n:,}",
+            fixed(total.positive / n), bounds(total.low, total.high),
+        )
+        for name, total in found.items()
+    ]  # fmt: skip
+    injected = running.injected if totals is None else totals.injected
+    about = f"{counted(n, 'queries')}{' so far' if totals is None else ''}, {counted(injected, 'candidates')} injected"
+    header = ("oracle@64", "mean", "fully right", "share", "95%")
+    return [Table(header, rows, 4, f"Best known pair of a pool, {about}")]
+
+
+def _total(running: Running, name: str, n: int) -> OracleTotal:
+    so_far: Oracle = getattr(running, name)
+    low, high = wilson(so_far.positive, n)
+    return OracleTotal(mean=so_far.total / n, positive=so_far.positive, low=low, high=high)
+
+
+def mined(state: PoolState) -> list[Block]:
+    """Mined trajectories, what the model was asked, what was left out."""
+    running, totals = state.running, state.totals
+    if totals is None and not running.queries:
+        return []
+    if totals is None:
+        rules = {"committed": running.committed, "refused": running.refused}
+        asked = {"pairs asked": running.asked, "failed": running.failed}
+        injected, warnings = running.injected, running.warnings
+    else:
+        rules, asked = _rules(totals), _asked(totals)
+        injected, warnings = totals.injected, totals.warnings
+    blocks: list[Block] = [
+        _counts("mined trajectories", rules | {"candidates injected": injected}),
+        _counts("the model", asked),
+    ]
+    if totals is not None and (totals.dropped or totals.left_out):
+        blocks.append(_counts("dropped and left out", {**totals.left_out, **totals.dropped}))
+    if warnings:
+        first = Span(counted(warnings, "queries"), "warn", Target("warning", "first"))
+        blocks.append(
+            Paragraph((Span("! ", "warn"), first, " with a warning: marked ! in the table of queries"))
+        )
+    return blocks
+
+
+def _rules(totals: PoolTotals) -> dict[str, int]:
+    more = {"refused, but kept as reserve": totals.reserve, "repetitions in the data": totals.repeated}
+    return dict(sorted(totals.rules.items())) | {word: count for word, count in more.items() if count}
+
+
+def _asked(totals: PoolTotals) -> dict[str, int | str]:
+    return {
+        "pairs asked": totals.asked,
+        "failed": totals.failed,
+        "calls": totals.calls,
+        "tokens": totals.tokens,
+        "cost": f"{totals.cost:,.4f}" if totals.cost else "0",
+    }
+
+
+def _counts(title: str, counts: Mapping[str, int | str]) -> Table:
+    rows = [
+        (name, count if isinstance(count, str) else Span(f"{count:,}", "" if count else "dim"))
+        for name, count in counts.items()
+    ]
+    return Table((title, ""), rows, 1)
+
+
+def measured(state: PoolState) -> list[SelectorStep]:
+    """Steps after which the selector picked for the held-out queries."""
+    return [step for step in state.steps if step.heldout_accuracy is not None]
+
+
+def accuracy_curves(state: RunState) -> list[Series]:
+    """The selector's points, the baselines as lines from the first to the last step."""
+    looks, compared = measured(state.pool), state.pool.compared
+    last = looks[-1].steps if looks else 1
+    selector = Series("selector", [s.step for s in looks], [s.heldout_accuracy or 0.0 for s in looks])
+    levels = [row for name in _LINES if (row := compared.get(name)) is not None]
+    return [selector, *(Series(row.method, [0, last], [row.accuracy, row.accuracy]) for row in levels)]
+
+
+def score_curves(state: RunState) -> list[Series]:
+    """The expected score of each phase of the training."""
+    return [line for phase in _PHASES for line in _expected(state.pool, phase)]
+
+
+def _expected(state: PoolState, phase: str) -> list[Series]:
+    steps = [step for step in state.steps if step.phase == phase]
+    return with_mean(phase.replace("_", " "), [s.step for s in steps], [s.expected_score for s in steps])
+
+
+def course(state: PoolState) -> list[Block]:
+    """A line for each look at the held-out queries; the newest first."""
+    rows = [
+        (
+            str(step.step), step.phase.replace("_", " "), fixed(step.loss), fixed(step.expected_score),
+            Span(fixed(step.heldout_accuracy), "strong"),
+        )
+        for step in reversed(measured(state))
+    ]  # fmt: skip
+    notes = ["held out: accuracy on the held-out queries; it does not influence the training"]
+    return (
+        [Table(("step", "phase", "loss", "expected", "held out"), rows, 3, "The selector", notes)]
+        if rows
+        else []
+    )
+
+
+def accuracy_picture(state: PoolState) -> list[Picture]:
+    """The methods' accuracies with their intervals."""
+    rows = [Interval(method_name(r.method), r.accuracy, r.low, r.high) for r in state.compared.values()]
+    drawing = interval_plot(rows)
+    caption = "VQA accuracy on held-out queries, with bootstrap 95% intervals"
+    return [] if drawing is None else [Picture(drawing, caption)]

@@ -1,0 +1,95 @@
+"""The screen of a method, live or replayed: its cases, its results and its training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.widget import Widget
+
+from app.blocks.block import Block, Paragraph, Target
+from app.commands import Command, bindings
+from app.methods.page import Cases, MethodPage
+from app.methods.pages import pages
+from app.methods.place import Place
+from app.state.run import RunState
+from app.verdict_text import verdict_sentence, verdicts
+from screens.panes.blocks import BlocksPane
+from screens.panes.cases import CasesPane, CasesTab
+from screens.run_session import Session
+from screens.tabbed_screen import TabbedScreen
+from screens.widgets.tab_line import Tab
+
+CASES, RESULTS, TRAINING = Tab("cases", "Cases"), Tab("results", "Results"), Tab("training", "Training")
+_NO_RESULTS = "The results appear here when they are measured; until then, Cases shows each case as it comes."
+_NO_TRAINING = "Nothing has been trained yet."
+
+
+class MethodScreen(TabbedScreen):
+    """A method's screen of one run; a subclass adds what only its method has."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(
+        tuple(
+            Command(str(n), f"tab({n - 1})", f"Tab {n}", f"Show tab {n}.", shown=False) for n in range(1, 5)
+        )
+    )
+
+    def __init__(self, session: Session, title: str = "", *, id: str | None = None) -> None:
+        super().__init__(session, id=id)
+        self.method: MethodPage = pages()[title or self.TITLE_WORD]
+        self.TITLE_WORD = self.method.title
+        self.HELP = self.method.help  # pyright: ignore[reportAttributeAccessIssue]
+        self.TABS = self.tab_list()
+        self.STAGE_TABS = self.method.shown_by
+
+    def tab_list(self) -> Sequence[Tab]:
+        """The tabs that the method has anything for."""
+        page, empty = type(self.method), MethodPage
+        has = {
+            CASES: bool(page.cases),
+            RESULTS: page.results is not empty.results or bool(page.result_charts),
+            TRAINING: page.training is not empty.training or bool(page.training_charts),
+        }
+        return [tab for tab, there in has.items() if there]
+
+    def panes(self) -> ComposeResult:
+        for tab in self.TABS:
+            yield self.make(tab)
+
+    def make(self, tab: Tab) -> Widget:
+        """A tab's content."""
+        if tab == CASES:
+            return CasesTab([self.make_cases(cases) for cases in self.method.cases], id=tab.id)
+        if tab == RESULTS:
+            charts = self.method.result_charts
+            return BlocksPane(self.session, charts, self.result_blocks, _NO_RESULTS, id=tab.id)
+        charts, blocks = self.method.training_charts, self.method.training
+        return BlocksPane(self.session, charts, blocks, _NO_TRAINING, id=tab.id)
+
+    def make_cases(self, cases: Cases) -> Widget:
+        """The pane of a kind of cases; a subclass may have one of its own."""
+        return CasesPane(self.session, cases, id=cases.name)
+
+    def result_blocks(self, state: RunState) -> list[Block]:
+        """The verdicts in sentences, and the tables."""
+        tables = [*self.method.results(state), *self.method.more_results(state)]
+        stages = [name for name, stage in state.stages.items() if name in self.method.shown_by]
+        said: list[Block] = [
+            Paragraph(verdict_sentence(verdict), "good" if verdict.shown else "warn")
+            for verdict in verdicts(state.stages, stages)
+        ]
+        return [*said, *tables]
+
+    def counts(self) -> Sequence[int | None]:
+        return [len(self.cases.rows(self.session.state))] if self.method.cases else []
+
+    @property
+    def cases(self) -> Cases:
+        """The kind of cases that is shown."""
+        shown = self.query_one(CasesTab).shown_name
+        return next(cases for cases in self.method.cases if cases.name == shown)
+
+    def place_of(self, target: Target) -> Place | None:
+        return self.method.place_of(target, self.session.state)

@@ -1,0 +1,26 @@
+"""Which screen tries another choice in the place of an event."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from app.methods.source import CaseSource
+from app.runs.what_if import WhatIfProcess
+from engine import events as ev
+from screens.what_if.screen import WhatIfScreen
+
+_SCREENS: dict[type[ev.Event], str] = {
+    ev.PoolQueryDone: "screens.pool.what_if:of_query",
+    ev.SelectorPicked: "screens.pool.what_if:of_picks",
+}
+"""Imported only by those who ask."""
+
+
+def what_if_screen(process: WhatIfProcess, event: ev.Event, source: CaseSource) -> WhatIfScreen[Any] | str:
+    """The screen for this event's choice, or why there is none."""
+    name = _SCREENS.get(type(event))
+    if name is None:
+        return "Here is no choice that could be another."
+    module, _, function = name.partition(":")
+    return getattr(import_module(module), function)(process, event, source)
