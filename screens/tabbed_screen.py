@@ -211,9 +211,12 @@ class TabbedScreen(RunScreen):
     # ------------------------------------------------------------ actions
 
     def action_tab(self, index: int) -> None:
-        """Show a tab."""
-        if index < len(self.TABS):
-            self.action_named(self.TABS[index].id)
+        """Show a tab; the tab Cases again: its next kind."""
+        if index >= len(self.TABS):
+            return
+        content = self.switcher.visible_content
+        again = index == self.tabs.active and isinstance(content, CasesTab)
+        self.action_named(content.next_name if again else self.TABS[index].id)
 
     def _show_named(self, name: str) -> bool:
         """Show a tab or a kind of cases; whether there is one of this name."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
+from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.style import Style
 
@@ -14,6 +15,8 @@ from app.table.column import ListColumn, T, Tone, cell_of
 
 Palette = Mapping[str, Style]
 """Styles by tone."""
+_GAP, _LEAST_WORDS = 2, 20
+"""Cells between two columns, and of a column of words below which it is not cut."""
 _LONGEST = 20_000
 """Characters of a text that are shown."""
 
@@ -81,13 +84,49 @@ class Facts:
 
 @dataclass(frozen=True)
 class Table:
-    """The last `figures` columns are numbers, aligned on the right. `caption` stands above, `notes` below."""
+    """The last `figures` columns are numbers, aligned on the right. `caption` stands above, `notes` below, with what
+    is said `about` each column; `priority`: where there is no room, the columns of the highest one are left out."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[Words]]
     figures: int = 0
     caption: str = ""
     notes: Sequence[str] = ()
+    about: Sequence[str] = ()
+    priority: Sequence[int] = ()
+
+    @property
+    def legend(self) -> list[str]:
+        """The notes, and a line for each column about which something is said."""
+        return [
+            *self.notes,
+            *(f"{head}: {text}" for head, text in zip(self.header, self.about, strict=False) if text),
+        ]
+
+    def narrowed(self, width: int) -> Table:
+        """Without the columns for which `width` cells are not enough; figures are never cut."""
+        columns = list(range(len(self.header)))
+        while self.priority and sum(map(self._least_width, columns)) > width + _GAP:
+            last = max(columns, key=lambda at: (self.priority[at], at))
+            if not self.priority[last]:
+                break
+            columns.remove(last)
+        return self if len(columns) == len(self.header) else self._with(columns)
+
+    def _least_width(self, at: int) -> int:
+        longest = max(cell_len(plain(line)) for line in (self.header[at], *(row[at] for row in self.rows)))
+        return (longest if at >= len(self.header) - self.figures else min(longest, _LEAST_WORDS)) + _GAP
+
+    def _with(self, columns: Sequence[int]) -> Table:
+        first_figure = len(self.header) - self.figures
+        return replace(
+            self,
+            header=[self.header[at] for at in columns],
+            rows=[[row[at] for at in columns] for row in self.rows],
+            figures=sum(at >= first_figure for at in columns),
+            about=[self.about[at] for at in columns] if self.about else (),
+            priority=[self.priority[at] for at in columns],
+        )
 
 
 @dataclass(frozen=True)
@@ -235,5 +274,5 @@ def table_of(
     figures = next(
         (at for at, c in enumerate(reversed(columns)) if c.justify != "right"), len(columns)
     )  # trailing ones
-    about = [f"{column.label}: {column.help}" for column in columns if column.help]
-    return [Table([c.label for c in columns], cells, figures, caption, [*notes, *about])]
+    about, priority = [c.help for c in columns], [c.priority for c in columns]
+    return [Table([c.label for c in columns], cells, figures, caption, notes, about, priority)]

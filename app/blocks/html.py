@@ -136,7 +136,7 @@ def _table(table: Table) -> str:
     caption = f"<caption>{_text(table.caption)}</caption>" if table.caption else ""
     body = "".join(f"<tr>{row(cells, 'td')}</tr>" for cells in table.rows)
     head = f"<thead><tr>{row(table.header, 'th')}</tr></thead>"
-    notes = "".join(f'<p class="dim">{_text(note)}</p>' for note in table.notes)
+    notes = "".join(f'<p class="dim">{_text(note)}</p>' for note in table.legend)
     return f'<div class="wide"><table>{caption}{head}<tbody>{body}</tbody></table></div>{notes}'
 
 

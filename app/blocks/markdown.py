@@ -84,7 +84,7 @@ def _table(table: Table) -> str:
     words = len(table.header) - table.figures
     rule = "|" + "|".join(" --- " if place < words else " ---: " for place in range(len(table.header))) + "|"
     caption = [_line(table.caption), ""] if table.caption else []
-    notes = [line for note in table.notes for line in ("", _line(note))]
+    notes = [line for note in table.legend for line in ("", _line(note))]
     return "\n".join([*caption, line(table.header), rule, *map(line, table.rows), *notes])
 
 

@@ -91,7 +91,7 @@ def _block(block: Block, palette: Palette, width: int) -> RenderableType:
         case Facts(rows):
             return _facts(rows, palette)
         case Table():
-            return _table(block, palette)
+            return _table(block.narrowed(width), palette)
         case Writing(text, tone):
             return model_text(text, palette.get(tone, Style.null()), palette["dim"])
         case Changes(new, old, names, _) if new == old:
@@ -128,7 +128,7 @@ def _table(table: Table, palette: Palette) -> RenderableType:
     for row in table.rows:
         drawn.add_row(*(line(cell, palette) for cell in row))
     above = [Text(table.caption, palette["heading"])] if table.caption else []
-    return Group(*above, drawn, *(Text(note, palette["dim"]) for note in table.notes))
+    return Group(*above, drawn, *(Text(note, palette["dim"]) for note in table.legend))
 
 
 def _beside(block: Beside, palette: Palette, width: int) -> RenderableType:

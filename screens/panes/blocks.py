@@ -30,7 +30,7 @@ class BlocksPane(Vertical):
     def __init__(
         self, session: Session, charts: Sequence[ChartOf], blocks: BlocksOf, empty: str, *, id: str
     ) -> None:
-        super().__init__(id=id, classes="-charted" if charts else "")
+        super().__init__(id=id)
         self._session, self._charts, self._blocks, self._empty = session, charts, blocks, empty
 
     def compose(self) -> ComposeResult:
@@ -45,7 +45,7 @@ class BlocksPane(Vertical):
         state, reading = self._session.state, reading_words(self._session)
         for widget, chart in zip(self.query(Chart), self._charts, strict=True):
             widget.show_series(chart.series(state))
-            widget.set_class(not widget.series, "-empty")
+        self.set_class(not any(widget.series for widget in self.query(Chart)), "-empty")
         blocks = self._blocks(state)
 
         def drawn(palette: dict[str, Style], width: int) -> RenderableType:

@@ -33,6 +33,9 @@ from screens.widgets.rows import ListSource
 from screens.widgets.tab_line import Tab, TabLine
 
 
+_NEXT_KIND = "1 the next kind"
+
+
 class CasesPane(ListPane):
     """The cases of one kind."""
 
@@ -110,10 +113,6 @@ class CasesTab(Vertical):
     DEFAULT_CSS = """
     CasesTab > ContentSwitcher { height: 1fr; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("k", "next_kind", "Kind", tooltip="Show the next kind of cases."),
-    ]
-
     switcher = query_one(ContentSwitcher)
 
     def __init__(self, panes: Sequence[Widget], *, id: str | None = None) -> None:
@@ -122,7 +121,7 @@ class CasesTab(Vertical):
 
     def compose(self) -> ComposeResult:
         if len(self._panes) > 1:
-            yield TabLine([Tab(name, name.capitalize()) for name in self.names], numbered=False)
+            yield TabLine([Tab(name, name.capitalize()) for name in self.names], hint=_NEXT_KIND)
         with ContentSwitcher(initial=self.names[0]):
             yield from self._panes
 
@@ -147,19 +146,15 @@ class CasesTab(Vertical):
         for line in self.query(TabLine):
             line.active = self.names.index(name)
 
-    def action_next_kind(self) -> None:
-        """Show the next kind."""
-        self.post_message(
-            self.KindWanted(self.names[(self.names.index(self.shown_name) + 1) % len(self._panes)])
-        )
+    @property
+    def next_name(self) -> str:
+        """The kind after the one that is shown."""
+        return self.names[(self.names.index(self.shown_name) + 1) % len(self._panes)]
 
     @on(TabLine.Chosen)
     def _clicked(self, message: TabLine.Chosen) -> None:
         message.stop()
         self.post_message(self.KindWanted(self.names[message.index]))
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return len(self._panes) > 1 if action == "next_kind" else True
 
     @dataclass
     class KindWanted(Message):

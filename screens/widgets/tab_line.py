@@ -27,7 +27,7 @@ class Tab:
 
 
 class TabLine(Widget):
-    """`1 Cases 300  2 Results …`; the active one is reversed."""
+    """`1 Cases 300  2 Results …`; the active one is reversed. With a `hint`, which says how to choose, no numbers."""
 
     COMPONENT_CLASSES = {"tab-line--active", "tab-line--key"}
     DEFAULT_CSS = """
@@ -49,10 +49,10 @@ class TabLine(Widget):
 
         index: int
 
-    def __init__(self, tabs: Sequence[Tab], *, numbered: bool = True, id: str | None = None) -> None:
+    def __init__(self, tabs: Sequence[Tab], *, hint: str = "", id: str | None = None) -> None:
         super().__init__(id=id)
         self.tabs = tabs
-        self._numbered = numbered
+        self._hint = hint
         self._counts: dict[str, str] = {}
         self._spans: list[tuple[int, int]] = []
         self._growing: set[str] = set()
@@ -81,11 +81,13 @@ class TabLine(Widget):
             if i == self.active:
                 text.append(label, tone(self, "tab-line--active"))
             else:
-                key = 2 if self._numbered else 0
+                key = 0 if self._hint else 2
                 text.append(label[:key], tone(self, "tab-line--key"))
                 text.append(label[key:])
             self._spans.append((start, text.cell_len))
             text.append(" ")
+        if self._hint:
+            text.append(f"  {self._hint}")
         return text
 
     def _labels(self) -> list[str]:
@@ -101,7 +103,7 @@ class TabLine(Widget):
         tab = self.tabs[i]
         count = self._counts.get(tab.id, "") if with_count else ""
         life = "•" if tab.id in self._growing else " "
-        number = f"{i + 1} " if self._numbered else ""
+        number = "" if self._hint else f"{i + 1} "
         return f" {number}{tab.label}{' ' + count if count else ''}{life}"
 
     def on_click(self, event: events.Click) -> None:
