@@ -32,7 +32,6 @@ from screens.what_if.screen import WhatIfScreen
 from screens.widgets.rows import ListSource
 from screens.widgets.tab_line import Tab, TabLine
 
-
 _NEXT_KIND = "1 the next kind"
 
 
