@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from screens.pool.picks import PoolPicksPane
-from screens.pool.queries import PoolQueriesPane
-from screens.pool.screen import PoolScreen
 from textual.binding import Binding
 from textual.dom import DOMNode
 
 from app.commands import EVERYWHERE, NOTING, RUN, TIMELINE
+from app.methods.page import MethodPage
+from app.methods.pool.page import PoolPage
 from screens.compare.pairs import PairsScreen
 from screens.compare.screen import CompareScreen
 from screens.esm.decisions import DecisionsPane
@@ -33,6 +32,7 @@ from screens.notes.screen import NotesScreen
 from screens.overview.efficiency import EfficiencyPanel
 from screens.overview.screen import OverviewScreen
 from screens.overview.stages import StagesPanel
+from screens.panes.cases import CasesPane
 from screens.pool.what_if import DemonstrationsWhatIf
 from screens.replicas import ReplicasPanel
 from screens.runs.screen import RunsScreen
@@ -65,7 +65,7 @@ notes. They are kept beside the log. `Y` writes the row as Markdown and as an HT
 the command that opens the console there: `steer-tui RUN@EVENT`; EVENT is the number of the row's event in the log.
 `y` copies the row with it.
 """
-_SECTIONS: Sequence[tuple[type[DOMNode], str, Sequence[tuple[str, str]]]] = (
+_SECTIONS: Sequence[tuple[type[DOMNode | MethodPage], str, Sequence[tuple[str, str]]]] = (
     (RunsScreen, "", [("runs", "The list of runs")]),
     (NewRunScreen, "", []),
     (StartFormScreen, "", []),
@@ -89,7 +89,7 @@ _SECTIONS: Sequence[tuple[type[DOMNode], str, Sequence[tuple[str, str]]]] = (
     (PathsWhatIf, "", []),
     (SLSMScreen, "", [("slsm", "A conversation beside its memory")]),
     (NoteWhatIf, "", []),
-    (PoolScreen, "", [("pool", "The pool of a query and its trajectories")]),
+    (PoolPage, "", [("pool", "The pool of a query and its trajectories")]),
     (DemonstrationsWhatIf, "", []),
     (ServeScreen, "", []),
     (CompareScreen, "", [("compare", "Two runs compared"), ("compare-trace", "An item that parts")]),
@@ -116,7 +116,7 @@ def readme() -> str:
     return "\n".join(sections)
 
 
-def _section(screen: type[DOMNode], heading: str, pictures: Sequence[tuple[str, str]]) -> str:
+def _section(screen: type[DOMNode | MethodPage], heading: str, pictures: Sequence[tuple[str, str]]) -> str:
     bindings = {
         Timeline: [command.binding() for command in TIMELINE],
         EsmScreen: [*_own_bindings(EsmScreen), *_own_bindings(DecisionsPane)],
@@ -129,23 +129,24 @@ def _section(screen: type[DOMNode], heading: str, pictures: Sequence[tuple[str, 
     return "\n".join([*parts, _table(bindings)])
 
 
-_PANES: dict[type[DOMNode], Sequence[type[DOMNode]]] = {
+_PANES: dict[type[DOMNode | MethodPage], Sequence[type[DOMNode]]] = {
     EsmScreen: (LibraryPane,),
     EvolutionScreen: (AnswersPane,),
     GFlowNetScreen: (QuestionsPane, EvidenceAnswersPane),
     SLSMScreen: (ConversationsPane,),
-    PoolScreen: (PoolQueriesPane, PoolPicksPane),
+    PoolPage: (CasesPane,),
 }
 """The tabs with keys of their own."""
 
 
 def _help(owner: Any) -> str:
-    return f"{owner.HELP.rstrip()}\n"
+    text = owner.help if issubclass(owner, MethodPage) else owner.HELP
+    return f"{text.rstrip()}\n"
 
 
 def _own_bindings(owner: Any) -> list[Binding]:
     """The bindings that a class declares itself; the digits of a tabbed screen's tabs as a single row."""
-    bindings = [binding for binding in owner.BINDINGS if isinstance(binding, Binding)]
+    bindings = [binding for binding in getattr(owner, "BINDINGS", ()) if isinstance(binding, Binding)]
     if owner is OverviewScreen:
         digits = Binding(
             "1", "method", "Methods", key_display="1 … 9", tooltip="Open the method of this number."

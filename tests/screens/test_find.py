@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from screens.pool.screen import PoolScreen
 from textual.app import App
 from textual.pilot import Pilot
 
 from app.shell import SteerApp
 from screens.find import FindScreen
+from screens.method_screen import MethodScreen
 from screens.widgets.virtual_table import VirtualTable
 from tests.recorded_session import RecordedSession
 from tests.synthetic_pool import pool_events
@@ -18,7 +18,7 @@ from tests.synthetic_run import write_log
 
 async def opened(pilot: Pilot[None], folder: Path) -> RecordedSession:
     session = RecordedSession(write_log(folder / "events.jsonl", pool_events()), folder)
-    await pilot.app.push_screen(PoolScreen(session))
+    await pilot.app.push_screen(MethodScreen(session, "Pool"))
     await pilot.pause()
     return session
 
@@ -31,7 +31,7 @@ async def test_rows_of_a_list_are_found_by_words(tmp_path: Path) -> None:
     app = SteerApp(outputs=tmp_path / "outputs")
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot, tmp_path)
-        table = app.screen.query(VirtualTable).first()
+        table = app.screen.query("#queries VirtualTable").first(VirtualTable)
         await pilot.press("1", "g", "slash", *"0002")
         assert "find:" in drawn(app)
         await pilot.press("enter")
@@ -41,7 +41,7 @@ async def test_rows_of_a_list_are_found_by_words(tmp_path: Path) -> None:
         await pilot.press("g", "n")
         assert "train-0002" in table.source.cells(table.cursor)[0].text
         await pilot.press("escape")
-        assert isinstance(app.screen, PoolScreen) and "find 0002" not in drawn(app)
+        assert isinstance(app.screen, MethodScreen) and "find 0002" not in drawn(app)
 
 
 async def test_words_of_no_row_are_told(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ async def test_words_of_no_row_are_told(tmp_path: Path) -> None:
         await pilot.press("1", "slash", *"nowhere", "enter")
         assert isinstance(app.screen, FindScreen) and "None of these" in drawn(app)
         await pilot.press("escape")
-        assert isinstance(app.screen, PoolScreen)
+        assert isinstance(app.screen, MethodScreen)
 
 
 async def test_a_word_typed_after_a_slash_is_no_command(tmp_path: Path) -> None:
@@ -59,9 +59,9 @@ async def test_a_word_typed_after_a_slash_is_no_command(tmp_path: Path) -> None:
     app = SteerApp(outputs=tmp_path / "outputs")
     async with app.run_test(size=(80, 24)) as pilot:
         session = await opened(pilot, tmp_path)
-        for keys in (("5",), ("1", "enter")):  # files, and an opened query
+        for keys in (("2",), ("1", "1", "enter")):  # results, and an opened query
             await pilot.press(*keys, "slash", *"Spq")
             assert session.sent == [] and isinstance(app.screen, FindScreen)
             assert "nothing to find here" in drawn(app)
             await pilot.press("escape")
-            assert isinstance(app.screen, PoolScreen)
+            assert isinstance(app.screen, MethodScreen)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from screens.pool.screen import PoolScreen
 from textual.app import App
 from textual.pilot import Pilot
 
 from app.state.run import RunState
 from engine import events as ev
+from screens.method_screen import MethodScreen
 from screens.replicas import ReplicasPanel
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import write_log
@@ -65,7 +65,7 @@ class RunApp(App[None]):
         self.session = session
 
     def on_mount(self) -> None:
-        self.push_screen(PoolScreen(self.session))
+        self.push_screen(MethodScreen(self.session, "Pool"))
 
 
 def session(folder: Path, events: list[ev.Event]) -> RecordedSession:
@@ -93,7 +93,7 @@ async def test_the_panel_tells_who_works_and_how_fast(tmp_path: Path, size: tupl
         await text_of(pilot, "y")
         assert pilot.app.clipboard == "http://10.0.0.7:8265"
         await text_of(pilot, "escape")
-        assert isinstance(pilot.app.screen, PoolScreen)
+        assert isinstance(pilot.app.screen, MethodScreen)
 
 
 async def test_it_follows_the_run(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ async def test_a_run_in_one_process_has_no_such_panel(tmp_path: Path) -> None:
     async with RunApp(session(tmp_path, plain)).run_test(size=WIDE) as pilot:
         await pilot.pause()
         await text_of(pilot, "R")
-        assert isinstance(pilot.app.screen, PoolScreen)
+        assert isinstance(pilot.app.screen, MethodScreen)
 
 
 async def test_the_open_panel_goes_with_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

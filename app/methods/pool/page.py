@@ -39,10 +39,11 @@ a repetition (`pool.fill_with_refused`). Candidates are drawn as pictures if the
     )
 
     def results(self, state: RunState) -> list[Block]:
-        return [*results.picked(state.pool), *results.oracles(state.pool)]
+        return [*results.picked(state.pool), *(results.oracles(state.pool) if state.pool.totals else [])]
 
     def more_results(self, state: RunState) -> list[Block]:
-        return results.mined(state.pool)
+        so_far = [] if state.pool.totals else results.oracles(state.pool)
+        return [*so_far, *results.mined(state.pool)]
 
     def training(self, state: RunState) -> list[Block]:
         return results.course(state.pool)

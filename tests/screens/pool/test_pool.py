@@ -10,21 +10,24 @@ import msgspec
 import pytest
 from rich.console import Console
 from rich.style import Style
-from screens.pool.drawing import draw_pool
-from screens.pool.screen import PoolScreen
-from screens.pool.selector import PoolSelectorPane, curve
-from screens.pool.totals import draw_totals
 from textual.app import App
 from textual.pilot import Pilot
 
+from app.blocks.terminal import draw
+from app.methods.pool.candidates import WITH_PICTURES, Candidates
+from app.methods.pool.results import accuracy_curves, mined
 from app.state.pool import PoolState
 from app.state.run import RunState
 from engine import events as ev
+from screens.method_screen import MethodScreen
+from screens.panes.blocks import BlocksPane
 from tests.recorded_session import RecordedSession
 from tests.synthetic_pool import ONE, improved, picture, pool_events
 from tests.synthetic_run import write_log
 
 SMALL, WIDE = (80, 24), (200, 60)
+QUERIES = ("1",)
+"""From the picks, which are shown first, to the queries."""
 each_size = pytest.mark.parametrize("size", [SMALL, WIDE])
 
 
@@ -36,7 +39,7 @@ class PoolApp(App[None]):
         self.session = session
 
     def on_mount(self) -> None:
-        self.push_screen(PoolScreen(self.session))
+        self.push_screen(MethodScreen(self.session, "Pool"))
 
 
 def recorded(tmp_path: Path, **options: bool) -> RecordedSession:
@@ -53,7 +56,7 @@ async def press(pilot: Pilot[None], *keys: str) -> str:
     await pilot.press(*keys)
     await pilot.pause()
     screen = pilot.app.screen
-    assert isinstance(screen, PoolScreen)
+    assert isinstance(screen, MethodScreen)
     screen.poll()
     await pilot.pause()
     return drawn(pilot.app)
@@ -76,7 +79,7 @@ async def test_queries_are_listed_with_what_became_of_them(
     session: RecordedSession, size: tuple[int, int]
 ) -> None:
     async with PoolApp(session).run_test(size=size) as pilot:
-        rows = {line[2:12]: line[14:] for line in (await press(pilot, "1", "g")).splitlines()}
+        rows = {line[2:12]: line[14:] for line in (await press(pilot, *QUERIES, "g")).splitlines()}
         assert rows["train-0000"].split()[:8] == ["0.30", "→", "1.00", "▲", "0", "→", "1", "2"]
         assert "2/6" in rows["train-0000"] and "0/0" in rows["train-0001"]
         assert rows["train-0001"].split()[3:7] == ["3", "→", "3", "0"]
@@ -87,7 +90,7 @@ async def test_queries_are_listed_with_what_became_of_them(
 async def test_a_pool_is_shown_whole(session: RecordedSession, size: tuple[int, int]) -> None:
     """New candidates, the ones pointed to, those that went, and why each trajectory was kept or not."""
     async with PoolApp(session).run_test(size=size) as pilot:
-        text = await scrolled(pilot, "1", "g", "enter")
+        text = await scrolled(pilot, *QUERIES, "g", "enter")
         assert "+•100" in text and "+•101" in text and " •0 " in text and "  63" in text
         assert "7 → 100" in text and "24 → 101" in text
         assert "people answered 7 9×, 1 1×" in text and "pool 70 → 64   6 removed   0 added" in text
@@ -107,16 +110,16 @@ async def test_a_pool_is_shown_whole(session: RecordedSession, size: tuple[int, 
 async def test_digits_are_drawn_where_there_is_room(session: RecordedSession, tmp_path: Path) -> None:
     """On a wide screen in every cell; on a narrow one, and without pictures, the grid has rows alone."""
     async with PoolApp(session).run_test(size=WIDE) as pilot:
-        text = await press(pilot, "1", "g", "down")
+        text = await press(pilot, *QUERIES, "g", "down", "enter")
         assert text.count("▀▀▀▀██ ") >= 4  # four sevens a line of eight
         assert any("kept 4×" in line and "█" in line for line in text.splitlines())  # beside the grid
     async with PoolApp(session).run_test(size=SMALL) as pilot:
-        text = await press(pilot, "1", "g", "down", "enter")
+        text = await press(pilot, *QUERIES, "g", "down", "enter")
         lines = [line for line in text.splitlines() if line.strip().startswith(("0 ", "8 ", "16 "))]
-        assert len(lines) == 3 and "•0" in lines[0] and "15" in lines[1] and "▀▀▀▀██" not in text
+        assert len(lines) == 3 and "•0" in lines[0] and "15" in lines[1]
     bare = recorded(tmp_path / "bare", pictures=False)
     async with PoolApp(bare).run_test(size=WIDE) as pilot:
-        text = await press(pilot, "1", "g")
+        text = await press(pilot, *QUERIES, "g")
         assert "▀" not in text and "+•100" in text and "similarity 0.915" in text
 
 
@@ -130,22 +133,26 @@ def test_every_row_is_legible(width: int, first: int) -> None:
     )
     for pictures in ({}, {row: (picture(ONE), 8) for row in pool}):
         console = Console(width=width, file=io.StringIO(), record=True)
-        console.print(draw_pool(event, pictures, defaultdict(Style.null), width))
+        console.print(Candidates(event, pictures).draw(defaultdict(Style.null), width))
         text = console.export_text()
         words = text.replace("+", " ").replace("•", " ").split()
         assert all(str(row) in words for row in pool)
         assert all(len(line) <= width for line in text.splitlines())
-        assert ("█" in text) == bool(pictures)
+        assert ("█" in text) == (bool(pictures) and width >= WITH_PICTURES)
 
 
 @each_size
-async def test_totals(session: RecordedSession, size: tuple[int, int]) -> None:
+async def test_results(session: RecordedSession, size: tuple[int, int]) -> None:
+    """The methods on the held-out queries, the pools' best pairs, what was mined and asked."""
     async with PoolApp(session).run_test(size=size) as pilot:
         text = await scrolled(pilot, "2")
-        for shown in ("3 training queries, 2 held out", "vision-1", "after injection", "0.867", "[0.208, 0.939]",
+        for shown in ("Best known pair of a pool, 3 queries", "after injection", "0.867", "[0.208, 0.939]",
                       "committed: new score", "1 query with a warning", "0.0125", "embedding not finite",
-                      "pool/report.json"):  # fmt: skip
+                      "0.900", "+0.090", "[+0.040, +0.140]", "random pairs", "similarity (RICES)",
+                      "the best known pair"):  # fmt: skip
             assert shown in text, shown
+        if size == WIDE:
+            assert "0.012" in text and "right: share answered fully right" in text
 
 
 async def test_totals_so_far_are_those_of_the_end(session: RecordedSession, tmp_path: Path) -> None:
@@ -165,57 +172,50 @@ async def test_totals_so_far_are_those_of_the_end(session: RecordedSession, tmp_
     early = recorded(tmp_path / "early", finish=False)
     async with PoolApp(early).run_test(size=SMALL) as pilot:
         text = await press(pilot, "2")
-        assert "3 training queries so far" in text and "not finished yet" in text and "0.867" in text
+        assert "3 queries so far" in text and "0.867" in text
 
 
 @each_size
-async def test_the_selector_beside_the_baselines(session: RecordedSession, size: tuple[int, int]) -> None:
+async def test_the_training_of_the_selector(session: RecordedSession, size: tuple[int, int]) -> None:
     async with PoolApp(session).run_test(size=size) as pilot:
-        text = await press(pilot, "3")
-        rows = {line.split()[0].strip("› "): line for line in text.splitlines() if line[2:].strip()}
-        assert "0.900" in text and "+0.090" in text and "[+0.040, +0.140]" in text and "0.012" in text
-        for method in ("random", "rices", "oracle"):
-            assert method in rows
-        text = await scrolled(pilot, "enter")
-        assert "the trained selector's likeliest pair" in text and "policy gradient" in text
-        assert "0.900" in text and "selector/comparison.csv" in text
+        text = await scrolled(pilot, "3")
+        assert "policy gradient" in text and "accuracy on held-out queries" in text and "selector" in text
 
 
 @each_size
 async def test_picks_of_every_method(session: RecordedSession, size: tuple[int, int]) -> None:
     async with PoolApp(session).run_test(size=size) as pilot:
-        rows = {line[2:14]: line for line in (await press(pilot, "4", "g")).splitlines()}
+        rows = {line[2:14]: line for line in (await press(pilot, "g")).splitlines()}
         assert "▲" in rows["heldout-0000"] and "▼" in rows["heldout-0001"]
         text = await scrolled(pilot, "enter")
-        for shown in ("rows 4, 5", "probability 0.169", "rices", "oracle", "✗ 0.00  4", "places 12, 13"):
+        for shown in ("4, 5", "0.169", "similarity (RICES)", "the best known pair", "✗ 0.00  4", "12, 13"):
             assert shown in text, shown
 
 
 async def test_from_a_count_to_the_first_pick_it_counts_and_back(session: RecordedSession) -> None:
-    async with PoolApp(session).run_test(size=SMALL) as pilot:
-        await press(pilot, "3", "G", "enter")
+    async with PoolApp(session).run_test(size=WIDE) as pilot:
+        await press(pilot, "2")
         screen = pilot.app.screen
-        assert isinstance(screen, PoolScreen)
-        [better, worse] = [found.target for found in screen.query_one(PoolSelectorPane).detail.links()]
-        assert (better.kind, worse.kind) == ("better", "worse")
+        assert isinstance(screen, MethodScreen) and isinstance(screen.pane, BlocksPane)
+        links = [link.target for link in screen.pane.page.links()]
+        assert [(link.kind, link.name) for link in links][:2] == [
+            ("better", "selector"),
+            ("worse", "selector"),
+        ]
         text = await press(pilot, "tab", "tab", "enter")
-        assert screen.tabs.active == 3 and "heldout-0001" in text
+        assert screen.shown_name == "picks" and "heldout-0001" in text
         await press(pilot, "backspace")
-        assert screen.tabs.active == 2 and screen.pane.has_class("-open")  # type: ignore[attr-defined]
+        assert screen.shown_name == "results"
 
 
 async def test_every_tab_explains_its_emptiness(tmp_path: Path) -> None:
     events = list(pool_events())[:2]
     empty = RecordedSession(write_log(tmp_path / "events.jsonl", iter(events)), tmp_path)
-    words = (
-        "No query is finished",
-        "No query is finished",
-        "Nothing has been measured",
-        "There are no picks",
-    )
+    words = {"1": "No query is finished", "2": "The results appear here", "3": "Nothing has been trained"}
     async with PoolApp(empty).run_test(size=SMALL) as pilot:
-        for key, expected in enumerate(words, 1):
-            assert expected in await press(pilot, str(key))
+        assert "There are no picks" in await press(pilot)
+        for key, expected in words.items():
+            assert expected in await press(pilot, key)
 
 
 async def test_it_grows_and_scrubs(tmp_path: Path) -> None:
@@ -224,13 +224,13 @@ async def test_it_grows_and_scrubs(tmp_path: Path) -> None:
     async with PoolApp(growing).run_test(size=SMALL) as pilot:
         await press(pilot)
         screen = pilot.app.screen
-        assert isinstance(screen, PoolScreen) and screen.counts()[0] == 1
+        assert isinstance(screen, MethodScreen) and screen.shown_name == "queries" and screen.counts() == [1]
         growing.grow(len(entries))
         await press(pilot)
-        assert list(screen.counts()) == [3, None, 4, 2]
+        assert screen.counts() == [3]
         growing.seek(5)
         await press(pilot)
-        assert list(screen.counts()) == [1, None, 0, 0]
+        assert screen.counts() == [1]
 
 
 async def test_a_log_that_cannot_be_read_is_told(
@@ -241,8 +241,8 @@ async def test_a_log_that_cannot_be_read_is_told(
 
     monkeypatch.setattr(session, "read", gone)
     async with PoolApp(session).run_test(size=WIDE) as pilot:
-        for tab in ("1", "4"):
-            assert "the log is gone" in await press(pilot, tab, "g")
+        for kind in ("1", "1"):
+            assert "the log is gone" in await press(pilot, kind, "g")
 
 
 def test_what_is_told_twice_counts_once(tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ async def test_a_query_tells_which_pair_was_committed_and_what_it_improved(
     session: RecordedSession, size: tuple[int, int]
 ) -> None:
     async with PoolApp(session).run_test(size=size) as pilot:
-        text = await press(pilot, "1", "enter")
+        text = await press(pilot, *QUERIES, "enter")
         assert "committed 100 + 101  ✓ 1.00 answered 7  ▲ best before 0.30" in text
         assert "committed 1 + 100  ◐ 0.60 answered 1  a new score; best before 1.00" in text
 
@@ -314,7 +314,7 @@ def test_baselines_lie_at_their_accuracy_on_the_held_out_chart() -> None:
     )
     for offset, event in enumerate((step, rices)):
         state.apply(event, offset, 1)
-    selector, baseline = curve(state.pool)
+    selector, baseline = accuracy_curves(state)
     assert (list(selector.x), list(selector.y)) == ([50], [0.75])
     assert (baseline.label, list(baseline.x), list(baseline.y)) == ("rices", [0, 300], [0.625, 0.625])
 
@@ -334,11 +334,10 @@ def test_repetitions_and_refused_ones_in_the_data_are_counted_apart(
     totals = ev.PoolTotals(
         queries=1, before=oracle, inside=oracle, after=oracle, reserve=reserve, repeated=repeated
     )
-    palette: dict[str, Style] = defaultdict(Style.null)
     console = Console(width=100)
     with console.capture() as captured:
         state = PoolState()
         state.totals = totals
-        console.print(draw_totals(state, palette))
+        console.print(draw(mined(state), defaultdict(Style.null), 100))
     lines = [" ".join(line.split()) for line in captured.get().splitlines()]
     assert [line for line in lines if line.startswith(("repetitions", "refused, but"))] == shown

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from screens.pool.screen import PoolScreen
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -18,6 +18,7 @@ from engine.events import AnswerTried, Event, OtherAnswer, PathsTried, QuestionS
 from screens import tabbed_screen
 from screens.evolution.screen import EvolutionScreen
 from screens.gflownet.screen import GFlowNetScreen
+from screens.method_screen import MethodScreen
 from screens.slsm.screen import SLSMScreen
 from screens.slsm.what_if import NoteWhatIf
 from screens.tabbed_screen import TabbedScreen
@@ -177,8 +178,8 @@ async def test_an_answer_under_another_note(opened: Opened) -> None:
         assert process.asked[4][1]["turn"] == 3 and process.asked[4][1]["source"] == "structured"
 
 
-@pytest.mark.parametrize("tab", ["1", "4"])
-async def test_a_query_with_other_demonstrations(opened: Opened, tab: str) -> None:
+@pytest.mark.parametrize("keys", [(), ("1",)])
+async def test_a_query_with_other_demonstrations(opened: Opened, keys: tuple[str, ...]) -> None:
     def answer(system: str, wanted: Mapping[str, Any]) -> AnswerTried:
         tries = [
             said(f"{rows[0] % 10}", rows[0] == 3, score=float(rows[0] == 3), rows=rows)
@@ -186,9 +187,9 @@ async def test_a_query_with_other_demonstrations(opened: Opened, tab: str) -> No
         ]
         return answered(system, said("7", score=1.0), said("", None, verdict="it failed"), *tries)
 
-    app, process = opened(PoolScreen, pool_events(), answer)
+    app, process = opened(partial(MethodScreen, title="Pool"), pool_events(), answer)
     async with app.run_test(size=WIDE) as pilot:
-        await press(pilot, tab, "g")
+        await press(pilot, *keys, "g")
         assert "people answered" in await press(pilot, "w")
         await fill(pilot, pairs="2, 3+7")
         text = await press(pilot, "enter")
@@ -242,9 +243,11 @@ async def test_paths_at_another_temperature(opened: Opened, size: tuple[int, int
 
 
 async def test_tabs_without_a_recorded_choice_do_not_offer_it(opened: Opened) -> None:
-    app, process = opened(PoolScreen, pool_events(), lambda system, wanted: pytest.fail("asked"))
+    app, process = opened(
+        partial(MethodScreen, title="Pool"), pool_events(), lambda system, wanted: pytest.fail("asked")
+    )
     async with app.run_test(size=SMALL) as pilot:
-        for tab in "235":
+        for tab in "23":
             await press(pilot, tab, "w")
             assert pilot.app.screen is app.first and "What if" not in await press(pilot, tab)
         assert "What if" in await press(pilot, "1")

@@ -56,7 +56,7 @@ def folded(events: Iterator[Event]) -> RunState:
             "COLUMNS",
             lambda: list(folded(evolution_events()).evolution.iterations.values()),
         ),
-        ("screens.pool.selector", "COLUMNS", lambda: list(folded(pool_events()).pool.compared.values())),
+        ("app.methods.pool.queries", "COLUMNS", lambda: list(folded(pool_events()).pool.queries)),
     ],
 )
 def test_no_record_stands_in_a_csv(module: str, columns: str, items: object) -> None:

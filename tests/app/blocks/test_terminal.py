@@ -1,0 +1,172 @@
+"""Blocks as a terminal shows them: every word at its place, tones as styles, columns that fit."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import pytest
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+from app.blocks.block import (
+    Beside,
+    Block,
+    Bullets,
+    Changes,
+    Command,
+    Document,
+    Drawn,
+    Facts,
+    Heading,
+    Paragraph,
+    Remark,
+    Span,
+    Table,
+    Target,
+    Writing,
+    facts,
+    in_one_column,
+    plain,
+    table_of,
+    writing,
+)
+from app.blocks.html import to_html
+from app.blocks.markdown import to_markdown
+from app.blocks.terminal import META, draw, line
+from app.table.column import Cell, ListColumn
+
+PALETTE = {
+    "": Style.null(),
+    "dim": Style(dim=True),
+    "strong": Style(bold=True),
+    "good": Style(color="green"),
+    "bad": Style(color="red"),
+    "accent": Style(color="blue"),
+    "warn": Style(color="yellow"),
+    "heading": Style(underline=True),
+}
+
+
+def shown(blocks: Sequence[Block], width: int = 60) -> list[str]:
+    """The lines of the terminal, without trailing blanks."""
+    console = Console(file=io.StringIO(), width=width, record=True)
+    console.print(draw(blocks, PALETTE, width))
+    return [text.rstrip() for text in console.export_text().splitlines()]
+
+
+def test_a_line_has_its_tones_and_links() -> None:
+    drawn = line(("from ", Span("0.50", "bad"), Span("entry 7", "dim", Target("entry", "7"))), PALETTE)
+    assert drawn.plain == "from 0.50entry 7"
+    tones = {drawn.plain[span.start : span.end]: span.style for span in drawn.spans}
+    assert tones["0.50"] == PALETTE["bad"]
+    link = tones["entry 7"]
+    assert isinstance(link, Style) and link.underline and link.dim and link.meta == {META: ("entry", "7")}
+
+
+def test_headings_and_tables_are_set_off_and_facts_share_a_grid() -> None:
+    blocks: list[Block] = [
+        Heading("First", 3),
+        Facts([("a", "1")]),
+        Facts([("long", Span("2", "good"))]),
+        Heading("Second", 3),
+        Table(("x", "y"), [("u", "10"), ("v", "9")], 1),
+        Paragraph("end"),
+    ]
+    assert shown(blocks) == [
+        "First", "a     1", "long  2", "", "Second", "x   y", "u  10", "v   9", "", "end",
+    ]  # fmt: skip
+
+
+def test_bullets_commands_writings_and_remarks() -> None:
+    blocks: list[Block] = [
+        Bullets(["one", ("two ", Span("!", "warn"))]),
+        Command("steer-tui x"),
+        Writing("a\nb"),
+        Remark("Ann", "today", "well"),
+    ]
+    assert shown(blocks) == ["- one", "- two !", "steer-tui x", "a⏎", "b", "well", "Ann, today"]
+
+
+def test_what_a_terminal_obeys_is_taken_out() -> None:
+    assert shown([Paragraph("a\x1b[2Jb\x07c"), Facts([("n\x1b[1m", "v\u202e")])]) == ["abc", "n  v"]
+
+
+@pytest.mark.parametrize(("width", "same_line"), [(40, True), (39, False)])
+def test_two_stories_stand_beside_each_other_where_there_is_room(width: int, same_line: bool) -> None:
+    lines = shown([Beside([Paragraph("left")], [Paragraph("right")], least=40)], width)
+    assert any("left" in text and "right" in text for text in lines) == same_line
+    if same_line:  # half of 38, then the gap of two
+        assert lines[0].index("right") == 21
+
+
+def test_the_left_story_may_have_its_own_width() -> None:
+    lines = shown([Beside([Paragraph("left")], [Paragraph("right")], least=20, left=10)], 40)
+    assert lines[0].index("right") == 12
+
+
+def test_equal_texts_are_shown_once_others_with_their_signs() -> None:
+    assert shown([Changes("same", "same", ("ours", "theirs"))]) == ["ours", "same"]
+    lines = shown([Changes("a\nb", "a\nc", ("ours", "theirs"))], 60)
+    assert lines[0] == "   + ours   − theirs"
+    assert [text.split() for text in lines[1:]] == [["a"], ["−", "c"], ["+", "b"]]
+
+
+def test_columns_are_left_out_by_priority_and_figures_are_never_cut() -> None:
+    table = Table(
+        ("method", "n", "value", "interval"),
+        [("greedy", "200", "0.635", "[0.567, 0.699]")],
+        3,
+        about=["", "items", "share right", "Wilson"],
+        priority=[0, 3, 0, 1],
+    )
+    # 6 + 3 + 5 + 14 figures and words, 2 between each
+    assert [len(table.narrowed(width).header) for width in (34, 33, 29, 28, 13, 5)] == [4, 3, 3, 2, 2, 2]
+    narrow = table.narrowed(28)
+    assert (narrow.header, narrow.rows, narrow.figures) == (["method", "value"], [["greedy", "0.635"]], 1)
+    assert narrow.legend == ["value: share right"]
+    assert shown([table], 28) == ["method  value", "greedy  0.635", "value: share right"]
+
+
+def test_a_table_of_columns_has_their_words_cells_and_order() -> None:
+    columns: list[ListColumn[tuple[str, float]]] = [
+        ListColumn("name", "name", 8, value=lambda row: row[0]),
+        ListColumn("value", "value", 5, "right", 2, help="what it is", value=lambda row: row[1],
+                   show=lambda value: Cell(f"{value:.2f}", "good" if value > 0 else "bad")),
+    ]  # fmt: skip
+    [table] = table_of(columns, [("a", 0.5), ("b", -1)], "Title", ["a note"])
+    assert table.rows == [[Span("a"), Span("0.50", "good")], [Span("b"), Span("-1.00", "bad")]]
+    assert (table.header, table.figures, table.priority) == (["name", "value"], 1, [0, 2])
+    assert table.legend == ["a note", "value: what it is"]
+    assert table_of(columns, [], "Title") == []
+
+
+class Star(Drawn):
+    def draw(self, palette: object, width: int) -> Text:
+        return Text("*" * width)
+
+    def in_documents(self) -> list[Block]:
+        return [Paragraph("a star")]
+
+
+def test_what_only_a_terminal_draws_has_words_in_documents() -> None:
+    blocks: list[Block] = [Beside([Star()], [Heading(("x ", Span("<y>", "good")), 2)], least=10)]
+    assert shown(blocks, 9)[0] == "*" * 9
+    assert [type(block) for block in in_one_column(blocks)] == [Paragraph, Heading]
+    document = Document("t", blocks)
+    assert 'x <span class="good">&lt;y&gt;</span></h2>' in to_html(document)
+    assert "a star\n\n## x \\<y\\>" in to_markdown(document)
+
+
+def test_changes_in_documents_name_both_texts_and_mark_words() -> None:
+    document = Document("t", [Changes("one three", "one two", ("ours", "theirs"))])
+    page = to_html(document)
+    assert '<p class="dim">− theirs, + ours</p><pre>one <del>two</del><ins>three</ins></pre>' in page
+    assert "```diff\n- one two\n+ one three\n```" in to_markdown(document)
+
+
+def test_long_texts_are_cut_with_the_number_of_what_is_left_out_and_empty_facts_go() -> None:
+    assert writing("x" * 20_001).text.endswith("x … 1 more characters")
+    assert facts([("a", ""), ("b", None), ("c", "d")]).rows == [("c", "d")]
+    assert plain((Span("a", "dim"), "b")) == "ab"
