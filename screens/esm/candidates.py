@@ -11,12 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from app.blocks.block import Target
+from app.blocks.fit import fit_name
 from app.blocks.model_text import one_line
 from app.blocks.terminal import link
 from app.figures import fixed, signed
 from app.text import counted
 from engine.events import Candidate, DecisionTaken
-from screens.widgets.cells import fit_name
 
 Palette = Mapping[str, Style]
 

@@ -9,10 +9,10 @@ from rich.style import Style
 from rich.text import Text
 
 from app.blocks.block import Target
+from app.blocks.fit import fit_name
 from app.blocks.terminal import link
 from app.state.decisions import NULL
 from app.state.esm import ESMState
-from screens.widgets.cells import fit_name
 
 _NAME = 12
 _BETWEEN = " ─ "

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.blocks.block import Target
+from app.blocks.fit import fit_name
 from app.blocks.model_text import model_text, one_line, tail
 from app.blocks.terminal import link
 from app.blocks.two_texts import draw_texts
@@ -20,7 +21,6 @@ from app.text import counted
 from engine.events import DecisionTaken, ExampleEvaluated
 from screens.esm.candidates import draw_candidates
 from screens.esm.chain import Chain, draw_chain
-from screens.widgets.cells import fit_name
 
 Palette = Mapping[str, Style]
 """Styles by tone: dim, strong, good, bad, accent, warn, heading."""

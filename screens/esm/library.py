@@ -12,6 +12,7 @@ from rich.text import Text
 from textual.binding import BindingType
 
 from app.blocks.block import Target
+from app.blocks.fit import fit_name
 from app.blocks.model_text import one_line
 from app.blocks.terminal import link
 from app.figures import fixed, signed
@@ -25,7 +26,6 @@ from engine.events import MemoryBuilt
 from screens.esm.pairs import pair_whole
 from screens.panes.list_pane import ListPane, telling_keys
 from screens.run_session import Session
-from screens.widgets.cells import fit_name
 from screens.widgets.rows import ListSource
 
 

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 from rich.console import RenderableType
 from rich.text import Text
 
+from app.blocks.fit import fit_name
 from app.blocks.model_text import one_line
 from app.runs.what_if import WhatIfProcess
 from engine.events import Candidate, DecisionTaken, WhatIfTried
 from screens.esm.what_if_drawing import draw_choices, draw_tried
 from screens.what_if.fields import Field, chosen, strengths, whole, yes_or_no
 from screens.what_if.screen import Palette, WhatIfScreen
-from screens.widgets.cells import fit_name
 
 _HINT = "numbers or names of entries, several are added up; null: none"
 

@@ -9,12 +9,12 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from app.blocks.fit import fit_name
 from app.blocks.model_text import one_line
 from app.figures import fixed
 from app.text import counted
 from engine.events import Candidate, TriedAnswer, WhatIfTried
 from screens.what_if.drawing import Column, draw_columns, draw_exact, draw_strip, draw_verdict
-from screens.widgets.cells import fit_name
 
 Palette = dict[str, Style]
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.blocks.block import Target
+from app.blocks.fit import fit
 from app.blocks.model_text import clean
 from app.blocks.terminal import link
 from app.figures import fixed, interval, probability, signed
@@ -18,7 +19,6 @@ from app.state.evolution import EvolutionState, IterationState
 from app.text import counted
 from engine.events import AnswersScored, EvolutionBegan, JudgeMeasured, MethodCompared
 from screens.evolution.cluster_words import cluster_words
-from screens.widgets.cells import fit
 
 _MOST, _WORDS = 4, 20
 """How many changed clusters are named, and in how many columns each."""

@@ -10,10 +10,10 @@ from rich.style import Style
 from rich.text import Text
 from textual.color import Color
 
+from app.blocks.fit import fit
 from app.figures import NONE
 from app.sweep_text import figure_words, kl_words, value_words
 from engine.sweep.results import SettingResult, SweepResults
-from screens.widgets.cells import fit
 
 Figure = Literal["result", "difference", "KL", "tokens"]
 FIGURES: tuple[Figure, ...] = ("result", "difference", "KL", "tokens")

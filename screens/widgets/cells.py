@@ -18,20 +18,6 @@ def wrapped(text: str, width: int) -> list[str]:
     return lines
 
 
-def fit(text: str, width: int) -> str:
-    """`text`, with an ellipsis where it is too long."""
-    return text if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"
-
-
-def fit_name(text: str, width: int) -> str:
-    """`text`; where it is too long, without what all names of a data set begin with (`arithmetic-`), since names
-    differ in what follows it."""
-    if cell_len(text) <= width:
-        return text
-    _, dash, rest = text.partition("-")
-    return fit(rest if dash and rest else text, width)
-
-
 def fit_label(text: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, max(0, width))
 

@@ -18,11 +18,11 @@ from rich.cells import cell_len, set_cell_size
 from rich.style import Style
 from rich.text import Text
 
+from app.blocks.fit import fit
 from app.curves import apart, thin
 from app.figures import figure
 from app.methods.chart import MARKS, Series
 from screens.widgets.axis import Axis, spanning
-from screens.widgets.cells import fit
 from screens.widgets.plotext_canvas import (
     ACROSS,
     UP,

@@ -23,9 +23,10 @@ from textual.reactive import reactive, var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from app.blocks.fit import fit, fit_name
 from app.blocks.model_text import one_line
 from app.table.column import Cell
-from screens.widgets.cells import fit, fit_label, fit_name, highlighted, justified, wrapped
+from screens.widgets.cells import fit_label, highlighted, justified, wrapped
 from screens.widgets.column_layout import GAP, GUTTER, Placed, place
 from screens.widgets.rows import Column, RowSource
 from screens.widgets.tones import tone
