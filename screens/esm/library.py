@@ -97,7 +97,7 @@ class LibraryPane(ListPane):
     """Picked entries with their ledger; and the memory that was built of them."""
 
     LINKS = True
-    ORDER = ("used", True)
+    order = ("used", True)
     BINDINGS: ClassVar[list[BindingType]] = telling_keys(
         "that hurts", "entry that turned more answers wrong than right, in Library"
     )

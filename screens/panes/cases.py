@@ -29,7 +29,7 @@ from screens.panes.list_pane import ListPane
 from screens.run_session import Session
 from screens.what_if.of_event import what_if_screen
 from screens.what_if.screen import WhatIfScreen
-from screens.widgets.rows import ListSource
+from screens.widgets.rows import ItemSource, ListSource
 from screens.widgets.tab_line import Tab, TabLine
 
 _NEXT_KIND = "1 the next kind"
@@ -43,11 +43,21 @@ class CasesPane(ListPane):
         Binding("d", "differ(1)", "Next notable", tooltip="Go to the next case worth seeing."),
         Binding("D", "differ(-1)", "Previous notable", show=False, tooltip="Go to the previous case worth seeing."),
         Binding("left_parenthesis", "step(-1)", "Steps", key_display="( )", tooltip="The case one step earlier."),
+        Binding("left", "beside(-1)", "Others", key_display="← →", tooltip="In an opened case: the case before it."),
+        Binding("right", "beside(1)", "After", show=False, tooltip="In an opened case: the case after it."),
         Binding("right_parenthesis", "step(1)", "Later", show=False, tooltip="The case one step later."),
     ]  # fmt: skip
 
-    def __init__(self, session: Session, cases: Cases[Any], *, id: str | None = None) -> None:
-        super().__init__(session, ListSource(cases.columns, cases.name), cases.empty, id=id)
+    def __init__(
+        self,
+        session: Session,
+        cases: Cases[Any],
+        source: ItemSource[Any] | None = None,
+        *,
+        id: str | None = None,
+    ) -> None:
+        source = source or ListSource(cases.columns, cases.name)
+        super().__init__(session, source, cases.empty, id=id)
         self.cases = cases
         self.order = cases.order
         self._step: int | None = None
@@ -63,13 +73,13 @@ class CasesPane(ListPane):
         return self.cases.remark(self.session.state)
 
     def key(self, item: Any) -> object:
-        if item.place != self._step_of:
-            self._step_of, self._step = item.place, None
+        if self.place(item) != self._step_of:
+            self._step_of, self._step = self.place(item), None
         return item, self._step
 
     def draw(self, item: Any, palette: dict[str, Style], width: int) -> RenderableType:
         try:
-            event = self.session.read(*item.place)
+            event = self.session.read(*self.place(item))
         except (OSError, SteerError) as error:
             return Text(str(error), palette["bad"])
         source = CaseSource(self.session.run_dir, self.session.state, self.session.read, self._step)
@@ -78,12 +88,18 @@ class CasesPane(ListPane):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "step":
             return self.cases.steps is not None
+        if action == "beside":  # the table moves by itself
+            return self.has_class("-open")
         return bool(self.cases.notable_words) if action == "differ" else True
 
     def action_differ(self, by: int) -> None:
         """Go to the next or previous case worth seeing."""
         if not self.table.seek(by, lambda row: self.telling(self.source.item(row))):
             self.notify(f"There is no {self.cases.notable_words}", markup=False)
+
+    def action_beside(self, by: int) -> None:
+        """The case in the row before or after."""
+        self.table.go_to(self.table.cursor + by)
 
     def action_step(self, by: int) -> None:
         """The case a step earlier or later."""

@@ -15,13 +15,15 @@ from textual.containers import Container, Vertical
 from textual.getters import query_one
 
 from app.state.columns import Grow
+from app.state.method import Place
 from app.state.run import RunState
+from app.table.column import Column
 from app.text import counted
 from engine.events import Event
 from screens.run_session import Session
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
-from screens.widgets.rows import ListSource
+from screens.widgets.rows import ItemSource
 from screens.widgets.steady import Steady
 from screens.widgets.virtual_table import VirtualTable
 
@@ -46,7 +48,7 @@ class ListPane(Container):
     ]
     LINKS: ClassVar[bool] = False
     """Whether the detail has ids to follow."""
-    ORDER: ClassVar[tuple[str, bool] | None] = None
+    order: tuple[str, bool] | None = None
     """The column by which the rows of a finished run stand at first, and whether downwards; None: as in the log."""
 
     table = query_one(VirtualTable)
@@ -54,13 +56,14 @@ class ListPane(Container):
     line = query_one(".pane-status", Steady)
 
     def __init__(
-        self, session: Session, source: ListSource[Any], empty: str, *, id: str | None = None
+        self, session: Session, source: ItemSource[Any], empty: str, *, id: str | None = None
     ) -> None:
         super().__init__(id=id)
         self.session = session
         self.source = source
         self._empty = empty
         self._shown: object = None
+        self._shown_item: object = None
         self._begun = False
         self._charts = self.charts()
         self.set_class(bool(self._charts), "-charted")
@@ -93,8 +96,8 @@ class ListPane(Container):
         self.source.show(self.items(self.session.state))
         self.table.refresh_rows()
         self._begin()
-        self._show_detail()
-        self._show_status()
+        self.show_detail()
+        self.show_status()
 
     def _begin(self) -> None:
         """A run that is over is read from its first telling row on; a live one is followed."""
@@ -102,10 +105,14 @@ class ListPane(Container):
             self._begun = True
             if not self.table.follow or self.has_class("-open"):  # somebody reads a row
                 return
-            if self.ORDER is not None:
-                self.table.sort_by(*self.ORDER)
-            rows = range(len(self.source))
-            self.table.begin_at(next((row for row in rows if self.telling(self.source.item(row))), 0))
+            if self.order is not None:
+                self.table.sort_by(*self.order)
+            self.table.begin_at(self.first_row())
+
+    def first_row(self) -> int:
+        """The row from which a run that is over is read."""
+        rows = range(len(self.source))
+        return next((row for row in rows if self.telling(self.source.item(row))), 0)
 
     def telling(self, item: Any) -> bool:
         """Whether a run that is over is read from this item on, the first such. With `telling_keys`, `d` goes to the
@@ -119,15 +126,19 @@ class ListPane(Container):
             self.notify(f"There is no {tip.removeprefix(_NEXT)}", markup=False)
 
     @on(VirtualTable.Highlighted)
-    def _show_detail(self) -> None:
+    def _moved(self) -> None:
+        self.show_detail()
+
+    def show_detail(self) -> None:
+        """Draw the row under the cursor in full; where more became known of it, the place in it is kept."""
         if not len(self.source):
             self._shown = None
             self.detail.show(None)
             return
         item = self.source.item(min(self.table.cursor, len(self.source) - 1))
         if (key := self.key(item)) != self._shown:
-            self._shown = key
-            self.detail.show(lambda palette, width: self._drawn(item, palette, width), links=self.LINKS)
+            top, self._shown, self._shown_item = item != self._shown_item, key, item
+            self.detail.show(lambda palette, width: self._drawn(item, palette, width), top, self.LINKS)
 
     def _drawn(self, item: Any, palette: dict[str, Style], width: int) -> RenderableType:
         try:
@@ -143,7 +154,19 @@ class ListPane(Container):
         """The event that the row under the cursor is about. Raises SteerError or OSError where the log cannot be
         read."""
         item = self.under_cursor()
-        return None if item is None else self.session.read(*item.place)
+        return None if item is None else self.session.read(*self.place(item))
+
+    def place(self, item: Any) -> Place:
+        """Where the event that an item is about stands in the log."""
+        return item.place
+
+    def counted(self) -> str:
+        """How many rows there are."""
+        return counted(len(self.source), self.source.noun)
+
+    def about(self, column: Column) -> str:
+        """What a column shows."""
+        return f"{column.label}: {column.help}"
 
     def remark(self) -> str:
         """What the whole list says, for the line under it."""
@@ -154,9 +177,13 @@ class ListPane(Container):
         return item
 
     @on(VirtualTable.Changed)
-    def _show_status(self) -> None:
+    def _changed(self) -> None:
+        self.show_status()
+
+    def show_status(self) -> None:
+        """Say below the table what it shows."""
         table = self.table
-        parts = [counted(len(self.source), self.source.noun), *filter(None, [self.remark()])]
+        parts = [self.counted(), *filter(None, [self.remark()])]
         if table.wanted:
             parts.append(f"find {' '.join(table.wanted)}: n next, esc none")
         if table.sort_column is not None:
@@ -168,7 +195,7 @@ class ListPane(Container):
         if column is None and len(self.source):
             parts.append("← → explain a column")
         elif column is not None and column.help:
-            parts.append(f"{column.label}: {column.help}")
+            parts.append(self.about(column))
         self.line.update(Text("  │  ".join(parts), no_wrap=True, overflow="ellipsis"))
 
     @on(VirtualTable.Selected)

@@ -57,7 +57,19 @@ class RowSource:
         return ()
 
 
-class ListSource(RowSource, Generic[T]):
+class ItemSource(RowSource, Generic[T]):
+    """Rows that stand for items."""
+
+    def show(self, items: Any) -> None:
+        """Show these from now on."""
+        raise NotImplementedError
+
+    def item(self, row: int) -> T:
+        """What stands on a row."""
+        raise NotImplementedError
+
+
+class ListSource(ItemSource[T]):
     """Rows from a sequence of objects, which may be exchanged for another at any time."""
 
     def __init__(self, columns: Sequence[ListColumn[T]], noun: str = "rows") -> None:
@@ -69,12 +81,10 @@ class ListSource(RowSource, Generic[T]):
         self._sort: tuple[str | None, bool] = (None, False)
 
     def show(self, items: Sequence[T] | Grow[T]) -> None:
-        """Show these items from now on."""
         self._items = items
         self.sort(*self._sort)
 
     def item(self, row: int) -> T:
-        """The object on a row."""
         return self._items[row if self._order is None else self._order[row]]
 
     def __len__(self) -> int:
