@@ -215,8 +215,10 @@ class TabbedScreen(RunScreen):
         if index >= len(self.TABS):
             return
         content = self.switcher.visible_content
-        again = index == self.tabs.active and isinstance(content, CasesTab)
-        self.action_named(content.next_name if again else self.TABS[index].id)
+        if index == self.tabs.active and isinstance(content, CasesTab):
+            self.action_named(content.next_name)
+        else:
+            self.action_named(self.TABS[index].id)
 
     def _show_named(self, name: str) -> bool:
         """Show a tab or a kind of cases; whether there is one of this name."""
