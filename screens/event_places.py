@@ -19,7 +19,6 @@ _TABS: dict[type[ev.Event], tuple[str, str]] = {
     ev.SamplerStep: ("GFlowNet", "steps-pane"),
     ev.QuestionSampled: ("GFlowNet", "questions-pane"),
     ev.EvidenceAnswered: ("GFlowNet", "evidence-answers-pane"),
-    ev.ConversationAnswered: ("SLSM", "conversations-pane"),
 }
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from app.blocks import block as blocks_of
 from app.blocks.printed import printed
 from app.methods.pages import pages
-from app.result_tables import esm, evolution, gflownet, run, slsm
+from app.result_tables import esm, evolution, gflownet, run
 from app.state.run import RunState
 from app.verdict_text import verdict_sentence, verdicts
 from engine.run.directory import RunDirectory
@@ -27,7 +27,6 @@ TABLES: Sequence[Callable[[RunState], list[Table]]] = (
     esm.tables,
     evolution.tables,
     gflownet.tables,
-    slsm.tables,
     _of_pages,
     run.servers,
     run.stages,

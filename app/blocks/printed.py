@@ -28,6 +28,6 @@ def printed(table: Table, folded: str = "") -> rich.Table:
         )
     for row in cells:
         drawn.add_row(*row)
-    if table.notes:
-        drawn.caption = Text("\n".join(table.notes))
+    if table.legend:
+        drawn.caption = Text("\n".join(table.legend))
     return drawn

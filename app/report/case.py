@@ -11,7 +11,7 @@ from typing import Any
 from app.blocks.block import Block, Command, Document, Heading, Remark, cut, facts
 from app.methods.pages import cases_of_events
 from app.methods.source import CaseSource
-from app.report.cases import esm, evolution, gflownet, slsm
+from app.report.cases import esm, evolution, gflownet
 from app.report.item_words import item_words
 from app.report.times import clock
 from app.runs.notes import Entry
@@ -27,7 +27,6 @@ _CASES: dict[type[ev.Event], Drawn] = {
     ev.AnswerJudged: evolution.answer,
     ev.QuestionSampled: gflownet.question,
     ev.EvidenceAnswered: gflownet.evidence,
-    ev.ConversationAnswered: slsm.conversation,
 }
 """Items with a page of their own; of others the fields of the event are listed."""
 

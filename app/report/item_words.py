@@ -23,10 +23,6 @@ _WORDS: dict[type[ev.Event], Callable[[Any], str]] = {
     ev.QuestionSampled: lambda e: f"paths of {e.sample_id}",
     ev.EvidenceAnswered: lambda e: f"answer to {e.sample_id} from {e.method}",
     ev.SamplerStep: lambda e: f"training step {e.step}",
-    ev.ConversationAnswered: lambda e: (
-        f"conversation {e.conversation_id} under {e.mode}, memory {e.memory_mode}"
-        + (f", attempt {e.attempt + 1}" if e.attempt else "")
-    ),
     ev.PoolPairEvaluated: lambda e: f"pair {e.pair[0]}, {e.pair[1]} tried on {e.query_id}",
     ev.SelectorStep: lambda e: f"training step {e.step} of the selector",
 }

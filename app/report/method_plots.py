@@ -97,13 +97,4 @@ def _gflownet(state: RunState) -> _Plots:
         )
 
 
-def _slsm(state: RunState) -> _Plots:
-    rows = [
-        Interval(f"{method_name(row.mode)}, {row.memory_mode}", row.score, row.low, row.high)
-        for row in state.slsm.modes.values()
-        if row.score is not None
-    ]
-    yield "Share of conversations that pass, with stratified bootstrap 95% intervals", interval_plot(rows)
-
-
-_FROM = {"ESM": _esm, "Evolution": _evolution, "GFlowNet": _gflownet, "SLSM": _slsm}
+_FROM = {"ESM": _esm, "Evolution": _evolution, "GFlowNet": _gflownet}

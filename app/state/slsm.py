@@ -47,6 +47,7 @@ class SLSMState(MethodState):
 
     title = "SLSM"
     stages_shown = ("slsm",)
+    page = "app.methods.slsm.page:SLSMPage"
     screen = "screens.slsm.screen:SLSMScreen"
 
     def __init__(self) -> None:

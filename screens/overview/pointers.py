@@ -121,9 +121,9 @@ def _slsm(state: RunState) -> list[Pointer]:
     for rows, words in ((wrong, "that a note broke"), (right, "that a note turned right")):
         if rows:
             text = f"{counted(len(rows), 'answers')} {words} ({mode.replace('_', ' ')})"
-            found.append(Pointer(text, Place("conversations-pane", rows[0], open=True)))
+            found.append(Pointer(text, Place("answers", rows[0], open=True)))
     if state.slsm.modes:
-        found.append(Pointer("every mode with its score and its cost", Place("modes-pane")))
+        found.append(Pointer("every mode with its score and its cost", Place("results")))
     return found
 
 

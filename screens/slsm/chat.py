@@ -12,10 +12,12 @@ from textual.getters import query_one
 from textual.widgets import Input, Static
 
 from app.blocks.model_text import clean
+from app.blocks.terminal import draw
+from app.methods.slsm.answers import said_blocks
+from app.methods.slsm.memory import memory_blocks
 from app.runs.chat_partner import ChatPartner, ChatTurn
 from engine.errors import SteerError
 from screens.run_session import Session
-from screens.slsm.conversation_drawing import draw_answer, draw_memory
 from screens.widgets.detail_pane import DetailPane
 
 MODES = ("on_detection", "always", "on_risk", "never", "baseline")
@@ -143,9 +145,9 @@ class ChatPane(Vertical):
             parts.append(Text(_EMPTY, palette["dim"]))
         if last is not None:
             turns = last.turns if last.answered is not None else []
-            parts.append(draw_memory(turns, last.states, len(turns) - 1, palette, width))
+            parts.append(draw(memory_blocks(turns, last.states, len(turns) - 1), palette, width))
             if last.answered is not None:
-                parts += [Text(), draw_answer(last.answered, palette)]
+                parts += [Text(), draw(said_blocks(last.answered), palette, width)]
         if self._waiting:
             parts += [Text(), Text.assemble(("user      ", palette["dim"]), clean(self._waiting)),
                       Text(self._doing(), palette["dim"])]  # fmt: skip

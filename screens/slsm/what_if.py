@@ -14,9 +14,10 @@ from textual.widget import Widget
 from textual.widgets import Label, TextArea
 
 from app.blocks.model_text import clean, one_line
+from app.methods.source import CaseSource
 from app.runs.what_if import WhatIfProcess
 from app.text import counted
-from engine.events import AnswerTried, ConversationAnswered, OtherAnswer
+from engine.events import AnswerTried, ConversationAnswered, ConversationOpened, OtherAnswer
 from screens.what_if.answer import AnswerWhatIf
 from screens.what_if.drawing import draw_verdict
 from screens.what_if.fields import Field
@@ -124,3 +125,12 @@ run; its figures stay as they are.
             return Group(*notes)
         heading = Text("the note that was tried", palette["heading"])
         return Group(heading, Text(clean(note), palette["dim"]), Text(), *notes)
+
+
+def of_answer(process: WhatIfProcess, event: ConversationAnswered, source: CaseSource) -> NoteWhatIf | str:
+    """An answer under another note, at the turn that is shown."""
+    opened = source.at(source.state.slsm.place(event.conversation_id), ConversationOpened)
+    if opened is None:
+        return "The log does not say how this conversation begins."
+    last = len(opened.turns) - 1
+    return NoteWhatIf(process, event, opened.turns, last if source.step is None else min(source.step, last))

@@ -12,6 +12,7 @@ from textual.dom import DOMNode
 from app.commands import EVERYWHERE, NOTING, RUN, TIMELINE
 from app.methods.page import MethodPage
 from app.methods.pool.page import PoolPage
+from app.methods.slsm.page import SLSMPage
 from screens.compare.pairs import PairsScreen
 from screens.compare.screen import CompareScreen
 from screens.esm.decisions import DecisionsPane
@@ -37,7 +38,6 @@ from screens.pool.what_if import DemonstrationsWhatIf
 from screens.replicas import ReplicasPanel
 from screens.runs.screen import RunsScreen
 from screens.serve.screen import ServeScreen
-from screens.slsm.conversations import ConversationsPane
 from screens.slsm.screen import SLSMScreen
 from screens.slsm.what_if import NoteWhatIf
 from screens.start_form import StartFormScreen
@@ -87,7 +87,7 @@ _SECTIONS: Sequence[tuple[type[DOMNode | MethodPage], str, Sequence[tuple[str, s
     (DeltasWhatIf, "", []),
     (GFlowNetScreen, "", [("gflownet", "The sampled paths of a question")]),
     (PathsWhatIf, "", []),
-    (SLSMScreen, "", [("slsm", "A conversation beside its memory")]),
+    (SLSMPage, "", [("slsm", "A conversation beside its memory")]),
     (NoteWhatIf, "", []),
     (PoolPage, "", [("pool", "The pool of a query and its trajectories")]),
     (DemonstrationsWhatIf, "", []),
@@ -133,7 +133,7 @@ _PANES: dict[type[DOMNode | MethodPage], Sequence[type[DOMNode]]] = {
     EsmScreen: (LibraryPane,),
     EvolutionScreen: (AnswersPane,),
     GFlowNetScreen: (QuestionsPane, EvidenceAnswersPane),
-    SLSMScreen: (ConversationsPane,),
+    SLSMPage: (SLSMScreen,),
     PoolPage: (CasesPane,),
 }
 """The tabs with keys of their own."""

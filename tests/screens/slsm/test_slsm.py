@@ -13,6 +13,8 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from app.blocks.block import Target
+from app.blocks.terminal import draw
+from app.methods.slsm.results import details
 from app.runs.chat_partner import ChatPartner, ChatTurn
 from app.state.slsm import SLSMState
 from engine import events as ev
@@ -20,8 +22,8 @@ from engine.errors import SteerError
 from engine.events import ConversationAnswered, StateItem, StateUpdated
 from engine.run.event_log import read_event
 from screens.slsm import chat
-from screens.slsm.modes import draw_modes
 from screens.slsm.screen import SLSMScreen
+from screens.widgets.virtual_table import VirtualTable
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import write_log
 from tests.synthetic_slsm import slsm_events
@@ -60,7 +62,7 @@ async def press(pilot: Pilot[None], *keys: str) -> str:
 async def test_a_conversation_stands_beside_its_memory(session: RecordedSession) -> None:
     """Rows: baseline first, then modes; G is on_detection, flat, of the last conversation."""
     async with SLSMApp(session).run_test(size=WIDE) as pilot:
-        text = await press(pilot, "1", "g", *["down"] * 6, "enter")
+        text = await press(pilot, "g", *["down"] * 6, "enter")
         assert "retention-1  on_risk, structured" in text
         assert "▶ 5 user      Suggest one fruit." in text
         assert "after turn 5   plan verify" in text
@@ -74,7 +76,7 @@ async def test_a_log_that_is_gone_is_told_and_the_console_goes_on(
     """Somebody may move or remove the run's folder while it is open."""
     monkeypatch.setattr(session, "read", partial(read_event, tmp_path / "events.jsonl"))
     async with SLSMApp(session).run_test(size=WIDE) as pilot:
-        await press(pilot, "1", "g")
+        await press(pilot, "g")
         (tmp_path / "events.jsonl").unlink()
         await press(pilot, "down")
         assert "cannot be read any more: No such file" in await press(pilot)
@@ -82,7 +84,7 @@ async def test_a_log_that_is_gone_is_told_and_the_console_goes_on(
 
 async def test_the_memory_goes_from_turn_to_turn(session: RecordedSession) -> None:
     async with SLSMApp(session).run_test(size=WIDE) as pilot:
-        text = await press(pilot, "1", "g", *["down"] * 6, "left_parenthesis", "left_parenthesis")
+        text = await press(pilot, "g", *["down"] * 6, "left_parenthesis", "left_parenthesis")
         assert "after turn 3" in text
         assert "+ C2" in text and "Never use the word pear" in text
         assert "− C1 End every answer with the word maple" in text
@@ -94,7 +96,7 @@ async def test_the_memory_goes_from_turn_to_turn(session: RecordedSession) -> No
 async def test_to_another_modes_answer_and_back(session: RecordedSession) -> None:
     """The line under the title leads to the other answers to the same conversation, all with keys."""
     async with SLSMApp(session).run_test(size=SMALL) as pilot:
-        text = await press(pilot, "1", "g", "down", "enter")
+        text = await press(pilot, "g", "down", "enter")
         assert "editing-1  baseline" in text
         text = await press(pilot, "tab", "tab", "enter")
         assert "editing-1  never, flat" in text
@@ -110,9 +112,9 @@ async def test_from_a_count_in_modes_to_what_it_counts(session: RecordedSession)
         screen.follow(Target("fixed", "on_detection structured"))
         text = await press(pilot)
         row = session.state.slsm.results[session.state.slsm.turned("on_detection", "baseline")[0][0]]
-        assert f"{row.conversation_id}  on_detection, structured" in text and screen.tabs.active == 0
+        assert f"{row.conversation_id}  on_detection, structured" in text and screen.shown_name == "answers"
         await press(pilot, "backspace")
-        assert screen.tabs.active == 1
+        assert screen.shown_name == "results"
 
 
 @each_size
@@ -120,7 +122,7 @@ async def test_two_answers_and_the_conflict_between_them(
     session: RecordedSession, size: tuple[int, int]
 ) -> None:
     async with SLSMApp(session).run_test(size=size) as pilot:
-        await press(pilot, "1", "G", "enter")
+        await press(pilot, "G", "enter")
         seen = await press(pilot, "home")
         for _ in range(4):
             seen += await press(pilot, "pagedown")
@@ -136,7 +138,7 @@ async def test_baseline_has_no_memory_and_says_why_no_note(
     session: RecordedSession, size: tuple[int, int]
 ) -> None:
     async with SLSMApp(session).run_test(size=size) as pilot:
-        await press(pilot, "1", "g", "enter")
+        await press(pilot, "g", "enter")
         text = await press(pilot, "home")
         assert "retention-1  baseline" in text
         text = text + await press(pilot, "end")
@@ -147,18 +149,19 @@ async def test_baseline_has_no_memory_and_says_why_no_note(
 async def test_modes_stand_side_by_side(session: RecordedSession, size: tuple[int, int]) -> None:
     async with SLSMApp(session).run_test(size=size) as pilot:
         text = await press(pilot, "2")
+        for _ in range(4):
+            text += await press(pilot, "pagedown")
         assert "controller rules (offline)" in text and "judge exact (offline)" in text
-        assert "on_detection flat" in text and "[+0.000, +1.000]" in text
+        assert "on_detection, flat:  fixed 2" in text and "[+0.000, +1.000]" in text
         if size == WIDE:
-            assert "fixed" in text and "broke" in text
-            assert "slsm/modes.csv" in await press(pilot, "end")
+            assert "fixed: the note made a failing answer pass" in text and "detector" in text
 
 
 async def test_failures_of_the_controller_are_counted(tmp_path: Path) -> None:
     log = write_log(tmp_path / "events.jsonl", slsm_events(failure="the reply is empty"))
     async with SLSMApp(RecordedSession(log, tmp_path)).run_test(size=WIDE) as pilot:
-        assert "4 calls of the controller failed" in await press(pilot, "2")
-        text = await press(pilot, "1", "g", *["down"] * 6, *["left_parenthesis"] * 9)
+        assert "4 calls of the controller failed" in await press(pilot, "2", "end")
+        text = await press(pilot, "1", "g", *["down"] * 6, "enter", *["left_parenthesis"] * 9)
         assert "the previous state still holds: the reply is empty" in text
 
 
@@ -166,8 +169,8 @@ async def test_before_anything_happened(tmp_path: Path) -> None:
     events = [event for event in slsm_events() if event.seq < 3]
     session = RecordedSession(write_log(tmp_path / "events.jsonl", iter(events)), tmp_path)
     async with SLSMApp(session).run_test(size=SMALL) as pilot:
-        assert "No conversation has been answered yet." in await press(pilot, "1")
-        assert "The modes are compared when" in await press(pilot, "2")
+        assert "No conversation has been answered yet." in await press(pilot)
+        assert "model dialogues" in await press(pilot, "2")
 
 
 async def test_a_free_conversation(session: RecordedSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,10 +211,10 @@ async def test_a_free_conversation(session: RecordedSession, monkeypatch: pytest
 async def test_a_finished_run_opens_on_the_first_answer_a_note_turned(session: RecordedSession) -> None:
     """Its line has ▲ and its detail what it was without a note; `d` goes to the next one, past those of baseline."""
     async with SLSMApp(session).run_test(size=WIDE) as pilot:
-        text = await press(pilot, "1")
+        text = await press(pilot)
         screen = pilot.app.screen
         assert isinstance(screen, SLSMScreen)
-        slsm, table = session.state.slsm, screen.conversations.table
+        slsm, table = session.state.slsm, screen.query(VirtualTable).first()
         turned = [at for at, row in enumerate(slsm.results) if slsm.against_plain(row)]
         assert turned[0] > 0 and table.cursor == turned[0]
         assert "▲ the note turned it right" in text and "following" not in text
@@ -221,7 +224,7 @@ async def test_a_finished_run_opens_on_the_first_answer_a_note_turned(session: R
         assert table.cursor == turned[-1]
 
 
-async def test_modes_begin_with_what_came_of_the_notes(session: RecordedSession) -> None:
+async def test_results_begin_with_what_came_of_the_notes(session: RecordedSession) -> None:
     async with SLSMApp(session).run_test(size=SMALL) as pilot:
         lines = (await press(pilot, "2")).splitlines()
         assert "1.000 pass, 0.000 without a controller" in lines[3]
@@ -244,5 +247,5 @@ def test_what_finds_conflicts_is_named_beside_the_controller(detector: str, line
     palette: dict[str, Style] = defaultdict(Style.null)
     console = Console(width=100)
     with console.capture() as captured:
-        console.print(draw_modes(state, palette))
+        console.print(draw(details(state), palette, 100))
     assert line in [" ".join(text.split()) for text in captured.get().splitlines()]

@@ -11,6 +11,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 
+from app.methods.slsm.answers import ANSWERS
 from app.shell import SteerApp
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn
@@ -50,7 +51,7 @@ def folded(events: Iterator[Event]) -> RunState:
 @pytest.mark.parametrize(
     ("module", "columns", "items"),
     [
-        ("screens.slsm.conversations", "COLUMNS", lambda: list(folded(slsm_events()).slsm.results)),
+        ("app.methods.slsm.answers", "COLUMNS", lambda: list(ANSWERS.rows(folded(slsm_events())))),
         (
             "screens.evolution.iterations",
             "COLUMNS",

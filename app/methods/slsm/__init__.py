@@ -1,0 +1,1 @@
+"""What SLSM shows."""

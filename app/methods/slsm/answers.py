@@ -1,0 +1,270 @@
+"""An answer in a conversation: the same without a controller, the note, the memory, the verdict, the cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, overload
+
+from app.blocks.block import (
+    Block,
+    Changes,
+    Facts,
+    Heading,
+    Paragraph,
+    Span,
+    Table,
+    Target,
+    Tone,
+    Words,
+    Writing,
+)
+from app.blocks.model_text import one_line
+from app.figures import outcome
+from app.methods.page import Cases
+from app.methods.slsm.memory import memory_blocks
+from app.methods.source import CaseSource
+from app.state.method import Place
+from app.state.run import RunState
+from app.state.slsm import ResultRow, SLSMState
+from app.table.column import Cell, ListColumn
+from app.text import counted
+from engine.events import ConversationAnswered, ConversationOpened, StateUpdated
+
+_EMPTY = """No conversation has been answered yet.
+
+The controller reads each conversation turn by turn. Then the model answers the last message in
+every mode, with or without a memory note. Each answer gets a row here."""
+_COUNTED = 20_000
+"""Answers up to which those that a note turned are counted: beyond, it would be felt."""
+_NOTE_HEAD = "[SLSM MEMORY NOTE]"
+
+
+class AnswerRow(NamedTuple):
+    """An answer; `turned`: 1 where its note turned it right, -1 where wrong; without a controller it was the other."""
+
+    result: ResultRow
+    turned: int
+
+    @property
+    def place(self) -> Place:
+        """Where it stands in the log."""
+        return self.result.place
+
+
+class _Answers(Sequence[AnswerRow]):
+    """The answers of a state; a row is made when it is looked at."""
+
+    def __init__(self, state: SLSMState) -> None:
+        self._state = state
+
+    def __len__(self) -> int:
+        return len(self._state.results)
+
+    @overload
+    def __getitem__(self, index: int) -> AnswerRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[AnswerRow]: ...
+    def __getitem__(self, index: int | slice) -> AnswerRow | list[AnswerRow]:
+        if isinstance(index, slice):
+            return [self._row(result) for result in self._state.results[index]]
+        return self._row(self._state.results[index])
+
+    def __iter__(self) -> Iterator[AnswerRow]:
+        return map(self._row, self._state.results)
+
+    def _row(self, result: ResultRow) -> AnswerRow:
+        return AnswerRow(result, self._state.against_plain(result))
+
+
+def _passed(passed: bool | None) -> Cell:
+    return Cell(outcome(passed), "dim" if passed is None else "good" if passed else "bad")
+
+
+def _turned(turned: int) -> Cell:
+    return {1: Cell("▲", "good"), -1: Cell("▼", "bad")}.get(turned, Cell(" "))
+
+
+def _note(row: AnswerRow) -> Cell:
+    if not row.result.injected:
+        return Cell("·", "dim")
+    return Cell("2nd" if row.result.second else "yes", "accent")
+
+
+def axis_words(axis: str) -> str:
+    """`SELF_COHERENCE` as a reader would write it."""
+    return axis.replace("_", " ").lower()
+
+
+COLUMNS: Sequence[ListColumn[AnswerRow]] = (
+    ListColumn("passed", "✓", 1, priority=0, help="✓ passes, ✗ fails, · not judged",
+               value=lambda r: r.result.passed, show=_passed),
+    ListColumn("turned", "±", 1, priority=0, value=lambda r: r.turned, show=_turned,
+               help="▲ the note turned the answer right, which fails without a controller, ▼ turned it wrong"),
+    ListColumn("mode", "mode", 12, priority=0, value=lambda r: r.result.mode),
+    ListColumn("memory_mode", "memory", 10, priority=1, value=lambda r: r.result.memory_mode),
+    ListColumn("injected", "note", 4, priority=0, help="whether a note was given; 2nd: for the second answer",
+               value=lambda r: r, show=_note),
+    ListColumn("note_tokens", "tokens", 6, "right", 4, help="of the note", value=lambda r: r.result.note_tokens),
+    ListColumn("answer", "answer", 22, flex=True, priority=2, value=lambda r: r.result.answer, show=one_line),
+    ListColumn("axis", "axis", 18, priority=3, help="kind of difficulty", value=lambda r: r.result.axis,
+               show=axis_words),
+    ListColumn("turns", "turns", 5, "right", 5, value=lambda r: r.result.turns),
+    ListColumn("failures", "failed", 6, "right", 6, help="calls of the controller that failed",
+               value=lambda r: r.result.failures),
+    ListColumn("conversation_id", "conversation", 14, priority=7, name=True,
+               value=lambda r: r.result.conversation_id),
+)  # fmt: skip
+
+
+def _remark(state: RunState) -> str:
+    rows = _Answers(state.slsm)
+    if len(rows) > _COUNTED:
+        return ""
+    turned = Counter(row.turned for row in rows)
+    return f"notes turned ▲ {turned[1]:,} right, ▼ {turned[-1]:,} wrong" if turned[1] or turned[-1] else ""
+
+
+def answer_blocks(event: ConversationAnswered, source: CaseSource) -> list[Block]:
+    """What the note did, the same under other modes, the conversation beside its memory, the answer in full."""
+    slsm = source.state.slsm
+    row = slsm.results.find((event.conversation_id, event.memory_mode, event.mode, event.attempt))
+    opened = source.at(slsm.place(event.conversation_id), ConversationOpened)
+    read = [source.at(state.place, StateUpdated) for state in slsm.states_of(event).values()]
+    states = [state for state in read if state is not None]
+    blocks = [_title(event, bool(states))]
+    if row is not None:
+        blocks += [_what_the_note_did(slsm, row, event), *_others(slsm, row)]
+    if opened is None:
+        blocks.append(Paragraph("The log does not say how this conversation begins.", "warn"))
+    else:
+        last = len(opened.turns) - 1
+        selected = last if source.step is None else min(source.step, last)
+        blocks += memory_blocks(opened.turns, states, selected)
+    plain = None if row is None else slsm.plain(row)
+    return [*blocks, *said_blocks(event, None if plain is row or plain is None else plain.answer)]
+
+
+def _title(event: ConversationAnswered, has_states: bool) -> Block:
+    memory = "" if event.memory_mode == "none" else f", {event.memory_mode}"
+    words: list[str | Span] = [Span(event.conversation_id, "strong"), f"  {event.mode}{memory}"]
+    words.append(Span("  ( ) other turns" if has_states else "", "dim"))
+    words.append(Span(f"  {axis_words(event.axis)}" if event.axis else "", "dim"))
+    return Paragraph(words)
+
+
+def _what_the_note_did(slsm: SLSMState, row: ResultRow, event: ConversationAnswered) -> Facts:
+    """The answer without a controller, the note, the answer under it and its judgement."""
+    rows: list[tuple[str, Words]] = []
+    plain = slsm.plain(row)
+    if plain is not None and row.mode != plain.mode:
+        note = " ".join(event.note.removeprefix(_NOTE_HEAD).split())
+        rows.append(("baseline", _said(plain.passed, plain.answer)))
+        rows.append(("the note", note or Span(f"none: {event.reason}", "dim")))
+    against = slsm.against_plain(row)
+    effect = {
+        1: Span("  ▲ the note turned it right", "good"),
+        -1: Span("  ▼ the note turned it wrong", "bad"),
+    }
+    rows.append((row.mode, (*_said(row.passed, event.answer), effect.get(against, Span("")))))
+    if event.verdict:
+        rows.append(("judged", Span(event.verdict, "dim")))
+    return Facts(rows)
+
+
+def _said(passed: bool | None, answer: str) -> tuple[Span, Span]:
+    sign, tone = _passed(passed)
+    return Span(f"{sign} ", tone), Span(one_line(answer) or "(empty)")
+
+
+def _others(slsm: SLSMState, row: ResultRow) -> list[Block]:
+    """The other answers to the same conversation, each with its verdict; they can be gone to."""
+    words: list[str | Span] = [Span("the same under", "dim")]
+    mode = ""
+    for other in slsm.results:
+        same = (other.conversation_id, other.attempt) == (row.conversation_id, row.attempt)
+        if not same or other == row:
+            continue
+        if other.memory_mode == "none":
+            name = other.mode
+        else:  # its mode is said once for both kinds of memory
+            words.append(Span("" if other.mode == mode else f"   {other.mode}", "dim"))
+            name = other.memory_mode
+        mode, (sign, tone) = other.mode, _passed(other.passed)
+        words += [Span(f"  {sign}", tone), Span(name, "accent", answer_target(other))]
+    return [Paragraph(words)] if mode else []
+
+
+def answer_target(row: ResultRow) -> Target:
+    """The link to an answer."""
+    return Target("answer", f"{row.mode} {row.memory_mode} {row.attempt} {row.conversation_id}")
+
+
+def said_blocks(event: ConversationAnswered, plain: str | None = None) -> list[Block]:
+    """The note or why there was none, the answers, the verdict and the cost. `plain`: the answer without a
+    controller."""
+    blocks: list[Block] = [Paragraph(_conflict(c.item, c.why, c.exact)) for c in event.conflicts]
+    if event.detector_failure:
+        blocks.append(Paragraph(f"the detector failed: {event.detector_failure}", "bad"))
+    if event.note:
+        about = Span(f"  {counted(event.note_tokens, 'tokens')}; {event.reason}", "dim")
+        blocks += [Heading(("the note", about), 4), Writing(event.note)]
+    else:
+        blocks.append(Paragraph((Span("no note", "strong"), f"  {event.reason}")))
+    return [*blocks, *_answers(event, plain), *_verdict(event), cost_table(event)]
+
+
+def _conflict(item: str, why: str, exact: bool) -> Words:
+    named = "" if item in why else f"{item}: "
+    return Span("✗ ", "bad"), f"{named}{why}", Span(f"  ({'checked' if exact else 'judged'})", "dim")
+
+
+def _answers(event: ConversationAnswered, plain: str | None) -> list[Block]:
+    answer = event.answer or "(empty)"
+    if event.first_answer:
+        names = "second answer, with the note", "first answer, without a note"
+        return [Changes(answer, event.first_answer, names)]
+    if plain is not None:
+        return [
+            Changes(answer, plain or "(empty)", (f"answer under {event.mode}", "answer without a controller"))
+        ]
+    return [Heading("answer", 4), Writing(answer, "strong")]
+
+
+def _verdict(event: ConversationAnswered) -> list[Block]:
+    if event.passed is None and not event.verdict:
+        return []
+    words: dict[bool | None, tuple[str, Tone]] = {True: ("✓ passes", "good"), False: ("✗ fails", "bad")}
+    return [Paragraph((Span(*words.get(event.passed, ("· not judged", "warn"))), f"   {event.verdict}"))]
+
+
+def cost_table(event: ConversationAnswered) -> Table:
+    """Calls and tokens of controller, model and detector."""
+    rows: list[Sequence[Words]] = [
+        ("controller", str(event.controller_calls), f"{event.controller_tokens:,}"),
+        ("model", str(event.model_calls), f"{event.model_tokens:,}"),
+        ("detector", str(event.detector_calls), f"{event.detector_tokens:,}"),
+    ]
+    if event.cost:
+        rows.append(("cost", "", f"{event.cost:.4g}"))
+    return Table(("", "calls", "tokens"), rows, 2)
+
+
+def _words(event: ConversationAnswered) -> str:
+    attempt = f", attempt {event.attempt + 1}" if event.attempt else ""
+    return f"conversation {event.conversation_id} under {event.mode}, memory {event.memory_mode}{attempt}"
+
+
+ANSWERS: Cases[AnswerRow] = Cases(
+    name="answers",
+    columns=COLUMNS,
+    rows=lambda state: _Answers(state.slsm),
+    event=ConversationAnswered,
+    words=_words,
+    draw=answer_blocks,
+    empty=_EMPTY,
+    notable=lambda state, row: row.turned != 0,
+    notable_words="answer that a note turned right (▲) or wrong (▼)",
+    remark=_remark,
+    steps=lambda row: row.result.turns,
+)

@@ -1,0 +1,185 @@
+"""The modes of giving memory notes side by side: scores with intervals, what their notes did, what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.blocks.block import Block, Paragraph, Picture, Span, Table, Target, Tone, Words, table_of
+from app.blocks.plots import Interval, interval_plot
+from app.figures import bounds, fixed, interval, signed
+from app.methods.chart import Series
+from app.state.run import RunState
+from app.state.slsm import SLSMState
+from app.table.column import Cell, ListColumn
+from app.text import counted
+from app.words import method_name
+from engine.events import BoardCompared, ModeScored
+
+_CHOSEN = (
+    "the best of {} looks better than it is: the interval does not count that it was chosen by this score; "
+    "confirm it on other conversations"
+)
+
+
+def _difference(row: ModeScored) -> Cell:
+    if row.difference is None:
+        return Cell("")
+    low, high = row.difference_low, row.difference_high
+    tone: Tone = "good" if low is not None and low > 0 else "bad" if high is not None and high < 0 else ""
+    return Cell(signed(row.difference), tone)
+
+
+SCORES: Sequence[ListColumn[ModeScored]] = (
+    ListColumn("mode", "mode", 14, value=lambda r: r.mode, show=method_name),
+    ListColumn("memory", "memory", 10, value=lambda r: r.memory_mode, show=lambda m: Cell(m, "dim")),
+    ListColumn("n", "n", 4, "right", 5, value=lambda r: r.n),
+    ListColumn("score", "score", 5, "right", help="share of conversations whose answer passes; every axis counts alike",
+               value=lambda r: r, show=lambda r: fixed(r.score) if r.judged else "·"),
+    ListColumn("interval", "95%", 14, "right", 2, value=lambda r: (r.low, r.high), show=lambda pair: bounds(*pair)),
+    ListColumn("difference", "− no note", 9, "right", value=lambda r: r, show=_difference),
+    ListColumn("difference_interval", "95%", 16, "right", 1, value=lambda r: (r.difference_low, r.difference_high),
+               show=lambda pair: "" if None in pair else interval(*pair)),
+    ListColumn("notes", "notes", 5, "right", 4, help="conversations with a note", value=lambda r: r.injections),
+    ListColumn("fixed", "fixed", 5, "right", 3, help="the note made a failing answer pass", value=lambda r: r.fixed),
+    ListColumn("broke", "broke", 5, "right", 3, help="it made a passing one fail", value=lambda r: r.broke),
+    ListColumn("wasted", "wasted", 6, "right", 6, help="it changed nothing", value=lambda r: r.wasted),
+    ListColumn("cut", "cut", 4, "right", 7, help="answers that ended at the limit of tokens", value=lambda r: r.cut),
+    ListColumn("unanswered", "no answer", 9, "right", 7, help="conversations without an answer",
+               value=lambda r: r.unanswered),
+)  # fmt: skip
+
+
+def scores(state: SLSMState) -> list[Block]:
+    """Which mode is best, the table of all, and whether the scores are comparable with the published ones."""
+    rows = list(state.modes.values())
+    if not rows:
+        return []
+    board = [] if state.board is None else board_lines(state.board)
+    return [*_best(rows), *table_of(SCORES, rows, "Memory notes, against no note", board)]
+
+
+def _best(rows: Sequence[ModeScored]) -> list[Block]:
+    """What the notes of the best mode did, and that it was chosen by the score that is shown."""
+    judged = [row for row in rows if row.score is not None]
+    plain = next((row for row in judged if row.mode == "baseline"), None)
+    others = [row for row in judged if row.mode != "baseline"]
+    if plain is None or not others:
+        return []
+    best = max(others, key=lambda row: (row.score or 0.0, -row.injections))
+    tone: Tone = "good" if (best.difference_low or 0.0) > 0 else "warn"
+    words: list[str | Span] = [
+        Span(f"{best.mode} with {best.memory_mode} memory: {fixed(best.score)} pass, ", tone),
+        Span(f"{fixed(plain.score)} without a controller", tone),
+    ]
+    if best.difference is not None:
+        bracket = interval(best.difference_low, best.difference_high)
+        words.append(Span(f"  {signed(best.difference)} {bracket}", "strong"))
+    did = (
+        f"its notes turned {counted(best.fixed, 'answers')} right and {best.broke:,} wrong; {best.wasted:,} of "
+        f"{best.injections:,} changed nothing"
+    )
+    chosen = [Paragraph(_CHOSEN.format(len(others)), "dim")] if len(others) > 1 else []
+    return [Paragraph(words), Paragraph(did, "dim"), *chosen]
+
+
+def board_lines(board: BoardCompared) -> list[str]:
+    """Whether the scores are comparable with the published ones, and what is as published."""
+    same = [f"{point.what} {point.here}" for point in board.points if point.same]
+    return [board.sentence, f"As published: {', '.join(same) or 'nothing'}."]
+
+
+def details(state: SLSMState) -> list[Block]:
+    """By axis, the first cases of what notes did, the cost; and what the stage answered with what."""
+    rows = list(state.modes.values())
+    tables = [_by_axis(rows), *_turned(rows), _cost(rows)] if rows else []
+    return [*tables, *_about(state)]
+
+
+def _by_axis(rows: Sequence[ModeScored]) -> Block:
+    axes = list(dict.fromkeys(str(axis[0]) for row in rows for axis in row.by_axis))
+    lines: list[Sequence[Words]] = []
+    for row in rows:
+        known = {str(axis[0]): float(axis[1]) for axis in row.by_axis}
+        lines.append(
+            (method_name(row.mode), Span(row.memory_mode, "dim"), *(fixed(known.get(axis)) for axis in axes))
+        )
+    heads = [axis.lower().replace("_", " ") or "all" for axis in axes]
+    return Table(("by axis", "memory", *heads), lines, len(heads), priority=[0, 1, *[0] * len(heads)])
+
+
+def _turned(rows: Sequence[ModeScored]) -> list[Block]:
+    """Counts that lead to the first conversation that a note fixed or broke."""
+    lines: list[Block] = []
+    for row in rows:
+        counts: tuple[tuple[str, int, Tone], ...] = (
+            ("fixed", row.fixed, "good"),
+            ("broke", row.broke, "bad"),
+        )
+        words = [
+            word
+            for name, count, tone in counts
+            if count
+            for word in (f"  {name} ", Span(str(count), tone, Target(name, f"{row.mode} {row.memory_mode}")))
+        ]
+        if words:
+            lines.append(Paragraph((f"notes of {row.mode}, {row.memory_mode}:", *words)))
+    return lines
+
+
+def _cost(rows: Sequence[ModeScored]) -> Table:
+    lines = [
+        (
+            method_name(row.mode), Span(row.memory_mode, "dim"), f"{row.injected_tokens:.1f}",
+            f"{row.controller_calls:.2f}", f"{row.model_calls:.2f}", f"{row.detector_calls:.2f}",
+            f"{row.controller_tokens + row.model_tokens + row.detector_tokens:,.0f}",
+            Span(str(row.failures), "bad" if row.failures else "dim"),
+        )
+        for row in rows
+    ]  # fmt: skip
+    notes = ["means of a conversation; note: its tokens; failed: all calls of the controller that failed"]
+    header = ("calls and tokens", "memory", "note", "controller", "model", "detector", "tokens", "failed")
+    return Table(header, lines, 6, notes=notes, priority=[0, 1, 3, 2, 2, 2, 0, 0])
+
+
+def _about(state: SLSMState) -> list[Block]:
+    began = state.began
+    if began is None:
+        return []
+    data = Span(f"{counted(began.conversations, 'conversations')} of {began.dataset}", "strong")
+    detector = f"   detector {began.detector}" if began.detector else ""
+    blocks: list[Block] = [
+        Paragraph((data, Span(f"   sha256 {began.dataset_hash[:12]}", "dim"))),
+        Paragraph(f"model {began.model}   controller {began.controller}{detector}   judge {began.judge}"),
+    ]
+    if state.failures:
+        calls = counted(state.failures, "calls")
+        blocks.append(Paragraph(f"{calls} of the controller failed: the state did not change", "bad"))
+    return blocks
+
+
+def course(state: RunState) -> list[Series]:
+    """A line for each mode: the share of its answers that pass, after each that was judged. Of two kinds of memory the
+    first is shown, and baseline, which has none."""
+    results = state.slsm.results
+    memories = list(dict.fromkeys(row.memory_mode for row in results if row.mode != "baseline"))
+    shares: dict[str, list[float]] = {}
+    passed: dict[str, int] = {}
+    for row in results:
+        if row.passed is None or row.memory_mode in memories[1:]:
+            continue
+        passed[row.mode] = passed.get(row.mode, 0) + row.passed
+        line = shares.setdefault(row.mode, [])
+        line.append(passed[row.mode] / (len(line) + 1))
+    return [Series(mode, range(1, len(line) + 1), line) for mode, line in shares.items()]
+
+
+def score_picture(state: SLSMState) -> list[Picture]:
+    """The modes' scores with their intervals."""
+    rows = [
+        Interval(f"{method_name(row.mode)}, {row.memory_mode}", row.score, row.low, row.high)
+        for row in state.modes.values()
+        if row.score is not None
+    ]
+    drawing = interval_plot(rows)
+    caption = "Share of conversations that pass, with stratified bootstrap 95% intervals"
+    return [] if drawing is None else [Picture(drawing, caption)]
