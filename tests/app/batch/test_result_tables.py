@@ -60,7 +60,7 @@ def printed(events: Iterable[Event], width: int = 140) -> str:
                             "greedy 100 1 0.800 [0.730, 0.870] 0.640 0.800 · · · ·",
                             "GFlowNet path reader (offline) 3 1.000 0.800 0.750 5.0 58.0 +1.000 [+0.400, +1.000] "
                             "0.250"]),
-         (slsm_events, ["no note none 2 0.000 [0.000, 0.000] [+0.000, +1.000] 0 0 0 0 0 0",
+         (slsm_events, ["no note none 2 0.000 [0.000, 0.000] 0 0 0 0 0 0",
                        "a note always structured 2 1.000 [1.000, 1.000] +1.000 [+0.000, +1.000] 2 2 0 0 0 0",
                        "fixed: the note made a failing answer pass"]),
         (pool_events, ["after injection 0.867 2/3 0.667 [0.208, 0.939]",

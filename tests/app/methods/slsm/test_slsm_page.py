@@ -1,0 +1,288 @@
+"""What SLSM's page says, from events made by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.blocks.block import Beside, Block, Changes, Facts, Paragraph, Span, Table, Target, plain, spans
+from app.methods.slsm.answers import ANSWERS, COLUMNS, answer_target, said_blocks
+from app.methods.slsm.memory import memory_blocks
+from app.methods.slsm.page import SLSMPage
+from app.methods.slsm.results import course, details, scores
+from app.methods.source import CaseSource
+from app.state.run import RunState
+from app.table.column import Cell, cell_of
+from engine import events as ev
+
+TURNS = [["Never say pear.", "Okay."], ["Name one fruit."]]
+
+
+def opened() -> ev.ConversationOpened:
+    return ev.ConversationOpened(conversation_id="c", axis="INFERENCE_MEMORY", turns=TURNS)
+
+
+def answered(
+    mode: str, passed: bool | None, answer: str, memory: str = "structured", **more: Any
+) -> ev.Event:
+    return ev.ConversationAnswered(
+        conversation_id="c", axis="INFERENCE_MEMORY", mode=mode, memory_mode=memory, attempt=0, answer=answer,
+        passed=passed, **({"injected": bool(more.get("note")), "reason": "because"} | more),
+    )  # fmt: skip
+
+
+def state_after(turn: int, **more: Any) -> ev.StateUpdated:
+    return ev.StateUpdated(
+        conversation_id="c", memory_mode="structured", turn=turn, plan_mode="verify", **more
+    )
+
+
+RULE = ev.StateItem(
+    kind="constraints", id="C1", text="Never say pear", evidence="Never say pear", status="violated"
+)
+
+
+class Log:
+    """A state folded from events that can be read again."""
+
+    def __init__(self, *events: ev.Event) -> None:
+        self.events, self.state = events, RunState()
+        for at, event in enumerate(events):
+            self.state.apply(event, at, 1)
+
+    def source(self, step: int | None = None) -> CaseSource:
+        return CaseSource(Path("run"), self.state, lambda offset, length: self.events[offset], step)
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log(
+        opened(),
+        state_after(0, items=[RULE], changes=[ev.StateChange(operation="added", item=RULE)]),
+        state_after(1, items=[RULE]),
+        answered("baseline", False, "Pear.", memory="none"),
+        answered(
+            "always",
+            True,
+            "Plum.",
+            note="[SLSM MEMORY NOTE]\nNever say pear",
+            note_tokens=7,
+            verdict="no pear",
+        ),
+        answered("never", False, "Pear."),
+        answered("on_risk", None, "Kiwi."),
+    )
+
+
+def texts(blocks: list[Block]) -> list[str]:
+    """All lines of paragraphs and facts."""
+    lines: list[str] = []
+    for block in blocks:
+        if isinstance(block, Paragraph):
+            lines.append(plain(block.text))
+        elif isinstance(block, Facts):
+            lines += [f"{name}: {plain(value)}" for name, value in block.rows]
+        elif isinstance(block, Beside):
+            lines += texts([*block.first, *block.second])
+    return lines
+
+
+def test_the_cells_of_an_answer(log: Log) -> None:
+    rows = ANSWERS.rows(log.state)
+    cells = [[cell_of(column.show(column.value(row))) for column in COLUMNS] for row in rows]
+    assert [tuple(row[:5]) for row in cells] == [
+        (Cell("✗", "bad"), Cell(" "), Cell("baseline"), Cell("none"), Cell("·", "dim")),
+        (Cell("✓", "good"), Cell("▲", "good"), Cell("always"), Cell("structured"), Cell("yes", "accent")),
+        (Cell("✗", "bad"), Cell(" "), Cell("never"), Cell("structured"), Cell("·", "dim")),
+        (Cell("·", "dim"), Cell(" "), Cell("on_risk"), Cell("structured"), Cell("·", "dim")),
+    ]
+    assert [cell.text for cell in cells[1][5:]] == ["7", "Plum.", "inference memory", "2", "0", "c"]
+    assert ANSWERS.remark(log.state) == "notes turned ▲ 1 right, ▼ 0 wrong"
+    assert [ANSWERS.notable(log.state, row) for row in rows] == [False, True, False, False]
+    assert ANSWERS.steps is not None and ANSWERS.steps(rows[0]) == 2
+
+
+def test_a_note_that_turned_an_answer_wrong() -> None:
+    log = Log(
+        opened(), answered("baseline", True, "Plum.", memory="none"), answered("always", False, "Pear.", note="x"),
+        answered("on_detection", True, "Fig.", note="x", first_answer="Pear."),
+    )  # fmt: skip
+    rows = ANSWERS.rows(log.state)
+    assert [row.turned for row in rows] == [0, -1, 0] and len(rows) == 3 and rows[0:1] == [rows[0]]
+    shown = [cell_of(column.show(column.value(rows[1]))).text for column in COLUMNS]
+    assert shown[1] == "▼" and ANSWERS.remark(log.state) == "notes turned ▲ 0 right, ▼ 1 wrong"
+    lines = texts(ANSWERS.draw(log.events[2], log.source()))
+    assert "always: ✗ Pear.  ▼ the note turned it wrong" in lines and "baseline: ✓ Plum." in lines
+
+
+def test_a_case_begins_with_what_the_note_did(log: Log) -> None:
+    blocks = ANSWERS.draw(log.events[4], log.source())
+    assert texts(blocks)[:6] == [
+        "c  always, structured  ( ) other turns  inference memory",
+        "baseline: ✗ Pear.",
+        "the note: Never say pear",
+        "always: ✓ Plum.  ▲ the note turned it right",
+        "judged: no pear",
+        "the same under  ✗baseline   never  ✗structured   on_risk  ·structured",
+    ]
+    [changes] = [block for block in blocks if isinstance(block, Changes)]
+    assert changes == Changes("Plum.", "Pear.", ("answer under always", "answer without a controller"))
+    assert "✓ passes   no pear" in texts(blocks)
+
+
+def test_links_lead_to_the_other_answers(log: Log) -> None:
+    blocks = ANSWERS.draw(log.events[4], log.source())
+    words = [
+        span for block in blocks if isinstance(block, Paragraph) for span in spans(block.text) if span.target
+    ]
+    assert [(span.text, span.target) for span in words] == [
+        ("baseline", Target("answer", "baseline none 0 c")),
+        ("structured", Target("answer", "never structured 0 c")),
+        ("structured", Target("answer", "on_risk structured 0 c")),
+    ]
+    page = SLSMPage()
+    assert words[1].target is not None
+    targets = words[1].target, Target("fixed", "always structured")
+    places = [page.place_of(target, log.state) for target in targets]
+    assert [(p.tab, p.key, p.open) for p in places if p] == [("answers", 2, True), ("answers", 1, True)]
+    assert page.place_of(Target("broke", "always structured"), log.state) is None
+    assert answer_target(log.state.slsm.results[0]).name == "baseline none 0 c"
+
+
+def test_a_turn_of_the_conversation_beside_its_memory(log: Log) -> None:
+    states = [event for event in log.events if isinstance(event, ev.StateUpdated)]
+    [beside] = memory_blocks(TURNS, states, 0)
+    assert isinstance(beside, Beside)
+    first, second = beside.first, beside.second
+    assert [plain(block.text) for block in first if isinstance(block, Paragraph)] == [
+        "▶ 1 user      Never say pear.", "    assistant Okay.", "  2 user      Name one fruit.",
+    ]  # fmt: skip
+    assert isinstance(first[0], Paragraph)
+    assert spans(first[0].text)[2:] == [Span("Never say pear", "accent"), Span(".")]
+    assert texts(list(second)) == ["after turn 1   plan verify", "+ C1 ✗ Never say pear"]
+    [later] = memory_blocks(TURNS, states, 1)
+    assert isinstance(later, Beside) and isinstance(later.first[0], Paragraph)
+    assert spans(later.first[0].text)[2] == Span("Never say pear", "strong")
+    assert texts(list(later.second)) == ["after turn 2   plan verify", "  C1 ✗ Never say pear"]
+    assert texts(memory_blocks(TURNS, [], 0))[-1] == "no controller, no memory"
+    assert texts(memory_blocks(TURNS, states[:1], 1))[-1] == "not analysed yet"
+
+
+def test_changed_resolved_gated_and_failed() -> None:
+    old = ev.StateItem(kind="facts", id="F1", text="Two dogs", evidence="dogs")
+    new = ev.StateItem(kind="facts", id="F1", text="Three dogs", evidence="three dogs")
+    gone = ev.StateItem(kind="edits", id="E1", text="a list", evidence="")
+    state = state_after(
+        0, items=[new], gated=[ev.StateItem(kind="facts", id="F2", text="made up", evidence="zebra")],
+        changes=[ev.StateChange(operation="changed", item=new, before=old.text),
+                 ev.StateChange(operation="resolved", item=gone, why="done")],
+        failure="no reply", reasons=["it may forget"],
+    )  # fmt: skip
+    [beside] = memory_blocks(TURNS, [state], 0)
+    assert isinstance(beside, Beside)
+    assert texts(list(beside.second)) == [
+        "after turn 1   plan verify", "  because it may forget", "~ F1 Three dogs", "      was: Two dogs",
+        "− E1 a list  done", "left out, because the quote does not occur in the turn:",
+        "the previous state still holds: no reply",
+    ]  # fmt: skip
+
+
+def test_a_flat_memory() -> None:
+    state = ev.StateUpdated(
+        conversation_id="c", memory_mode="flat", turn=0, plan_mode="proceed", memory_text="A. B is new.",
+        new_text=["B is new."], gone_text=["C."], mismatch=True,
+    )  # fmt: skip
+    [beside] = memory_blocks(TURNS, [state], 0)
+    assert isinstance(beside, Beside)
+    assert texts(list(beside.second)) == ["after turn 1   plan proceed", "A. B is new.", "− C.",
+                                          "the last answer contradicts it"]  # fmt: skip
+    [paragraph] = [b for b in beside.second if isinstance(b, Paragraph) and plain(b.text) == "A. B is new."]
+    assert spans(paragraph.text) == [Span("A. "), Span("B is new.", "good")]
+
+
+def test_both_answers_of_a_detection_with_its_conflict_and_cost() -> None:
+    event = ev.ConversationAnswered(
+        conversation_id="c", axis="", mode="on_detection", memory_mode="flat", attempt=0, answer="Plum.", injected=True,
+        reason="C1 is broken", note="no pear", note_tokens=1, first_answer="Pear.", passed=False, verdict="has pear",
+        conflicts=[ev.ConflictFound(item="C1", why="says pear", exact=True),
+                   ev.ConflictFound(item="C2", why="C2 too", exact=False)],
+        controller_calls=2, controller_tokens=1200, model_calls=3, model_tokens=40, detector_calls=1, cost=0.25,
+    )  # fmt: skip
+    blocks = said_blocks(event, "Pear.")
+    assert texts(blocks) == ["✗ C1: says pear  (checked)", "✗ C2 too  (judged)", "✗ fails   has pear"]
+    assert (
+        Changes("Plum.", "Pear.", ("second answer, with the note", "first answer, without a note")) in blocks
+    )
+    table = blocks[-1]
+    assert isinstance(table, Table) and table.figures == 2
+    assert [tuple(map(plain, row)) for row in table.rows] == [
+        ("controller", "2", "1,200"), ("model", "3", "40"), ("detector", "1", "0"), ("cost", "", "0.25"),
+    ]  # fmt: skip
+    assert texts(said_blocks(replace_passed(event)))[2] == "· not judged   has pear"
+
+
+def replace_passed(event: ev.ConversationAnswered) -> ev.ConversationAnswered:
+    return msgspec.structs.replace(event, passed=None)
+
+
+def scored(mode: str, memory: str, score: float, **more: Any) -> ev.ModeScored:
+    return ev.ModeScored(mode=mode, memory_mode=memory, n=20, judged=20, score=score, low=score - 0.1, high=score + 0.1,
+                         by_axis=[["EDITING", score, 0, 1, 20]], **more)  # fmt: skip
+
+
+def test_the_modes_side_by_side() -> None:
+    log = Log(
+        ev.SLSMBegan(conversations=20, variants=[], controller="rules", model="m", judge="exact", dataset="d",
+                     dataset_hash="abcdef0123456789", axes=[]),
+        scored("baseline", "none", 0.3, injections=0),
+        scored("always", "structured", 0.85, difference=0.55, difference_low=0.4, difference_high=0.7, injections=18,
+               fixed=12, broke=1, wasted=5, cut=2, unanswered=3, injected_tokens=21.5, controller_calls=4.25,
+               model_calls=1.5, detector_calls=0.125, controller_tokens=1000, model_tokens=200, detector_tokens=34,
+               failures=6),
+        scored("never", "flat", 0.2, difference=-0.1, difference_low=-0.2, difference_high=-0.05),
+    )  # fmt: skip
+    blocks = scores(log.state.slsm)
+    assert texts(blocks) == [
+        "always with structured memory: 0.850 pass, 0.300 without a controller  +0.550 [+0.400, +0.700]",
+        "its notes turned 12 answers right and 1 wrong; 5 of 18 changed nothing",
+        "the best of 2 looks better than it is: the interval does not count that it was chosen by this score; "
+        "confirm it on other conversations",
+    ]
+    table = blocks[-1]
+    assert isinstance(table, Table)
+    rows = [list(map(plain, row)) for row in table.rows]
+    assert rows[0] == [
+        "no note",
+        "none",
+        "20",
+        "0.300",
+        "[0.200, 0.400]",
+        "",
+        "",
+        "0",
+        "0",
+        "0",
+        "0",
+        "0",
+        "0",
+    ]
+    assert rows[1] == ["a note always", "structured", "20", "0.850", "[0.750, 0.950]", "+0.550", "[+0.400, +0.700]",
+                       "18", "12", "1", "5", "2", "3"]  # fmt: skip
+    assert [spans(row[5])[0].tone for row in table.rows] == ["", "good", "bad"]
+    first, *rest = details(log.state.slsm)
+    assert isinstance(first, Table) and first.header == ["by axis", "memory", "editing"]
+    assert [plain(row[2]) for row in first.rows] == ["0.300", "0.850", "0.200"]
+    assert "notes of always, structured:  fixed 12  broke 1" in texts(rest)
+    [cost] = [block for block in rest if isinstance(block, Table)]
+    assert " ".join(map(plain, cost.rows[1])) == "a note always structured 21.5 4.25 1.50 0.12 1,234 6"
+    data, model = texts(rest)[-2:]
+    assert data == "20 conversations of d   sha256 abcdef012345"
+    assert model == "model m   controller rules   judge exact"
+
+
+def test_the_course_of_each_mode(log: Log) -> None:
+    lines = {line.label: (list(line.x), list(line.y)) for line in course(log.state)}
+    assert lines == {"baseline": ([1], [0.0]), "always": ([1], [1.0]), "never": ([1], [0.0])}
