@@ -273,7 +273,7 @@ def test_the_modes_side_by_side() -> None:
                        "18", "12", "1", "5", "2", "3"]  # fmt: skip
     assert [spans(row[5])[0].tone for row in table.rows] == ["", "good", "bad"]
     first, *rest = details(log.state.slsm)
-    assert isinstance(first, Table) and first.header == ["by axis", "memory", "editing"]
+    assert isinstance(first, Table) and list(first.header) == ["by axis", "memory", "editing"]
     assert [plain(row[2]) for row in first.rows] == ["0.300", "0.850", "0.200"]
     assert "notes of always, structured:  fixed 12  broke 1" in texts(rest)
     [cost] = [block for block in rest if isinstance(block, Table)]
