@@ -63,6 +63,9 @@ def test_two_runs_at_a_time_take_half_as_long(at_work: SweepFolder) -> None:
     record.jobs = 2
     at_work.write(record)
     assert progress_of(SweepReader(at_work).read()).seconds_left == pytest.approx(1.75 * 80 / 2)
+    record.jobs = 9  # two runs are left: no more can be at work
+    at_work.write(record)
+    assert progress_of(SweepReader(at_work).read()).seconds_left == pytest.approx(1.75 * 80 / 2)
 
 
 def test_before_a_run_is_finished_its_pace_tells(at_work: SweepFolder) -> None:
@@ -82,7 +85,7 @@ def test_the_test_run_is_counted_and_named(at_work: SweepFolder) -> None:
     record.choose_on, record.report = "dev", record.points[2]
     at_work.write(record)
     results = SweepReader(at_work).read()
-    assert results.total == 5
+    assert results.total == 5 and progress_of(results).share == 2.25 / 5
     assert progress_words(results) == "2 of 5 runs finished (2 settings × 2 seeds + 1 test run)"
     words = work_words(results, progress_of(results))[-1]
     assert words == "At work: the test run of online.L=2 seed=0, eval 50 of 200 problems"

@@ -115,6 +115,8 @@ def test_a_sweeps_runs_are_counted_by_what_they_are(make: Make, tmp_path: Path) 
     assert [group.cell(name).text for name in ("name", "state", "changes", "id")] == [
         "▸ sweep online.L", "— 5 runs", "enter shows the sweep", "best of 4 dev runs",
     ]  # fmt: skip
+    two = Group("sweep", (rows[0], rows[4]), tmp_path / "sweep-1")
+    assert two.composition == "1 setting + 1 test run", "a reported setting is no further one"
     assert Group("a", tuple(rows)).composition == "", "of a name, not of a sweep"
 
 
