@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.figures import fixed, interval, probability, signed
+from app.runs.run_names import folder_words, names_of
 from engine.comparison.comparison import ArmPair
-from engine.comparison.figures import Figures
 from engine.comparison.run_items import RunItems
 from engine.comparison.trace import Parting, StepPair
 
-
-def run_words(run: RunItems) -> str:
-    """`demo/20261122-165601-abb9`, with its state if it is not finished"""
-    record, state = run.status.record, run.status.state
-    return f"{record.name}/{record.run_id}" + ("" if state == "finished" else f", {state}")
+NO_COMMON_ITEMS = "no common items"
 
 
-def finding(figures: Figures) -> str:
+@dataclass(frozen=True)
+class RunWords:
+    """What a run is called beside the others, and `about`: its folder, with its state if it is not finished."""
+
+    name: str
+    about: str
+
+
+def run_words(runs: Sequence[RunItems]) -> list[RunWords]:
+    """The words for runs that are compared."""
+    return [
+        RunWords(
+            name, folder_words(run.path) + ("" if run.status.state == "finished" else f", {run.status.state}")
+        )
+        for run, name in zip(runs, names_of([run.path for run in runs]), strict=True)
+    ]
+
+
+def finding(arm: ArmPair) -> str:
     """Which run is ahead: `unclear` unless the interval is without 0 and p below 0.05, `equal` where every item has
     the same score. Few items can have an interval without 0 that McNemar's test does not bear out."""
+    figures = arm.figures
+    if not arm.paired.pairs:
+        return NO_COMMON_ITEMS
     if figures.n == 0 or figures.low is None or figures.high is None:
         return "not judged"
     borne_out = figures.p is None or figures.p < 0.05
@@ -25,11 +46,31 @@ def finding(figures: Figures) -> str:
     return "equal" if figures.low == figures.high == 0 else "unclear"
 
 
+def arm_words(arm: ArmPair) -> dict[str, str]:
+    """The figures of a method by what they are, for tables."""
+    f = arm.figures
+    a, b = (str(f.cells[1]), str(f.cells[2])) if f.cells else ("", "")
+    return {
+        "n": str(f.n), "A": fixed(f.mean_a), "B": fixed(f.mean_b), "B − A": signed(f.difference),
+        "95% interval": interval(f.low, f.high), "p": probability(f.p), "only A right": a, "only B right": b,
+        "only A/B": f"{a}/{b}" if f.cells else "",
+        "tokens": "" if f.tokens_a is None else f"{f.tokens_a:.0f} → {f.tokens_b:.0f}",
+    }  # fmt: skip
+
+
+def table_row(arm: ArmPair, figures: Sequence[str]) -> tuple[str, ...]:
+    """Its name, which run is ahead, and these figures."""
+    words = arm_words(arm)
+    return (arm.a.name, finding(arm), *(words[name] for name in figures))
+
+
 def cells_sentence(arm: ArmPair) -> str:
     """What counts as right, and the 2×2 in words."""
     cells = arm.figures.cells
-    if not arm.figures.n:
+    if not arm.paired.pairs:
         return "The runs have no item of it in common: nothing is compared."
+    if not arm.figures.n:
+        return "None of its items was judged in both runs."
     if cells is None:
         return "Several draws are averaged for each item: none is right or wrong by itself."
     both, only_a, only_b, neither = cells

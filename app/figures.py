@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from math import isfinite
 
+from engine.events.verdict import SHARE
+
 NONE = "·"
 """What is not known, or is no number."""
 
@@ -20,6 +22,11 @@ def signed(value: float | None, digits: int = 3) -> str:
         return NONE
     text = _minus(f"{value:+.{digits}f}")
     return text if text[0] in "+−" else "+" + text
+
+
+def of_unit(value: float | None, unit: str, is_difference: bool = False) -> str:
+    """`0.965` of shares, `45.9` of another unit; with its sign where it is a difference."""
+    return (signed if is_difference else fixed)(value, 3 if unit == SHARE else 1)
 
 
 def interval(low: float | None, high: float | None, digits: int = 3) -> str:

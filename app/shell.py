@@ -263,7 +263,7 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], CalmApp[None]):
         """Open a run's screen above the others."""
         from app.runs.session import RunSession
 
-        self.session = RunSession(path)
+        self.session = RunSession(path, has_started_worker=self.engine_workers.is_running)
         self.run_screens.open(self.session, method, place)
 
     @on(SystemWanted)

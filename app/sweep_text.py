@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from app.figures import NONE, fixed, signed
-from app.text import counted
+from app.figures import NONE, fixed, of_unit
+from app.runs.run_names import composition_words, setting_words
+from app.sweep_progress import SweepProgress
+from app.text import counted, duration, how_many
 from app.words import method_name
 from engine.events.verdict import SHARE
 from engine.sweep.results import SettingResult, SweepResults
@@ -20,35 +19,21 @@ def sweep_resume_command(folder: Path) -> str:
     return f"steer-tui --sweep --resume {shlex.quote(str(folder))}"
 
 
-def value_words(value: Any) -> str:
-    """A field's value, short."""
-    return (
-        f"{value:g}" if isinstance(value, float) else value if isinstance(value, str) else json.dumps(value)
-    )
-
-
-def setting_words(setting: Mapping[str, Any], fields: list[str] | None = None) -> str:
-    """`online.L=3 online.k_scale=0.5`; the file's own setting where nothing is swept."""
-    shown = {name: value for name, value in setting.items() if fields is None or name in fields}
-    return " ".join(f"{name}={value_words(value)}" for name, value in shown.items()) or "as configured"
-
-
-def figure_words(one: SettingResult, value: float | None, sign: str = "") -> str:
+def figure_words(one: SettingResult, value: float | None, is_difference: bool = False) -> str:
     """A value of the setting's metric: three decimals of a share, one of tokens."""
-    digits = 3 if one.verdict is None or one.verdict.unit == SHARE else 1
-    return signed(value, digits) if sign else fixed(value, digits)
+    return of_unit(value, SHARE if one.verdict is None else one.verdict.unit, is_difference)
 
 
 def gain_words(one: SettingResult) -> str:
     """`+0.120`"""
-    return figure_words(one, one.gain.difference if one.gain else None, "+")
+    return figure_words(one, one.gain.difference if one.gain else None, True)
 
 
 def interval_words(one: SettingResult) -> str:
-    """`[+0.01, +0.23]`"""
+    """`[+0.010, +0.230]`"""
     if one.gain is None:
         return NONE
-    return f"[{figure_words(one, one.gain.low, '+')}, {figure_words(one, one.gain.high, '+')}]"
+    return f"[{figure_words(one, one.gain.low, True)}, {figure_words(one, one.gain.high, True)}]"
 
 
 def kl_words(one: SettingResult) -> str:
@@ -56,16 +41,18 @@ def kl_words(one: SettingResult) -> str:
     return fixed(one.kl, 4)
 
 
-def state_words(one: SettingResult) -> str:
-    """`✓`, `2 of 3`, `failed`, or what its runs are at."""
+def state_words(one: SettingResult, share: float | None = None) -> str:
+    """`✓`, `2 of 3`, `failed`, or what its runs are at: `▶ 1 of 2 63%`, `share` of them is done."""
     bad = [state for state in one.states if state in ("failed", "interrupted", "stopped", "hung")]
     done = sum(state == "finished" for state in one.states)
     if done == len(one.states):
         return "✓" if one.whole else "✓ no figure"
     if bad:
         return bad[0]
-    at_work = any(state in ("running", "paused") for state in one.states)
-    return f"{'▶ ' if at_work else ''}{done} of {len(one.states)}" if done or at_work else "waits"
+    is_at_work = any(state in ("running", "paused") for state in one.states)
+    words = f"{done} of {len(one.states)}" if done or (is_at_work and share is None) else ""
+    part = f"{share:.0%}" if is_at_work and share is not None else ""
+    return " ".join(filter(None, ("▶" if is_at_work else "", words, part))) or "waits"
 
 
 def counts_words(results: SweepResults) -> str:
@@ -78,8 +65,30 @@ def counts_words(results: SweepResults) -> str:
 
 
 def progress_words(results: SweepResults) -> str:
-    """`7 of 12 runs finished`"""
-    return f"{results.done} of {counted(results.total, 'runs')} finished"
+    """`2 of 5 runs finished (4 settings + 1 test run)`"""
+    runs, settings = len(results.record.points), len(results.settings)
+    composed = composition_words(settings, runs, bool(results.record.choose_on))
+    return (
+        f"{results.done} of {counted(results.total, 'runs')} finished{f' ({composed})' if composed else ''}"
+    )
+
+
+def work_words(results: SweepResults, progress: SweepProgress) -> list[str]:
+    """The runs at work, a line each: `At work: online.L=3 seed=1, eval 63 of 200 problems`."""
+    return [
+        f"At work: {'the test run of ' * (point == results.record.report)}{setting_words(point.setting)}, "
+        f"{row.progress.name} {how_many(row.progress.done, row.progress.total, row.progress.unit)}"
+        if row.progress.name
+        else f"At work: {setting_words(point.setting)}, which begins"
+        for point, row in progress.at_work
+    ]
+
+
+def left_words(progress: SweepProgress) -> str:
+    """`48%, about 3:20 left`"""
+    left = progress.seconds_left
+    time = "time left not known yet" if left is None else f"about {duration(left)} left"
+    return f"{progress.share:.0%}, {time}"
 
 
 def remarks(results: SweepResults) -> list[str]:

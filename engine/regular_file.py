@@ -72,3 +72,12 @@ def last_bytes(path: Path, most: int) -> bytes:
     with open_to_read(path) as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - most))
         return file.read(most)
+
+
+def file_stamp(path: Path) -> tuple[int, int]:
+    """When it was written and its size, which tell whether it has changed; zeros where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return (0, 0)
+    return (status.st_mtime_ns, status.st_size)

@@ -8,8 +8,8 @@ from pathlib import Path
 from app.runs.notes import Notes
 from engine.run.find_event import find_event
 
-MARKED, NOTED = "◆", "◇"
-"""Signs of a marked row, and of one that has only a note."""
+MARKED, NOTED, BOTH = "◆", "◇", "◈"
+"""Signs of a marked row, of one that has a note, and of one that has both."""
 _AT_ONCE = 50
 """Events that are looked for in one turn."""
 
@@ -27,7 +27,8 @@ class ItemMarks:
         """Whether the signs have changed."""
         self.notes.read()
         written = self.notes.written
-        wanted = {note.seq: NOTED for note in written.notes} | dict.fromkeys(written.marks, MARKED)
+        wanted = {note.seq: NOTED for note in written.notes}
+        wanted |= {seq: BOTH if seq in wanted else MARKED for seq in written.marks}
         missing = [seq for seq in wanted if seq is not None and seq not in self._offsets]
         for seq in missing[:_AT_ONCE]:
             self._offsets[seq] = self._offset(seq)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from app.comparison_text import run_words
 from engine.comparison.comparison import ArmPair, Comparison
 from engine.comparison.fields import ChangedField
 from engine.comparison.items import Item
@@ -17,22 +18,24 @@ VERSION = 1
 
 def json_form(comparison: Comparison) -> dict[str, Any]:
     """The whole comparison, with every pair of items and where its traces part."""
+    a, b = (words.name for words in run_words((comparison.a, comparison.b)))
     return {
         "form": "steer-tui comparison",
         "version": VERSION,
-        "a": _run(comparison.a),
-        "b": _run(comparison.b),
+        "a": _run(comparison.a, a),
+        "b": _run(comparison.b, b),
         "changed": [_changed(field) for field in comparison.changed],
         "remarks": comparison.remarks,
         "methods": [_method(comparison, arm) for arm in comparison.arms],
     }
 
 
-def _run(run: RunItems) -> dict[str, Any]:
+def _run(run: RunItems, shown_as: str) -> dict[str, Any]:
     record = run.status.record
     return {
         "path": str(run.path),
         "name": record.name,
+        "shown_as": shown_as,
         "run_id": record.run_id,
         "state": run.status.state,
         "seed": record.seeds.get("run"),

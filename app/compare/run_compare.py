@@ -11,10 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from app.compare.json_form import json_form
-from app.comparison_text import finding, run_words
-from app.figures import fixed, interval, probability, signed
+from app.comparison_text import run_words, table_row
 from app.result_tables.layout import result_tables
-from engine.comparison.comparison import ArmPair, Comparison, compare_runs
+from engine.comparison.comparison import Comparison, compare_runs
 
 _NARROW = ("B − A", "95% interval", "p", "only A/B")
 _WIDE = ("n", "A", "B", *_NARROW, "tokens")
@@ -35,29 +34,20 @@ def run_compare(a: Path, b: Path, as_json: bool, console: Console) -> int:
 
 def comparison_lines(comparison: Comparison, wide: bool) -> list[Table | Text]:
     """Everything that is printed, from top to bottom."""
+    words = run_words((comparison.a, comparison.b))
     lines: list[Table | Text] = [
-        Text(f"A: {run_words(comparison.a)}"),
-        Text(f"B: {run_words(comparison.b)}"),
+        Text(f"{letter}: {run.name} ({run.about})") for letter, run in zip("AB", words, strict=True)
     ]
     changed = [(field.name, field.a or "not there", field.b or "not there") for field in comparison.changed]
     lines += result_tables("Changed fields", ["field", "A", "B"], [], changed, folded="B")
     if not changed:
         lines.append(Text("Changed fields: none"))
+    names = _WIDE if wide else _NARROW
     for system in dict.fromkeys(arm.a.system for arm in comparison.arms):
-        rows = [_row(arm, wide) for arm in comparison.arms if arm.a.system == system]
+        rows = [table_row(arm, names) for arm in comparison.arms if arm.a.system == system]
         title = f"{system}, over the items that are in both runs"
-        lines += result_tables(title, ["method", "finding"], _WIDE if wide else _NARROW, rows)
+        lines += result_tables(title, ["method", "finding"], names, rows)
     lines += [Text(f"- {remark}") for remark in comparison.remarks]
     if comparison.arms:
         lines.append(Text("--json lists every item, and where its two answers part."))
     return lines
-
-
-def _row(arm: ArmPair, wide: bool) -> tuple[str, ...]:
-    f = arm.figures
-    only = f"{f.cells[1]}/{f.cells[2]}" if f.cells else ""
-    narrow = (signed(f.difference), interval(f.low, f.high), probability(f.p), only)
-    if not wide:
-        return (arm.a.name, finding(f), *narrow)
-    tokens = "" if f.tokens_a is None else f"{f.tokens_a:.0f} → {f.tokens_b:.0f}"
-    return (arm.a.name, finding(f), str(f.n), fixed(f.mean_a), fixed(f.mean_b), *narrow, tokens)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from app.blocks.block import Block, Bullets, Command, Heading, Paragraph, Picture, Table, cut
 from app.blocks.plots import Interval, interval_plot
-from app.comparison_text import finding, run_words
-from app.figures import fixed, interval, probability, signed
-from engine.comparison.comparison import ArmPair, Comparison, compare_runs
+from app.comparison_text import table_row
+from app.runs.run_names import names_of
+from engine.comparison.comparison import Comparison, compare_runs
 
 _FIGURES = ("n", "A", "B", "B − A", "95% interval", "p", "only A right", "only B right")
 
@@ -23,16 +23,16 @@ def compared_blocks(runs: Sequence[Path]) -> list[Block]:
             "computed from the two runs' logs and files."
         ),
     ]
-    for other in runs[1:]:
+    names = names_of(runs)
+    for other, name in zip(runs[1:], names[1:], strict=True):
+        blocks.append(Heading(f"A: {names[0]}, B: {name}", 3))
         blocks += _compared(compare_runs(runs[0], other))
         blocks.append(Command(f"steer-tui --compare {runs[0]} {other}"))
     return blocks
 
 
 def _compared(comparison: Comparison) -> list[Block]:
-    blocks: list[Block] = [
-        Heading(f"A: {run_words(comparison.a)}, B: {run_words(comparison.b)}", 3),
-    ]
+    blocks: list[Block] = []
     if comparison.changed:
         rows = [
             (c.name, cut(c.a, 200) or "not there", cut(c.b, 200) or "not there") for c in comparison.changed
@@ -41,7 +41,7 @@ def _compared(comparison: Comparison) -> list[Block]:
     else:
         blocks.append(Paragraph("No field of the configuration differs."))
     for system in dict.fromkeys(arm.a.system for arm in comparison.arms):
-        rows = [_row(arm) for arm in comparison.arms if arm.a.system == system]
+        rows = [table_row(arm, _FIGURES) for arm in comparison.arms if arm.a.system == system]
         blocks.append(Table(("method", "finding", *_FIGURES), rows, len(_FIGURES), system))
     if (drawing := interval_plot(_differences(comparison), zero=True)) is not None:
         blocks.append(
@@ -58,12 +58,3 @@ def _differences(comparison: Comparison) -> list[Interval]:
         for arm in comparison.arms
         if (f := arm.figures).difference is not None
     ]
-
-
-def _row(arm: ArmPair) -> tuple[str, ...]:
-    f = arm.figures
-    only = (str(f.cells[1]), str(f.cells[2])) if f.cells else ("", "")
-    return (
-        arm.a.name, finding(f), str(f.n), fixed(f.mean_a), fixed(f.mean_b), signed(f.difference),
-        interval(f.low, f.high), probability(f.p), *only,
-    )  # fmt: skip

@@ -26,6 +26,7 @@ from app.report.result_blocks import method_blocks, server_blocks
 from app.report.source import RunSource
 from app.report.times import clock
 from app.runs.notes import Entry
+from app.runs.run_names import names_of
 from app.stage_words import listed
 from app.state.run import RunState, method_states
 from app.text import counted, duration
@@ -44,17 +45,20 @@ NO_VERDICT = (
 
 def report(sources: Sequence[RunSource]) -> Document:
     """The report; with several runs, they are compared with the first. Raises SteerErrors."""
+    names = names_of([source.path for source in sources])
+    titles = [_title(source, name) for source, name in zip(sources, names, strict=True)]
     if len(sources) == 1:
-        return Document(_title(sources[0]), _run(sources[0], 2))
+        return Document(titles[0], _run(sources[0], 2))
     blocks = compared_blocks([source.path for source in sources])
-    for source in sources:
-        blocks += [Heading(_title(source)), *_run(source, 3)]
+    for source, title in zip(sources, titles, strict=True):
+        blocks += [Heading(title), *_run(source, 3)]
     return Document(f"Report on {counted(len(sources), 'runs')}", blocks)
 
 
-def _title(source: RunSource) -> str:
-    name = f"{source.status.record.name}/{source.status.record.run_id}"
-    return f"{source.label.title} ({name})" if source.label.title else name
+def _title(source: RunSource, name: str) -> str:
+    """`online.L=3 (demo/20261122-165601-abb9)`"""
+    folder = f"{source.status.record.name}/{source.status.record.run_id}"
+    return folder if name == source.status.record.name else f"{name} ({folder})"
 
 
 def _run(source: RunSource, level: int) -> list[Block]:

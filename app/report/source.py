@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app.methods.source import CaseSource
 from app.runs.client import LogTail
-from app.runs.labels import Label, Labels
+from app.runs.labels import Label, label_of
 from app.runs.notes import Written, read_notes
 from app.state.run import RunState
 from engine.errors import DataError
@@ -57,8 +57,6 @@ def read_run(directory: RunDirectory) -> RunSource:
             state.apply(*entry)
             if isinstance(entry.event, ModelLoaded):
                 models[entry.event.name, entry.event.fingerprint] = entry.event
-    labels = Labels(directory.path.absolute().parent.parent)
-    labels.read()
     cases = CaseSource(directory.path, state, lambda *place: read_event(directory.events, *place))
-    label = labels.of(directory.path.absolute())
-    return RunSource(status, cases, read_notes(directory.path), label, list(models.values()), damaged)
+    written, label = read_notes(directory.path), label_of(directory.path)
+    return RunSource(status, cases, written, label, list(models.values()), damaged)

@@ -11,7 +11,7 @@ import msgspec
 
 from engine.errors import DataError
 from engine.files import write_atomic
-from engine.regular_file import LARGEST_RECORD, read_regular
+from engine.regular_file import LARGEST_RECORD, file_stamp, read_regular
 
 FILE = "labels.json"
 _VERSION = 1
@@ -50,7 +50,7 @@ class Labels:
 
     def read(self) -> None:
         """Read the file again if it has changed."""
-        stamp = _stamp(self.path)
+        stamp = file_stamp(self.path)
         if stamp != self._stamp:
             self._stamp = stamp
             try:
@@ -69,6 +69,13 @@ class Labels:
         self.read()
 
 
+def label_of(run: Path) -> Label:
+    """The label of a run's folder, read now."""
+    labels = Labels(run.absolute().parent.parent)
+    labels.read()
+    return labels.of(run.absolute())
+
+
 def tags_of(text: str) -> tuple[str, ...]:
     """`draft, gpu draft` as tags: each once, in order; separated by commas or spaces."""
     return tuple(dict.fromkeys(text.replace(",", " ").split()))
@@ -76,14 +83,6 @@ def tags_of(text: str) -> tuple[str, ...]:
 
 def _key(run: Path) -> str:
     return f"{run.parent.name}/{run.name}"
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size
 
 
 def _read(path: Path) -> _Labels:

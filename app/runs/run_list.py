@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
 
 from app.runs.labels import NO_LABEL, Label, Labels
+from app.runs.run_names import UNNAMED, RunName, ShownRun, name_runs
 from app.runs.time_left import MOST_RUNS, Earlier, TimeLeft, earlier_times, time_left
 from app.verdict_text import verdicts
 from engine.errors import RunError
 from engine.events import StageFinished, StageProgress, StageStarted
 from engine.events.verdict import Verdict
-from engine.regular_file import open_to_read
+from engine.regular_file import file_stamp, open_to_read
 from engine.run.directory import LATER, STALE, RunDirectory, RunRecord, RunStatus, StageRecord, inspect
 from engine.run.event_log import refuse_later_schema
 from engine.run.stage_state import (
@@ -42,13 +43,14 @@ Signature = tuple[tuple[int, int], ...]
 @dataclass(frozen=True)
 class RunRow:
     """A run as the list shows it. `state` is `RunStatus.state`; `progress`: of the last stage in its log; `earlier`:
-    how long the stages of a run that works took in other runs."""
+    how long the stages of a run that works took in other runs; `name`: among the runs that it is shown with."""
 
     status: RunStatus
     progress: StageState
     size: int
     label: Label = NO_LABEL
     earlier: Earlier = field(default_factory=dict)
+    name: RunName = UNNAMED
 
     @property
     def time_left(self) -> TimeLeft | None:
@@ -75,8 +77,8 @@ class RunRow:
 
     @property
     def title(self) -> str:
-        """The title that a person gave it, else its name."""
-        return self.label.title or self.record.name
+        """The title that a person gave it, else what tells it from the runs that it is shown with, else its name."""
+        return self.label.title or self.name.text or self.record.name
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -122,6 +124,12 @@ class RunRow:
         active = stages.get(self.progress.name)
         part = self.progress.fraction if active and not (active.settled or active.stale) else 0.0
         return min(1.0, (settled + part) / len(stages))
+
+
+def named(rows: Sequence[RunRow]) -> list[RunRow]:
+    """Runs that are shown together, with their names."""
+    names = name_runs([ShownRun(row.record, row.label.title) for row in rows])
+    return [replace(row, name=name) for row, name in zip(rows, names, strict=True)]
 
 
 @dataclass
@@ -282,15 +290,7 @@ def folder_size(path: Path) -> int:
 
 
 def _signature(directory: RunDirectory) -> Signature:
-    return tuple(map(_stamp, (directory.record, directory.lock, directory.events)))
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    try:
-        status = path.stat()
-    except OSError:
-        return (0, 0)
-    return (status.st_mtime_ns, status.st_size)
+    return tuple(map(file_stamp, (directory.record, directory.lock, directory.events)))
 
 
 def _run_folders(outputs: Path) -> Iterator[Path]:

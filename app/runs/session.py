@@ -13,7 +13,8 @@ import threading
 import time
 from bisect import bisect_right
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -24,7 +25,7 @@ from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.errors import RunError, SteerError
 from engine.events import Event, StagePaused, StageResumed, WorkerStarted, WorkerStopped
-from engine.run.directory import RunDirectory, RunStatus, inspect
+from engine.run.directory import STARTING, RunDirectory, RunStatus, inspect
 from engine.run.event_log import LogReader, read_event
 
 _OF_THE_WORKER = (WorkerStarted, WorkerStopped, StagePaused, StageResumed)
@@ -68,11 +69,18 @@ class RunSession:
 
     `cursor`: number of the event looked at, None at the live end. While `frozen`, or with a cursor, what is shown
     stays as it is and `behind` counts what happened since. `revision` is another number whenever something
-    shown may be another. `status`: of the worker; `index`: marks and stops of the log; `earlier`: how long the stages
+    shown may be another. `status`: of the worker, `STARTING` while one that `has_started_worker` knows has not yet
+    taken the run; `index`: marks and stops of the log; `earlier`: how long the stages
     took in other runs.
     """
 
-    def __init__(self, run_dir: Path, *, keep_every: int = 2_000) -> None:
+    def __init__(
+        self,
+        run_dir: Path,
+        *,
+        keep_every: int = 2_000,
+        has_started_worker: Callable[[Path], bool] = lambda run: False,
+    ) -> None:
         self.run_dir = run_dir
         self.index = EventIndex()
         self.status: RunStatus | None = None
@@ -82,6 +90,7 @@ class RunSession:
         self.lag = Lag()
         self._directory = RunDirectory(run_dir)
         self._keep_every = keep_every
+        self._has_started_worker = has_started_worker
         self._reader = LogReader(self._directory.events)
         self._live = RunState()
         self._folded = 0
@@ -339,9 +348,12 @@ class RunSession:
             return
         self._looked_at = now
         try:
-            self._status = inspect(self.run_dir)
+            status = inspect(self.run_dir)
         except RunError as error:
             self._note(error)
+            return
+        starts = not status.alive and self._has_started_worker(self.run_dir)
+        self._status = replace(status, state=STARTING) if starts else status
 
     def _note(self, error: SteerError | OSError | str) -> None:
         """Report a problem to the user, once."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from app.stage_words import listed
 from app.text import counted, duration
+from engine.config.changes import differing_fields
 from engine.errors import RunError
 from engine.run.directory import RunDirectory, RunRecord
 from engine.run.stage_state import FINISHED, SKIPPED, StageState
@@ -126,7 +127,5 @@ def _setting(record: RunRecord) -> dict[str, object]:
     return {name: section for name, section in record.config.items() if name != "run"}
 
 
-def _agree(one: object, other: object) -> bool:
-    if isinstance(one, dict) and isinstance(other, dict):
-        return all(_agree(one[name], other[name]) for name in one.keys() & other.keys())
-    return one == other
+def _agree(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
+    return not any(all(texts) for texts in differing_fields((one, other)).values())

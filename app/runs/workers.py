@@ -55,6 +55,11 @@ class Workers:
         """Runs whose worker was started here and still runs."""
         return [directory for directory, process in self._processes.values() if process.poll() is None]
 
+    def is_running(self, run: Path) -> bool:
+        """Whether a worker was started here on this run, and has not ended. Called from any thread."""
+        known = self._processes.get(run)
+        return known is not None and known[1].poll() is None
+
     def reap(self) -> list[Ended]:
         """Workers that ended since the last call."""
         gone = [(d, p) for d, p in self._processes.values() if p.poll() is not None]

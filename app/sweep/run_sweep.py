@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.text import Text
 
 from app.batch.run_batch import Interrupts
-from app.runs.run_list import read_progress
+from app.runs.run_names import setting_words
 from app.runs.sweeps import start_queue, stop_queue
 from app.sweep.summary import summary_lines
-from app.sweep_text import counts_words, progress_words, setting_words, sweep_resume_command
+from app.sweep_progress import progress_of
+from app.sweep_text import counts_words, left_words, progress_words, sweep_resume_command, work_words
 from engine.errors import SteerError
 from engine.regular_file import last_bytes
 from engine.run.directory import RunStatus
@@ -106,8 +107,7 @@ class _Teller:
         except SteerError as error:
             self.line(str(error))
             return
-        points = [*results.record.points, *([results.record.report] if results.record.report else [])]
-        for point in points:
+        for point in results.record.all_points:
             status = results.runs.get(point.run_id)
             if status is not None and (words := _run_words(status)) != self._told.get(point.run_id):
                 self._told[point.run_id] = words
@@ -117,16 +117,9 @@ class _Teller:
             self._tell_progress(results)
 
     def _tell_progress(self, results: SweepResults) -> None:
-        for point in results.record.points:
-            status = results.runs.get(point.run_id)
-            if status is not None and status.alive:
-                stage = read_progress(status.directory)
-                own = status.record.stages.get(stage.name)
-                if own is not None and own.status != "finished" and stage.total:
-                    self.line(
-                        f"{_number(point, results)} {stage.name}: {stage.done:,} of {stage.total:,} {stage.unit}; "
-                        f"{progress_words(results)}"
-                    )
+        progress = progress_of(results)
+        for words in work_words(results, progress):
+            self.line(f"{words}; {progress_words(results)}, {left_words(progress)}")
 
     def line(self, text: str) -> None:
         """Print with the time of day."""

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.result_tables.layout import result_tables
+from app.runs.run_names import setting_words
 from app.sweep_text import (
     counts_words,
     figure_words,
@@ -16,7 +17,6 @@ from app.sweep_text import (
     kl_words,
     progress_words,
     remarks,
-    setting_words,
     state_words,
 )
 from engine.sweep.results import SettingResult, SweepResults

@@ -1,13 +1,14 @@
-"""Which fields two configurations have otherwise."""
+"""Which fields two runs have otherwise."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_NO_SETTING = ("run.name", "run.outputs")
+from engine.config.changes import differing_fields
+
+NO_SETTING = ("run.name", "run.outputs")
 """Where a run is kept, which changes nothing in it."""
 
 
@@ -22,17 +23,5 @@ class ChangedField:
 
 def changed_fields(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[ChangedField]:
     """The fields that differ, in the order of the configuration. A list counts as one value."""
-    first, second = dict(_leaves(a)), dict(_leaves(b))
-    names = [name for name in dict.fromkeys((*first, *second)) if name not in _NO_SETTING]
-    rows = [ChangedField(name, first.get(name, ""), second.get(name, "")) for name in names]
-    return [row for row in rows if row.a != row.b]
-
-
-def _leaves(section: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
-    leaves: list[tuple[str, str]] = []
-    for name, value in section.items():
-        if isinstance(value, Mapping) and value:
-            leaves += _leaves(value, f"{path}{name}.")
-        else:
-            leaves.append((f"{path}{name}", json.dumps(value, ensure_ascii=False)))
-    return leaves
+    differing = differing_fields((a, b)).items()
+    return [ChangedField(name, *texts) for name, texts in differing if name not in NO_SETTING]

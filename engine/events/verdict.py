@@ -67,3 +67,8 @@ class Verdict(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     def better(self) -> bool:
         """Whether the method is ahead of the baseline, shown or not."""
         return self.difference < 0 if self.lower_is_better else self.difference > 0
+
+
+def rank(value: float, tokens: float | None, lower_is_better: bool) -> tuple[float, float]:
+    """Order of results that can be compared, the best first: by value, then by tokens."""
+    return value if lower_is_better else -value, tokens or 0.0

@@ -27,6 +27,8 @@ STALE = "stale"
 """Status of a stage that is to be done again, or rests on one: its results are of an earlier attempt."""
 LATER = "later version"
 """State of a run whose record or log was written by a later version."""
+STARTING = "starting"
+"""State of a run, for who has started its worker, until the worker has taken the run."""
 _LATEST = 1e11
 """Seconds since 1970 that calendars can still say."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.comparison.run_items import RunItems, read_items
 from engine.errors import SteerError
-from engine.events.verdict import Verdict
+from engine.events.verdict import Verdict, rank
 from engine.run.directory import RunRecord, RunStatus, StageRecord, inspect
 from engine.sweep.sweep import SEED, Point, SweepFolder, SweepRecord
 
@@ -38,7 +38,7 @@ class RunScores:
 class SettingResult:
     """A setting over all its seeds. `states`: of its runs, "" for one that has not begun; `value`, `baseline_value`:
     means over `n` items; `gain`: the method minus its baseline, with the paired interval; `kl`: mean KL of a token to
-    the unsteered model on unrelated questions, if it was measured. None until all its runs are finished."""
+    the unsteered model on unrelated questions, if it was measured. All of the runs that are finished; None before."""
 
     setting: Mapping[str, Any]
     points: tuple[Point, ...]
@@ -54,8 +54,8 @@ class SettingResult:
 
     @property
     def whole(self) -> bool:
-        """Whether it has its result."""
-        return self.value is not None
+        """Whether it has its result: over all its runs."""
+        return self.value is not None and all(state == "finished" for state in self.states)
 
 
 @dataclass(frozen=True)
@@ -106,14 +106,12 @@ class SweepResults:
 
 
 def _best(settings: Sequence[SettingResult]) -> SettingResult | None:
-    whole = [one for one in settings if one.verdict is not None and one.value is not None]
-    return min(whole, key=_order, default=None)
+    return min((one for one in settings if one.whole), key=_order, default=None)
 
 
 def _order(one: SettingResult) -> tuple[float, float, int]:
     assert one.verdict is not None and one.value is not None
-    value = one.value if one.verdict.lower_is_better else -one.value
-    return value, one.tokens or 0.0, one.points[0].number
+    return *rank(one.value, one.tokens, one.verdict.lower_is_better), one.points[0].number
 
 
 class SweepReader:
@@ -128,8 +126,9 @@ class SweepReader:
         from engine.sweep.resolution import resolution
 
         record = self.folder.read()
-        points = [*record.points, *([record.report] if record.report else [])]
-        runs = {point.run_id: status for point in points if (status := self._status(point)) is not None}
+        runs = {
+            point.run_id: status for point in record.all_points if (status := self._status(point)) is not None
+        }
         groups: dict[str, list[Point]] = defaultdict(list)
         for point in record.points:
             groups[str({name: value for name, value in point.setting.items() if name != SEED})].append(point)
@@ -152,15 +151,12 @@ class SweepReader:
         setting = {name: value for name, value in points[0].setting.items() if name != SEED}
         states = tuple(runs[point.run_id].state if point.run_id in runs else "" for point in points)
         plain = SettingResult(setting, tuple(points), states)
-        if any(state != "finished" for state in states):
-            return plain
-        found = [self._of_run(runs[point.run_id].record, self.folder.run(point).path) for point in points]
+        done = [point for point, state in zip(points, states, strict=True) if state == "finished"]
+        found = [self._of_run(runs[point.run_id].record, self.folder.run(point).path) for point in done]
         known = [scores for scores in found if scores is not None]
-        return (
-            plain
-            if len(known) < len(found)
-            else _pooled(plain, known, [runs[p.run_id].record for p in points])
-        )
+        if not known or len(known) < len(found):
+            return plain
+        return _pooled(plain, known, [runs[point.run_id].record for point in done])
 
     def _of_run(self, record: RunRecord, path: Path) -> RunScores | None:
         if record.run_id not in self._scores:
@@ -224,7 +220,7 @@ def _averaged(tables: Sequence[Mapping[Key, float]]) -> dict[Key, float]:
 
 def _table(settings: Sequence[SettingResult]) -> tuple[list[list[float]], list[int]]:
     """The scores of the settings that have items, over the items that all of them have."""
-    compared = [number for number, one in enumerate(settings) if one.scores]
+    compared = [number for number, one in enumerate(settings) if one.whole and one.scores]
     if not compared:
         return [], []
     keys = set.intersection(*(set(settings[number].scores) for number in compared))

@@ -57,7 +57,7 @@ class RunMaker:
     @property
     def points(self) -> list[Point]:
         """All points, the reported one last."""
-        return [*self.record.points, *([self.record.report] if self.record.report else [])]
+        return self.record.all_points
 
     def config(self, point: Point) -> Config:
         """The configuration of a run."""

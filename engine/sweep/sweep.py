@@ -56,6 +56,11 @@ class SweepRecord(msgspec.Struct, kw_only=True):
     points: list[Point]
     report: Point | None = None
 
+    @property
+    def all_points(self) -> list[Point]:
+        """The reported one last."""
+        return [*self.points, *([self.report] if self.report else [])]
+
 
 @dataclass(frozen=True)
 class SweepFolder:
@@ -97,8 +102,9 @@ class SweepFolder:
                 "restore the file, or start a new sweep",
             )
             raise RunError(what=what, where=str(self.state), mend=mend) from error
-        points = [*record.points, *([record.report] if record.report else [])]
-        strange = next((point.run_id for point in points if not is_folder_name(point.run_id)), None)
+        strange = next(
+            (point.run_id for point in record.all_points if not is_folder_name(point.run_id)), None
+        )
         if strange is not None:
             raise RunError(
                 what=f"{strange[:80]!a} is no run of this sweep: runs stand beside it", where=str(self.state),

@@ -17,12 +17,14 @@ from textual.widgets import Static
 
 from app.blocks.model_text import one_line
 from app.commands import COMPARE_PAIRS, bindings
-from app.comparison_text import finding
+from app.comparison_text import NO_COMMON_ITEMS, finding
+from app.runs.run_names import names_of
 from app.table.column import Cell, ListColumn, Tone
 from engine.comparison.comparison import Comparison, compare_runs
 from engine.errors import SteerError
 from screens.console_screen import ConsoleScreen
 from screens.messages import CompareWanted
+from screens.widgets.column_layout import fitted
 from screens.widgets.key_line import KeyLine
 from screens.widgets.rows import ListSource
 from screens.widgets.still_table import StillTable
@@ -30,21 +32,19 @@ from screens.widgets.virtual_table import VirtualTable
 
 _BASE = "A: the others are compared with it"
 _READING = "reading …"
+_MOST_NAME = 40
 
 
 @dataclass(frozen=True)
 class Beside:
-    """A run beside A. `changed`: its fields that differ; `found`: how many methods are better, worse or unclear."""
+    """A run beside A. `name`: among the runs that are compared; `changed`: its fields that differ; `found`: how many
+    methods are better, worse or unclear."""
 
     path: Path
+    name: str
     changed: str = _READING
     found: str = ""
     is_base: bool = False
-
-    @property
-    def name(self) -> str:
-        """Experiment and run id."""
-        return f"{self.path.parent.name}/{self.path.name}"
 
 
 def _changed(row: Beside) -> Cell:
@@ -53,8 +53,8 @@ def _changed(row: Beside) -> Cell:
 
 
 COLUMNS: Sequence[ListColumn[Beside]] = (
-    ListColumn("name", "run", 20, priority=0, flex=True, value=lambda r: r.name),
-    ListColumn("changed", "changed fields, A → this run", 24, priority=1, flex=True, value=lambda r: r, show=_changed),
+    ListColumn("name", "run", 20, priority=0, value=lambda r: r.name),
+    ListColumn("changed", "changed fields, A → this run", 24, priority=2, flex=True, value=lambda r: r, show=_changed),
     ListColumn("found", "methods", 24, priority=1, flex=True, value=lambda r: r.found,
                help="how many are better or worse than in A, by interval and p"),
 )  # fmt: skip
@@ -79,6 +79,7 @@ run under the cursor A. `enter` compares A and the run under the cursor in full.
         super().__init__()
         self.runs = list(runs)
         self.base = self.runs[0]
+        self._names = dict(zip(self.runs, names_of(self.runs), strict=True))
         self.source: ListSource[Beside] = ListSource(COLUMNS, "runs")
 
     def compose_content(self) -> ComposeResult:
@@ -92,13 +93,13 @@ run under the cursor A. `enter` compares A and the run under the cursor in full.
 
     def _show_base(self) -> None:
         title = Text(" compare ", "bold reverse", no_wrap=True)
-        base = Beside(self.base, _BASE, is_base=True)
+        base = Beside(self.base, self._names[self.base], _BASE, is_base=True)
         self.title_line.update(title.append("  A ", "bold").append(one_line(base.name)))
-        self._show([base if path == self.base else Beside(path) for path in self.runs])
+        self._show([base if path == self.base else Beside(path, self._names[path]) for path in self.runs])
         self._read(self.base)
 
     def _show(self, rows: Sequence[Beside]) -> None:
-        self.source.show(list(rows))
+        self.source.show(list(rows), fitted(COLUMNS, "name", self._names.values(), _MOST_NAME))
         self.table.refresh_rows()
 
     @work(thread=True, exclusive=True, exit_on_error=False)
@@ -107,9 +108,9 @@ run under the cursor A. `enter` compares A and the run under the cursor in full.
             if path == base:
                 continue
             try:
-                row = _beside(path, compare_runs(base, path))
+                row = _beside(path, self._names[path], compare_runs(base, path))
             except (SteerError, OSError) as error:
-                row = Beside(path, one_line(str(error)))
+                row = Beside(path, self._names[path], one_line(str(error)))
             self.app.call_from_thread(self._take, base, row)
 
     def _take(self, base: Path, row: Beside) -> None:
@@ -135,11 +136,14 @@ run under the cursor A. `enter` compares A and the run under the cursor in full.
         self.dismiss()
 
 
-def _beside(path: Path, comparison: Comparison) -> Beside:
+def _beside(path: Path, name: str, comparison: Comparison) -> Beside:
     fields = [
         f"{field.name} {field.a or 'not there'} → {field.b or 'not there'}" for field in comparison.changed
     ]
-    found = Counter(finding(arm.figures) for arm in comparison.arms)
+    found = Counter(finding(arm) for arm in comparison.arms)
     words = {"B better": "better", "A better": "worse", "unclear": "unclear", "equal": "equal"}
+    words[NO_COMMON_ITEMS] = "without common items"
     counts = [f"{found[name]} {word}" for name, word in words.items() if found[name]]
-    return Beside(path, one_line(", ".join(fields)) or "none", ", ".join(counts) or "nothing to compare")
+    return Beside(
+        path, name, one_line(", ".join(fields)) or "none", ", ".join(counts) or "nothing to compare"
+    )

@@ -15,6 +15,7 @@ from textual.widgets import ContentSwitcher, Static
 
 from app.blocks.model_text import one_line
 from app.commands import COMPARE, bindings
+from app.comparison_text import run_words
 from app.methods.place import Place
 from engine.comparison.comparison import ArmPair, Comparison, compare_runs
 from engine.comparison.trace import Parting
@@ -110,19 +111,20 @@ below, for the arrows to scroll them. Numbers that differ by rounding count as e
         except (SteerError, OSError) as error:
             self.app.call_from_thread(self._failed, str(error))
             return
-        self.app.call_from_thread(self._show_comparison, comparison)
+        words = run_words((comparison.a, comparison.b))
+        self.app.call_from_thread(self._show_comparison, comparison, title(words))
 
     def _failed(self, text: str) -> None:
         self.methods.empty = one_line(text)
         self.methods.refresh_rows()
         self.title_line.update(Text(" compare", no_wrap=True))
 
-    def _show_comparison(self, comparison: Comparison) -> None:
+    def _show_comparison(self, comparison: Comparison, heading: Text) -> None:
         self.comparison = comparison
+        self.title_line.update(heading)
         self.methods.empty = _NO_METHOD
         self.method_source.show(comparison.arms)
         self.methods.refresh_rows()
-        self._show_title()
         self.changed_line.update(changed_words(comparison))
         self._show_about()
 
@@ -137,12 +139,8 @@ below, for the arrows to scroll them. Numbers that differ by rounding count as e
         self.switcher.current = level
         self.set_class(level != _METHODS, "-deep")
         {_METHODS: self.methods, _ITEMS: self.items, _TRACE: self.detail}[level].focus()
-        self._show_title()
         self._show_about()
         self.refresh_bindings()
-
-    def _show_title(self) -> None:
-        self.title_line.update(title(self.comparison))
 
     def _show_about(self) -> None:
         if self.comparison is None:

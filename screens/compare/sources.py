@@ -32,7 +32,7 @@ class ItemPair:
 
 
 def _finding(arm: ArmPair) -> Cell:
-    words = finding(arm.figures)
+    words = finding(arm)
     tone: Tone = "strong" if "better" in words else "dim"
     return Cell(words, tone)
 
@@ -63,7 +63,7 @@ METHODS: Sequence[ListColumn[ArmPair]] = (
     ListColumn("system", "system", 9, priority=3, value=lambda m: m.a.system),
     ListColumn("method", "method", 13, priority=0, flex=True, value=lambda m: m.a.name,
                show=lambda name: name.replace("_", " ")),
-    ListColumn("finding", "finding", 10, priority=1, value=lambda m: m, show=_finding,
+    ListColumn("finding", "finding", 15, priority=1, value=lambda m: m, show=_finding,
                help="of the scores; unclear: the interval holds 0, or p is not below 0.05"),
     ListColumn("n", "n", 4, "right", 4, help="items that both runs have", value=lambda m: m.figures.n),
     ListColumn("mean_a", "A", 5, "right", 4, help="mean score of A", value=lambda m: m.figures.mean_a, show=fixed),

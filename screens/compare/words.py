@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.text import Text
 
 from app.blocks.model_text import one_line
-from app.comparison_text import cells_sentence, run_words
+from app.comparison_text import RunWords, cells_sentence
 from app.text import counted
 from engine.comparison.comparison import ArmPair, Comparison
 from engine.comparison.figures import CELLS
 
 
-def title(comparison: Comparison | None) -> Text:
-    """The two runs, once they are read."""
+def title(runs: Sequence[RunWords]) -> Text:
+    """What the runs are called, then their folders."""
     text = Text(no_wrap=True, overflow="ellipsis").append(" compare ", "bold reverse")
-    if comparison is not None:
-        for name, run in (("A", comparison.a), ("B", comparison.b)):
-            text.append(f"  {name} ", "bold").append(one_line(run_words(run)))
-    return text
+    for letter, run in zip("AB", runs, strict=False):
+        text.append(f"  {letter} ", "bold").append(one_line(run.name))
+    about = "   ".join(f"{letter} {run.about}" for letter, run in zip("AB", runs, strict=False))
+    return text.append(f"   {one_line(about)}", "dim")
 
 
 def about_methods(comparison: Comparison, arm: ArmPair | None) -> Text:

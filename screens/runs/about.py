@@ -7,12 +7,13 @@ from rich.text import Text
 from app.runs.run_list import RunRow
 from app.runs.time_left import time_left_sentence
 from app.stage_words import SKIPPED_SIGN, STALE_SIGN
-from app.text import duration
+from app.text import duration, how_many
 from app.verdict_text import verdict_line, verdicts
 from app.words import METRICS
 from engine.events.verdict import Verdict
 from engine.run.directory import STALE
 from screens.runs.fields import changes_text
+from screens.runs.groups import Group
 from screens.systems import System, system_of, systems_of
 from screens.widgets.stretch import visible
 
@@ -31,6 +32,22 @@ def about_run(row: RunRow, room: int = 1000) -> Text:
     return Text("\n", no_wrap=True, overflow="ellipsis").join([*lines, _last(row)])
 
 
+def about_group(group: Group) -> Text:
+    """What runs stand below a heading, the best result among them, and what is at work."""
+    lines = [_line("runs", group.composition)] if group.composition else []
+    if (best := group.best) is not None:
+        words = f"of {best.among}: {best.run.title}  {verdict_line(best.verdict)}"
+        lines.append(_line(best.word, words).append(f"  {metric_words(best.verdict)}", "dim"))
+    lines += [_line("at work", _at_work(run)) for run in group.runs if run.working]
+    return Text("\n", no_wrap=True, overflow="ellipsis").join(lines)
+
+
+def _at_work(row: RunRow) -> str:
+    at, left = row.progress, row.time_left
+    stage = f"  {at.name} {how_many(at.done, at.total, at.unit)}" if at.name else ""
+    return f"{row.title}{stage}" + (f"  {time_left_sentence(left)}" if left is not None else "")
+
+
 def _methods(row: RunRow) -> list[System]:
     """Methods with a result."""
     stages = row.record.stages
@@ -44,9 +61,14 @@ def _line(label: str, words: str) -> Text:
 
 def _of_method(system: System, verdict: Verdict, width: int) -> Text:
     """`ESM 0.635 → 0.965 ▲66 ▼0`: from its baseline to the method, and how many items got better and worse."""
-    metric = METRICS.get(verdict.metric, verdict.metric.replace("_", " "))
-    over = f"  {metric} over {verdict.n:,} {verdict.items}"
+    over = f"  {metric_words(verdict)}"
     return _line(system.name, f"{verdict_line(verdict):<{width}}").append(over, "dim")
+
+
+def metric_words(verdict: Verdict) -> str:
+    """`accuracy over 200 examples`"""
+    metric = METRICS.get(verdict.metric, verdict.metric.replace("_", " "))
+    return f"{metric} over {verdict.n:,} {verdict.items}"
 
 
 def _stages(row: RunRow, room: int) -> Text | None:

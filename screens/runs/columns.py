@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from app.figures import signed
+from app.figures import of_unit
 from app.runs.run_list import RunRow
-from app.stage_words import STALE_SIGN
+from app.runs.run_names import started
 from app.table.column import Cell, ListColumn, Tone
 from app.text import duration, how_far
 from app.verdict_text import verdicts
-from engine.events.verdict import SHARE, Verdict
-from screens.runs.fields import changes_text, headline, short_value
+from screens.runs.fields import changes_text, headline
 from screens.systems import system_of, systems_of
 from screens.widgets.bars import plain_bar
+from screens.widgets.difference import difference_cell
 from screens.widgets.spark import spark
 
 SIGNS: dict[str, tuple[str, Tone]] = {
@@ -37,7 +35,8 @@ def _state(row: RunRow) -> Cell:
     return Cell(f"{text} {row.fraction:.0%}" if row.state == "running" else text, tone)
 
 
-def _name(row: RunRow) -> Cell:
+def name_cell(row: RunRow) -> Cell:
+    """Its name, with the sign of a branch, and whether it is archived."""
     branch = "⑂ " if row.record.branched_from is not None else ""
     put_aside = " (archived)" if row.label.archived else ""
     return Cell(f"{branch}{row.title}{put_aside}", "dim" if row.label.archived else "")
@@ -45,23 +44,16 @@ def _name(row: RunRow) -> Cell:
 
 def _result(row: RunRow) -> Cell:
     verdict = headline(row)
-    return NONE if verdict is None else Cell(short_value(verdict), "dim" if verdict.stale else "strong")
+    return (
+        NONE
+        if verdict is None
+        else Cell(of_unit(verdict.value, verdict.unit), "dim" if verdict.stale else "strong")
+    )
 
 
 def _difference(row: RunRow) -> Cell:
     verdict = headline(row)
     return NONE if verdict is None else difference_cell(verdict)
-
-
-def difference_cell(verdict: Verdict) -> Cell:
-    """`▲ +0.330`, `▼ −0.020`; `≈ +0.010` where the interval holds zero; `◌ +0.330` of an earlier attempt."""
-    digits = 3 if verdict.unit == SHARE else 1
-    text = signed(verdict.difference, digits)
-    if verdict.stale:
-        return Cell(f"{STALE_SIGN} {text}", "dim")
-    if not verdict.shown:
-        return Cell(f"≈ {text}", "dim")
-    return Cell(f"▲ {text}", "good") if verdict.better else Cell(f"▼ {text}", "bad")
 
 
 def _curve(row: RunRow) -> Cell:
@@ -112,14 +104,6 @@ def _cost(row: RunRow) -> Cell:
     return NONE if row.cost is None else Cell(f"{row.cost:,.2f}")
 
 
-def started(created: float, now: datetime | None = None) -> str:
-    """`14:03` today, `Mar 02 14:03` this year, else with the year."""
-    then, now = datetime.fromtimestamp(created), now or datetime.now()
-    if then.date() == now.date():
-        return f"today {then:%H:%M}"
-    return f"{then:%b %d %H:%M}" if then.year == now.year else f"{then:%Y-%m-%d}"
-
-
 def size(count: int) -> str:
     """`12 kB`, `3.4 MB`"""
     value = float(count)
@@ -132,9 +116,9 @@ def size(count: int) -> str:
 
 COLUMNS: list[ListColumn[RunRow]] = [
     ListColumn("state", "status", 13, priority=0, value=lambda r: r, show=_state),
-    ListColumn("name", "name", 13, priority=0, flex=True, value=lambda r: r, show=_name),
+    ListColumn("name", "name", 13, priority=0, value=lambda r: r, show=name_cell),
     ListColumn(
-        "result", "result", 7, "right", 1, help="of its first method", value=lambda r: r, show=_result
+        "result", "result", 8, "right", 0, help="of its first method", value=lambda r: r, show=_result
     ),
     ListColumn(
         "difference",
@@ -150,7 +134,7 @@ COLUMNS: list[ListColumn[RunRow]] = [
         "curve",
         "curve",
         _CURVE,
-        priority=1,
+        priority=2,
         help="of the result over the items or steps; its scale holds the baseline",
         value=lambda r: r,
         show=_curve,
@@ -183,6 +167,6 @@ COLUMNS: list[ListColumn[RunRow]] = [
     ),
     ListColumn("started", "started", 12, "right", 6, value=lambda r: r.record.created, show=started),
     ListColumn("size", "size", 7, "right", 10, value=lambda r: r.size, show=size),
-    ListColumn("id", "id", 20, priority=0, name=True, value=lambda r: r.record.run_id),
+    ListColumn("id", "id", 20, priority=1, name=True, value=lambda r: r.record.run_id),
 ]
-"""What matters least goes first where room is short; the id never does."""
+"""What matters least goes first where room is short; state, name and result never do."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.runs.run_list import RunRow
+from app.runs.run_names import value_words
+from app.table.filter import Value
 from app.verdict_text import verdicts
-from engine.events.verdict import SHARE, Verdict
+from engine.events.verdict import Verdict
 from screens.systems import system_of, systems_of
 
 
@@ -20,11 +21,6 @@ def headline(row: RunRow) -> Verdict | None:
     return next(iter(row.verdicts), None)
 
 
-def short_value(verdict: Verdict) -> str:
-    """`0.965`, or `45.9`: of another unit than shares."""
-    return f"{verdict.value:.3f}" if verdict.unit == SHARE else f"{verdict.value:,.1f}"
-
-
 def gain(row: RunRow) -> float | None:
     """How much better than its baseline the run's first method is: above 0 is better, whatever is measured."""
     verdict = headline(row)
@@ -34,13 +30,10 @@ def gain(row: RunRow) -> float | None:
 
 
 def changes_text(row: RunRow) -> str:
-    """`online.L=4 task.eval_size=50`"""
-    return " ".join(f"{name}={shown_value(value)}" for name, value in row.record.changes.items())
-
-
-def shown_value(value: object) -> str:
-    """A value of the configuration as it may be typed."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    """`online.L=4 task.eval_size=50`; first what differs among the runs that it is shown with."""
+    changes, first = row.record.changes, row.name.fields
+    names = [*(name for name in first if name in changes), *(name for name in changes if name not in first)]
+    return " ".join(f"{name}={value_words(changes[name])}" for name in names)
 
 
 def methods_text(row: RunRow) -> str:
@@ -60,27 +53,40 @@ def _leaves(section: Mapping[str, Any], above: str) -> list[str]:
         if isinstance(value, Mapping):
             found += _leaves(value, f"{above}{name}.")
         else:
-            found.append(f"{above}{name}={shown_value(value)}")
+            found.append(f"{above}{name}={value_words(value)}")
     return found
 
 
 _STATES = ("running", "paused", "hung", "interrupted", "stopped", "failed", "finished", "prepared")
 
-ORDERS: dict[str, Callable[[RunRow], str | float | None]] = {
-    "state": lambda r: _STATES.index(r.state) if r.state in _STATES else len(_STATES),
-    "name": lambda r: r.title.lower(),
-    "result": lambda r: None if (v := headline(r)) is None else v.value,
-    "difference": gain,
-    "methods": methods_text,
-    "changes": changes_text,
-    "tags": lambda r: " ".join(r.label.tags),
+VALUES: dict[str, Callable[[RunRow], Value]] = {
+    "name": lambda r: r.record.name,
+    "title": lambda r: r.title,
+    "tag": lambda r: " ".join(r.label.tags) or None,
+    "state": lambda r: r.state,
+    "method": methods_text,
+    "change": lambda r: changes_text(r) or None,
+    "config": config_text,
+    "id": lambda r: r.record.run_id,
+    "result": lambda r: None if (verdict := headline(r)) is None else verdict.value,
+    "gain": gain,
     "seconds": lambda r: r.seconds,
     "cost": lambda r: r.cost,
+}
+"""What the filter looks into, by field."""
+
+ORDERS: dict[str, Callable[[RunRow], Value]] = {
+    "state": lambda r: _STATES.index(r.state) if r.state in _STATES else len(_STATES),
+    "name": lambda r: r.title.lower(),
+    "difference": gain,
+    "methods": methods_text,
+    "changes": VALUES["change"],
+    "tags": VALUES["tag"],
     "stage": lambda r: r.progress.name,
     "progress": lambda r: r.fraction,
     "eta": lambda r: None if r.time_left is None else r.time_left.whole,
     "started": lambda r: r.record.created,
     "size": lambda r: float(r.size),
-    "id": lambda r: r.record.run_id,
+    **{name: VALUES[name] for name in ("result", "seconds", "cost", "id")},
 }
 """What each column is ordered by."""

@@ -8,7 +8,7 @@ import msgspec
 
 from app.runs.run_list import RunRow
 from app.table.filter import Expression, Field, Rows, Value, predicate
-from screens.runs.fields import changes_text, config_text, gain, headline, methods_text
+from screens.runs.fields import VALUES, changes_text, methods_text
 
 RUN_FIELDS: dict[str, Field] = {
     field.name: field
@@ -28,22 +28,6 @@ RUN_FIELDS: dict[str, Field] = {
     )
 }
 
-_VALUES: dict[str, Callable[[RunRow], Value]] = {
-    "name": lambda r: r.record.name,
-    "title": lambda r: r.title,
-    "tag": lambda r: " ".join(r.label.tags) or None,
-    "state": lambda r: r.state,
-    "method": methods_text,
-    "change": lambda r: changes_text(r) or None,
-    "config": config_text,
-    "id": lambda r: r.record.run_id,
-    "result": lambda r: None if (verdict := headline(r)) is None else verdict.value,
-    "gain": gain,
-    "seconds": lambda r: r.seconds,
-    "cost": lambda r: r.cost,
-}
-
-
 _NAMED = ("name", "title", "tag", "state", "id")
 
 
@@ -51,7 +35,7 @@ def values_of(rows: Sequence[RunRow], field: str) -> list[str]:
     """What the runs have in a field of names; nothing for other fields."""
     if field not in _NAMED:
         return []
-    return sorted({str(value) for row in rows if (value := _VALUES[field](row)) is not None})
+    return sorted({str(value) for row in rows if (value := VALUES[field](row)) is not None})
 
 
 class _RunRows(Rows):
@@ -59,7 +43,7 @@ class _RunRows(Rows):
         self._rows = rows
 
     def getter(self, field: str) -> Callable[[int], Value]:
-        value = _VALUES[field]
+        value = VALUES[field]
         return lambda row: value(self._rows[row])
 
     def mentions(self, word: str) -> Callable[[int], bool]:

@@ -15,7 +15,7 @@ from textual.getters import query_one
 from app.commands import RUNS, bindings
 from app.runs.run_list import RunList, RunRow
 from app.text import counted
-from screens.runs.about import about_run
+from screens.runs.about import about_group, about_run
 from screens.runs.commands import RunCommands
 from screens.runs.run_filter import RUN_FIELDS, values_of
 from screens.widgets.filter_bar import FilterBar
@@ -44,7 +44,7 @@ class RunsScreen(RunCommands):
     # Textual does not read CSS_PATH of an app's default screen.
     DEFAULT_CSS = """
     RunsScreen {
-        & #runs-title { height: 1; background: $panel; }
+        & #runs-title { height: 1; background: $panel; text-wrap: nowrap; text-overflow: ellipsis; }
         & StillTable { height: 1fr; }
         & #runs-about {
             height: auto;
@@ -67,6 +67,7 @@ All runs in the folder `outputs/`, newest first. *result* is the figure of the r
 is from its baseline on the same items: ▲ better, ▼ worse, ≈ no difference is shown (the interval includes zero).
 *curve* shows how the result moved over the items, or over training; its scale has room for the baseline, too.
 *methods* has the same sign behind each method. *changed fields* are those that were set over the configuration file.
+A run is called by what differs among the runs of its experiment that are listed, `online.L=3 seed=1`, or by your title.
 Below the list every method of the run under the cursor has a line: `ESM 0.635 → 0.965 ▲66 ▼0` goes from the baseline to
 the method; 66 items turned right, none wrong. ⑂ is a branch of another run.
 
@@ -75,7 +76,7 @@ engine, `p` again continues; `S` stops it, and finished work is kept; `r` resume
 or failed. Runs continue after the console is closed.
 
 The runs of a sweep stand under its heading ▸: `enter` shows the sweep, `space` lists its runs, `w` on one of them shows
-the sweep again.
+the sweep again. ★ is the best result under a heading, of the runs that can be compared: of one method, on one split.
 
 `/` lists the runs that match: plain words are looked for in name, title, tags, state and configuration; `gain>0`,
 `state:failed`, `tag~draft`, `config~gsm8k` and `change~online.L` look into a field. The fields are name, title,
@@ -195,10 +196,8 @@ Nothing is ever deleted here.
         rows = self.source.rows
         working = sum(row.working for row in rows)
         count = counted(len(rows), "runs")
-        text = Text.assemble(
-            (" steer-tui ", "bold reverse"), "  ", (count if self.read_once else "reading …", "bold")
-        )
-        text.append(" in " + ", ".join(f"{folder}/" for folder in self.runs.folders))
+        text = Text().append(" steer-tui ", "bold reverse")
+        text.append(f"  {count if self.read_once else 'reading …'}", "bold")
         parts = [
             f"▶ {working} running" if working else "",
             f"filter {self._filter_text}: {len(self.source.runs)}" if self._filter_text else "",
@@ -209,13 +208,16 @@ Nothing is ever deleted here.
         ]
         for part in filter(None, parts):
             text.append(f"   {part}", "bold")
+        text.append("   in " + ", ".join(f"{folder}/" for folder in self.runs.folders))
         self.title_line.update(text)
 
     def _show_about(self) -> None:
-        row = self.selected
-        self.about.set_class(row is None, "-empty")
+        row, group = self.selected, self.source.group(self.table.cursor)
+        self.about.set_class(row is None and group is None, "-empty")
         if row is not None:
             self.about.update(about_run(row, self.about.content_size.width or 1000))
+        elif group is not None:
+            self.about.update(about_group(group))
         sweep = self.source.sweep(self.table.cursor)
         offered = (row.state, row.status.failure, row.label, row.record.sweep) if row is not None else sweep
         if offered != self._offered:

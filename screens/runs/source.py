@@ -3,41 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from app.runs.run_list import RunRow
+from app.runs.run_list import RunRow, named
+from app.runs.run_names import field_name
 from app.table.column import Cell, ListColumn
 from app.table.filter import Expression, words
-from app.text import counted
 from engine.sweep.sweep import is_folder_name
-from screens.runs.columns import COLUMNS, difference_cell
-from screens.runs.fields import ORDERS, gain, headline, short_value
+from screens.runs.columns import COLUMNS, name_cell
+from screens.runs.fields import ORDERS
+from screens.runs.groups import Group
 from screens.runs.run_filter import kept
-from screens.widgets.column_layout import Column
+from screens.widgets.column_layout import Column, fitted
 from screens.widgets.rows import RowSource, sort_key
 
 Grouping: TypeAlias = Literal["", "name", "tag"]
 GROUPINGS: tuple[Grouping, ...] = ("", "name", "tag")
-
-
-@dataclass(frozen=True)
-class Group:
-    """The heading over the runs of one name, tag or sweep. `sweep`: that one's folder; `folded`: its runs are not
-    listed."""
-
-    name: str
-    runs: tuple[RunRow, ...]
-    sweep: Path | None = None
-    folded: bool = False
-
-    @property
-    def best(self) -> RunRow | None:
-        """The run with the greatest gain, if any has a result."""
-        return max(
-            (run for run in self.runs if gain(run) is not None), key=lambda r: gain(r) or 0.0, default=None
-        )
+_MOST_NAME = 40
+"""Columns for names."""
 
 
 class RunSource(RowSource):
@@ -46,9 +30,9 @@ class RunSource(RowSource):
     noun = "runs"
 
     def __init__(self) -> None:
-        mark = ListColumn("mark", "", 1, priority=0, value=lambda r: r, show=self._mark, help="marked with m")
-        self._columns: list[ListColumn[RunRow]] = [mark, *COLUMNS]
-        self.columns: Sequence[Column] = list(self._columns)
+        self._mark_column: ListColumn[RunRow] = ListColumn(
+            "mark", "", 1, priority=0, value=lambda r: r, show=self._mark, help="marked with m"
+        )
         self.rows: list[RunRow] = []
         self.marked: list[Path] = []
         self.expression: Expression | None = None
@@ -58,6 +42,8 @@ class RunSource(RowSource):
         """Sweeps whose runs are listed."""
         self._sort: tuple[str | None, bool] = (None, False)
         self._shown: list[RunRow | Group] = []
+        self._columns = self._fitting()
+        self.columns: Sequence[Column] = self._columns
 
     def show_runs(self, rows: list[RunRow]) -> None:
         """Show these from now on; a run that is gone is marked no more."""
@@ -70,42 +56,55 @@ class RunSource(RowSource):
         """Make the rows anew, after the filter, the order or the groups have changed."""
         listed = [row for row in self.rows if self.archived or not row.label.archived]
         found = kept(listed, self.expression)
+        together = self._together(found)
+        names = {row.path: row for runs in together.values() for row in named(runs)}
+        found = [names[row.path] for row in found]
         column, reverse = self._sort
-        order = ORDERS.get(column or "")
-        if order is not None:
+        if (order := ORDERS.get(column or "")) is not None:
             found.sort(key=lambda row: sort_key(order(row)), reverse=reverse)
-        if self.grouping:
-            self._shown = self._grouped(found)
-        else:
-            self._shown = list(found) if order is not None else self._with_sweeps(found)
+        self._shown = self._with_headings(found)
+        self.columns = self._columns = self._fitting()
 
-    def _with_sweeps(self, found: Sequence[RunRow]) -> list[RunRow | Group]:
-        """The runs of a sweep under its heading, where the newest of them stood. While a filter is on, all that match
-        are listed."""
-        of_sweep: dict[Path, list[RunRow]] = {}
+    def _together(self, found: Sequence[RunRow]) -> dict[str | Path | None, list[RunRow]]:
+        """The runs under each heading, in their order; under None those that have none."""
+        together: dict[str | Path | None, list[RunRow]] = {}
         for row in found:
-            if (folder := sweep_of(row)) is not None:
-                of_sweep.setdefault(folder, []).append(row)
+            together.setdefault(self._heading_of(row), []).append(row)
+        return together
+
+    def _heading_of(self, row: RunRow) -> str | Path | None:
+        """What it stands under: its name or tag, or the folder of its sweep, which has no heading in another order."""
+        if self.grouping == "name":
+            return row.record.name
+        if self.grouping == "tag":
+            return (row.label.tags or ("no tag",))[0]
+        return None if self._sort[0] in ORDERS else sweep_of(row)
+
+    def _with_headings(self, found: Sequence[RunRow]) -> list[RunRow | Group]:
+        """Each heading stands where the first of its runs stood."""
+        together = self._together(found)
         shown: list[RunRow | Group] = []
         for row in found:
-            folder = sweep_of(row)
-            runs = of_sweep.pop(folder, []) if folder is not None else [row]
-            if folder is not None and runs:
-                folded = folder not in self.unfolded and self.expression is None
-                shown.append(Group(_sweep_name(runs[0]), tuple(runs), folder, folded))
-                runs = [] if folded else sorted(runs, key=lambda run: run.record.run_id)
-            shown += runs
+            heading = self._heading_of(row)
+            if heading is None:
+                shown.append(row)
+            elif heading in together:
+                shown += self._group(heading, together.pop(heading))
         return shown
 
-    def _grouped(self, found: list[RunRow]) -> list[RunRow | Group]:
-        groups: dict[str, list[RunRow]] = {}
-        for row in found:
-            names = (row.record.name,) if self.grouping == "name" else (row.label.tags or ("no tag",))
-            groups.setdefault(names[0], []).append(row)
-        shown: list[RunRow | Group] = []
-        for name, rows in groups.items():
-            shown += [Group(name, tuple(rows)), *rows]
-        return shown
+    def _group(self, heading: str | Path, runs: list[RunRow]) -> list[RunRow | Group]:
+        """A heading and its runs. While a filter is on, all of a sweep's runs that match are listed."""
+        if isinstance(heading, str):
+            return [Group(heading, tuple(runs)), *runs]
+        folded = heading not in self.unfolded and self.expression is None
+        group = Group(_sweep_name(runs[0]), tuple(runs), heading, folded)
+        runs.sort(key=lambda run: run.record.run_id)
+        return [group] if folded else [group, *runs]
+
+    def _fitting(self) -> list[ListColumn[RunRow]]:
+        """The columns; that of the names is as wide as these names are."""
+        names = [item.title if isinstance(item, Group) else name_cell(item).text for item in self._shown]
+        return [self._mark_column, *fitted(COLUMNS, "name", names, _MOST_NAME)]
 
     @property
     def hidden(self) -> int:
@@ -122,10 +121,15 @@ class RunSource(RowSource):
         item = self._shown[row] if 0 <= row < len(self._shown) else None
         return item if isinstance(item, RunRow) else None
 
+    def group(self, row: int) -> Group | None:
+        """The heading on a row; None on a run."""
+        item = self._shown[row] if 0 <= row < len(self._shown) else None
+        return item if isinstance(item, Group) else None
+
     def sweep(self, row: int) -> Path | None:
         """The folder of the sweep whose heading stands on a row."""
-        item = self._shown[row] if 0 <= row < len(self._shown) else None
-        return item.sweep if isinstance(item, Group) else None
+        group = self.group(row)
+        return None if group is None else group.sweep
 
     def toggle_fold(self, sweep: Path) -> None:
         """List the runs of a sweep, or hide them again."""
@@ -147,30 +151,8 @@ class RunSource(RowSource):
     def cells(self, row: int) -> tuple[Cell, ...]:
         item = self._shown[row]
         if isinstance(item, Group):
-            return tuple(self._heading(item, column.key) for column in self._columns)
+            return tuple(item.cell(column.key) for column in self._columns)
         return tuple(_cell(column.show(column.value(item))) for column in self._columns)
-
-    def _heading(self, group: Group, column: str) -> Cell:
-        best = group.best
-        verdict = None if best is None else headline(best)
-        match column:
-            case "name":
-                sign = "" if group.sweep is None else "▸ " if group.folded else "▾ "
-                return Cell(f"{sign}{group.name}", "strong")
-            case "state":
-                working = sum(run.working for run in group.runs)
-                count = counted(len(group.runs), "runs")
-                return Cell(f"▶ {count}", "good") if working else Cell(f"— {count}", "dim")
-            case "result" if verdict is not None:
-                return Cell(short_value(verdict), "strong")
-            case "difference" if verdict is not None:
-                return difference_cell(verdict)
-            case "changes" if group.sweep is not None:
-                return Cell("enter shows the sweep", "dim")
-            case "id" if best is not None:
-                return Cell("best result of these", "dim")
-            case _:
-                return Cell("")
 
     def _mark(self, row: RunRow) -> Cell:
         if row.path not in self.marked:
@@ -208,5 +190,4 @@ def sweep_of(row: RunRow) -> Path | None:
 
 def _sweep_name(row: RunRow) -> str:
     point = row.record.sweep
-    fields = " ".join(point.setting) if point is not None else ""
-    return f"sweep {fields}"
+    return f"sweep {' '.join(map(field_name, point.setting))}" if point is not None else "sweep"

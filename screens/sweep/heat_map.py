@@ -12,7 +12,8 @@ from textual.color import Color
 
 from app.blocks.fit import fit
 from app.figures import NONE
-from app.sweep_text import figure_words, kl_words, value_words
+from app.runs.run_names import value_words
+from app.sweep_text import figure_words, kl_words
 from engine.sweep.results import SettingResult, SweepResults
 
 Figure = Literal["result", "difference", "KL", "tokens"]
@@ -71,7 +72,7 @@ def draw_map(results: SweepResults, part: Slice, width: int, low: Color, high: C
 
 def _find(results: SweepResults, part: Slice, x: Any, y: Any) -> SettingResult | None:
     wanted = dict(part.at) | {part.across: x} | ({part.down: y} if part.down else {})
-    return next((one for one in results.settings if dict(one.setting) == wanted), None)
+    return next((one for one in results.settings if one.whole and dict(one.setting) == wanted), None)
 
 
 def _value(one: SettingResult, figure: Figure) -> float | None:
@@ -89,7 +90,7 @@ def _words(one: SettingResult | None, part: Slice, results: SweepResults, room: 
         return sign + kl_words(one)
     if part.figure == "tokens":
         return f"{sign}{value:.0f}"
-    words = sign + figure_words(one, value, "+" if part.figure == "difference" else "")
+    words = sign + figure_words(one, value, part.figure == "difference")
     if one.gain is not None and room >= _WITH_INTERVAL and part.figure == "difference":
         words += f" ±{figure_words(one, (one.gain.high - one.gain.low) / 2)}"
     return words

@@ -17,7 +17,8 @@ from textual.widgets import Static
 from app.blocks.model_text import one_line
 from app.commands import SWEEP, bindings
 from app.runs.sweeps import start_queue, stop_queue
-from app.sweep_text import counts_words, progress_words, remarks
+from app.sweep_progress import SweepProgress, progress_of
+from app.sweep_text import counts_words, left_words, progress_words, remarks, work_words
 from engine.errors import SteerError
 from engine.sweep.results import SweepReader, SweepResults
 from engine.sweep.sweep import SweepFolder
@@ -25,7 +26,7 @@ from screens.console_screen import ConsoleScreen
 from screens.error_panel import ErrorPanel, Fault
 from screens.messages import CompareWanted, RunWanted
 from screens.sweep.heat_map import Slice, draw_map, figures_of
-from screens.sweep.sources import COLUMNS, SettingRow
+from screens.sweep.sources import COLUMNS, SettingRow, columns_of, setting_rows
 from screens.widgets.key_line import KeyLine
 from screens.widgets.rows import ListSource
 from screens.widgets.still_table import StillTable
@@ -44,8 +45,10 @@ class SweepScreen(ConsoleScreen[None]):
 
 Each row is a setting: the values that it tries, what it reached over all its seeds, and how far that is from its
 baseline on the same items, with the paired 95% interval. ★ is the best setting; ≈ marks settings that cannot be told
-from it. The map shows two fields: one across, one down, the other fields as in the row under the cursor; each cell has
-its figure as a number and as a colour. `f` takes the next two fields, `v` the next figure.
+from it. While the sweep works, ▶ says how much of a setting is done, and its figures are those of its finished runs.
+
+The map shows two fields: one across, one down, the other fields as in the row under the cursor; each cell has its
+figure as a number and as a colour. `f` takes the next two fields, `v` the next figure.
 
 The lines below say what the figures cannot: how far two settings have to be apart to show with so many items, and by
 how much the best of many looks too good. ESM's settings are compared on a development split where the data set has one;
@@ -94,10 +97,11 @@ current item. `r` resumes it; so does `steer-tui --sweep --resume` with its fold
     def _read(self) -> None:
         try:
             results = self.reader.read()
+            progress = progress_of(results)
         except (SteerError, OSError) as error:
             self.app.call_from_thread(self._failed, str(error))
         else:
-            self.app.call_from_thread(self.show_results, results)
+            self.app.call_from_thread(self.show_results, results, progress)
         finally:
             self._reading = False
 
@@ -105,25 +109,14 @@ current item. `r` resumes it; so does `steer-tui --sweep --resume` with its fold
         self.table.empty = one_line(text)
         self.table.refresh_rows()
 
-    def show_results(self, results: SweepResults) -> None:
+    def show_results(self, results: SweepResults, progress: SweepProgress) -> None:
         """Draw these."""
         self.results = results
-        found = results.resolution
-        tied = {results.compared[number] for number in found.tied} if found else set()
-        best = results.best
-        self.source.show(
-            [
-                SettingRow(one, "★" if one is best else "≈" if number in tied else "", results.fields)
-                for number, one in enumerate(results.settings)
-            ]
-        )
+        rows = setting_rows(results, progress.shares)
+        self.source.show(rows, columns_of(rows))
         self.table.refresh_rows()
-        title = Text(no_wrap=True, overflow="ellipsis").append(" sweep ", "bold reverse")
-        state = "" if results.state == "finished" else f"  {results.state}"
-        title.append(f"{state}  ", "bold").append(progress_words(results))
-        title.append(f"   {' '.join(results.record.specs)}", "dim")
-        self.title_line.update(title)
-        lines = [*remarks(results), counts_words(results)]
+        self.title_line.update(_title(results, progress))
+        lines = [*work_words(results, progress), *remarks(results), counts_words(results)]
         self.about.update(Text("\n").join(Text(line) for line in lines if line))
         self._draw_map()
         self.refresh_bindings()
@@ -234,3 +227,10 @@ current item. `r` resumes it; so does `steer-tui --sweep --resume` with its fold
     def action_back(self) -> None:
         """Close; the sweep goes on."""
         self.dismiss()
+
+
+def _title(results: SweepResults, progress: SweepProgress) -> Text:
+    title = Text(no_wrap=True, overflow="ellipsis").append(" sweep ", "bold reverse")
+    state = "" if results.state == "finished" else results.state
+    title.append(f"  {left_words(progress) if results.alive else state}", "bold")
+    return title.append(f"  {progress_words(results)}").append(f"   {' '.join(results.record.specs)}", "dim")

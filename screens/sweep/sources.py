@@ -2,40 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
+from app.runs.run_names import setting_words
 from app.sweep_text import (
     NONE,
     figure_words,
-    gain_words,
     interval_words,
     kl_words,
-    setting_words,
     state_words,
 )
 from app.table.column import Cell, ListColumn, Tone
-from engine.sweep.results import SettingResult
+from engine.sweep.results import SettingResult, SweepResults
+from screens.widgets.column_layout import fitted
+from screens.widgets.difference import difference_cell
 
 
 @dataclass(frozen=True)
 class SettingRow:
-    """A setting, its sign (★ the best, ≈ not to be told from it), and the fields that tell settings apart."""
+    """A setting, its sign (★ the best, ≈ not to be told from it), the fields that tell settings apart, and how much of
+    its runs is done, while the sweep is at work."""
 
     one: SettingResult
     sign: str
     fields: list[str]
+    share: float | None = None
+
+    @property
+    def name(self) -> str:
+        """What it tries."""
+        return setting_words(self.one.setting, self.fields)
 
 
 def _gain(row: SettingRow) -> Cell:
-    found = row.one.gain
-    if found is None:
+    gain, verdict = row.one.gain, row.one.verdict
+    if gain is None or verdict is None:
         return Cell(NONE, "dim")
-    verdict = row.one.verdict
-    better = (found.difference < 0) if verdict and verdict.lower_is_better else found.difference > 0
-    shown = found.low > 0 or found.high < 0
-    tone: Tone = "dim" if not shown else "good" if better else "bad"
-    return Cell(f"{'≈' if not shown else '▲' if better else '▼'} {gain_words(row.one)}", tone)
+    return difference_cell(
+        replace(verdict, difference=gain.difference, low=gain.low, high=gain.high, stale=False)
+    )
 
 
 def _result(row: SettingRow) -> Cell:
@@ -47,24 +55,37 @@ def _baseline(row: SettingRow) -> str:
 
 
 def _state(row: SettingRow) -> Cell:
-    words = state_words(row.one)
-    tone: Tone = (
-        "good"
-        if words == "✓"
-        else "accent"
-        if words.startswith("▶")
-        else "dim"
-        if words == "waits"
-        else "warn"
-    )
-    return Cell(words, tone)
+    words = state_words(row.one, row.share)
+    tones: dict[str, Tone] = {"✓": "good", "▶": "accent", "waits": "dim"}
+    return Cell(words, tones.get(words if words.startswith("✓") else words.partition(" ")[0], "warn"))
 
 
+def setting_rows(results: SweepResults, shares: Mapping[str, float]) -> list[SettingRow]:
+    """The rows of a sweep. `shares`: how much of each run that has begun is done, by its id."""
+    resolution = results.resolution
+    tied = {results.compared[number] for number in resolution.tied} if resolution else set()
+    return [
+        SettingRow(
+            one, "★" if one is results.best else "≈" if number in tied else "", results.fields,
+            sum(shares.get(point.run_id, 0.0) for point in one.points) / len(one.points),
+        )
+        for number, one in enumerate(results.settings)
+    ]  # fmt: skip
+
+
+def columns_of(rows: Sequence[SettingRow]) -> list[ListColumn[SettingRow]]:
+    """The columns that any of the settings has figures for; that of the settings is as wide as they are."""
+    has_kl = any(row.one.kl is not None for row in rows)
+    columns = [column for column in COLUMNS if has_kl or column.key != "kl"]
+    return fitted(columns, "setting", [row.name for row in rows], _MOST_SETTING)
+
+
+_MOST_SETTING = 44
 COLUMNS: Sequence[ListColumn[SettingRow]] = (
     ListColumn("sign", "", 1, priority=0, value=lambda r: r.sign, show=lambda sign: Cell(sign, "accent"),
                help="★ the best setting, ≈ cannot be told from it"),
-    ListColumn("setting", "setting", 22, priority=0, flex=True, value=lambda r: setting_words(r.one.setting, r.fields)),
-    ListColumn("state", "state", 9, priority=0, value=lambda r: r, show=_state),
+    ListColumn("setting", "setting", 22, priority=0, flex=True, value=lambda r: r.name),
+    ListColumn("state", "state", 12, priority=0, value=lambda r: r, show=_state),
     ListColumn("result", "result", 7, "right", 0, value=lambda r: r, show=_result,
                help="mean over its items, and over its seeds"),
     ListColumn("baseline", "baseline", 8, "right", 3, value=lambda r: r, show=_baseline,

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from rich.cells import cell_len
 
 from screens.widgets.rows import Column
+
+C = TypeVar("C", bound=Column)
 
 GUTTER = 2
 """Room at the left for the marks of the cursor and of matches."""
@@ -21,6 +26,15 @@ class Placed:
     column: Column
     x: int
     width: int
+
+
+def fitted(columns: Sequence[C], key: str, texts: Iterable[str], most: int) -> list[C]:
+    """The columns; the one with this key is as wide as its texts; what is above `most` only where there is room."""
+    widest = max(map(cell_len, texts), default=0)
+    return [
+        replace(c, width=max(c.width, min(widest, most)), flex=widest > most) if c.key == key else c
+        for c in columns
+    ]
 
 
 def place(columns: Sequence[Column], width: int) -> list[Placed]:

@@ -80,8 +80,11 @@ class ListSource(ItemSource[T]):
         self._order: list[int] | None = None
         self._sort: tuple[str | None, bool] = (None, False)
 
-    def show(self, items: Sequence[T] | Grow[T]) -> None:
+    def show(self, items: Sequence[T] | Grow[T], columns: Sequence[ListColumn[T]] | None = None) -> None:
+        """Show these items from now on, in other columns if some are given."""
         self._items = items
+        if columns is not None:
+            self.columns = self._columns = columns
         self.sort(*self._sort)
 
     def item(self, row: int) -> T:

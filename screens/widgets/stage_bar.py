@@ -16,6 +16,7 @@ from app.stage_words import stage_sign, stage_words
 from app.text import duration, how_far
 from app.words import figure_name
 from engine.run import stage_state as stages
+from engine.run.directory import STARTING
 from engine.run.stage_state import StageState
 from screens.messages import SystemWanted
 from screens.run_session import Session, run_time_left, shown_stages
@@ -200,7 +201,7 @@ class StageBar(Widget):
     @property
     def _worker_is_well(self) -> bool:
         status = self._session.status
-        return status is not None and status.state in ("running", "paused", "prepared")
+        return status is not None and status.state in ("running", "paused", "prepared", STARTING)
 
     def _worker(self) -> Text:
         """Whether a worker is running, by its lock and heartbeat."""
@@ -247,6 +248,7 @@ class StageBar(Widget):
 
 _WITHOUT_WORKER = {
     "prepared": ("○ no worker yet", "r starts one"),
+    STARTING: ("○ starting", "the worker begins"),
     "stopped": ("■ stopped", "r resumes it"),
     "failed": ("✗ failed", "E shows why, r resumes it"),
     "interrupted": ("✗ interrupted", "its worker vanished; r resumes it"),

@@ -17,6 +17,7 @@ from textual.widget import Widget
 
 from app.state.event_index import Mark
 from app.text import duration
+from engine.run.directory import STARTING
 from screens.run_session import Session
 from screens.widgets.tones import tone
 
@@ -238,7 +239,8 @@ are cut to a second), `.` replays faster, `0` goes to the start, `L` to the live
             text.append(f" READING {session.reading:.0%} ", self._style("alert"))
         else:
             status = session.status
-            live = session.state.status in ("running", "paused", "new") if status is None else status.alive
+            live = session.state.status in ("running", "paused", "new")
+            live = live if status is None else status.alive or status.state == STARTING
             text.append("● LIVE" if live else "■ END", self._style("live" if live else "dim"))
         return text
 

@@ -150,7 +150,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         self._looked = False
         """Whether it is known that there are no rows."""
         self._placed: list[Placed] = []
-        self._placed_in = -1
+        self._placed_in: tuple[int, Sequence[Column]] = (-1, ())
         self._base = Style.null()
         self._strips: LRUCache[Hashable, Strip] = LRUCache(4096)
         self.set_reactive(VirtualTable.follow, follow)
@@ -376,8 +376,9 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
     def _place(self) -> None:
         """Place the columns for the width there is: a table that was hidden may be shown before it is told its size."""
         width = self.scrollable_content_region.width
-        if width != self._placed_in:
-            self._placed, self._placed_in = place(self.source.columns, width), width
+        if (width, self.source.columns) != self._placed_in:
+            self._placed_in = width, self.source.columns
+            self._placed = place(self.source.columns, width)
             self._strips.clear()
 
     def watch_virtual_size(self, virtual_size: Size) -> None:

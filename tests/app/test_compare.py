@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from app.cli import main
+from app.comparison_text import cells_sentence, finding, run_words
+from engine.comparison.comparison import compare_runs
+from engine.comparison.figures import Figures
 from tests.two_runs import decided, evaluated, make_run
 
 
@@ -49,3 +53,43 @@ def test_mistakes(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> 
     for wrong in (["--compare", *runs, "--batch"], ["--json"], ["--compare", runs[0]]):
         with pytest.raises(SystemExit):
             main(wrong)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> list[str]:
+    """Three runs of one experiment; the last has other items."""
+    made = []
+    for number, (length, items) in enumerate(((3, "xy"), (5, "xy"), (9, "z"))):
+        events = [evaluated("esm", item, number > 0) for item in items]
+        made.append(
+            str(make_run(tmp_path, "demo", events, {"online": {"L": length}, "run": {"name": "demo"}}))
+        )
+    return made
+
+
+def test_runs_are_named_by_what_differs(settings: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--compare", *settings[:2]]) == 0
+    first, second = capsys.readouterr().out.splitlines()[:2]
+    ids = [Path(path).name for path in settings]
+    assert first == f"A: online.L=3 (demo/{ids[0]})" and second == f"B: online.L=5 (demo/{ids[1]})"
+    assert main(["--compare", *settings[:2], "--json"]) == 0
+    form = json.loads(capsys.readouterr().out)
+    assert [form[run]["shown_as"] for run in "ab"] == ["online.L=3", "online.L=5"]
+    assert [form[run]["name"] for run in "ab"] == ["demo", "demo"]
+
+
+def test_runs_that_share_no_items_are_not_called_unjudged(
+    settings: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--compare", settings[0], settings[2]]) == 0
+    out = capsys.readouterr().out
+    assert "no common items" in out and "not judged" not in out
+
+
+def test_items_that_both_have_and_nobody_judged_are(tmp_path: Path) -> None:
+    comparison = compare_runs(*(make_run(tmp_path, name, [evaluated("esm", "x", True)]) for name in "ab"))
+    arm = replace(comparison.arms[0], figures=Figures(0))
+    assert finding(arm) == "not judged"
+    assert cells_sentence(arm) == "None of its items was judged in both runs."
+    words = run_words((comparison.a, comparison.b))
+    assert [run.name for run in words] == ["a", "b"] and words[0].about == f"a/{comparison.a.path.name}"

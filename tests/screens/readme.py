@@ -60,10 +60,10 @@ behind. A run opens with its overview; the header names its methods with their s
 or a click on it or on a stage, goes there, `v` goes to the next, `o` back to the overview. `F` follows the work from
 method to method.
 
-On a method's screen `m` marks the row under the cursor (◆) and `;` writes a note on it (◇); `M` lists all marks and
-notes. They are kept beside the log. `Y` writes the row as Markdown and as an HTML file that opens offline. Both name
-the command that opens the console there: `steer-tui RUN@EVENT`; EVENT is the number of the row's event in the log.
-`y` copies the row with it.
+On a method's screen `m` marks the row under the cursor (◆) and `;` writes a note on it (◇; ◈ where it has both); `M`
+lists all marks and notes. They are kept beside the log. `Y` writes the row as Markdown and as an HTML file that opens
+offline. Both name the command that opens the console there: `steer-tui RUN@EVENT`; EVENT is the number of the row's
+event in the log. `y` copies the row with it.
 """
 _SECTIONS: Sequence[tuple[type[DOMNode | MethodPage], str, Sequence[tuple[str, str]]]] = (
     (RunsScreen, "", [("runs", "The list of runs")]),

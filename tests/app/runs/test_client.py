@@ -52,5 +52,5 @@ def test_refused_run_leaves_no_folder(config: Path, tmp_path: Path) -> None:
 def test_changed_fields_of_nested_sections() -> None:
     before = {"a": {"x": 1, "y": {"z": True}}, "b": None, "c": {}, "gone": 1}
     after = {"a": {"x": 1, "y": {"z": 1}}, "b": {"k": 2}, "c": {"n": 1}}
-    assert changed_fields(before, after) == {"a.y.z": 1, "b": {"k": 2}, "c": {"n": 1}, "gone": None}
+    assert changed_fields(before, after) == {"a.y.z": 1, "b": {"k": 2}, "c.n": 1, "gone": None}
     assert changed_fields(after, after) == {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def watch() -> Iterator[Callable[..., RunSession]]:
     """`watch(run)`: a session that is closed in the end."""
     opened: list[RunSession] = []
 
-    def open_session(run: RunDirectory, **options: int) -> RunSession:
+    def open_session(run: RunDirectory, **options: Any) -> RunSession:
         opened.append(Watched(run.path, **options))
         return opened[-1]
 
@@ -278,3 +279,19 @@ def test_index_knows_times_and_marks(index: EventIndex) -> None:
     assert (index.began(), index.time_of(4), index.at_time(15.5), index.at_time(0.0)) == (10.0, 12.0, 5, 0)
     assert [(mark.seq, mark.kind) for mark in index.marks] == [(0, "warning"), (1, "stage"), (5, "notice")]
     assert EventIndex().time_of(3) == 0.0 and EventIndex().step(0, 1) is None
+
+
+def test_a_run_whose_worker_was_started_is_starting_until_the_worker_has_it(
+    run: RunDirectory, watch: Callable[..., RunSession], wait_until: Wait
+) -> None:
+    session = watch(run, has_started_worker=lambda path: path == run.path)
+
+    def state() -> str:
+        session.update()
+        return "" if session.status is None else session.status.state
+
+    wait_until(lambda: state() == "starting", "the start", 10)
+    lock = RunLock(run.lock)
+    session.look_now()
+    wait_until(lambda: state() == "running", "the worker", 10)
+    lock.release()

@@ -225,3 +225,37 @@ async def test_z_lays_the_curves_of_both_runs_over_each_other(runs: tuple[Path, 
         await pilot.press("escape")
         await pilot.pause()
         assert app.screen is app.compare
+
+
+@pytest.mark.parametrize("terminal", SIZES)
+async def test_the_heading_names_the_runs_by_what_differs(tmp_path: Path, terminal: tuple[int, int]) -> None:
+    paths = [make_run(tmp_path, "demo", answers(4.0, "r"), {"online": {"L": n}}) for n in (3, 5)]
+    stopped = make_run(
+        tmp_path, "demo", [evaluated("esm", "z", True)], {"online": {"L": 9}}, status="stopped"
+    )
+    app = CompareApp(*paths)
+    async with app.run_test(size=terminal):
+        await until(lambda: app.compare.comparison, "both runs are read")
+        await until(
+            lambda: f" compare   A online.L=3  B online.L=5   A demo/{paths[0].name}" in drawn(app), "names"
+        )
+    app = CompareApp(paths[0], stopped)
+    async with app.run_test(size=terminal):
+        await until(lambda: app.compare.comparison, "both runs are read")
+        await until(lambda: "B online.L=9" in drawn(app), "the heading")
+        row = next(line for line in drawn(app).splitlines() if "esm" in line)
+        assert "no common items" in row
+        assert terminal[0] < 200 or f"B demo/{stopped.name}, stopped" in drawn(app)
+
+
+async def test_several_runs_are_named_beside_what_they_reached(tmp_path: Path) -> None:
+    """Also at 80 columns."""
+    paths = [make_run(tmp_path, "demo", answers(4.0, "r"), {"online": {"L": n, "k": n}}) for n in (3, 5)]
+    paths.append(make_run(tmp_path, "demo", [evaluated("esm", "z", True)], {"online": {"L": 9, "k": 3}}))
+    app = SteerApp(None, None, tmp_path)
+    async with app.run_test(size=(80, 24)):
+        app.post_message(CompareWanted(paths))
+        await until(lambda: "1 without common items" in drawn(app), "the comparisons")
+        text = drawn(app)
+        assert "A online.L=3 online.k=3" in text and "2 equal" in text
+        assert "online.L=5 online.k=5" in text and "online.L=9 online.k=3" in text

@@ -35,7 +35,7 @@ from engine.run.find_event import find_event
 from screens.ask import AskScreen
 from screens.esm.screen import EsmScreen
 from screens.event_places import event_place
-from screens.item_marks import MARKED, NOTED
+from screens.item_marks import BOTH, NOTED
 from screens.notes.screen import NotesScreen
 from screens.overview.screen import OverviewScreen
 from screens.tabbed_screen import TabbedScreen
@@ -124,9 +124,9 @@ async def test_marks_notes_list_and_export(tmp_path: Path) -> None:
         await pilot.press("escape")
         Notes(run).add(seq + 1, "", "from another console")  # a row that has only a note
         table = app.screen.query_one("#decisions", VirtualTable)
-        await until(lambda: sorted(table.signs.values()) == [MARKED, NOTED], "both signs")
+        await until(lambda: sorted(table.signs.values()) == [NOTED, BOTH], "both signs")
         lines = ["".join(part.text for part in table.render_line(y)) for y in range(1, table.size.height)]
-        assert sum(line[1] == MARKED for line in lines) == 1
+        assert sum(line[1] == BOTH for line in lines) == 1
 
         await pilot.press("o")
         await until(lambda: isinstance(app.screen, OverviewScreen), "the overview")

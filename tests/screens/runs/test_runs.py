@@ -15,7 +15,7 @@ from engine.run.directory import RunDirectory
 from engine.run.lock import RunLock
 from screens.console_screen import TooNarrow
 from screens.runs.about import about_run
-from screens.runs.columns import size, started
+from screens.runs.columns import size
 from screens.widgets.key_line import KeyLine, fitting, keys_of
 from tests.runs_app import RunsApp
 from tests.synthetic_run import SyntheticRun, write_log
@@ -218,8 +218,3 @@ def test_figures_in_words() -> None:
     assert [size(n) for n in (0, 999, 12_345, 3_456_000, 2_000_000_000)] == [
         "0 B", "999 B", "12 kB", "3.5 MB", "2.0 GB",
     ]  # fmt: skip
-    from datetime import datetime
-
-    now = datetime(2026, 3, 2, 15, 0)
-    moments = (datetime(2026, 3, 2, 14, 3), datetime(2026, 2, 1, 9, 30), datetime(2025, 12, 31, 23, 59))
-    assert [started(m.timestamp(), now) for m in moments] == ["today 14:03", "Feb 01 09:30", "2025-12-31"]

@@ -10,6 +10,8 @@ import pytest
 from textual.app import App
 from textual.message import Message
 
+from engine.events import Header, StageProgress, StageStarted, encode
+from engine.run.lock import RunLock
 from engine.sweep.sweep import SweepFolder
 from screens.messages import CompareWanted, RunWanted, SweepWanted
 from screens.sweep.screen import SweepScreen
@@ -57,7 +59,11 @@ async def test_table_map_and_remarks(tmp_path: Path, size: tuple[int, int]) -> N
         await until(lambda: len(screen.source) == 3, "the settings")
         await pilot.pause()
         text = drawn(app)
-        assert "★ online.L=2" in text and "0.950" in text and "6 of 6 runs finished" in text
+        assert (
+            "★ online.L=2" in text
+            and "0.950" in text
+            and "6 of 6 runs finished (3 settings × 2 seeds)" in text
+        )
         assert "result  across online.L" in text and "★0.950" in text
         assert "better than each of the 2 others" in " ".join(text.split())
         words = [key.word for key in keys_of(screen)]
@@ -105,3 +111,35 @@ async def test_in_the_list_of_runs_a_sweep_is_a_heading(tmp_path: Path) -> None:
         await pilot.press("up", "space")
         await pilot.pause()
         assert len(app.rows()) == 1
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+async def test_a_sweep_at_work_says_how_far_it_is(tmp_path: Path, size: tuple[int, int]) -> None:
+    folder = make_sweep(tmp_path, [20, 38], done=3)
+    record = folder.read()
+    record.status, record.choose_on = "running", "dev"
+    folder.write(record)
+    for number, (status, seconds) in enumerate((("finished", 60.0), ("finished", 100.0), ("running", 0.0))):
+        run = folder.run(record.points[number])
+        made = run.read()
+        made.status = made.stages["eval"].status = status
+        made.stages["eval"].seconds = seconds
+        run.write(made)
+    run.events.write_bytes(
+        encode(Header(schema_version=1, name="name", run_id="1-1-0", seed=0, stages=["eval"]))
+        + encode(StageStarted(stage="eval", total=200, done=0, unit="problems"))
+        + encode(StageProgress(stage="eval", done=50, total=200, elapsed=30.0))
+    )
+    locks = RunLock(run.lock), RunLock(folder.lock)
+    app = SweepApp(folder)
+    async with app.run_test(size=size) as pilot:
+        await until(lambda: len(app.sweep.source) == 2, "the settings")
+        await pilot.pause()
+        text = drawn(app)
+        assert "sweep   45%, about 3:40 left  2 of 5 runs finished (2 settings × 2 seeds + 1" in text
+        assert "At work: online.L=2 seed=0, eval 50 of 200 problems" in text
+        assert "▶ 12%" in text and "KL/token" not in text
+        row = next(line for line in text.splitlines() if "★ online.L=1" in line)
+        assert "✓" in row and "0.500" in row
+    for lock in locks:
+        lock.release()

@@ -1,0 +1,141 @@
+"""How far a sweep at work is: share, time left, which run is at work, and the results so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from app.sweep_progress import progress_of
+from app.sweep_text import left_words, progress_words, state_words, work_words
+from engine.events import Header, StageProgress, StageStarted, encode
+from engine.run.lock import RunLock
+from engine.sweep.results import SettingResult, SweepReader
+from engine.sweep.sweep import Point, SweepFolder
+from screens.sweep.heat_map import Slice, _find
+from screens.sweep.sources import columns_of, setting_rows
+from tests.engine.sweep.test_results import make_sweep
+
+HALF = 2
+
+
+@pytest.fixture
+def at_work(tmp_path: Path) -> Iterator[SweepFolder]:
+    """Two settings with two seeds: both runs of the first are finished, in 60 s and 100 s; the first run of the second
+    is at 50 of 200 problems, and the other has not begun."""
+    folder = make_sweep(tmp_path, [20, 38], done=3)
+    for number, seconds in ((0, 60.0), (1, 100.0)):
+        _change(folder, number, "finished", seconds)
+    _change(folder, 2, "running", 0.0)
+    run = folder.run(folder.read().points[2])
+    run.events.write_bytes(
+        encode(Header(schema_version=1, name="name", run_id="1-1-0", seed=0, stages=["eval"]))
+        + encode(StageStarted(stage="eval", total=200, done=0, unit="problems"))
+        + encode(StageProgress(stage="eval", done=50, total=200, elapsed=30.0))
+    )
+    lock = RunLock(run.lock)
+    yield folder
+    lock.release()
+
+
+def _change(folder: SweepFolder, number: int, status: str, seconds: float) -> None:
+    run = folder.run(folder.read().points[number])
+    record = run.read()
+    record.status, record.stages["eval"].status, record.stages["eval"].seconds = status, status, seconds
+    if status != "finished":
+        record.stages["eval"].verdict = None
+    run.write(record)
+
+
+def test_share_and_time_left(at_work: SweepFolder) -> None:
+    """2.25 of 4 runs are done; 1.75 are left, of 80 s each: the median of those that are finished."""
+    results = SweepReader(at_work).read()
+    progress = progress_of(results)
+    assert progress.share == 2.25 / 4 and progress.seconds_left == pytest.approx(1.75 * 80)
+    assert left_words(progress) == "56%, about 2:20 left"
+    assert work_words(results, progress) == ["At work: online.L=2 seed=0, eval 50 of 200 problems"]
+    assert progress_words(results) == "2 of 4 runs finished (2 settings × 2 seeds)"
+
+
+def test_two_runs_at_a_time_take_half_as_long(at_work: SweepFolder) -> None:
+    record = at_work.read()
+    record.jobs = 2
+    at_work.write(record)
+    assert progress_of(SweepReader(at_work).read()).seconds_left == pytest.approx(1.75 * 80 / 2)
+    record.jobs = 9  # two runs are left: no more can be at work
+    at_work.write(record)
+    assert progress_of(SweepReader(at_work).read()).seconds_left == pytest.approx(1.75 * 80 / 2)
+
+
+def test_before_a_run_is_finished_its_pace_tells(at_work: SweepFolder) -> None:
+    """30 s for a quarter: a run takes 120 s; a failed one takes none."""
+    for number in (0, 1):
+        _change(at_work, number, "failed", 60.0)
+    results = SweepReader(at_work).read()
+    assert progress_of(results).seconds_left == pytest.approx((2 - 0.25) * 120)
+    at_work.run(at_work.read().points[2]).events.write_bytes(b"")
+    progress = progress_of(SweepReader(at_work).read())
+    assert progress.seconds_left is None and left_words(progress) == "0%, time left not known yet"
+    assert work_words(results, progress) == ["At work: online.L=2 seed=0, which begins"]
+
+
+def test_the_test_run_is_counted_and_named(at_work: SweepFolder) -> None:
+    record = at_work.read()
+    record.choose_on, record.report = "dev", record.points[2]
+    at_work.write(record)
+    results = SweepReader(at_work).read()
+    assert results.total == 5 and progress_of(results).share == 2.25 / 5
+    assert progress_words(results) == "2 of 5 runs finished (2 settings × 2 seeds + 1 test run)"
+    words = work_words(results, progress_of(results))[-1]
+    assert words == "At work: the test run of online.L=2 seed=0, eval 50 of 200 problems"
+
+
+def test_a_finished_sweep_has_nothing_left(tmp_path: Path) -> None:
+    progress = progress_of(SweepReader(make_sweep(tmp_path, [20, 38])).read())
+    assert (progress.share, progress.seconds_left, list(progress.at_work)) == (1.0, None, [])
+
+
+def test_a_setting_shows_what_its_finished_runs_reached(tmp_path: Path) -> None:
+    """A figure over one of two seeds is shown, but neither chosen nor compared, nor put on the map."""
+    results = SweepReader(make_sweep(tmp_path, [20, 38], done=3)).read()
+    half = results.settings[1]
+    assert half.value == 0.95 and half.n == 40 and not half.whole
+    assert results.best is results.settings[0] and results.compared == [0]
+    part = Slice("online.L", None, {}, "result")
+    assert _find(results, part, 1, None) is results.settings[0] and _find(results, part, HALF, None) is None
+
+
+@pytest.mark.parametrize(
+    ("states", "share", "words"),
+    [
+        (("finished", "running"), 0.625, "▶ 1 of 2 62%"),
+        (("running",), 0.63, "▶ 63%"),
+        (("running", ""), 0.0, "▶ 0%"),
+        (("finished", "running"), None, "▶ 1 of 2"),
+        (("running", ""), None, "▶ 0 of 2"),
+        (("finished", ""), 0.5, "1 of 2"),
+        (("", ""), 0.0, "waits"),
+        (("finished", "failed"), 0.5, "failed"),
+        (("finished",), 1.0, "✓ no figure"),
+    ],
+)
+def test_what_a_setting_is_at(states: Sequence[str], share: float | None, words: str) -> None:
+    points = tuple(Point(number, str(number), {}) for number in range(len(states)))
+    assert state_words(SettingResult({}, points, tuple(states)), share) == words
+
+
+def test_rows_and_columns(at_work: SweepFolder, tmp_path: Path) -> None:
+    results = SweepReader(at_work).read()
+    rows = setting_rows(results, progress_of(results).shares)
+    assert [(row.name, row.sign, row.share) for row in rows] == [
+        ("online.L=1", "★", 1.0),
+        ("online.L=2", "", 0.125),
+    ]
+    columns = columns_of(rows)
+    shown = {c.key: c.show(c.value(rows[1])) for c in columns}
+    assert getattr(shown["state"], "text", "") == "▶ 12%" and getattr(shown["state"], "tone", "") == "accent"
+    assert "kl" not in shown and "tokens" in shown
+    with_kl = SweepReader(make_sweep(tmp_path / "kl", [20, 38], kls=[None, 0.5])).read()
+    assert "kl" in [column.key for column in columns_of(setting_rows(with_kl, {}))]
+    assert {c.key: c.width for c in columns_of(setting_rows(with_kl, {}))}["setting"] == 22

@@ -1,0 +1,166 @@
+"""The headings in the list of runs: which result is the best, and of what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.runs.run_list import RunList, RunRow
+from engine.events.verdict import Verdict
+from engine.run.directory import RunDirectory, SweepPoint
+from screens.runs.about import about_group
+from screens.runs.groups import Group, best_of
+from tests.runs_app import RunsApp, esm_verdict
+
+Make = Callable[..., RunDirectory]
+
+
+def reached(run: RunDirectory, verdict: Verdict | None, split: str = "test", **fields: Any) -> RunRow:
+    """A run with this verdict, evaluated on this split."""
+    record = run.read()
+    record.stages["eval"].verdict = verdict
+    record.config = {"task": {"dataset": "generated", "eval_split": split}}
+    for name, value in fields.items():
+        setattr(record, name, value)
+    run.write(record)
+    [row] = [row for row in RunList(run.path.parent.parent).read() if row.path == run.path]
+    return row
+
+
+def shorter(value: float, baseline: float = 60.0, tokens: float = 0.0) -> Verdict:
+    """Tokens of an answer, of which fewer are better."""
+    return Verdict(
+        method="best", baseline="no_processor", metric="mean_tokens", unit="tokens", n=50, value=value, low=-9, high=-1,
+        baseline_value=baseline, difference=value - baseline, lower_is_better=True, items="questions", tokens=tokens,
+    )  # fmt: skip
+
+
+def test_the_best_is_the_best_value_and_not_the_largest_change(make: Make) -> None:
+    rows = [
+        reached(make("a", "finished"), esm_verdict(0.9, baseline=0.5)),
+        reached(make("b", "finished"), esm_verdict(0.95, baseline=0.8)),
+    ]
+    best = best_of(rows)
+    assert best is not None and best.run is rows[1] and best.count == 2
+    cells = {name: Group("both", tuple(rows)).cell(name).text for name in ("result", "difference", "id")}
+    assert cells == {"result": "★ 0.950", "difference": "▲ +0.150", "id": "best of 2 test runs"}
+
+
+def test_lower_is_better_where_it_is(make: Make) -> None:
+    rows = [
+        reached(make(name, "finished"), shorter(value))
+        for name, value in (("a", 40.0), ("b", 30.0), ("c", 50.0))
+    ]
+    best = best_of(rows)
+    assert best is not None and best.run is rows[1]
+    group = Group("all", tuple(rows))
+    assert [group.cell(name).text for name in ("result", "id")] == ["★ 30.0", "lowest of 3 runs"]
+    about = about_group(group).plain
+    assert about == "lowest     of 3 runs: b  60.0 → 30.0 tokens  answer length over 50 questions"
+
+
+def test_equal_values_are_ordered_by_tokens(make: Make) -> None:
+    rows = [
+        reached(make(name, "finished"), shorter(30.0, tokens=t)) for name, t in (("a", 9), ("b", 5), ("c", 7))
+    ]
+    best = best_of(rows)
+    assert best is not None and best.run is rows[1]
+
+
+def test_dev_and_test_are_not_mixed(make: Make) -> None:
+    """The best of the split that more runs have; a better one on the other is no better."""
+    rows = [
+        reached(make("a", "finished"), esm_verdict(0.7), "dev"),
+        reached(make("b", "finished"), esm_verdict(0.8), "dev"),
+        reached(make("c", "finished"), esm_verdict(0.99), "test"),
+    ]
+    best = best_of(rows)
+    assert best is not None and (best.run, best.count, best.split) == (rows[1], 2, "dev")
+    assert best.among == "2 dev runs" and best.word == "best"
+
+
+def test_other_methods_and_stale_results_are_not_compared(make: Make) -> None:
+    stale = make("a", "finished")
+    record = stale.read()
+    record.stages["eval"].status = "stale"
+    stale.write(record)
+    rows = [reached(stale, esm_verdict(0.99)), reached(make("b", "finished"), esm_verdict(0.5))]
+    best = best_of(rows)
+    assert best is not None and best.run is rows[1] and best.among == "1 test run"
+    other = msgspec.structs.replace(esm_verdict(0.9), method="majority_vote")
+    rows += [reached(make("c", "finished"), other), reached(make("d", "finished"), esm_verdict(0.4))]
+    best = best_of(rows)
+    assert best is not None and best.run is rows[1] and best.count == 2
+    assert best_of([]) is None and best_of([reached(make("e", "stopped"), None)]) is None
+    assert Group("x", (rows[0],)).cell("result").text == "" and about_group(Group("x", ())).plain == ""
+
+
+def test_a_sweeps_runs_are_counted_by_what_they_are(make: Make, tmp_path: Path) -> None:
+    """Two settings with two seeds each, and the chosen one's run on the test split."""
+    points = [(1, 0, False), (1, 1, False), (2, 0, False), (2, 1, False), (2, 0, True)]
+    rows = [
+        reached(
+            make("a", "finished"), esm_verdict(0.7), "test" if report else "dev",
+            sweep=SweepPoint(folder="sweep-1", number=at, setting={"online.L": L, "run.seed": seed}, report=report),
+        )
+        for at, (L, seed, report) in enumerate(points)
+    ]  # fmt: skip
+    group = Group("sweep online.L", tuple(rows), tmp_path / "sweep-1", folded=True)
+    assert group.composition == "2 settings × 2 seeds + 1 test run"
+    assert about_group(group).plain.splitlines()[0] == "runs       2 settings × 2 seeds + 1 test run"
+    assert [group.cell(name).text for name in ("name", "state", "changes", "id")] == [
+        "▸ sweep online.L", "— 5 runs", "enter shows the sweep", "best of 4 dev runs",
+    ]  # fmt: skip
+    two = Group("sweep", (rows[0], rows[4]), tmp_path / "sweep-1")
+    assert two.composition == "1 setting + 1 test run", "a reported setting is no further one"
+    assert Group("a", tuple(rows)).composition == "", "of a name, not of a sweep"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
+async def test_runs_of_a_sweep_are_told_apart_at_every_width(
+    make: Make, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    """Their names are whole, also where the id has no room."""
+    for number, (length, scale) in enumerate(((1, 0.5), (1, 1.0), (3, 0.5))):
+        run = make("demo", "finished", age=number)
+        record = run.read()
+        record.config = {"online": {"L": length, "k_scale": scale}, "run": {"stages": ["mine", "eval"]}}
+        record.changes = {"run.stages": ["mine", "eval"], "online.L": length, "online.k_scale": scale}
+        run.write(record)
+    app = RunsApp(tmp_path / "outputs")
+    async with app.run_test(size=size) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        drawn = [app.runs.table.render_line(y).text for y in range(1, 4)]
+        names = ("L=1 online.k_scale=0.5", "L=1 online.k_scale=1", "L=3 online.k_scale=0.5")
+        for line, words in zip(drawn, names, strict=True):
+            assert f"online.{words} " in line and "demo" not in line
+        assert ("20" in drawn[0].split()[-1]) == (size[0] > 80), "the id stands last where there is room"
+        about = str(app.runs.about.content)
+        assert 'changed    online.L=1 online.k_scale=0.5 run.stages=["mine", "eval"]' in about
+        assert all("online.L=" in row.split("  ", 2)[2] for row in app.rows()), (
+            "changed fields begin with what differs"
+        )
+
+
+async def test_the_heading_under_the_cursor_says_the_best(make: Make, tmp_path: Path) -> None:
+    reached(make("demo", "finished"), esm_verdict(0.9, baseline=0.6))
+    reached(make("demo", "finished", age=60), esm_verdict(0.8, baseline=0.3))
+    app = RunsApp(tmp_path / "outputs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.press("o")
+        await pilot.press("g")
+        await pilot.pause()
+        assert app.runs.selected is None
+        assert str(app.runs.about.content).startswith("best       of 2 test runs: demo")
+        assert "0.600 → 0.900 ▲66 ▼0  accuracy over 200 examples" in str(app.runs.about.content)
+        assert "★ 0.900" in app.rows()[0]
+        await pilot.press("slash", *"gain>0", "enter")
+        await pilot.pause()
+        title = app.runs.title_line.render_line(0).text
+        assert "2 runs   filter gain>0: 2   by name   in /" in title
