@@ -60,9 +60,9 @@ class MethodScreen(TabbedScreen):
 
     def make(self, tab: Tab) -> Widget:
         """A tab's content."""
-        if tab == CASES:
+        if tab.id == CASES.id:
             return CasesTab([self.make_cases(cases) for cases in self.method.cases], id=tab.id)
-        if tab == RESULTS:
+        if tab.id == RESULTS.id:
             charts = self.method.result_charts
             return BlocksPane(self.session, charts, self.result_blocks, _NO_RESULTS, id=tab.id)
         charts, blocks = self.method.training_charts, self.method.training
@@ -83,7 +83,8 @@ class MethodScreen(TabbedScreen):
         return [*said, *tables]
 
     def counts(self) -> Sequence[int | None]:
-        return [len(self.cases.rows(self.session.state))] if self.method.cases else []
+        rows = len(self.cases.rows(self.session.state)) if self.method.cases else None
+        return [rows if tab.id == CASES.id else None for tab in self.TABS]
 
     @property
     def cases(self) -> Cases:

@@ -35,6 +35,7 @@ class ServeState(MethodState):
 
     title = "Server"
     stages_shown = ("serve",)
+    page = "app.methods.serve.page:ServePage"
     screen = "screens.serve.screen:ServeScreen"
 
     def __init__(self) -> None:

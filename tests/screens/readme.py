@@ -12,6 +12,7 @@ from textual.dom import DOMNode
 from app.commands import EVERYWHERE, NOTING, RUN, TIMELINE
 from app.methods.page import MethodPage
 from app.methods.pool.page import PoolPage
+from app.methods.serve.page import ServePage
 from app.methods.slsm.page import SLSMPage
 from screens.compare.pairs import PairsScreen
 from screens.compare.screen import CompareScreen
@@ -37,7 +38,6 @@ from screens.panes.cases import CasesPane
 from screens.pool.what_if import DemonstrationsWhatIf
 from screens.replicas import ReplicasPanel
 from screens.runs.screen import RunsScreen
-from screens.serve.screen import ServeScreen
 from screens.slsm.screen import SLSMScreen
 from screens.slsm.what_if import NoteWhatIf
 from screens.start_form import StartFormScreen
@@ -91,7 +91,7 @@ _SECTIONS: Sequence[tuple[type[DOMNode | MethodPage], str, Sequence[tuple[str, s
     (NoteWhatIf, "", []),
     (PoolPage, "", [("pool", "The pool of a query and its trajectories")]),
     (DemonstrationsWhatIf, "", []),
-    (ServeScreen, "", []),
+    (ServePage, "", []),
     (CompareScreen, "", [("compare", "Two runs compared"), ("compare-trace", "An item that parts")]),
     (PairsScreen, "", []),
     (SweepScreen, "", []),

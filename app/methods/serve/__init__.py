@@ -1,0 +1,1 @@
+"""What the steered server shows."""
