@@ -17,7 +17,7 @@ from engine.sweep.results import SettingResult, SweepResults
 
 def sweep_resume_command(folder: Path) -> str:
     """The command that resumes a sweep."""
-    return f"steer-tui --sweep --resume {shlex.quote(str(folder))}"
+    return f"steer-tui sweep --resume {shlex.quote(str(folder))}"
 
 
 def value_words(value: Any) -> str:

@@ -25,7 +25,7 @@ def compared_blocks(runs: Sequence[Path]) -> list[Block]:
     ]
     for other in runs[1:]:
         blocks += _compared(compare_runs(runs[0], other))
-        blocks.append(Command(f"steer-tui --compare {runs[0]} {other}"))
+        blocks.append(Command(f"steer-tui compare {runs[0]} {other}"))
     return blocks
 
 
