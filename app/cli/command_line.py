@@ -11,7 +11,8 @@ from app.cli.command import COMMANDS, load_command
 from engine.errors import DiskError, RunError, SteerError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
-_ABOUT = ("-h", "--help", "--version")
+SHELLS = ("bash", "zsh", "tcsh")
+_ABOUT = ("-h", "--help", "--version", "--print-completion")
 _COMMAND_OF = {
     "--sweep": "sweep", "--compare": "compare", "--report": "report", "--check": "check", "--doctor": "doctor",
     "--stages": "batch", "--resume": "batch", "--detach": "batch",
@@ -56,8 +57,14 @@ def _command(given: list[str]) -> tuple[str, list[str]]:
 
 
 def _about(given: list[str]) -> int:
-    """Help and version of all commands."""
-    overview_parser().parse_args(given)
+    """Help, version and completion of all commands."""
+    parser = overview_parser()
+    options = parser.parse_args(given)
+    if options.print_completion:
+        from app.cli.completion import completion
+
+        sys.stdout.write(completion(parser, options.print_completion))
+        return 0
     from engine.versions import package_version
 
     sys.stdout.write(f"steer-tui {package_version('steer-tui') or 'not installed'}\n")
@@ -88,6 +95,9 @@ def overview_parser() -> ArgumentParser:
         "--batch", action="store_true", help="without a console: the same as `steer-tui batch`"
     )
     options.add_argument("--version", action="store_true", help="print the version")
+    options.add_argument(
+        "--print-completion", choices=SHELLS, help="print a script with which a shell completes commands"
+    )
     return parser
 
 
