@@ -5,11 +5,16 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.cli.command import Command
 from app.cli.options import add_outputs, count, names
 from engine.errors import RunError
 from engine.vectors.names import FORMATS
+
+if TYPE_CHECKING:
+    from engine.esm.export import Exported
+    from engine.run.directory import RunDirectory
 
 LOST = (
     "A file holds one vector a layer, and the tool adds it to every token. The rest of ESM is not in the file: choosing"
@@ -71,46 +76,41 @@ def _numbers(text: str) -> list[int]:
 def _export(options: Namespace) -> int:
     """Write the file or files and say how to use them."""
     from app.choose_run import choose_run
-    from engine.esm.export import export
 
     run = choose_run(options.run, options.outputs)
     if (options.each or options.memory) and options.out.is_file():
         raise RunError(
             what="--each writes a folder, and this is a file", where=str(options.out), mend="name a folder"
         )
+    lines = _words(_written(run, options), options)
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
+
+
+def _written(run: RunDirectory, options: Namespace) -> Exported:
+    form, out, scale, hookpoint = options.format, options.out, options.scale, options.hookpoint
     if options.contrast:
         from engine.esm.export_contrast import export_contrast
 
         arm = "contrast_mean" if options.contrast == "mean" else "contrast_pca"
-        exported = export_contrast(run, options.format, options.out, arm, options.scale, options.hookpoint)
-    else:
-        exported = export(
-            run,
-            options.format,
-            options.out,
-            options.entries,
-            options.layers,
-            options.scale,
-            options.each or options.memory,
-            options.hookpoint,
-            options.memory,
-        )
-    lines = [
-        f"{exported.entries} {'pairs' if options.contrast else 'entries'}, "
-        f"layers {', '.join(map(str, exported.layers))} (counted from 0): "
-        + ", ".join(map(str, exported.files[:3]))
-        + (f" and {len(exported.files) - 3} more" if len(exported.files) > 3 else ""),
-        f"use:      {FORMATS[options.format].use}",
-        (
-            f"strength: the run adds {exported.strength:.3g} times this vector"
-            if options.contrast
-            else f"strength: ESM adds about {exported.strength:.3g} times such a vector where an entry matches well"
-        )
-        + ("" if options.scale == 1 else f"; this file holds {options.scale:g} times"),
-        *([] if options.contrast else [LOST]),
-    ]
-    sys.stdout.write("\n".join(lines) + "\n")
-    return 0
+        return export_contrast(run, form, out, arm, scale, hookpoint)
+    from engine.esm.export import export
+
+    each = options.each or options.memory
+    return export(run, form, out, options.entries, options.layers, scale, each, hookpoint, options.memory)
+
+
+def _words(exported: Exported, options: Namespace) -> list[str]:
+    files, more = ", ".join(map(str, exported.files[:3])), len(exported.files) - 3
+    what = f"{exported.entries} {'pairs' if options.contrast else 'entries'}"
+    layers = f"layers {', '.join(map(str, exported.layers))} (counted from 0)"
+    use = f"use:      {FORMATS[options.format].use}"
+    scaled = "" if options.scale == 1 else f"; this file holds {options.scale:g} times"
+    lines = [f"{what}, {layers}: {files}" + (f" and {more} more" if more > 0 else ""), use]
+    if options.contrast:
+        return [*lines, f"strength: the run adds {exported.strength:.3g} times this vector{scaled}"]
+    about = f"ESM adds about {exported.strength:.3g} times such a vector where an entry matches well"
+    return [*lines, f"strength: {about}{scaled}", LOST]
 
 
 COMMAND = Command(

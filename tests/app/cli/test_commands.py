@@ -12,14 +12,15 @@ import pytest
 from app.cli import command_line, main
 from app.cli.command import COMMANDS, Command, load_command
 from app.cli.export import COMMAND as EXPORT
+from engine.errors import ConfigError, DiskError, Problem, RunError
 from tests.test_import_rules import brought_along
 
 ROOT = Path(__file__).parents[3]
 
 
-def page(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+def page(arguments: list[str], capsys: pytest.CaptureFixture[str], flag: str = "--help") -> str:
     with pytest.raises(SystemExit) as caught:
-        main([*arguments, "--help"])
+        main([*arguments, flag])
     assert caught.value.code == 0
     return capsys.readouterr().out
 
@@ -68,6 +69,7 @@ def test_the_first_page_lists_every_command_before_the_options(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     lines = page([], capsys).splitlines()
+    assert page([], capsys, "-h").splitlines() == lines
     at = lines.index("commands:") + 2
     listed = [line.split(maxsplit=1) for line in lines[at : at + len(COMMANDS)]]
     assert listed == [[name, load_command(name).summary] for name in COMMANDS]
@@ -156,6 +158,26 @@ def test_help_loads_nothing_heavy() -> None:
         "asyncio",
     }
     assert brought_along(["app.cli", *modules], heavy) == set()
+
+
+@pytest.mark.parametrize(
+    ("raised", "code"),
+    [
+        (RunError(what="w"), 2),
+        (ConfigError([Problem("a.b", "1", "2")]), 2),
+        (DiskError(what="w"), 1),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_how_a_command_ends(
+    raised: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(options: Namespace) -> int:
+        raise raised
+
+    monkeypatch.setattr(command_line, "load_command", lambda name: replace(load_command(name), execute=fails))
+    assert main(["doctor"]) == code
+    assert len(capsys.readouterr().err.splitlines()) == (0 if code == 130 else 1)
 
 
 def test_every_command_has_a_module_and_every_module_of_a_command_is_listed() -> None:
