@@ -36,8 +36,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     return Calls(monkeypatch)
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch, capsys: object) -> None:
+def on_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     for stream in (sys.stdin, sys.stdout):
         monkeypatch.setattr(stream, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
@@ -47,8 +46,9 @@ def terminal(monkeypatch: pytest.MonkeyPatch, capsys: object) -> None:
 
 
 def test_the_console_opens_the_list_a_dialog_or_a_run(
-    calls: Calls, terminal: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    calls: Calls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    on_terminal(monkeypatch)
     calls.instead_of("app.shell.run_console")
     calls.instead_of("screens.event_places.event_place")
     monkeypatch.setattr("engine.run.directory.find_runs", lambda run, outputs: [RunDirectory(tmp_path / run)])
@@ -70,8 +70,9 @@ def test_the_console_opens_the_list_a_dialog_or_a_run(
 
 
 def test_a_terminal_that_cannot_place_text(
-    terminal: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    on_terminal(monkeypatch)
     monkeypatch.setenv("TERM", "dumb")
     assert main([]) == 2
     assert "TERM is dumb" in capsys.readouterr().err
