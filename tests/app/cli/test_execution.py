@@ -10,6 +10,7 @@ import pytest
 
 from app.cli import main
 from app.cli.options import default_config
+from engine.errors import RunError
 from engine.run.directory import RunDirectory
 from tests.kill_and_resume import DEMO
 
@@ -67,6 +68,31 @@ def test_the_console_opens_the_list_a_dialog_or_a_run(
     assert run == ((None, tmp_path / "some-run", None), rest)
     assert place == ((tmp_path / "some-run@x", 17), {})
     assert event == ((None, tmp_path / "some-run@x", None), rest | {"event": 17})
+
+
+def test_a_run_that_cannot_be_opened_is_refused_before_the_screen_is_taken(
+    calls: Calls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    on_terminal(monkeypatch)
+    calls.instead_of("app.shell.run_console")
+    found = [RunDirectory(tmp_path / "b")]
+
+    def refuse(run: RunDirectory) -> None:
+        raise RunError(what=f"later: {run.path.name}")
+
+    monkeypatch.setattr("engine.run.directory.find_runs", lambda run, outputs: found)
+    monkeypatch.setattr("engine.run.event_log.refuse_later", refuse)
+    assert main(["b"]) == 2
+    assert capsys.readouterr().err == "later: b\n"
+    found.append(RunDirectory(tmp_path / "c"))
+    assert main(["name@3"]) == 2
+    assert capsys.readouterr().err == (
+        f"2 runs have this name, and an event belongs to one run (name@3): name the run's folder, such as "
+        f"{tmp_path}/b@3\n"
+    )
+    assert not calls.made and main(["name"]) == 0
+    [(given, named)] = calls.made
+    assert given == () and named["choose_from"] == [tmp_path / "b", tmp_path / "c"]
 
 
 def test_a_terminal_that_cannot_place_text(
