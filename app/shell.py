@@ -1,4 +1,4 @@
-"""The console: which screen is on, what is started and watched, and how it is left."""
+"""The console: how it begins, what works everywhere in it, and how it is left."""
 
 from __future__ import annotations
 
@@ -6,36 +6,30 @@ import asyncio
 import os
 import signal
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from rich.segment import Segment
 from textual import on
 from textual.app import SystemCommand
 from textual.binding import BindingType
-from textual.color import Color
 from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
-from textual.timer import Timer
 
 from app import garbage
 from app.command_palette import BoundCommands
 from app.commands import EVERYWHERE, bindings
-from app.leaving import FINISHED, Leaving
+from app.control_filter import NO_CONTROLS
+from app.leaving import FINISHED
 from app.loop_lag import LoopLag
-from app.methods.place import Place
 from app.plain_attributes import plain_attributes
 from app.refused_keys import RefusedKeys
-from app.runs.client import prepare_branch, prepare_resume
 from app.runs.run_list import RunList
-from app.runs.workers import Ended, Workers, how_it_ended
 from app.settings import read_setting, write_setting
+from app.started_runs import StartedRuns
 from app.terminal_output import CalmApp
 from app.terminal_watch import watch_terminal
 from app.text import counted, without_controls
@@ -43,29 +37,10 @@ from app.themes import DARK, LIGHT, OWN, hidden
 from app.typed_keys import KeysInOrder
 from engine.errors import RunError, SteerError
 from engine.run.directory import RunDirectory
-from engine.run.event_log import refuse_later
 from screens.console_screen import FRAMES
-from screens.messages import (
-    BranchWanted,
-    CompareWanted,
-    DetachWanted,
-    EventWanted,
-    NextMethodWanted,
-    ResumeWanted,
-    RunWanted,
-    SweepWanted,
-    SystemWanted,
-    UpWanted,
-)
 from screens.runs.screen import RunsScreen
 
-if TYPE_CHECKING:
-    from app.run_screens import RunScreens
-    from app.runs.session import RunSession
-
 _OUTPUTS = Path("outputs")
-_LOG_PATIENCE = 5.0
-"""Seconds to wait until the log of an ended worker is read; its last line may be torn and never be readable."""
 
 
 def run_console(
@@ -102,22 +77,8 @@ def _import_the_rest() -> None:
         garbage.settle()
 
 
-class _NoControls(LineFilter):
-    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        text = "".join(segment.text for segment in segments)
-        if without_controls(text) == text:
-            return segments
-        return [
-            segment if segment.control else Segment(without_controls(segment.text), segment.style)
-            for segment in segments
-        ]
-
-
-_NO_CONTROLS = _NoControls()
-
-
-class SteerApp(RefusedKeys[None], KeysInOrder[None], CalmApp[None]):
-    """Holds the open run and the workers started here; screens ask it by messages."""
+class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, CalmApp[None]):
+    """The console; screens ask it by messages."""
 
     TITLE = "steer-tui"
     CSS_PATH = "shell.tcss"
@@ -133,7 +94,7 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], CalmApp[None]):
         outputs: Path | None = None,
         choose_from: Sequence[Path] = (),
     ) -> None:
-        super().__init__()
+        super().__init__(outputs)
         # Plain strings in tables and texts come from files, servers and models: brackets in them are brackets.
         self.console._markup = False
         self.fps = FRAMES
@@ -141,26 +102,11 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], CalmApp[None]):
         """Number of the event in whose item the run is opened first."""
         self.changes: Sequence[str] = ()
         """Changes of the configuration with which the dialog of a new run is opened first."""
-        self.engine_workers = Workers()
-        self.session: RunSession | None = None
-        self._parents: list[tuple[RunSession | None, int]] = []
-        """Runs below a branch that was started from them, with the number of screens that belong to them."""
         self.lag = LoopLag()
-        self.leaving = Leaving(self, self.engine_workers, self._watched)
         self._config_path = config_path
         self._run_dir = run_dir
-        self._outputs = outputs
         self._choose_from = choose_from
-        self._ended: list[tuple[Ended, float]] = []
-        self._lag_timer: Timer | None = None
         self._use_own_themes()
-
-    @cached_property
-    def run_screens(self) -> RunScreens:
-        """The screens of the open run. They are imported behind the first paint, or when the first run is opened."""
-        from app.run_screens import RunScreens
-
-        return RunScreens(self)
 
     def _use_own_themes(self) -> None:
         for name in [name for name in self.available_themes if hidden(name)]:
@@ -172,7 +118,7 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], CalmApp[None]):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Whatever a widget draws, no control code of a file, a server or a model reaches the terminal."""
-        filters = [*super().get_line_filters(), _NO_CONTROLS]
+        filters = [*super().get_line_filters(), NO_CONTROLS]
         if not self.no_color:
             return filters
         plain = plain_attributes(self.current_theme.background or "black")
@@ -180,14 +126,7 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], CalmApp[None]):
 
     def get_default_screen(self) -> Screen[None]:
         """The list of runs lies under all other screens."""
-        return RunsScreen(RunList(self._outputs or _OUTPUTS))
-
-    @property
-    def home(self) -> RunsScreen:
-        """The list of runs."""
-        screen = self.screen_stack[0]
-        assert isinstance(screen, RunsScreen)
-        return screen
+        return RunsScreen(RunList(self.outputs or _OUTPUTS))
 
     def get_system_commands(self, screen: Screen[Any]) -> list[SystemCommand]:  # type: ignore[override]
         """All commands are bindings of ours."""
@@ -196,13 +135,13 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], CalmApp[None]):
     async def on_mount(self) -> None:
         self._listen_to_signals()
         self.set_interval(self.lag.every, self.lag.tick)
-        self.set_interval(0.5, self._reap)
+        self.set_interval(0.5, self.show_failures)
         self.set_timer(0.5, Thread(target=_import_the_rest, daemon=True).start)
         self.theme_changed_signal.subscribe(self, lambda theme: write_setting("theme", theme.name))
         if self._run_dir is not None:
             self.open_event(self._run_dir, self.event)
         elif self._config_path is not None:
-            self.call_after_refresh(self._ask_for_run, self._config_path, self.changes)
+            self.call_after_refresh(self.ask_for_run, self._config_path, self.changes)
         elif self._choose_from:
             self.call_after_refresh(self._ask_which)
 
@@ -225,6 +164,7 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], CalmApp[None]):
             loop.add_signal_handler(number, self.leaving.by_signal, number)
         loop.add_signal_handler(signal.SIGINT, self.action_interrupt)
 
+<<<<<<< HEAD
     # ------------------------------------------------------------ runs
 
     def open_run(self, path: Path, method: str = "", place: Place | None = None) -> None:
@@ -365,20 +305,9 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], CalmApp[None]):
         session.look_now()
         return False if session.caught_up else None
 
+=======
+>>>>>>> cli
     # ------------------------------------------------------------ what screens ask for
-
-    @on(RunsScreen.NewRunWanted)
-    def _new_run_wanted(self) -> None:
-        self._ask_for_run(None)
-
-    @on(RunsScreen.OpenWanted)
-    def _open_wanted(self, message: RunsScreen.OpenWanted) -> None:
-        self.open_run(message.path)
-
-    @on(RunsScreen.ResumeWanted)
-    def _resume_wanted(self, message: RunsScreen.ResumeWanted) -> None:
-        if self.start_worker(RunDirectory(message.path)):
-            self.open_run(message.path)
 
     @on(RunsScreen.CommandWanted)
     def _command_wanted(self, message: RunsScreen.CommandWanted) -> None:
@@ -395,64 +324,7 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], CalmApp[None]):
         error = RunError(what=status.failure, where=str(status.directory.path), mend=mend)
         self.show_error("The run failed", error)
 
-    @on(CompareWanted)
-    def _compare_wanted(self, message: CompareWanted) -> None:
-        from screens.compare.pairs import PairsScreen
-        from screens.compare.screen import CompareScreen
-
-        two = len(message.runs) == 2
-        self.push_screen(CompareScreen(*message.runs) if two else PairsScreen(message.runs))
-
-    @on(SweepWanted)
-    def _sweep_wanted(self, message: SweepWanted) -> None:
-        from screens.sweep.screen import SweepScreen
-
-        self.push_screen(SweepScreen(message.folder))
-
-    @on(RunWanted)
-    def _run_wanted(self, message: RunWanted) -> None:
-        self._parents.append((self.session, len(self.screen_stack)))
-        self._show_run(message.run_dir, message.system, message.place)
-
-    @on(DetachWanted)
-    def _detach_wanted(self) -> None:
-        self._back_to_parent() if self._parents else self.close_run()
-
-    @on(ResumeWanted)
-    def _resume_open_run(self, message: ResumeWanted) -> None:
-        if self.start_worker(RunDirectory(message.run_dir)):
-            self.notify("A worker resumes the run.")
-
-    def _ask_for_run(self, config: Path | None, changes: Sequence[str] = ()) -> None:
-        from screens.new_run import NewRunScreen
-
-        self.push_screen(NewRunScreen(config, self._outputs, changes), self._begin)
-
-    def _begin(self, begun: RunDirectory | Path | None) -> None:
-        if isinstance(begun, Path):
-            self._begin_sweep(begun)
-        elif begun is not None and self.start_worker(begun):
-            self.open_run(begun.path)
-
-    def _begin_sweep(self, folder: Path) -> None:
-        """Start the process that works on a sweep, and show the sweep."""
-        from app.runs.sweeps import start_queue
-
-        try:
-            start_queue(folder)
-        except (SteerError, OSError) as error:
-            self.show_error("The sweep was not started", error)
-            return
-        self.leaving.sweeps.append(folder)
-        self.home.runs.add_folder(folder.parent.parent) if self._is_elsewhere(folder) else None
-        self._sweep_wanted(SweepWanted(folder))
-
     # ------------------------------------------------------------ leaving
-
-    def _watched(self) -> list[Path]:
-        """Folders of the open run and of those it was opened from."""
-        sessions = (self.session, *(parent for parent, _ in self._parents))
-        return [session.run_dir for session in sessions if session is not None]
 
     def action_leave(self) -> None:
         """Leave; ask first if a run is running."""

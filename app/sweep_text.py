@@ -16,7 +16,7 @@ from engine.sweep.results import SettingResult, SweepResults
 
 def sweep_resume_command(folder: Path) -> str:
     """The command that resumes a sweep."""
-    return f"steer-tui --sweep --resume {shlex.quote(str(folder))}"
+    return f"steer-tui sweep --resume {shlex.quote(str(folder))}"
 
 
 def figure_words(one: SettingResult, value: float | None, is_difference: bool = False) -> str:

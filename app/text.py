@@ -67,7 +67,7 @@ def error_lines(error: SteerError) -> list[str]:
 
 def resume_command(run: Path) -> str:
     """The command that resumes a run."""
-    return f"steer-tui --batch --resume {shlex.quote(str(run))}"
+    return f"steer-tui batch --resume {shlex.quote(str(run))}"
 
 
 def file_size(size: int) -> str:

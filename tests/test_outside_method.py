@@ -81,14 +81,14 @@ def test_its_stage_runs_and_its_screen_shows_it(
 
 def test_its_section_is_checked_like_any_other(config: Path, environment: dict[str, str]) -> None:
     config.write_text(config.read_text().replace("samples: 3", "samples: 1, tokens: 5"))
-    done = run("app.cli", "--check", str(config), environment=environment)
+    done = run("app.cli", "check", str(config), environment=environment)
     assert done.returncode == 2
     assert "agreement.samples: found 1, expected a whole number at least 2 and at most 100" in done.stdout
     assert "agreement.tokens" in done.stdout
 
 
 def test_without_the_package_its_stage_is_unknown(config: Path, environment: dict[str, str]) -> None:
-    done = run("app.cli", "--check", str(config), environment=environment | {"PYTHONPATH": str(ROOT)})
+    done = run("app.cli", "check", str(config), environment=environment | {"PYTHONPATH": str(ROOT)})
     assert done.returncode == 2
     assert "found agreement, expected one of mine" in done.stdout
 

@@ -1,4 +1,4 @@
-"""The configurations that are included: right by `steer-tui --check`, with a word on what they are, in the README."""
+"""The configurations that are included: right by `steer-tui check`, with a word on what they are, in the README."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_measured_one_can_be_read(path: Path) -> None:
 @pytest.mark.parametrize("path", READY, ids=lambda path: path.stem)
 def test_it_is_right(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever of data, models and keys is here or not."""
-    code = main(["--check", str(path)])
+    code = main(["check", str(path)])
     out = capsys.readouterr().out
     assert code == 0, out
     assert "\n  wrong" not in out and "  right; " in out

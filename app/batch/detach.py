@@ -1,4 +1,4 @@
-"""`steer-tui --batch --detach`: a worker is started and left alone."""
+"""`steer-tui batch --detach`: a worker is started and left alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`steer-tui --batch`: the same worker and the same log as in the console, shown as lines or progress bars."""
+"""`steer-tui batch`: the same worker and the same log as in the console, shown as lines or progress bars."""
 
 from __future__ import annotations
 

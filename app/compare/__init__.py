@@ -1,1 +1,1 @@
-"""`steer-tui --compare A B`: two runs compared without a console."""
+"""`steer-tui compare A B`: two runs compared without a console."""

@@ -31,7 +31,6 @@ _NAMES = tuple(DECISION_FIELDS)
 COLUMNS = {**{name: field.kind for name, field in DECISION_FIELDS.items()}, "run": "text", "stale": "flag"}
 """Kinds of the fields by name; `run` is the run's name and id; `stale`: the decision is of an earlier attempt, as the
 stage is to be done again."""
-FORMATS = ("csv", "jsonl", "parquet")
 
 
 class Query(NamedTuple):

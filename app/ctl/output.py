@@ -9,7 +9,7 @@ from typing import Any
 from app.text import error_line, without_controls
 from engine.errors import SteerError
 
-DONE, FAILED, BAD_INPUT, NO_WORKER, TIME_IS_UP, INTERRUPTED = 0, 1, 2, 3, 4, 130
+DONE, FAILED, BAD_INPUT, NO_WORKER, TIME_IS_UP = 0, 1, 2, 3, 4
 """Exit codes. `NO_WORKER`: nothing works on the run, or it ended otherwise than it was waited for."""
 
 VERSION = 1

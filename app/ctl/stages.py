@@ -13,12 +13,6 @@ from app.text import resume_command
 from engine.errors import RunError
 from engine.run.directory import RunDirectory, inspect
 
-STAGE_CHOICES = ("again", "skip", "last", "stop")
-STAGE_HELP = (
-    "again: it and what rests on it are done anew when the run is resumed; skip: it and what needs it are left out; "
-    "last: the run ends after it; stop: the run stops in it, and goes on there when it is resumed"
-)
-
 
 def stage(
     directory: RunDirectory,

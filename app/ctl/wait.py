@@ -7,7 +7,6 @@ import time
 from app.ctl.output import DONE, FAILED, NO_WORKER, TIME_IS_UP, write_form, write_line
 from engine.run.directory import RunDirectory, RunStatus, inspect
 
-STATES = ("prepared", "running", "paused", "hung", "interrupted", "stopped", "failed", "finished")
 _LOOK_EVERY = 0.1
 
 

@@ -1,4 +1,4 @@
-"""`steer-tui --check`: is a configuration correct, and is what it needs on this machine? Nothing runs or is fetched."""
+"""`steer-tui check`: is a configuration correct, and is what it needs on this machine? Nothing runs or is fetched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`steer-tui --doctor`: what is installed, what works here, what is missing and how to get it."""
+"""`steer-tui doctor`: what is installed, what works here, what is missing and how to get it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def run_doctor(outputs: Path, console: Console | None = None) -> int:
         able = able and (finding.good or not finding.needed)
         console.print(_line(finding), soft_wrap=True)
     verdict = (
-        "the demo runs here: steer-tui --batch"
+        "the demo runs here: steer-tui batch"
         if able
         else "the demo cannot run here yet: see the red lines above"
     )

@@ -1,4 +1,4 @@
-"""`steer-tui --doctor --server URL`: what a server is, what it can do, and which roles it can take in a run."""
+"""`steer-tui doctor --server URL`: what a server is, what it can do, and which roles it can take in a run."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def compared_blocks(runs: Sequence[Path]) -> list[Block]:
     for other, name in zip(runs[1:], names[1:], strict=True):
         blocks.append(Heading(f"A: {names[0]}, B: {name}", 3))
         blocks += _compared(compare_runs(runs[0], other))
-        blocks.append(Command(f"steer-tui --compare {runs[0]} {other}"))
+        blocks.append(Command(f"steer-tui compare {runs[0]} {other}"))
     return blocks
 
 

@@ -166,7 +166,7 @@ def _made(source: RunSource, level: int) -> list[Block]:
         *blocks,
         Heading("To repeat it", level),
         Paragraph("With the versions above, the run's own configuration has every field and the seed:"),
-        Command(f"steer-tui --batch --config {config}"),
+        Command(f"steer-tui batch --config {config}"),
         Paragraph("To look at it in the console:"),
         Command(open_command(source.path)),
     ]

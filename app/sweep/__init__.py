@@ -1,1 +1,1 @@
-"""`steer-tui --sweep`: a sweep without a console."""
+"""`steer-tui sweep`: a sweep without a console."""

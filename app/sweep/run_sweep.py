@@ -1,13 +1,10 @@
-"""`steer-tui --sweep`: the same process as in the console works on the sweep; what its runs do is printed as lines."""
+"""`steer-tui sweep`: the same process as in the console works on the sweep; what its runs do is printed as lines."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import subprocess
 import time
 from contextlib import suppress
-from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
@@ -22,30 +19,11 @@ from engine.errors import SteerError
 from engine.regular_file import last_bytes
 from engine.run.directory import RunStatus
 from engine.sweep.results import SweepReader, SweepResults
-from engine.sweep.sweep import Point, SweepFolder, find_sweep
+from engine.sweep.sweep import Point, SweepFolder
 
 FINISHED, FAILED, INTERRUPTED = 0, 1, 130
 _LOOK_EVERY = 0.5
 _TELL_EVERY = 10.0
-
-
-def sweep_command(options: argparse.Namespace, config: Path) -> int:
-    """What the command line says: a new sweep, or one that goes on. Returns the exit code. Raises SteerErrors."""
-    from app.text_console import make_console
-    from engine.sweep.grammar import MOST_RUNS, read_axes
-    from engine.sweep.prepare import prepare_sweep
-
-    if options.resume:
-        folder = find_sweep(options.resume, Path(options.outputs or "outputs"))
-    else:
-        axes = read_axes(options.sweep, MOST_RUNS if options.most is None else options.most)
-        overrides = list(options.set)
-        overrides += [f"run.stages={json.dumps(options.stages)}"] if options.stages else []
-        overrides += [f"run.outputs={json.dumps(options.outputs)}"] if options.outputs else []
-        folder = prepare_sweep(
-            config, options.sweep, axes, overrides, jobs=options.jobs, choose_on=options.choose_on
-        )
-    return run_sweep(folder, make_console(), make_console(stderr=True))
 
 
 def run_sweep(folder: SweepFolder, console: Console, errors: Console) -> int:

@@ -33,5 +33,5 @@ def _stages(config: Config) -> Iterator[Finding]:
                 "absent",
                 f"`{name}` reads files that `{need}` writes, which is not among the stages",
                 "run.stages",
-                f"put `{need}` before it, or run it in a run that has it: --batch --resume RUN --stages {name}",
+                f"put `{need}` before it, or run it in a run that has it: steer-tui batch --resume RUN --stages {name}",
             )

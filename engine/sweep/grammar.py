@@ -60,7 +60,7 @@ def read_axes(specs: Sequence[str], most: int = MOST_RUNS) -> list[Axis]:
         counts = " × ".join(str(len(axis.values)) for axis in axes)
         problems.append(
             Problem(
-                "--sweep", f"{counts} = {runs:,} runs", f"at most {most}, or --most {runs} if this is meant"
+                "sweep", f"{counts} = {runs:,} runs", f"at most {most}, or --most {runs} if this is meant"
             )
         )
     if problems:
@@ -81,9 +81,9 @@ def settings_of(axes: Sequence[Axis]) -> list[dict[str, Any]]:
 def _axis(spec: str) -> Axis:
     name, equals, text = spec.partition("=")
     name, text = name.strip(), text.strip()
-    where = f"--sweep {name}" if name else "--sweep"
+    where = f"sweep {name}" if name else "sweep"
     if not equals or not name or not text:
-        raise ConfigError([Problem("--sweep", repr(spec), _FORM)])
+        raise ConfigError([Problem("sweep", repr(spec), _FORM)])
     if name in _FIXED:
         raise ConfigError(
             [Problem(where, "", "another field: name, folder and stages are those of all runs")]

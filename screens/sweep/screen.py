@@ -56,7 +56,7 @@ the chosen setting then runs once on the configuration's own split, and that run
 counts how often each stage was done: stages of equal inputs are done once.
 
 `enter` opens the setting's run, `c` compares it with the best setting's. `S` stops the sweep: its runs stop after their
-current item. `r` resumes it; so does `steer-tui --sweep --resume` with its folder.
+current item. `r` resumes it; so does `steer-tui sweep --resume` with its folder.
 """
 
     table = query_one(StillTable)

@@ -20,25 +20,52 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "said"),
     [
-        ["--batch", "some-run"],
-        ["--resume", "x"],
-        ["--stages", "eval"],
-        ["--detach"],
-        ["some-run", "--set", "online.L=1"],
-        ["--report", "some-run", "--set", "online.L=1"],
-        ["--batch", "--resume", "x", "--config", "c.yaml"],
-        ["--batch", "--resume", "x", "--set", "online.L=1"],
-        ["run", "--config", "c.yaml"],
-        ["--batch", "--stages", "a,,b"],
-        ["--nonsense"],
+        (["--batch", "some-run"], "unrecognized arguments: some-run"),
+        (["run", "some-run", "--detach"], "unrecognized arguments: --detach"),
+        (["report", "some-run", "--set", "online.L=1"], "unrecognized arguments: --set"),
+        (["report", "some-run", "--html", "--md"], "--md: not allowed with argument --html"),
+        (["--batch", "--resume", "x", "--config", "c.yaml"], "--config: not allowed with argument --resume"),
+        (["some-run", "--config", "c.yaml"], "--config: not allowed with argument RUN"),
+        (["--batch", "--stages", "a,,b"], "expected names, separated by commas"),
+        (["--nonsense"], "unrecognized arguments: --nonsense"),
+        (["export", "some-run"], "invalid choice: 'some-run'"),
     ],
 )
-def test_options_that_do_not_go_together(arguments: list[str]) -> None:
+def test_options_that_do_not_go_together(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments)
-    assert caught.value.code == 2
+    assert caught.value.code == 2 and said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "command"),
+    [
+        (["--sweep", "online.L=1,2"], "sweep"),
+        (["--config", "c.yaml", "--sweep", "online.L=1,2"], "sweep"),
+        (["--compare", "a", "b", "--json"], "compare"),
+        (["--report=a", "--md"], "report"),
+        (["--check"], "check"),
+        (["--doctor", "--server", "http://h/v1"], "doctor"),
+        (["--batch", "--doctor"], "doctor"),
+        (["--resume", "x"], "batch"),
+        (["--stages", "eval"], "batch"),
+        (["--detach"], "batch"),
+        (["export-vectors", "a"], "export vectors"),
+        (["export-deltas", "a"], "export deltas"),
+    ],
+)
+def test_what_belongs_to_a_command_names_it(
+    given: list[str], command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(given) == 2
+    word = next(word for word in given if command.split()[-1] in word or command == "batch").partition("=")[0]
+    assert capsys.readouterr().err == (
+        f"this belongs to a command ({word}): use `steer-tui {command}`, which `steer-tui {command} --help` explains\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,6 +73,12 @@ def test_options_that_do_not_go_together(arguments: list[str]) -> None:
     [
         (["--batch", "--config", "none.yaml"], "none.yaml: found No such file"),
         (["--batch", "--resume", "none"], "there is no such run (none"),
+        (["batch", "--resume", "none"], "there is no such run (none"),
+        (["some-run", "--set", "online.L=1"], "a run has its own configuration (--set)"),
+        (
+            ["--batch", "--resume", "x", "--set", "online.L=1"],
+            "a resumed run keeps its configuration (--set)",
+        ),
     ],
 )
 def test_bad_input_is_one_red_line(
@@ -90,7 +123,7 @@ def test_sentences_of_events() -> None:
 def test_words() -> None:
     assert [duration(s) for s in (0, 7.4, 61, 3723)] == ["0:00", "0:07", "1:01", "1:02:03"]
     assert error_line("a\nb", "w", "m") == "a b (w): m"
-    assert resume_command(Path("a b")) == "steer-tui --batch --resume 'a b'"
+    assert resume_command(Path("a b")) == "steer-tui batch --resume 'a b'"
 
 
 def test_whole_safetensors(tmp_path: Path) -> None:

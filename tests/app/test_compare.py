@@ -1,4 +1,4 @@
-"""`steer-tui --compare`: what it prints, and its JSON."""
+"""`steer-tui compare`: what it prints, and its JSON."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def runs(tmp_path: Path) -> tuple[str, str]:
 
 
 def test_tables(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--compare", *runs]) == 0
+    assert main(["compare", *runs]) == 0
     out = capsys.readouterr().out
     for words in ("Changed fields", "online.L", "ESM, over the items that are in both runs", "−0.500", "1/0"):
         assert words in out
 
 
 def test_json(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--compare", *runs, "--json"]) == 0
+    assert main(["compare", *runs, "--json"]) == 0
     form = json.loads(capsys.readouterr().out)
     assert (form["form"], form["version"]) == ("steer-tui comparison", 1)
     assert form["changed"] == [{"field": "online.L", "a": 3, "b": 5}]
@@ -46,11 +46,16 @@ def test_json(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_mistakes(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--compare", runs[0], runs[0]]) == 2
+    assert main(["compare", runs[0], runs[0]]) == 2
     assert "these are the same run" in capsys.readouterr().err
-    assert main(["--compare", runs[0], "no such run"]) == 2
+    assert main(["compare", runs[0], "no such run"]) == 2
     assert "there is no such run" in capsys.readouterr().err
-    for wrong in (["--compare", *runs, "--batch"], ["--json"], ["--compare", runs[0]]):
+    for wrong in (
+        ["compare", *runs, "--batch"],
+        ["--json"],
+        ["compare", runs[0]],
+        ["compare", *runs, runs[0]],
+    ):
         with pytest.raises(SystemExit):
             main(wrong)
 

@@ -417,7 +417,7 @@ async def test_branch_is_asked_for_and_esc_leads_back(
         wanted.append((run.path, iteration, iterations))
         return branch
 
-    monkeypatch.setattr("app.shell.prepare_branch", prepared)
+    monkeypatch.setattr("app.started_runs.prepare_branch", prepared)
     app = console()
     monkeypatch.setattr(app, "start_worker", lambda directory: True)
     async with app.run_test(size=(100, 40)) as pilot:

@@ -116,14 +116,14 @@ def test_a_later_run_is_refused_in_one_line(
     assert row.state == LATER and not row.resumable and "later version" in row.status.failure
     path, out = str(later_run.path), str(later_run.path / "out")
     for command in (
-        ["--batch", "--resume", path],
-        ["--compare", path, path],
-        ["--report", path],
+        ["batch", "--resume", path],
+        ["compare", path, path],
+        ["report", path],
         ["ctl", "events", path],
         ["ctl", "show", path],
         ["serve", path],
-        ["export-deltas", path, "--format", "vllm", "--out", out],
-        ["export-vectors", path, "--format", "gguf", "--out", out],
+        ["export", "deltas", path, "--format", "vllm", "--out", out],
+        ["export", "vectors", path, "--format", "gguf", "--out", out],
     ):
         assert main(command) == 2, command
         said = capsys.readouterr()

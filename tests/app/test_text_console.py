@@ -32,7 +32,7 @@ def test_check_prints_what_a_file_says_without_its_codes(
 ) -> None:
     path = tmp_path / "c.yaml"
     path.write_text('run: {name: "\\e]0;owned\\a", stages: ["\\e[2J"]}\n')
-    assert main(["--check", str(path)]) == 2
+    assert main(["check", str(path)]) == 2
     out = capsys.readouterr()
     assert "\x1b" not in out.out + out.err and "\x07" not in out.out + out.err
 

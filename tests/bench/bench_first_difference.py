@@ -1,4 +1,4 @@
-"""The first decision in which two runs of ESM differ: `--compare` against a literal reading of their files.
+"""The first decision in which two runs of ESM differ: `compare` against a literal reading of their files.
 
     python -m tests.bench.bench_first_difference RUN RUN
 
@@ -39,7 +39,7 @@ def first_difference(one: Answer, other: Answer) -> int | None:
 
 def main(first: Path, second: Path) -> None:
     """Compare, and print."""
-    command = [sys.executable, "-m", "app.cli", "--compare", str(first), str(second), "--json"]
+    command = [sys.executable, "-m", "app.cli", "compare", str(first), str(second), "--json"]
     told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     esm = next(method for method in told["methods"] if method["method"] == "esm")
     parts = {item["id"]: item["parts_at"] for item in esm["items"]}

@@ -1,4 +1,4 @@
-"""`steer-tui --batch` as a user meets it: a process with an exit code, on a pipe and on a terminal."""
+"""`steer-tui batch` as a user meets it: a process with an exit code, on a pipe and on a terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from engine.run.event_log import LogEntry
 
 Make = Callable[..., Path]
 WaitUntil = Callable[..., None]
-BATCH = [sys.executable, "-m", "app.cli", "--batch"]
+BATCH = [sys.executable, "-m", "app.cli", "batch"]
 
 
 def batch(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -62,7 +62,7 @@ def test_failed_stage_is_one_line_and_exit_code_1(make_config: Make) -> None:
     assert (
         first.startswith("example_stages:Bug: ZeroDivisionError: a bug (") and "Traceback" not in done.stderr
     )
-    assert "--batch --resume" in second
+    assert "steer-tui batch --resume" in second
 
 
 def test_results_of_before_a_failure_are_printed_before_it(make_config: Make) -> None:
@@ -112,7 +112,7 @@ def test_ctrl_c_keeps_and_tells_how_to_go_on(
     assert process.returncode == 130, (out, err)
     (run,) = discover(tmp_path / "outputs")
     assert run.state == "stopped" and not run.alive
-    assert f"kept in {run.directory.path}" in err and "--batch --resume" in err
+    assert f"kept in {run.directory.path}" in err and "steer-tui batch --resume" in err
     again = batch("--resume", run.record.run_id, "--outputs", tmp_path / "outputs")
     assert again.returncode == 0, again.stderr
     assert len((run.directory.path / "count" / "items.jsonl").read_text().splitlines()) == 60
@@ -156,7 +156,9 @@ def test_vanished_worker_is_told_of(
     kill_worker(tmp_path)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert "vanished (killed by SIGKILL)" in err and "interrupted" in err and "--batch --resume" in err
+    assert (
+        "vanished (killed by SIGKILL)" in err and "interrupted" in err and "steer-tui batch --resume" in err
+    )
     assert discover(tmp_path / "outputs")[0].state == "interrupted"
 
 
@@ -236,7 +238,7 @@ def test_ctrl_c_on_a_terminal_gives_the_cursor_back(
     terminal.expect(r"[1-9]\d* of 400 items")
     terminal.sendintr()
     terminal.expect(r"\x1b\[\?25h")
-    terminal.expect("--batch --resume")
+    terminal.expect("steer-tui batch --resume")
     terminal.expect(pexpect.EOF)
     terminal.close()
     assert terminal.exitstatus == 130
@@ -266,7 +268,7 @@ def kill_worker(tmp_path: Path) -> None:
 def test_closed_pipe_stops_the_worker(
     make_config: Make, tmp_path: Path, wait_until: WaitUntil, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`steer-tui --batch | head -1` must not leave a worker that nobody watches."""
+    """`steer-tui batch | head -1` must not leave a worker that nobody watches."""
     monkeypatch.setenv("ITEM_SECONDS", "0.05")
     process = start("--config", make_config("Count", "CountAgain", "Deaf", items=20))
     assert process.stdout is not None and process.stdout.readline().startswith("run:")

@@ -234,7 +234,7 @@ def test_a_detached_run_is_found_by_the_next_command(
     start = detach.start_worker
     monkeypatch.setattr(detach, "start_worker", lambda run: processes.append(start(run)) or processes[-1])
     try:
-        assert main(["--batch", "--detach", "--config", str(make_config("Count", items=2_000))]) == 0
+        assert main(["batch", "--detach", "--config", str(make_config("Count", items=2_000))]) == 0
         run = RunDirectory(Path(capsys.readouterr().out.strip()))
         assert main(["ctl", "stop", str(run.path)]) == 0
         assert main(["ctl", "wait", str(run.path), "--timeout", "120"]) == 3
@@ -275,7 +275,7 @@ def test_stages_are_chosen(ctl: Ctl, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert said.startswith(
         "Done again: eval, which took 1:01 last time.\nTheir results so far are kept in the folder"
     )
-    assert said.endswith(f"to go on: steer-tui --batch --resume {run.path}\n")
+    assert said.endswith(f"to go on: steer-tui batch --resume {run.path}\n")
 
 
 def test_a_stage_that_is_not_at_work_is_not_stopped(ctl: Ctl, working: tuple[RunDirectory, Gate]) -> None:

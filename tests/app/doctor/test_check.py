@@ -1,4 +1,4 @@
-"""`steer-tui --check`: what is wrong, what is not here yet and what is fine are told apart, and nothing runs."""
+"""`steer-tui check`: what is wrong, what is not here yet and what is fine are told apart, and nothing runs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_several_files_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str
     wrong, right = tmp_path / "wrong.yaml", tmp_path / "right.yaml"
     wrong.write_text("online: {L: 0, prob_tokens: 4}\nrun: {stages: [eval, memory]}\n")
     right.write_text("run: {stages: [mine]}\ntask: {dataset: gsm8k, path: nowhere}\n")
-    assert main(["--check", str(wrong), str(right)]) == 2
+    assert main(["check", str(wrong), str(right)]) == 2
     out = " ".join(capsys.readouterr().out.split())
     for part in (
         "online.L: found 0, expected a whole number at least 1",
@@ -67,13 +67,13 @@ def test_several_files_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str
         "right; 2 not here yet",
     ):
         assert part in out, out
-    assert main(["--check", str(right)]) == 0
-    assert main(["--check", str(right), "--set", "task.train_split=socratic", "task.path=null"]) == 2
+    assert main(["check", str(right)]) == 0
+    assert main(["check", str(right), "--set", "task.train_split=socratic", "task.path=null"]) == 2
     assert "gsm8k has no split `socratic` on the hub" in capsys.readouterr().out
 
 
 def test_without_a_file_it_is_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--check"]) == 0
+    assert main(["check"]) == 0
     out = capsys.readouterr().out
     assert "demo.yaml" in out and "everything it needs is here" in out
 
@@ -83,14 +83,14 @@ def test_without_a_file_it_is_the_demo(capsys: pytest.CaptureFixture[str]) -> No
 )
 def test_options_that_do_not_go_with_it(more: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
-        main(["--check", "configs/demo.yaml", *more])
+        main(["check", "configs/demo.yaml", *more])
     assert caught.value.code == 2
 
 
 def test_nothing_runs_and_nothing_heavy_is_loaded(tmp_path: Path) -> None:
     """No folder of a run is made, and torch is not imported: a check takes a second."""
     code = (
-        "import sys; from app.cli import main; code = main(['--check']);"
+        "import sys; from app.cli import main; code = main(['check']);"
         "print(sorted({'torch', 'transformers', 'textual'} & set(sys.modules))); sys.exit(code)"
     )
     env = os.environ | {"PYTHONPATH": str(ROOT)}

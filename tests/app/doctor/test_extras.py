@@ -1,4 +1,4 @@
-"""What is installed only by who needs it: the extras of pyproject.toml, and how `--doctor` names them."""
+"""What is installed only by who needs it: the extras of pyproject.toml, and how `doctor` names them."""
 
 from __future__ import annotations
 

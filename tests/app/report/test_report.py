@@ -152,7 +152,7 @@ def _one_of_each(events: list[Event]) -> dict[type[Event], int]:
 
 def test_a_report_of_all_methods_is_one_file_that_loads_nothing(all_methods: Path, tmp_path: Path) -> None:
     target = tmp_path / "report.html"
-    assert main(["--report", str(all_methods), "--output", str(target)]) == 0
+    assert main(["report", str(all_methods), "--output", str(target)]) == 0
     page = target.read_text()
     assert len(page) < 2_000_000
     words = _offline(page).words
@@ -168,13 +168,13 @@ def test_a_report_of_all_methods_is_one_file_that_loads_nothing(all_methods: Pat
         "Picks for",
     ):
         assert told in words
-    assert f"steer-tui --batch --config {all_methods}/config.yaml" in words
+    assert f"steer-tui batch --config {all_methods}/config.yaml" in words
     assert page.count("<svg") >= 8
     assert len(re.findall(r"seen \d+", words)) == 11
 
 
 def test_markdown_has_the_same_cases_and_its_pictures_beside_it(all_methods: Path, tmp_path: Path) -> None:
-    assert main(["--report", str(all_methods), "--md", "--output", str(tmp_path / "a b.md")]) == 0
+    assert main(["report", str(all_methods), "--md", "--output", str(tmp_path / "a b.md")]) == 0
     markdown = (tmp_path / "a b.md").read_text()
     assert len(re.findall(r"seen \d+", markdown)) == 11
     pictures = re.findall(r"!\[[^\]]*\]\((.*?)\)", markdown)
@@ -236,11 +236,11 @@ def test_every_figure_of_the_findings_is_in_the_record(tmp_path: Path) -> None:
 def test_several_runs_are_compared_with_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     right = [[evaluated("greedy", f"q{i}", i < good) for i in range(4)] for good in (1, 3)]
     runs = [make_run(tmp_path, f"r{k}", events, {"online": {"L": k}}) for k, events in enumerate(right)]
-    assert main(["--report", *map(str, runs), "--md"]) == 0
+    assert main(["report", *map(str, runs), "--md"]) == 0
     markdown = capsys.readouterr().out
     assert "| online.L | 0 | 1 |" in markdown
     assert re.search(r"\| greedy \| \w+ \| 4 \| 0.250 \| 0.750 \| \+0.500 \|", markdown)
-    assert main(["--report", str(runs[0]), str(runs[0])]) == 2
+    assert main(["report", str(runs[0]), str(runs[0])]) == 2
 
 
 def test_what_a_document_means_nothing_to_its_form() -> None:

@@ -220,7 +220,7 @@ def test_ctrl_c_ends_it_at_once() -> None:
         return "hang" if "seed" in body or "response_format" in body else ""
 
     with misbehaving_server(lambda body: "1 2 3 4 5 6", fault_of=hangs, lists_models=True) as server:
-        command = [sys.executable, "-m", "app.cli", "--doctor", "--server", server.url]
+        command = [sys.executable, "-m", "app.cli", "doctor", "--server", server.url]
         with subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
@@ -299,9 +299,8 @@ def test_a_server_of_no_use_is_exit_code_1() -> None:
 def test_the_command_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_KEY", KEY)
     with product_server("Ollama", key=KEY) as server:
-        assert main(["--doctor", "--server", server.root, "--model", "tiny", "--key-env", "TEST_KEY"]) == 0
+        assert main(["doctor", "--server", server.root, "--model", "tiny", "--key-env", "TEST_KEY"]) == 0
     told = capsys.readouterr().out
     assert "ok  product: Ollama 0.13.0 (by /api/version)" in told and KEY not in told
-    for wrong in (["--server", "http://h/v1"], ["--doctor", "--model", "x"]):
-        with pytest.raises(SystemExit):
-            main(wrong)
+    assert main(["doctor", "--model", "x"]) == main(["doctor", "--key-env", "TEST_KEY"]) == 2
+    assert "--model and --key-env are for a server: add --server URL" in capsys.readouterr().err

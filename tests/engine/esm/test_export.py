@@ -62,7 +62,7 @@ def test_the_mean_of_each_layer_is_written(
     run: Path, vectors: list[Vector], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "mean.gguf"
-    assert main(["export-vectors", str(run), "--format", "gguf", "--out", str(out), "--scale", "2"]) == 0
+    assert main(["export", "vectors", str(run), "--format", "gguf", "--out", str(out), "--scale", "2"]) == 0
     read = read_vectors(out)
     np.testing.assert_array_equal(read.vectors[1], 2 * vectors[0])
     np.testing.assert_allclose(read.vectors[2], vectors[1] + vectors[2], rtol=1e-6)
@@ -117,7 +117,7 @@ def test_a_memory_is_exported_with_its_right_entries_unless_entries_are_named(
 
 def test_picked_entries_and_each_by_itself(run: Path, vectors: list[Vector], tmp_path: Path) -> None:
     picked, each = tmp_path / "picked.pt", tmp_path / "each"
-    command = ["export-vectors", str(run), "--format"]
+    command = ["export", "vectors", str(run), "--format"]
     chosen = ["--entries", "pair1_wrong,lib_0", "--layers", "2"]
     assert main([*command, "easysteer", "--out", str(picked), *chosen]) == 0
     np.testing.assert_array_equal(read_vectors(picked).unplaced, vectors[1])
@@ -141,7 +141,7 @@ def test_what_cannot_be_exported_is_told(
     arguments: list[str], said: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out.gguf"
-    assert main(["export-vectors", str(run), "--format", "gguf", "--out", str(out), *arguments]) == 2
+    assert main(["export", "vectors", str(run), "--format", "gguf", "--out", str(out), *arguments]) == 2
     assert said in " ".join(capsys.readouterr().err.split()) and not out.exists()
 
 
@@ -152,7 +152,7 @@ def test_no_file_is_named_by_what_the_library_calls_an_entry(run: Path, tmp_path
     records[0]["lib_id"], records[1]["lib_id"] = name, name.lower()
     write_jsonl(library, records)
     before = set(tmp_path.iterdir())
-    assert main(["export-vectors", str(run), "--format", "gguf", "--out", str(out), "--each"]) == 0
+    assert main(["export", "vectors", str(run), "--format", "gguf", "--out", str(out), "--each"]) == 0
     assert set(tmp_path.iterdir()) == {*before, out}
     assert [path.name for path in sorted(out.iterdir())] == [
         "index.jsonl",
@@ -166,5 +166,5 @@ def test_a_library_with_an_entry_that_is_none_is_one_error(
 ) -> None:
     library = run / "esm/library/library.jsonl"
     write_jsonl(library, [record | {"lib_id": ["x"]} for record in read_jsonl(library)])
-    assert main(["export-vectors", str(run), "--format", "gguf", "--out", str(run / "x")]) == 2
+    assert main(["export", "vectors", str(run), "--format", "gguf", "--out", str(run / "x")]) == 2
     assert "library.jsonl:1" in capsys.readouterr().err

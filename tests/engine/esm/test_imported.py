@@ -82,7 +82,7 @@ def test_an_exported_memory_comes_back_as_the_same_memory(
 ) -> None:
     """Alone, in a run without a library."""
     out, other = tmp_path / "out", tmp_path / "other"
-    assert main(["export-vectors", str(mined), "--format", form, "--memory", "--out", str(out)]) == 0
+    assert main(["export", "vectors", str(mined), "--format", form, "--memory", "--out", str(out)]) == 0
     run_stage(BuildMemory(), load_config(DEMO, list(SMALL)), mined, model)
     before = EpisodicMemory.load(layout.memory(mined), layout.library(mined), model.info)
     after, _ = _imported(out / "index.jsonl", other, model)
@@ -230,7 +230,8 @@ def test_the_vectors_of_pairs_are_exported(
         '{"positive": "3 + 4 = 7", "negative": "3 + 4 = 8"}\n{"positive": "so", "negative": "no"}\n'
     )
     command = [
-        "export-vectors",
+        "export",
+        "vectors",
         str(mined),
         "--format",
         "gguf",

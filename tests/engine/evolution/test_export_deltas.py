@@ -62,7 +62,7 @@ def run(tmp_path: Path, clusters: ClusterMap) -> Path:
 
 def _exported(run: Path, form: str, *more: str) -> Path:
     out = run / f"out_{form}{'.json' if form in ('logit-bias', 'sglang') else '.py'}"
-    assert main(["export-deltas", str(run), "--format", form, "--out", str(out), *more]) == 0
+    assert main(["export", "deltas", str(run), "--format", form, "--out", str(out), *more]) == 0
     return out
 
 
@@ -107,7 +107,7 @@ def test_what_has_no_room_is_refused_or_told(
 ) -> None:
     needs = len(logit_bias(clusters, DELTAS, 0).values)
     out = run / "few.json"
-    few = ["export-deltas", str(run), "--format", "logit-bias", "--out", str(out), "--limit", "5"]
+    few = ["export", "deltas", str(run), "--format", "logit-bias", "--out", str(out), "--limit", "5"]
     assert main(few) == 2 and not out.exists()
     assert f"{needs - 5} of {needs} tokens that need a bias find no room" in capsys.readouterr().err.replace(
         "\n", " "
@@ -178,7 +178,7 @@ def test_another_models_tokens_and_a_run_without_deltas_are_refused(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = str(EMBEDDED.parent / "statements")
-    arguments = ["export-deltas", str(run), "--format", "vllm", "--out", str(run / "p.py")]
+    arguments = ["export", "deltas", str(run), "--format", "vllm", "--out", str(run / "p.py")]
     assert main([*arguments, "--model", other]) == 2
     assert "other tokens than the deltas were evolved with" in capsys.readouterr().err.replace("\n", " ")
     layout.deltas_best(run).unlink()

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from app.check_class import ROLE_NAMES, check_class
+from app.cli import main
+from app.cli.check_class import ROLE_NAMES
 from engine.check import check_config
 from engine.config.config import Config
 from engine.config.file import load_config
@@ -58,7 +59,7 @@ def test_the_command_knows_every_role() -> None:
 
 @pytest.mark.parametrize("role", ROLE_NAMES)
 def test_a_class_that_is_fit_passes(role: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert check_class([role, f"own_roles:{GOOD[role]}"]) == 0
+    assert main(["check-class", role, f"own_roles:{GOOD[role]}"]) == 0
     said = capsys.readouterr().out
     assert "wrong" not in said and f"fit for {role}" in said
 
@@ -104,7 +105,7 @@ def test_the_kit_says_what_is_wrong(
     role: str, name: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seconds = "1" if name == "Blocks" else "120"
-    assert check_class([role, f"own_roles:{name}", "--seconds", seconds]) == 2
+    assert main(["check-class", role, f"own_roles:{name}", "--seconds", seconds]) == 2
     assert said in capsys.readouterr().out
 
 

@@ -12,7 +12,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from app.cli import _at_event, main
+from app.cli import main
+from app.cli.run import at_event
 from app.runs.notes import Notes, read_notes
 from app.shell import SteerApp
 from engine.errors import RunError
@@ -182,16 +183,16 @@ def test_notes_of_several_runs_name_the_run_at_eighty_columns() -> None:
     assert [placed.column.key for placed in place(columns, 78)] == ["marked", "item", "note", "run"]
 
 
-def test_run_at_event(
+def test_runat_event(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     events = all_events()
     run = make_run(tmp_path, "r", events)
-    assert _at_event(f"{run}@12") == (str(run), 12)
+    assert at_event(f"{run}@12") == (str(run), 12)
     (tmp_path / "a@1").mkdir()
     monkeypatch.chdir(tmp_path)
     for text in ("a@1", "demo", "x@y", "@5", ""):
-        assert _at_event(text) == (text, None)
+        assert at_event(text) == (text, None)
     with pytest.raises(RunError, match="no event of this number"):
         event_place(run, len(events))
     with pytest.raises(RunError, match="StageStarted, which no table"):

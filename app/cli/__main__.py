@@ -1,4 +1,4 @@
-"""`python -m app`: the command line."""
+"""`python -m app.cli`: the command line."""
 
 from __future__ import annotations
 

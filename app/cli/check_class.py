@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
+
+from app.cli.command import Command
 
 if TYPE_CHECKING:
     from engine.testkit.trial import Seen
@@ -15,9 +17,15 @@ ROLE_NAMES = (
 )  # fmt: skip
 
 
-def check_class(arguments: Sequence[str]) -> int:
-    """Run the command; returns the exit code: 0 nothing is wrong, 2 something is."""
-    options = _parser().parse_args(arguments)
+def _add_options(parser: ArgumentParser) -> None:
+    parser.add_argument("role", choices=ROLE_NAMES, help="what it is used as: the field that names it")
+    parser.add_argument("name", metavar="MODULE:CLASS", help="the class; for task.compare a function")
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, metavar="S", help="in which a call has to return (default 60)"
+    )
+
+
+def _try_out(options: Namespace) -> int:
     from app.text import without_controls
     from engine.testkit.apart import apart
 
@@ -41,16 +49,13 @@ def check_class(arguments: Sequence[str]) -> int:
     return 2 if wrong else 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="steer-tui check-class",
-        description="Try out a class of your own as a run would use it: ordinary, empty, odd and huge texts, twice, "
-        "and in threads. It runs in a process of its own.",
-        epilog="The module has to be importable: an installed package, or a folder in PYTHONPATH.",
-    )
-    parser.add_argument("role", choices=ROLE_NAMES, help="what it is used as: the field that names it")
-    parser.add_argument("name", metavar="MODULE:CLASS", help="the class; for task.compare a function")
-    parser.add_argument(
-        "--seconds", type=float, default=60.0, metavar="S", help="in which a call has to return (default 60)"
-    )
-    return parser
+COMMAND = Command(
+    name="check-class",
+    summary="try out a judge, reflector, controller, reader or comparing function of your own",
+    details="The class is used as a run would use it: on ordinary, empty, odd and huge texts, twice, and in threads, "
+    "in a process of its own. Its module has to be importable: an installed package, or a folder in PYTHONPATH. Exit "
+    "code 0: nothing is wrong; 2: something is.",
+    example="steer-tui check-class evolution.judge my_judges:Exact",
+    add_options=_add_options,
+    execute=_try_out,
+)

@@ -1,0 +1,57 @@
+"""`steer-tui batch`: a run without a console."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from app.cli.command import Command
+from app.cli.options import add_config, add_new_outputs, add_set, add_stages, default_config
+from engine.errors import RunError
+
+
+def _add_options(parser: ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group()
+    add_config(what)
+    what.add_argument("--resume", metavar="RUN", help="go on with a run that did not finish")
+    add_set(parser)
+    add_stages(parser)
+    add_new_outputs(parser)
+    parser.add_argument(
+        "--detach", action="store_true", help="start the worker, print the run's folder and return"
+    )
+
+
+def _run_batch(options: Namespace) -> int:
+    from app.batch.run_batch import run_batch
+    from app.choose_run import choose_run
+    from app.runs.client import prepare_resume, prepare_run
+    from app.text_console import make_console
+
+    if options.resume and options.set:
+        raise RunError(
+            what="a resumed run keeps its configuration", where="--set", mend="leave out --set, or --resume"
+        )
+    if options.resume:
+        directory = choose_run(options.resume, Path(options.outputs or "outputs"))
+        prepare_resume(directory, options.stages)
+    else:
+        config = options.config or default_config()
+        directory = prepare_run(config, options.set, options.stages, options.outputs)
+    if options.detach:
+        from app.batch.detach import start_detached
+
+        return start_detached(directory)
+    return run_batch(directory, make_console(), make_console(stderr=True))
+
+
+COMMAND = Command(
+    name="batch",
+    summary="work on a run without a console, to its end",
+    details="What the run does is printed as lines or progress bars, its results as tables. Ctrl+C stops it and keeps "
+    "what is finished; --resume goes on there. Exit code 0: finished; 1: a stage failed; 2: wrong input; 130: "
+    "interrupted.",
+    example="steer-tui batch --config configs/demo.yaml --stages mine,select,memory,eval --set online.L=4",
+    add_options=_add_options,
+    execute=_run_batch,
+)

@@ -1,0 +1,35 @@
+"""`steer-tui compare`: two runs, item by item."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from app.cli.command import Command
+from app.cli.options import RUN, add_outputs
+
+
+def _add_options(parser: ArgumentParser) -> None:
+    parser.add_argument("a", metavar="A", help=RUN)
+    parser.add_argument("b", metavar="B", help="the run that is compared with it")
+    parser.add_argument("--json", action="store_true", help="as JSON, with every item")
+    add_outputs(parser)
+
+
+def _compare(options: Namespace) -> int:
+    from app.choose_run import choose_run
+    from app.compare.run_compare import run_compare
+    from app.text_console import make_console
+
+    first, second = (choose_run(run, options.outputs).path for run in (options.a, options.b))
+    return run_compare(first, second, options.json, make_console())
+
+
+COMMAND = Command(
+    name="compare",
+    summary="compare two runs: changed fields, each method's figures, where answers part",
+    details="Figures are over the items that both runs have; differences are B minus A. Nothing is written. Exit code "
+    "0: compared; 2: one is no run, or both are the same.",
+    example="steer-tui compare outputs/demo/20261122-140301-9f3c outputs/demo/20261123-090512-a41b",
+    add_options=_add_options,
+    execute=_compare,
+)

@@ -1,0 +1,125 @@
+"""`steer-tui export vectors`: ESM's vectors as files that other tools read."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.cli.command import Command
+from app.cli.options import add_outputs, count, names
+from engine.errors import RunError
+from engine.vectors.names import FORMATS
+
+if TYPE_CHECKING:
+    from engine.esm.export import Exported
+    from engine.run.directory import RunDirectory
+
+LOST = (
+    "A file holds one vector a layer, and the tool adds it to every token. The rest of ESM is not in the file: choosing"
+    " among entries by the state the model is in, probing them, leaving a segment alone where none helps, adding to one"
+    " token before each segment. So expect less, and try weaker strengths first."
+)
+
+
+def _add_options(parser: ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", help="folder, id or name of a run whose stage `select` is done")
+    parser.add_argument("--format", required=True, choices=list(FORMATS), help="which tool reads it")
+    parser.add_argument(
+        "--out", required=True, type=Path, metavar="FILE", help="file to write; with --each a folder"
+    )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--mean", action="store_true", help="the mean of all entries, layer by layer (the default)"
+    )
+    which.add_argument(
+        "--each", action="store_true", help="a file for each entry, and index.jsonl beside them"
+    )
+    which.add_argument(
+        "--memory",
+        action="store_true",
+        help="as --each, with keys and with the entries that hold no vector: `offline_memory.imports` reads its "
+        "index.jsonl as the same memory",
+    )
+    which.add_argument(
+        "--contrast",
+        choices=("mean", "pca"),
+        help="the vector of the run's pairs of prompts (eval.contrast) instead of the library",
+    )
+    parser.add_argument(
+        "--entries",
+        type=names,
+        default=[],
+        metavar="ID,…",
+        help="only these entries, by lib_id or tool name",
+    )
+    parser.add_argument(
+        "--layers", type=_numbers, default=[], metavar="N,…", help="only these layers, counted from 0"
+    )
+    parser.add_argument(
+        "--scale", type=float, default=1.0, metavar="S", help="write S times each vector (default 1)"
+    )
+    parser.add_argument(
+        "--hookpoint",
+        default="layers.{N}",
+        metavar="NAME",
+        help="for lm-eval: what the model's base_model calls decoder layer {N} (default layers.{N}; GPT-2: h.{N})",
+    )
+    add_outputs(parser)
+
+
+def _numbers(text: str) -> list[int]:
+    return [count(name) for name in names(text)]
+
+
+def _export(options: Namespace) -> int:
+    """Write the file or files and say how to use them."""
+    from app.choose_run import choose_run
+
+    run = choose_run(options.run, options.outputs)
+    if (options.each or options.memory) and options.out.is_file():
+        raise RunError(
+            what="--each writes a folder, and this is a file", where=str(options.out), mend="name a folder"
+        )
+    lines = _words(_written(run, options), options)
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
+
+
+def _written(run: RunDirectory, options: Namespace) -> Exported:
+    form, out, scale, hookpoint = options.format, options.out, options.scale, options.hookpoint
+    if options.contrast:
+        from engine.esm.export_contrast import export_contrast
+
+        arm = "contrast_mean" if options.contrast == "mean" else "contrast_pca"
+        return export_contrast(run, form, out, arm, scale, hookpoint)
+    from engine.esm.export import export
+
+    each = options.each or options.memory
+    return export(run, form, out, options.entries, options.layers, scale, each, hookpoint, options.memory)
+
+
+def _words(exported: Exported, options: Namespace) -> list[str]:
+    files, more = ", ".join(map(str, exported.files[:3])), len(exported.files) - 3
+    what = f"{exported.entries} {'pairs' if options.contrast else 'entries'}"
+    layers = f"layers {', '.join(map(str, exported.layers))} (counted from 0)"
+    use = f"use:      {FORMATS[options.format].use}"
+    scaled = "" if options.scale == 1 else f"; this file holds {options.scale:g} times"
+    lines = [f"{what}, {layers}: {files}" + (f" and {more} more" if more > 0 else ""), use]
+    if options.contrast:
+        return [*lines, f"strength: the run adds {exported.strength:.3g} times this vector{scaled}"]
+    about = f"ESM adds about {exported.strength:.3g} times such a vector where an entry matches well"
+    return [*lines, f"strength: {about}{scaled}", LOST]
+
+
+COMMAND = Command(
+    name="vectors",
+    summary="write the vectors of ESM's library as files for llama.cpp, repeng and others",
+    details=LOST
+    + " Every format here counts decoder layers from 0 and adds to a layer's output, as ESM does; in transformers' "
+    "hidden_states that output is number N + 1.",
+    example="steer-tui export vectors outputs/demo/20261122-140301-9f3c --format gguf --out esm.gguf",
+    add_options=_add_options,
+    execute=_export,
+)

@@ -1,0 +1,53 @@
+"""`steer-tui report`: a report as one file, or on standard output."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from app.cli.command import Command
+from app.cli.options import RUN, add_outputs
+from engine.errors import RunError
+
+
+def _add_options(parser: ArgumentParser) -> None:
+    parser.add_argument("runs", nargs="+", metavar="RUN", help=f"{RUN}; others are compared with the first")
+    forms = parser.add_mutually_exclusive_group()
+    for form, words in (("html", "as one HTML file (the default)"), ("md", "as Markdown")):
+        forms.add_argument(
+            f"--{form}", dest="form", action="store_const", const=form, default="html", help=words
+        )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="the file (default: standard output)")
+    add_outputs(parser)
+
+
+def _write_report(options: Namespace) -> int:
+    from app.choose_run import choose_run
+    from app.report.run_report import report
+    from app.report.source import read_run
+    from app.report.writer import safe, text_of, write_document
+    from app.text import without_controls
+
+    directories = [choose_run(run, options.outputs) for run in options.runs]
+    if len({directory.path.resolve() for directory in directories}) < len(directories):
+        raise RunError(what="a run is named twice", where=" ".join(options.runs), mend="name each run once")
+    sources = [read_run(directory) for directory in directories]
+    document = safe(report(sources), [source.path for source in sources])
+    if options.output is None:
+        sys.stdout.write(text_of(document, options.form))
+        return 0
+    for path in write_document(document, options.form, options.output):
+        sys.stdout.write(without_controls(f"{path}\n"))
+    return 0
+
+
+COMMAND = Command(
+    name="report",
+    summary="write a report: figures, plots, marked cases, how to repeat the run",
+    details="It says what was reached, each method beside its baseline, with 95% intervals. The HTML form is one file "
+    "that loads nothing.",
+    example="steer-tui report outputs/demo/20261122-140301-9f3c --output report.html",
+    add_options=_add_options,
+    execute=_write_report,
+)

@@ -1,0 +1,86 @@
+"""`steer-tui serve`: OpenAI's interface in front of a run's model, with its levers on."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from app.cli.command import Command
+from app.cli.options import RUN, add_outputs, add_set, names
+
+
+def _add_options(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "runs",
+        nargs="+",
+        metavar="RUN",
+        help=f"{RUN}; of several, the first gives the model, each lever comes from the first that has one that fits",
+    )
+    parser.add_argument("--host", help="address to listen on (default: 127.0.0.1, this machine alone)")
+    parser.add_argument("--port", type=int, help="port (default: 8899; 0: any free one)")
+    key = parser.add_mutually_exclusive_group()
+    key.add_argument(
+        "--key-env", metavar="NAME", help="environment variable that holds the key; `none`: ask for no key"
+    )
+    key.add_argument(
+        "--key-file", type=Path, metavar="FILE", help="file with the key; made if it is not there"
+    )
+    parser.add_argument(
+        "--levers",
+        type=names,
+        metavar="A,B",
+        help="levers of a request that does not choose (default: all that fit)",
+    )
+    add_set(parser, "change other fields of the configuration")
+    add_outputs(parser)
+
+
+def _serve(options: Namespace) -> int:
+    """Prepare a run that serves, show the key, and serve until Ctrl+C."""
+    from app.batch.run_batch import run_batch
+    from app.choose_run import choose_run
+    from app.runs.client import prepare_serving
+    from app.text_console import make_console
+
+    sources = [choose_run(run, options.outputs) for run in options.runs]
+    directory = prepare_serving(sources, _changes(options))
+    _show_key(directory.path)
+    return run_batch(directory, make_console(), make_console(stderr=True))
+
+
+def _changes(options: Namespace) -> list[str]:
+    """What the options change of the configuration."""
+    given = {
+        "host": options.host, "port": options.port, "key_env": options.key_env,
+        "key_file": options.key_file and str(options.key_file.expanduser().absolute()),
+        "levers": options.levers,
+    }  # fmt: skip
+    named = [f"serve.{name}={json.dumps(value)}" for name, value in given.items() if value is not None]
+    return [*named, *options.set]
+
+
+def _show_key(run_dir: Path) -> None:
+    """Make the key where there is none yet, and show it once: it stands in its file alone from then on."""
+    from engine.config.file import load_config
+    from engine.run.directory import RunDirectory
+    from engine.serve.key import server_key
+
+    section = load_config(RunDirectory(run_dir).config).serve
+    key = server_key(section, run_dir)
+    lines = [f"key: {key.secret}   (shown once; it is in {key.place})" if key.made else f"key: {key.place}"]
+    lines.append(f"watch it: steer-tui {run_dir}   end it: Ctrl+C")
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
+
+
+COMMAND = Command(
+    name="serve",
+    summary="answer programs as OpenAI's interface does, with a run's model and its levers",
+    details='A request may choose: "steer": {"esm": false, "k_scale": 0.5}. Its answer says in the field "steer" what '
+    "was decided. More: engine/serve/README.md.",
+    example="steer-tui serve outputs/demo/20261122-140301-9f3c --port 8899",
+    add_options=_add_options,
+    execute=_serve,
+)

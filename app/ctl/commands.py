@@ -1,0 +1,68 @@
+"""What each command of `steer-tui ctl` does, with its exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+
+from app.choose_run import choose_run
+from app.ctl.decisions import Query, decisions, group
+from app.ctl.events import events
+from app.ctl.orders import NoWorker, order
+from app.ctl.output import BAD_INPUT, DONE, NO_WORKER, write_error
+from app.ctl.runs import list_runs, show_run
+from app.ctl.stages import stage
+from app.ctl.wait import wait
+from engine.errors import RunError, SteerError
+from engine.run.directory import RunDirectory
+
+_Action = Callable[[RunDirectory, Namespace], int]
+
+
+def run_command(options: Namespace) -> int:
+    """Do what the command line says; returns the exit code."""
+    outputs: Path = options.outputs
+    try:
+        if options.command == "list":
+            return list_runs(outputs, options.state, options.json)
+        if options.command == "decisions":
+            return decisions(_runs(options, outputs), _query(options))
+        directory = choose_run(options.run, outputs)
+        return _COMMANDS[options.command](directory, options)
+    except SteerError as error:
+        write_error(error, options.json)
+        return NO_WORKER if isinstance(error, NoWorker) else BAD_INPUT
+    except BrokenPipeError:  # `| head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+
+
+_COMMANDS: dict[str, _Action] = {
+    "show": lambda run, options: show_run(run, options.json),
+    "pause": lambda run, options: order(run, "pause", options.json),
+    "unpause": lambda run, options: order(run, "continue", options.json),
+    "stop": lambda run, options: order(run, "stop_after" if options.after else "stop", options.json),
+    "stage": lambda run, options: stage(run, options.choice, options.stage, options.undo, options.json),
+    "events": lambda run, options: events(run, options.type, options.since, options.follow, options.json),
+    "wait": lambda run, options: wait(run, options.until, options.timeout, options.json),
+}
+
+
+def _runs(options: Namespace, outputs: Path) -> list[RunDirectory]:
+    """The runs that are named, each once."""
+    found = [run for name in options.run for run in _named(name, options.group, outputs)]
+    return list({run.path.resolve(): run for run in found}.values())
+
+
+def _named(name: str, as_group: bool, outputs: Path) -> list[RunDirectory]:
+    return group(name, outputs) if as_group else [choose_run(name, outputs)]
+
+
+def _query(options: Namespace) -> Query:
+    form = options.format or ("jsonl" if options.json else "csv")
+    if options.json and form != "jsonl":
+        raise RunError(what="--json means jsonl", where=f"--format {form}", mend="leave one of them out")
+    return Query(options.filter, options.whole, form, options.output)

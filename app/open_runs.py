@@ -1,0 +1,187 @@
+"""What is open above the list of runs: a run with its screens, those it was opened from, comparisons and sweeps."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.app import App
+
+from app.methods.place import Place
+from engine.errors import RunError, SteerError
+from engine.run.directory import RunDirectory
+from engine.run.event_log import refuse_later
+from screens.messages import (
+    CompareWanted,
+    DetachWanted,
+    EventWanted,
+    NextMethodWanted,
+    RunWanted,
+    SweepWanted,
+    SystemWanted,
+    UpWanted,
+)
+from screens.runs.screen import RunsScreen
+
+if TYPE_CHECKING:
+    from app.run_screens import RunScreens
+    from app.runs.session import RunSession
+
+
+class OpenRuns(App[None]):
+    """An app that watches a run at a time, above the list of runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.session: RunSession | None = None
+        self._parents: list[tuple[RunSession | None, int]] = []
+        """Runs below a branch that was started from them, with the number of screens that belong to them."""
+
+    @cached_property
+    def run_screens(self) -> RunScreens:
+        """The screens of the open run. They are imported behind the first paint, or when the first run is opened."""
+        from app.run_screens import RunScreens
+
+        return RunScreens(self)
+
+    @property
+    def home(self) -> RunsScreen:
+        """The list of runs."""
+        screen = self.screen_stack[0]
+        assert isinstance(screen, RunsScreen)
+        return screen
+
+    def watched(self) -> list[Path]:
+        """Folders of the open run and of those it was opened from."""
+        sessions = (self.session, *(parent for parent, _ in self._parents))
+        return [session.run_dir for session in sessions if session is not None]
+
+    def show_error(self, title: str, error: Exception) -> None:
+        """Show an error in a panel that stays until it is closed."""
+        from screens.error_panel import ErrorPanel, Fault
+
+        self.push_screen(ErrorPanel(Fault.of_error(title, error)))
+
+    # ------------------------------------------------------------ opening
+
+    def open_run(self, path: Path, method: str = "", place: Place | None = None) -> None:
+        """Watch a run, whether it is running or not, on the screen of `method` at a place, or else on its overview."""
+        try:
+            refuse_later(RunDirectory(path))
+        except RunError as error:
+            self.show_error("The run was not opened", error)
+            return
+        if self.is_elsewhere(path):
+            self.home.runs.add_folder(path.absolute().parent.parent)
+        self.close_run()
+        self._show_run(path, method, place)
+
+    @on(RunsScreen.OpenWanted)
+    def _open_wanted(self, message: RunsScreen.OpenWanted) -> None:
+        self.open_run(message.path)
+
+    def open_event(self, path: Path, seq: int | None) -> None:
+        """Watch a run at the item of an event, by its number in the log."""
+        method, place = "", None
+        if seq is not None:
+            from screens.event_places import event_place
+
+            try:
+                method, place = event_place(path, seq)
+            except (SteerError, OSError) as error:
+                self.show_error("The item was not opened", error)
+                return
+        if self.session is not None and self.session.run_dir.absolute() == path.absolute():
+            self.run_screens.show(self.session, method, place)
+        else:
+            self.open_run(path, method, place)
+
+    @on(EventWanted)
+    def _event_wanted(self, message: EventWanted) -> None:
+        self.open_event(message.run_dir, message.seq)
+
+    def open_above(self, path: Path, method: str = "", place: Place | None = None) -> None:
+        """Watch another run; leaving it leads back to what is open now."""
+        self._parents.append((self.session, len(self.screen_stack)))
+        self._show_run(path, method, place)
+
+    @on(RunWanted)
+    def _run_wanted(self, message: RunWanted) -> None:
+        self.open_above(message.run_dir, message.system, message.place)
+
+    def _show_run(self, path: Path, method: str, place: Place | None) -> None:
+        from app.runs.session import RunSession
+
+        self.session = RunSession(path)
+        self.run_screens.open(self.session, method, place)
+
+    def is_elsewhere(self, path: Path) -> bool:
+        """Whether the run or sweep is in no folder that is listed."""
+        folder = path.absolute().parent.parent
+        return all(folder != known.absolute() for known in self.home.runs.folders)
+
+    @on(CompareWanted)
+    def _compare_wanted(self, message: CompareWanted) -> None:
+        from screens.compare.pairs import PairsScreen
+        from screens.compare.screen import CompareScreen
+
+        two = len(message.runs) == 2
+        self.push_screen(CompareScreen(*message.runs) if two else PairsScreen(message.runs))
+
+    @on(SweepWanted)
+    def _sweep_wanted(self, message: SweepWanted) -> None:
+        self.open_sweep(message.folder)
+
+    def open_sweep(self, folder: Path) -> None:
+        """Show the sweep in a folder."""
+        from screens.sweep.screen import SweepScreen
+
+        self.push_screen(SweepScreen(folder))
+
+    # ------------------------------------------------------------ moving among the screens of the open run
+
+    @on(SystemWanted)
+    def _system_wanted(self, message: SystemWanted) -> None:
+        if self.session is not None:
+            self.run_screens.show(self.session, message.name, message.place, message.followed)
+
+    @on(NextMethodWanted)
+    def _next_method_wanted(self, message: NextMethodWanted) -> None:
+        if self.session is not None:
+            self.run_screens.step(self.session, message.by)
+
+    @on(UpWanted)
+    def _up_wanted(self) -> None:
+        if self.session is not None and not self.run_screens.up(self.session):
+            self._detach_wanted()
+
+    # ------------------------------------------------------------ closing
+
+    @on(DetachWanted)
+    def _detach_wanted(self) -> None:
+        self._back_to_parent() if self._parents else self.close_run()
+
+    def close_run(self) -> None:
+        """Back to the list, whatever is open above it. The engine continues."""
+        self.run_screens.leave()
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
+        if self.session is not None:
+            self.home.select(self.session.run_dir)
+            self.session.close()
+            self.session = None
+        for parent, _ in self._parents:
+            if parent is not None:
+                parent.close()
+        self._parents.clear()
+
+    def _back_to_parent(self) -> None:
+        """From a branch to the run it was started from, as that was left; from a compared run to the comparison."""
+        parent, depth = self._parents.pop()
+        while len(self.screen_stack) > depth:
+            self.pop_screen()
+        if self.session is not None:
+            self.session.close()
+        self.session = parent

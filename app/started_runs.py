@@ -1,0 +1,98 @@
+"""What is started from the console: runs, branches, resumed runs and sweeps, and what became of their workers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from textual import on
+
+from app.leaving import Leaving
+from app.open_runs import OpenRuns
+from app.runs.client import prepare_branch, prepare_resume
+from app.runs.workers import Workers
+from app.worker_failures import WorkerFailures
+from engine.errors import SteerError
+from engine.run.directory import RunDirectory
+from screens.messages import BranchWanted, ResumeWanted
+from screens.runs.screen import RunsScreen
+
+
+class StartedRuns(OpenRuns):
+    """An app that starts workers, and knows them while it runs."""
+
+    def __init__(self, outputs: Path | None = None) -> None:
+        super().__init__()
+        self.outputs = outputs
+        self.engine_workers = Workers()
+        self.leaving = Leaving(self, self.engine_workers, self.watched)
+        self._failures = WorkerFailures(self.engine_workers)
+
+    def start_worker(self, directory: RunDirectory) -> bool:
+        """Start a worker on a new or unfinished run; returns whether it was started."""
+        try:
+            if directory.read().attempts:
+                prepare_resume(directory)
+            self.engine_workers.start(directory)
+        except (SteerError, OSError) as error:
+            self.show_error("The run was not started", error)
+            return False
+        if self.session is not None:
+            self.session.look_now()
+        return True
+
+    def show_failures(self) -> None:
+        """Show the error of workers that failed without an event in their log."""
+        for error in self._failures.look(self.session):
+            self.show_error("The engine ended", error)
+
+    def ask_for_run(self, config: Path | None = None, changes: Sequence[str] = ()) -> None:
+        """Open the dialog that starts a run or a sweep."""
+        from screens.new_run import NewRunScreen
+
+        self.push_screen(NewRunScreen(config, self.outputs, changes), self._begin)
+
+    @on(RunsScreen.NewRunWanted)
+    def _new_run_wanted(self) -> None:
+        self.ask_for_run()
+
+    def _begin(self, begun: RunDirectory | Path | None) -> None:
+        if isinstance(begun, Path):
+            self._begin_sweep(begun)
+        elif begun is not None and self.start_worker(begun):
+            self.open_run(begun.path)
+
+    def _begin_sweep(self, folder: Path) -> None:
+        """Start the process that works on a sweep, and show the sweep."""
+        from app.runs.sweeps import start_queue
+
+        try:
+            start_queue(folder)
+        except (SteerError, OSError) as error:
+            self.show_error("The sweep was not started", error)
+            return
+        self.leaving.sweeps.append(folder)
+        if self.is_elsewhere(folder):
+            self.home.runs.add_folder(folder.parent.parent)
+        self.open_sweep(folder)
+
+    @on(RunsScreen.ResumeWanted)
+    def _resume_wanted(self, message: RunsScreen.ResumeWanted) -> None:
+        if self.start_worker(RunDirectory(message.path)):
+            self.open_run(message.path)
+
+    @on(ResumeWanted)
+    def _resume_open_run(self, message: ResumeWanted) -> None:
+        if self.start_worker(RunDirectory(message.run_dir)):
+            self.notify("A worker resumes the run.")
+
+    @on(BranchWanted)
+    def _branch_wanted(self, message: BranchWanted) -> None:
+        """Prepare and start a new run beside this one, and watch it."""
+        try:
+            directory = prepare_branch(RunDirectory(message.run_dir), message.iteration, message.iterations)
+        except (SteerError, OSError) as error:
+            self.show_error("The branch was not started", error)
+            return
+        if self.session is not None and self.start_worker(directory):
+            self.open_above(directory.path)
