@@ -58,6 +58,10 @@ class OpenRuns(App[None]):
         sessions = (self.session, *(parent for parent, _ in self._parents))
         return [session.run_dir for session in sessions if session is not None]
 
+    def has_started_worker(self, run: Path) -> bool:
+        """Whether a worker of this console works on the run."""
+        return False
+
     def show_error(self, title: str, error: Exception) -> None:
         """Show an error in a panel that stays until it is closed."""
         from screens.error_panel import ErrorPanel, Fault
@@ -114,7 +118,7 @@ class OpenRuns(App[None]):
     def _show_run(self, path: Path, method: str, place: Place | None) -> None:
         from app.runs.session import RunSession
 
-        self.session = RunSession(path)
+        self.session = RunSession(path, has_started_worker=self.has_started_worker)
         self.run_screens.open(self.session, method, place)
 
     def is_elsewhere(self, path: Path) -> bool:

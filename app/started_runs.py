@@ -28,6 +28,9 @@ class StartedRuns(OpenRuns):
         self.leaving = Leaving(self, self.engine_workers, self.watched)
         self._failures = WorkerFailures(self.engine_workers)
 
+    def has_started_worker(self, run: Path) -> bool:
+        return self.engine_workers.is_running(run)
+
     def start_worker(self, directory: RunDirectory) -> bool:
         """Start a worker on a new or unfinished run; returns whether it was started."""
         try:
