@@ -301,14 +301,15 @@ class GFlowNetSections(MethodSections):
         StageEntry(
             "graphs", "engine.gflownet.graphs.graphs_stage:BuildGraphs",
             writes=("gflownet/g_retrieval.lmdb*", "gflownet/entit*", "gflownet/relation*", "gflownet/dropped.json"),
+            reads=("run.seed", "graphs"),
         ),
         StageEntry(
             "retriever", "engine.gflownet.retriever.retriever_stage:TrainRetriever", ("graphs",),
-            writes=("gflownet/retriever*", "gflownet/scores"),
+            writes=("gflownet/retriever*", "gflownet/scores"), reads=("run.seed", "retriever"),
         ),
         StageEntry(
             "agent-graphs", "engine.gflownet.agent_graphs.agent_graphs_stage:BuildAgentGraphs", ("retriever",),
-            writes=("gflownet/g_agent",),
+            writes=("gflownet/g_agent",), reads=("agent_graphs",),
         ),
         StageEntry(
             "gflownet", "engine.gflownet.training.gflownet_stage:TrainGFlowNet", ("agent-graphs",),
@@ -316,10 +317,11 @@ class GFlowNetSections(MethodSections):
                 "gflownet/gflownet*", "gflownet/training.jsonl", "gflownet/validation.jsonl", "gflownet/paths.jsonl",
                 "gflownet/tables/[!a]*",
             ),
+            reads=("run.seed", "gflownet", "retriever.hidden", "answer.token_budget"),
         ),
         StageEntry(
             "answer", "engine.gflownet.answer.answer_stage:AnswerQuestions", ("gflownet",),
-            writes=("gflownet/answers.jsonl", "gflownet/tables/a*"),
+            writes=("gflownet/answers.jsonl", "gflownet/tables/a*"), reads=("run.seed", "model", "graphs", "answer"),
         ),
     )  # fmt: skip
 

@@ -194,9 +194,14 @@ class PoolSections(MethodSections):
     """The sections and stages of the demonstration pool."""
 
     stage_entries: ClassVar = (
-        StageEntry("pool", "engine.pool.pool_stage:BuildPools", writes=("pool",)),
-        StageEntry("selector", "engine.pool.selector.selector_stage:TrainSelector", ("pool",), ("selector",)),
-    )
+        StageEntry(
+            "pool", "engine.pool.pool_stage:BuildPools", writes=("pool",), reads=("run.seed", "pool")
+        ),
+        StageEntry(
+            "selector", "engine.pool.selector.selector_stage:TrainSelector", ("pool",), ("selector",),
+            reads=("run.seed", "pool", "selector"),
+        ),
+    )  # fmt: skip
 
     pool: PoolSection = PoolSection()
     selector: SelectorSection = SelectorSection()
