@@ -248,6 +248,8 @@ class FieldSection(Section):
 
 
 class EvalSection(Section):
+    FIXED = ("bootstrap_resamples",)
+
     methods: list[Annotated[str, one_of("methods")]] = Field(
         default=["greedy", "esm"], min_length=1, description="Methods to evaluate."
     )
@@ -273,7 +275,7 @@ class EvalSection(Section):
         default=0,
         description="Unrelated questions on which the KL of esm to the unsteered model is measured; 0: none.",
     )
-    bootstrap_resamples: PositiveInt = Field(default=10_000, description="Resamples of the paired bootstrap.")
+    bootstrap_resamples: ClassVar[int] = 10_000
     cases: NonNegativeInt = Field(default=10, description="Improved and worsened examples written to cases/.")
 
 

@@ -75,14 +75,14 @@ class GraphsSection(Section):
 class RetrieverSection(Section):
     """The stage `retriever`: scores for edges (spec 0.2)."""
 
+    FIXED = ("distance_rounds",)
+
     scores: str | None = Field(
         default=None,
         description="SubgraphRAG's retrieval_result.pth, or a folder with several files; none: train the scorer.",
     )
     hidden: PositiveInt = Field(default=128, description="Width of the scorer.")
-    distance_rounds: NonNegativeInt = Field(
-        default=2, description="Rounds of the topic distance encoding, each way."
-    )
+    distance_rounds: ClassVar[int] = 2
     epochs: PositiveInt = Field(default=10, description="Passes over the training questions.")
     batch_size: PositiveInt = Field(default=16, description="Questions in each step.")
     learning_rate: Positive = Field(default=1e-3, description="Learning rate of Adam.")
