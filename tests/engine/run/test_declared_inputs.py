@@ -130,3 +130,11 @@ def test_a_stage_reads_what_it_declares(tmp_path: Path, system: str, monkeypatch
 def test_every_stage_but_the_server_declares_what_it_reads() -> None:
     undeclared = {name for name in STAGES if stage_inputs(name, Config()) is None}
     assert undeclared == {"serve"}
+
+
+def test_a_switch_and_the_place_of_the_work_count() -> None:
+    off, on = (Config.model_validate({"offline_mine": {"verify": verify}}) for verify in (False, True))
+    assert {"online.k_scale", "online.beta"} <= set(stage_inputs("mine", on) or {})
+    inputs = stage_inputs("mine", off)
+    assert inputs is not None and not any(name.startswith("online") for name in inputs)
+    assert inputs["scale"] == off.scale and inputs["task.train_size"] == 200
