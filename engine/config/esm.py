@@ -248,6 +248,8 @@ class FieldSection(Section):
 
 
 class EvalSection(Section):
+    FIXED = ("bootstrap_resamples",)
+
     methods: list[Annotated[str, one_of("methods")]] = Field(
         default=["greedy", "esm"], min_length=1, description="Methods to evaluate."
     )
@@ -273,7 +275,7 @@ class EvalSection(Section):
         default=0,
         description="Unrelated questions on which the KL of esm to the unsteered model is measured; 0: none.",
     )
-    bootstrap_resamples: PositiveInt = Field(default=10_000, description="Resamples of the paired bootstrap.")
+    bootstrap_resamples: ClassVar[int] = 10_000
     cases: NonNegativeInt = Field(default=10, description="Improved and worsened examples written to cases/.")
 
 
@@ -281,13 +283,29 @@ class ESMSections(MethodSections):
     """The sections and stages of ESM."""
 
     stage_entries: ClassVar = (
-        StageEntry("mine", "engine.esm.mine_stage:Mine", writes=("esm/mine",)),
-        StageEntry("select", "engine.esm.select_stage:Select", ("mine",), ("esm/library",)),
-        StageEntry("memory", "engine.esm.memory_stage:BuildMemory", ("select",), ("esm/memory",)),
         StageEntry(
-            "eval", "engine.esm.eval_stage:Evaluate", ("memory",), ("esm/eval", "esm/tables", "esm/cases")
+            "mine", "engine.esm.mine_stage:Mine", writes=("esm/mine",),
+            reads=(
+                "run.seed", "model", "task.dataset", "task.fields", "task.compare", "task.path", "task.train_split",
+                "task.train_size", "task.shuffle", "prompt", "control_points", "offline_mine",
+            ),
+            reads_if={"offline_mine.verify": ("online.k_scale", "online.beta")},
         ),
-    )
+        StageEntry(
+            "select", "engine.esm.select_stage:Select", ("mine",), ("esm/library",),
+            reads=("offline_select", "offline_mine.verify"),
+        ),
+        StageEntry(
+            "memory", "engine.esm.memory_stage:BuildMemory", ("select",), ("esm/memory",),
+            reads=("model", "prompt.system", "control_points.M", "offline_memory"),
+        ),
+        StageEntry(
+            "eval", "engine.esm.eval_stage:Evaluate", ("memory",), ("esm/eval", "esm/tables", "esm/cases"),
+            reads=(
+                "run.seed", "model", "task", "prompt", "decode", "control_points", "offline_mine", "online", "eval",
+            ),
+        ),
+    )  # fmt: skip
 
     task: TaskSection = TaskSection()
     prompt: PromptSection = PromptSection()

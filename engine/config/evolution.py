@@ -229,6 +229,11 @@ class EvolutionSections(MethodSections):
                 "evolution/embeddings.npy", "evolution/*.joblib", "evolution/cluster*",
                 "evolution/token_frequency.jsonl",
             ),
+            reads=(
+                "run.seed", "model", "task", "prompt", "clusters", "evolution.model", "evolution.questions",
+                "evolution.financebench", "evolution.pool", "evolution.pool_size", "evolution.minibatch_size",
+                "evolution.validation_size", "evolution.test_size", "evolution.batch_size", "evolution.max_new_tokens",
+            ),
         ),
         StageEntry(
             "evolve", "engine.evolution.evolve_stage:Evolve", ("clusters",),
@@ -237,6 +242,7 @@ class EvolutionSections(MethodSections):
                 "evolution/evolution_lengths.*", "evolution/tables", "evolution/judge_labels.jsonl",
                 "evolution/reflector_*", "evolution/server.log",
             ),
+            reads=("run.seed", "model", "task", "prompt", "evolution"),
         ),
     )  # fmt: skip
 

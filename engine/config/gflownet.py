@@ -75,14 +75,14 @@ class GraphsSection(Section):
 class RetrieverSection(Section):
     """The stage `retriever`: scores for edges (spec 0.2)."""
 
+    FIXED = ("distance_rounds",)
+
     scores: str | None = Field(
         default=None,
         description="SubgraphRAG's retrieval_result.pth, or a folder with several files; none: train the scorer.",
     )
     hidden: PositiveInt = Field(default=128, description="Width of the scorer.")
-    distance_rounds: NonNegativeInt = Field(
-        default=2, description="Rounds of the topic distance encoding, each way."
-    )
+    distance_rounds: ClassVar[int] = 2
     epochs: PositiveInt = Field(default=10, description="Passes over the training questions.")
     batch_size: PositiveInt = Field(default=16, description="Questions in each step.")
     learning_rate: Positive = Field(default=1e-3, description="Learning rate of Adam.")
@@ -301,14 +301,15 @@ class GFlowNetSections(MethodSections):
         StageEntry(
             "graphs", "engine.gflownet.graphs.graphs_stage:BuildGraphs",
             writes=("gflownet/g_retrieval.lmdb*", "gflownet/entit*", "gflownet/relation*", "gflownet/dropped.json"),
+            reads=("run.seed", "graphs"),
         ),
         StageEntry(
             "retriever", "engine.gflownet.retriever.retriever_stage:TrainRetriever", ("graphs",),
-            writes=("gflownet/retriever*", "gflownet/scores"),
+            writes=("gflownet/retriever*", "gflownet/scores"), reads=("run.seed", "retriever"),
         ),
         StageEntry(
             "agent-graphs", "engine.gflownet.agent_graphs.agent_graphs_stage:BuildAgentGraphs", ("retriever",),
-            writes=("gflownet/g_agent",),
+            writes=("gflownet/g_agent",), reads=("agent_graphs",),
         ),
         StageEntry(
             "gflownet", "engine.gflownet.training.gflownet_stage:TrainGFlowNet", ("agent-graphs",),
@@ -316,10 +317,11 @@ class GFlowNetSections(MethodSections):
                 "gflownet/gflownet*", "gflownet/training.jsonl", "gflownet/validation.jsonl", "gflownet/paths.jsonl",
                 "gflownet/tables/[!a]*",
             ),
+            reads=("run.seed", "gflownet", "retriever.hidden", "answer.token_budget"),
         ),
         StageEntry(
             "answer", "engine.gflownet.answer.answer_stage:AnswerQuestions", ("gflownet",),
-            writes=("gflownet/answers.jsonl", "gflownet/tables/a*"),
+            writes=("gflownet/answers.jsonl", "gflownet/tables/a*"), reads=("run.seed", "model", "graphs", "answer"),
         ),
     )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -10,6 +10,8 @@ from engine.config.section import NonNegativeInt, PositiveInt, Section
 
 
 class VllmSection(Section):
+    FIXED = ("block_size",)
+
     tensor_parallel_size: PositiveInt = Field(default=1, description="GPUs that share every layer.")
     pipeline_parallel_size: PositiveInt = Field(
         default=1, description="GPUs among which the layers are divided."
@@ -28,9 +30,7 @@ class VllmSection(Section):
         default=None,
         description="Tokens of a pass; longer prompts are prefilled in chunks. None: vLLM's default.",
     )
-    block_size: PositiveInt | None = Field(
-        default=None, description="Tokens of a block of key/values; none: 16, on the CPU 32."
-    )
+    block_size: ClassVar[None] = None
     enable_prefix_caching: bool = Field(
         default=True, description="Share key/values of equal beginnings; steered ones are kept apart."
     )

@@ -151,6 +151,8 @@ class PoolSection(Section):
 class SelectorSection(Section):
     """The stage `selector`."""
 
+    FIXED = ("policy_learning_rate", "grad_clip")
+
     hidden: Annotated[int, Field(ge=4, multiple_of=4)] = Field(
         default=64, description="Width of the learned space; four attention heads share it."
     )
@@ -161,11 +163,9 @@ class SelectorSection(Section):
     learning_rate: Positive = Field(
         default=2e-3, description="Learning rate of AdamW on recorded trajectories."
     )
-    policy_learning_rate: Positive = Field(
-        default=1e-3, description="Learning rate of AdamW in policy-gradient steps."
-    )
+    policy_learning_rate: ClassVar[float] = 1e-3
     weight_decay: NonNegative = Field(default=1e-2, description="Weight decay of AdamW.")
-    grad_clip: Positive = Field(default=1.0, description="Largest gradient norm.")
+    grad_clip: ClassVar[float] = 1.0
     rollouts: Annotated[int, Field(ge=0, le=256)] = Field(
         default=4,
         description="Pairs drawn and asked a query and policy-gradient step, beside the recorded trajectories: up to "
@@ -194,9 +194,14 @@ class PoolSections(MethodSections):
     """The sections and stages of the demonstration pool."""
 
     stage_entries: ClassVar = (
-        StageEntry("pool", "engine.pool.pool_stage:BuildPools", writes=("pool",)),
-        StageEntry("selector", "engine.pool.selector.selector_stage:TrainSelector", ("pool",), ("selector",)),
-    )
+        StageEntry(
+            "pool", "engine.pool.pool_stage:BuildPools", writes=("pool",), reads=("run.seed", "pool")
+        ),
+        StageEntry(
+            "selector", "engine.pool.selector.selector_stage:TrainSelector", ("pool",), ("selector",),
+            reads=("run.seed", "pool", "selector"),
+        ),
+    )  # fmt: skip
 
     pool: PoolSection = PoolSection()
     selector: SelectorSection = SelectorSection()

@@ -39,13 +39,23 @@ class Section(BaseModel):
     """Fields that came later, with values that say what runs did before. Where every other field is named, as a run's
     own configuration does, and these are not, the run is older."""
 
+    FIXED: ClassVar[tuple[str, ...]] = ()
+    """Class variables that were fields once. Older runs' own configurations name them, with these values."""
+
+    @classmethod
+    def fixed(cls) -> dict[str, Any]:
+        """What was a field once, with its value."""
+        return {name: getattr(cls, name) for name in cls.FIXED}
+
     @model_validator(mode="before")
     @classmethod
     def _reads_older_runs(cls, values: object) -> object:
-        if (
-            cls.OLDER
-            and isinstance(values, dict)
-            and cls.model_fields.keys() - cls.OLDER.keys() <= values.keys()
-        ):
-            return {**cls.OLDER, **values}
-        return values
+        if not isinstance(values, dict):
+            return values
+        fixed = cls.fixed()
+        if changed := [name for name, value in fixed.items() if values.get(name, value) != value]:
+            are = ", ".join(f"{name} is {fixed[name]}" for name in changed)
+            raise ValueError(f"{are} and can no longer be set: leave it out")
+        values = {name: value for name, value in values.items() if name not in fixed}
+        older = cls.model_fields.keys() - cls.OLDER.keys() <= values.keys()
+        return {**cls.OLDER, **values} if older else values

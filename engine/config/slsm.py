@@ -213,6 +213,10 @@ class SLSMSection(Section):
 class SLSMSections(MethodSections):
     """The section and stage of SLSM."""
 
-    stage_entries: ClassVar = (StageEntry("slsm", "engine.slsm.slsm_stage:RunSLSM", writes=("slsm",)),)
+    stage_entries: ClassVar = (
+        StageEntry(
+            "slsm", "engine.slsm.slsm_stage:RunSLSM", writes=("slsm",), reads=("run.seed", "model", "slsm")
+        ),
+    )
 
     slsm: SLSMSection = SLSMSection()

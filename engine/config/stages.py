@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from operator import attrgetter
+from typing import Any
 
 from engine.config.config import Config
 from engine.config.method import MethodSections, StageEntry
@@ -67,6 +69,18 @@ def resting_on(stage: str, names: Sequence[str]) -> list[str]:
         for at, name in enumerate(names)
         if name == stage or stage in all_needs(name) or (name not in STAGES and at > before)
     ]
+
+
+def stage_inputs(name: str, config: Config) -> dict[str, Any] | None:
+    """The sections and fields that a stage reads, and where its work is done, with their values; None of a stage that
+    does not declare them. Equal inputs and equal files of earlier stages mean equal results."""
+    entry = STAGES.get(name)
+    if entry is None or entry.reads is None:
+        return None
+    more = [
+        field for switch, fields in entry.reads_if.items() if attrgetter(switch)(config) for field in fields
+    ]
+    return {field: attrgetter(field)(config) for field in ("scale", *entry.reads, *more)}
 
 
 def known_stages(name: str) -> str:

@@ -1,29 +1,27 @@
-"""Plain requests to a server under examination: no retries, no redirects (a key must not travel), one deadline each.
-
-Why not httpx2, which comes with openai: its time limits are for single reads, a body has no limit, and it logs whole
-addresses; only the refusal of redirects and of torn answers would become its work.
-"""
+"""Plain requests to a server under examination, over the transport of the client: no retries, no redirects (a key must
+not travel), one deadline each."""
 
 from __future__ import annotations
 
-import base64
+import asyncio
 import json
+import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from http.client import HTTPException, HTTPResponse
-from typing import Any
-from urllib.error import HTTPError
-from urllib.parse import unquote, urlsplit, urlunsplit
-from urllib.request import Request
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
 
-from engine.servers.address import address_secrets
-from engine.servers.proxy import direct_opener, proxy_host, proxy_of
+from engine.servers.address import address_secrets, shown_address
+from engine.servers.background import finish
+from engine.servers.proxy import proxy_host, proxy_of
 from engine.servers.refusal import refusal_text
 from engine.servers.secrets import Secrets
 
-_CHUNK = 1 << 16
-_LARGEST = 1 << 23
+if TYPE_CHECKING:
+    from engine.servers.transport import httpx
+
 _LONGEST_QUOTE = 160
 
 
@@ -56,92 +54,76 @@ class Http:
     """Requests to a server by its base URL (`http://127.0.0.1:8000/v1`). Safe to use from several threads."""
 
     def __init__(self, base_url: str, key: str, timeout: float) -> None:
-        """`timeout`: seconds for a whole answer."""
-        parts = urlsplit(base_url)
-        self._parts = parts._replace(netloc=parts.netloc.rpartition("@")[2])
-        self._timeout = timeout
-        self._headers = {"Content-Type": "application/json", "User-Agent": "steer-tui"}
-        if "@" in parts.netloc:  # a user in the address takes precedence over the key
-            user = unquote(parts.netloc.rpartition("@")[0]).encode()
-            self._headers["Authorization"] = f"Basic {base64.b64encode(user).decode()}"
-        elif key:
-            self._headers["Authorization"] = f"Bearer {key}"
-        self._opener = direct_opener(base_url)
-        proxy = proxy_of(base_url)
-        self.proxy = proxy_host(proxy)
+        """`timeout`: seconds for a whole answer. A user in the address takes precedence over the key."""
+        self._parts, self._key, self._timeout = urlsplit(base_url), key, timeout
+        self.address = shown_address(base_url)
+        """The base URL as it may be shown, without user, password and query."""
+        self._proxy = proxy_of(base_url)
+        self.proxy = proxy_host(self._proxy)
         """Host of the environment's proxy that requests go through; empty without one."""
-        self._secrets = Secrets([key, *address_secrets(base_url), *address_secrets(proxy)])
+        self._secrets = Secrets([key, *address_secrets(base_url), *address_secrets(self._proxy)])
 
     def below(self, path: str) -> Http:
         """The same server with `path` added to the base."""
-        other = object.__new__(Http)
-        other.__dict__ = self.__dict__ | {
-            "_parts": self._parts._replace(path=self._parts.path.rstrip("/") + path)
-        }
-        return other
+        return Http(self._url(path), self._key, self._timeout)
 
-    @property
-    def address(self) -> str:
-        """The base URL as it may be shown, without user, password and query."""
-        return urlunsplit((*self._parts[:3], "", ""))
-
-    def get(self, path: str, timeout: float | None = None) -> HttpAnswer:
+    def get(self, path: str) -> HttpAnswer:
         """GET `path` below the base."""
-        return self._ask(Request(self._url(path), headers=self._headers), timeout)
+        return self._ask("GET", self._url(path), self._timeout)
 
-    def get_root(self, path: str, timeout: float | None = None) -> HttpAnswer:
+    def get_root(self, path: str, timeout: float) -> HttpAnswer:
         """GET `path` from the server's root instead of the base."""
-        root = urlunsplit((self._parts.scheme, self._parts.netloc, path, "", ""))
-        return self._ask(Request(root, headers=self._headers), timeout)
+        return self._ask("GET", urlunsplit((*self._parts[:2], path, "", "")), timeout)
 
     def post(self, path: str, fields: Mapping[str, Any]) -> HttpAnswer:
         """POST JSON to `path` below the base."""
-        data = json.dumps(fields).encode()
-        return self._ask(Request(self._url(path), data, self._headers, method="POST"), None)
+        return self._ask("POST", self._url(path), self._timeout, fields)
 
     def _url(self, path: str) -> str:
         return urlunsplit(self._parts._replace(path=self._parts.path.rstrip("/") + path, fragment=""))
 
-    def _ask(self, request: Request, timeout: float | None) -> HttpAnswer:
-        began = time.monotonic()
-        end = began + (self._timeout if timeout is None else timeout)
-        try:
-            with self._opener.open(request, timeout=end - began) as response:
-                answer = _read(response, response.status, end)
-        except HTTPError as error:
-            with error:
-                answer = _read(error, error.code, end)
-        except (OSError, HTTPException, ValueError) as error:
-            reason = getattr(error, "reason", error)
-            late = isinstance(reason, TimeoutError)
-            problem = f"no answer within {end - began:g} s" if late else f"no answer ({reason})"
-            answer = HttpAnswer(problem=problem)
-        return self._scrubbed(answer, time.monotonic() - began)
+    def _ask(
+        self, method: str, url: str, timeout: float, fields: Mapping[str, Any] | None = None
+    ) -> HttpAnswer:
+        from engine.servers.transport import BodyRefused, httpx
 
-    def _scrubbed(self, answer: HttpAnswer, seconds: float) -> HttpAnswer:
-        text, problem = self._secrets.strike(answer.text), self._secrets.strike(answer.problem)
+        began = time.monotonic()
+        try:
+            answer = self._read(finish(self._send(method, url, timeout, fields), lambda: None))
+        except TimeoutError:
+            answer = HttpAnswer(problem=f"no answer within {timeout:g} s")
+        except (httpx.HTTPError, httpx.InvalidURL, BodyRefused, ImportError, ValueError) as error:
+            answer = HttpAnswer(problem=self._secrets.strike(f"no answer ({_cause(error)})"))
+        return replace(answer, seconds=time.monotonic() - began)
+
+    async def _send(
+        self, method: str, url: str, timeout: float, fields: Mapping[str, Any] | None
+    ) -> httpx.Response:
+        async with asyncio.timeout(timeout):  # the library's own limits are for single reads
+            return await self._client.request(method, url, json=fields)
+
+    @cached_property
+    def _client(self) -> httpx.AsyncClient:
+        from engine.servers.transport import ENCODING, BoundedTransport, httpx
+
+        return httpx.AsyncClient(
+            transport=BoundedTransport(self._proxy), trust_env=False, default_encoding=ENCODING, timeout=None,
+            headers={"User-Agent": "steer-tui"} | ({"Authorization": f"Bearer {self._key}"} if self._key else {}),
+        )  # fmt: skip
+
+    def _read(self, response: httpx.Response) -> HttpAnswer:
+        text = self._secrets.strike(response.text)
         try:
             body = json.loads(text)
         except (ValueError, RecursionError):
             body = None
-        return HttpAnswer(answer.status, text, body, answer.headers, problem, seconds)
+        return HttpAnswer(response.status_code, text, body, response.headers)
 
 
-def _read(response: HTTPResponse | HTTPError, status: int, end: float) -> HttpAnswer:
-    """The answer with its whole body, read before `end`; the socket's own limit is for a single read."""
-    headers = {name.lower(): value for name, value in response.headers.items()}
-    pieces: list[bytes] = []
-    while sum(map(len, pieces)) < _LARGEST:
-        if time.monotonic() > end:
-            raise TimeoutError
-        piece = response.read1(_CHUNK) if isinstance(response, HTTPResponse) else response.read(_CHUNK)
-        if not piece:
-            break
-        pieces.append(piece)
-    data = b"".join(pieces)
-    declared = headers.get("content-length", "")
-    if declared.isdecimal() and len(data) < min(
-        int(declared), _LARGEST
-    ):  # `read1` takes a broken connection for the end
-        return HttpAnswer(problem="the answer is cut off")
-    return HttpAnswer(status, data.decode("utf-8-sig", errors="replace"), headers=headers)
+def _cause(error: BaseException) -> str:
+    """Why a request failed: what the library's error comes from, in the system's words where it has some."""
+    while below := error.__cause__ or error.__context__:
+        error = below
+    if isinstance(error, OSError) and (error.errno or 0) > 0:
+        return f"[Errno {error.errno}] {os.strerror(error.errno or 0)}"
+    return str(error) or type(error).__name__

@@ -61,7 +61,7 @@ class _Job:
     @classmethod
     def prepare(cls, context: StageContext) -> _Job:
         examples = training_examples(context.config)
-        check_disjoint(examples, evaluation_examples(context.config_to_check))
+        check_disjoint(examples, evaluation_examples(context.config))
         return cls(context, examples, layout.mine(context.run_dir), pairs=[])
 
     @property

@@ -100,9 +100,9 @@ class EventLog:
         return stamped
 
     @property
-    def size(self) -> int:
-        """Bytes written."""
-        return self._size
+    def events(self) -> int:
+        """How many are in the log."""
+        return self._next
 
     def check_place(self) -> None:
         """Raise DiskError where the log is no longer what lies at its path: whatever is written by path from now on

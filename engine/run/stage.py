@@ -54,7 +54,6 @@ class StageContext:
     `checkpoint` is called between items: it blocks while paused and raises `StopRequested` on stop.
     `boundary` stands where a larger unit of work ends (an iteration): there it also stops for "stop after this".
     `load_model` loads a language model once for all stages of a worker. `spread` says where work is done.
-    `config_to_check`: what is read of it may make the stage fail, and changes nothing else.
     `servers` is what the roles know of the servers they ask. `clock` gives seconds, of which none pass in a pause.
     """
 
@@ -68,16 +67,10 @@ class StageContext:
     spread: Spread = in_process
     servers: KnownServers = field(default_factory=KnownServers)
     clock: Callable[[], float] = time.monotonic
-    whole_config: Config | None = None
     _started: float = 0.0
     _tokens: int = 0
     _done: int = 0
     _measured: float = -_MEASURE_EVERY
-
-    @property
-    def config_to_check(self) -> Config:
-        """The configuration for checks: in a sweep, what is read here does not count as what the result rests on."""
-        return self.whole_config or self.config
 
     def model(self) -> LanguageModel:
         """The run's own model."""

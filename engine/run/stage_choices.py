@@ -22,6 +22,7 @@ from engine.files import inside, write_atomic
 from engine.run.directory import STALE, RunDirectory, RunRecord, StageRecord
 from engine.run.event_log import EventLog, header_of
 from engine.run.lock import RunLock
+from engine.run.stage_files import stage_file
 
 Choice = Literal["again", "skip", "last"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
@@ -198,4 +199,4 @@ def _move(run_dir: Path, patterns: Iterable[str], kept: Path) -> None:
 def _writes(name: str, stage: StageRecord) -> tuple[str, ...]:
     """Patterns of what a stage writes; of a stage without an entry what it named when it was finished."""
     written = STAGES[name].writes if name in STAGES else tuple(map(escape, stage.files))
-    return (*written, f"inputs/{escape(name)}.*") if written else ()
+    return (*written, stage_file(escape(name))) if written else ()

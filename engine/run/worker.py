@@ -55,7 +55,7 @@ from engine.run.stage_choices import (
     kept_in,
     put_aside,
 )
-from engine.run.stage_inputs import InputsRecorder
+from engine.run.stage_files import write_stage_files
 from engine.run.stage_state import Stages, fold_stages
 from engine.run.stop_signals import stop_signals
 from engine.scale.spread import spreading
@@ -182,10 +182,9 @@ class Worker:
             self._emit(StageSkipped())
             return
         record = self._stage_record(name)
-        inputs = InputsRecorder(self._directory.path, name) if self._record.sweep is not None else None
         context = StageContext(
-            name, inputs.view(config) if inputs else config, self._directory.path, self._emit,
-            self._gate.checkpoint, models, self._gate.boundary, spread, self._servers, self._gate.clock, config,
+            name, config, self._directory.path, self._emit, self._gate.checkpoint, models, self._gate.boundary, spread,
+            self._servers, self._gate.clock,
         )  # fmt: skip
         self._emit(Preparing(doing=f"loading data and models for {name}"))
         started = self._gate.clock()
@@ -205,8 +204,8 @@ class Worker:
                 seconds=round(seconds, 3), summary=result.summary, files=result.files, verdict=result.verdict
             )
         )
-        if inputs is not None and self._log is not None:
-            inputs.finish(self._log.size)
+        if self._record.sweep is not None and self._log is not None:
+            write_stage_files(self._directory.path, name, self._log.events)
         record.status, record.summary, record.files = "finished", result.summary, result.files
         record.verdict = result.verdict
         self._write_record()

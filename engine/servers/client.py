@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
 import threading
 import time
@@ -39,8 +38,6 @@ _CHARACTERS_A_TOKEN, _CHARACTERS_BESIDE = 40, 4000
 """What a reply of so many tokens may at most have: a larger one is no answer to what was asked."""
 _FIRST_WAIT = 1.0
 _LONGEST_QUOTE = 200
-_TALKATIVE = ("openai", "httpx", "httpx2", "httpcore", "httpcore2")
-"""Loggers that write whole addresses and what servers put into headers; OPENAI_LOG turns the first one on."""
 _PASSING = {408: "the server waited too long for the request", 409: "the server is busy with another request",
             429: "the server is overloaded or a limit is reached"}  # fmt: skip
 
@@ -136,8 +133,6 @@ class OpenAIClient:
 
         from engine.servers.transport import ENCODING, BoundedTransport
 
-        for name in _TALKATIVE:
-            logging.getLogger(name).setLevel(logging.WARNING)
         self._config, self._where, self._stage, self._role = config, where, stage, role
         self._sleep = sleep or self._sleep_looking
         self._checkpoint, self._notice = checkpoint, notice

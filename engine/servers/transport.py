@@ -5,6 +5,7 @@ Imported only by who asks a server: openai takes a second.
 
 from __future__ import annotations
 
+import logging
 import ssl
 import sys
 import zlib
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     import httpx2 as httpx
 else:  # openai 3 rides on httpx2, openai 2 (which SGLang asks for) on httpx: what is built on here is the same in both
     httpx = sys.modules["httpx2" if int(openai.VERSION.split(".")[0]) >= 3 else "httpx"]
+
+for _name in ("openai", "httpx", "httpx2", "httpcore", "httpcore2"):
+    # They write whole addresses and what servers put into headers; OPENAI_LOG turns the first one on.
+    logging.getLogger(_name).setLevel(logging.WARNING)
 
 LARGEST_BODY = 1 << 22
 """Bytes of a reply, unpacked: as JSON of many small parts it takes twenty times that in memory. The longest answers of

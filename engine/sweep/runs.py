@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from engine.config.config import Config
 from engine.config.file import dump_config
-from engine.config.recorded import all_values
 from engine.errors import RunError, disk_errors
 from engine.files import write_atomic
 from engine.run.directory import (
@@ -19,9 +18,8 @@ from engine.run.directory import (
     inspect,
     new_record,
 )
-from engine.run.stage_inputs import read_fields, read_inputs
 from engine.sweep.prepare import point_config
-from engine.sweep.sharing import Donor, agrees, best_donor, take_over
+from engine.sweep.sharing import Donor, best_donor, common_stages, take_over
 from engine.sweep.sweep import Point, SweepFolder, SweepRecord
 from engine.versions import versions
 
@@ -50,7 +48,7 @@ class RunMaker:
     def __init__(self, folder: SweepFolder, record: SweepRecord) -> None:
         self.folder, self.record = folder, record
         self.versions = versions()
-        self._values: dict[str, tuple[Config, Mapping[str, str]]] = {}
+        self._configs: dict[str, Config] = {}
         for path in folder.path.glob(f"{_UNFINISHED}*"):
             shutil.rmtree(path, ignore_errors=True)
 
@@ -61,17 +59,9 @@ class RunMaker:
 
     def config(self, point: Point) -> Config:
         """The configuration of a run."""
-        return self._known(point)[0]
-
-    def values(self, point: Point) -> Mapping[str, str]:
-        """Every field of it."""
-        return self._known(point)[1]
-
-    def _known(self, point: Point) -> tuple[Config, Mapping[str, str]]:
-        if point.run_id not in self._values:
-            config = point_config(self.folder, self.record, point)
-            self._values[point.run_id] = (config, all_values(config))
-        return self._values[point.run_id]
+        if point.run_id not in self._configs:
+            self._configs[point.run_id] = point_config(self.folder, self.record, point)
+        return self._configs[point.run_id]
 
     def made(self, points: Iterable[Point]) -> list[RunDirectory]:
         """The folders that are there."""
@@ -79,34 +69,20 @@ class RunMaker:
 
     def donor(self, point: Point, runs: Sequence[RunDirectory]) -> Donor | None:
         """The run from which most can be taken over now."""
-        return best_donor(runs, self.values(point), self.config(point).run.stages, self.versions)
+        return best_donor(((run, self._common_stages(point, run)) for run in runs), self.versions)
 
     def must_wait(self, point: Point, donor: Donor | None, begun: Sequence[Begun]) -> bool:
-        """Whether a run at work may soon have done the next stage of this one: that is then not done a second time.
-        Only time depends on the answer."""
-        stages = self.config(point).run.stages
-        done = len(donor.inputs) if donor else 0
-        return done < len(stages) and any(self._may_do(point, stages, done, other) for other in begun)
+        """Whether a run at work does the next stage of this one: that is then not done a second time."""
+        done = len(donor.stages) if donor else 0
+        return any(self._does(point, done, other) for other in begun)
 
-    def _may_do(self, point: Point, stages: Sequence[str], done: int, other: Begun) -> bool:
-        theirs = list(other.record.stages)
-        stage = stages[done]
-        if theirs[: done + 1] != stages[: done + 1] or other.record.stages[stage].status == "finished":
-            return False
-        values = self.values(point)
-        if not all(agrees(read_fields(other.run.path, earlier), values) for earlier in stages[: done + 1]):
-            return False
-        return not self._known_to_differ(stage, point, other)
+    def _does(self, point: Point, done: int, other: Begun) -> bool:
+        common = self._common_stages(point, other.run)
+        return done < len(common) and other.record.stages[common[done]].status != "finished"
 
-    def _known_to_differ(self, stage: str, point: Point, other: Begun) -> bool:
-        """Whether a run that is through with the stage has read a field that these two have otherwise."""
-        own = self.values(point)
-        them = self.values(next(p for p in self.points if p.run_id == other.record.run_id))
-        for run in self.made(self.points):
-            inputs = read_inputs(run.path, stage)
-            if inputs is not None and any(own.get(name) != them.get(name) for name in inputs.fields):
-                return True
-        return False
+    def _common_stages(self, point: Point, run: RunDirectory) -> list[str]:
+        other = next(other for other in self.points if other.run_id == run.path.name)
+        return common_stages(self.config(point), self.config(other))
 
     def make(self, point: Point, donor: Donor | None) -> RunDirectory:
         """The folder of a run, whole or not at all. Raises DiskError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ online: {L: 7, k_scale: 1.0}
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "tests/stages"), str(ROOT)]))
     path = tmp_path / "config.yaml"
     path.write_text(CONFIG.replace("OUT", str(tmp_path / "outputs")))
     return path

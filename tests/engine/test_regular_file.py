@@ -23,7 +23,7 @@ from engine.run.directory import RunDirectory, SweepPoint, create_run, discover
 from engine.run.event_log import EventLog, LogReader
 from engine.run.find_event import find_event
 from engine.run.lock import RunLock, read_lock
-from engine.run.stage_inputs import read_fields
+from engine.run.stage_files import read_stage_files
 from engine.sweep.sweep import SweepFolder
 from screens.runs.source import sweep_of
 
@@ -232,11 +232,11 @@ def test_events_before_a_broken_line_are_not_lost(tmp_path: Path) -> None:
     assert tail.poll() == []
 
 
-@pytest.mark.parametrize("line", [b"{", b"[]", b'{"field": 1}', b"[" * 100_000, b"\xff"])
-def test_spoilt_fields_of_a_stage_are_none(tmp_path: Path, line: bytes) -> None:
-    (tmp_path / "inputs").mkdir()
-    (tmp_path / "inputs" / "mine.jsonl").write_bytes(b'{"field": "a", "value": "1"}\n' + line + b"\n")
-    assert read_fields(tmp_path, "mine") == {}
+@pytest.mark.parametrize("line", [b"{", b"[]", b'{"files": 1, "events": 2}', b"[" * 100_000, b"\xff"])
+def test_a_spoilt_list_of_a_stages_files_is_none(tmp_path: Path, line: bytes) -> None:
+    (tmp_path / "stages").mkdir()
+    (tmp_path / "stages" / "mine.json").write_bytes(line)
+    assert read_stage_files(tmp_path, "mine") is None
 
 
 @pytest.mark.parametrize("folder", ["../../x", "/etc", "", "..", "a\0b"])

@@ -51,8 +51,8 @@ class BuildClusters:
     def run(self, context: StageContext) -> StageResult:
         """Embeddings and counted answers that an earlier attempt finished are kept; the rest is recomputed. What the
         stage `evolve` will miss is an error now, before minutes of embedding."""
-        if "evolve" in context.config_to_check.run.stages:
-            check_services(context.config_to_check)
+        if "evolve" in context.config.run.stages:
+            check_services(context.config)
         return _ClusterJob(context, load_vocabulary(context.config.evolution_model)).run()
 
 

@@ -128,7 +128,7 @@ def _arguments(
         "tensor_parallel_size": options.tensor_parallel_size,
         "pipeline_parallel_size": options.pipeline_parallel_size,
         "enable_prefix_caching": options.enable_prefix_caching,
-        "block_size": options.block_size or (32 if on_cpu else 16),
+        "block_size": 32 if on_cpu else 16,
         "worker_extension_cls": "engine.lm.vllm.worker_extension.SteeringExtension",
         "disable_log_stats": True,
         "skip_tokenizer_init": True,

@@ -99,6 +99,7 @@ class SelectorTraining:
             shape={
                 "embedding_width": selector.width,
                 "queries": len(data),
+                **section.fixed(),
                 **section.model_dump(exclude=not_training),
             },
             parts={"selector": selector, "optimizer": self.optimizer},

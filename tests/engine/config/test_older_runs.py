@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import yaml
 
 from engine.config.config import Config
 from engine.config.section import Section
+from tests.bench.count_settings import sections
 
 LATER = {
     ("clusters", "numbers"): "written",
@@ -55,3 +56,45 @@ def test_what_is_older_names_fields(section: str) -> None:
     kind = Config.model_fields[section].annotation
     assert isinstance(kind, type) and issubclass(kind, Section)
     assert kind.OLDER.keys() <= kind.model_fields.keys()
+
+
+FIXED = {
+    ("retriever", "distance_rounds"): 2, ("selector", "policy_learning_rate"): 0.001, ("selector", "grad_clip"): 1.0,
+    ("eval", "bootstrap_resamples"): 10_000, ("model", "vllm", "block_size"): None,
+}  # fmt: skip
+"""What was a setting once, with the value that it always has now."""
+
+
+@pytest.mark.parametrize("place", FIXED)
+def test_what_was_a_setting_is_read_with_its_value_and_refused_with_another(place: tuple[str, ...]) -> None:
+    *above, name = place
+
+    def old(value: Any) -> dict[str, Any]:
+        found = resolved()
+        section = found
+        for key in above:
+            section = section[key]
+        assert name not in section
+        section[name] = value
+        return found
+
+    assert Config.model_validate(old(FIXED[place])).model_dump(mode="json") == resolved()
+    with pytest.raises(ValueError, match=f"{name} is {FIXED[place]} and can no longer be set: leave it out"):
+        Config.model_validate(old(7))
+
+
+def test_an_older_run_may_lack_a_later_field_and_name_a_fixed_one() -> None:
+    class Later(Section):
+        OLDER = {"order": "as it came"}
+        FIXED = ("width",)
+        width: ClassVar[int] = 3
+        order: str = "by size"
+        count: int = 1
+
+    assert Later.model_validate({"count": 2, "width": 3}).order == "as it came"
+    assert Later.model_validate({"width": 3}).order == "by size"
+
+
+def test_every_fixed_name_is_tested_here() -> None:
+    kinds = {kind for kind in sections() if kind.FIXED}
+    assert sorted(name for kind in kinds for name in kind.FIXED) == sorted(place[-1] for place in FIXED)

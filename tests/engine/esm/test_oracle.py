@@ -38,7 +38,7 @@ SMALL = (
     "offline_select.B=22", "offline_select.min_per_control_point=1", "offline_select.lambda_diversity=0.5",
     "decode.max_new_tokens=90", "online.batch_size_examples=3", "online.k_retrieve=5", "online.L=2",
     "online.probe_tokens=4", "online.rho=0.5", "online.beta=1.25", "online.k_scale=2.5", "eval.batch_size_greedy=3",
-    "eval.bootstrap_resamples=2000", "eval.methods=[greedy, majority_vote, esm]",
+    "eval.methods=[greedy, majority_vote, esm]",
     "eval.ablations=[no_memory, no_probing, random_vector, mean_vector, mean_vector_gated, no_right_entries]",
 )  # fmt: skip
 METHODS = (

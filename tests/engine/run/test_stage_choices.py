@@ -17,7 +17,7 @@ from engine.events import Event, StageBegunAgain, StagesChosen
 from engine.run import stage_choices
 from engine.run.directory import RunDirectory, RunRecord, StageRecord, inspect, new_record
 from engine.run.stage_choices import Choice, apply, change_of, chosen
-from engine.run.stage_inputs import result_files
+from engine.run.stage_files import result_files
 from tests.kill_and_resume import DEMO, SYSTEMS, artefacts, run_whole
 
 MakeRun = Callable[..., RunDirectory]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from engine.config.stages import STAGES
 from engine.run.directory import RunDirectory
 from engine.run.worker import run_worker
 from engine.sweep.grammar import read_axes
@@ -14,6 +16,7 @@ from engine.sweep.prepare import prepare_sweep
 from engine.sweep.runs import RunMaker
 from engine.sweep.sweep import Point, SweepFolder
 from tests.conftest import ROOT
+from tests.stages.sweep_sections import SweepSections
 
 CONFIG = """\
 run: {name: test, stages: ["tests.stages.sweep_stages:Gather", "tests.stages.sweep_stages:Weigh"]}
@@ -24,8 +27,10 @@ online: {L: 7, k_scale: 1.0, beta: 0.5}
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A configuration of the two stages, which workers can import."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    """A configuration of the two stages, which workers can import, and which say what they read."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "tests/stages"), str(ROOT)]))
+    for entry in SweepSections.stage_entries:
+        monkeypatch.setitem(STAGES, entry.name, entry)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     path = tmp_path / "config.yaml"
     path.write_text(CONFIG.replace("test,", f"test, outputs: {tmp_path / 'outputs'},"))

@@ -9,17 +9,16 @@ import pytest
 
 from app.runs.client import LogTail, prepare_run
 from app.state.run import RunState
+from engine.config.stages import STAGES
 from engine.events import Header, Notice, StageFinished
 from engine.run.directory import RunDirectory
-from engine.run.stage_inputs import read_fields, read_inputs
 from engine.run.worker import run_worker
 from engine.sweep import runs as sweep_runs
 from engine.sweep.prepare import point_changes
 from engine.sweep.results import stage_counts
-from engine.sweep.runs import RunMaker
+from engine.sweep.runs import Begun, RunMaker
 from engine.sweep.sweep import SweepFolder
 from tests.engine.sweep.conftest import made, results, work_on
-from tests.stages.sweep_stages import Gather
 
 Sweep = Callable[..., SweepFolder]
 GATHER, WEIGH = "tests.stages.sweep_stages:Gather", "tests.stages.sweep_stages:Weigh"
@@ -55,37 +54,31 @@ def test_nothing_is_shared_behind_a_stage_that_is_not(sweep: Sweep) -> None:
     assert counts(work_on(sweep("online.L=3,5")))[WEIGH] == (2, 0)
 
 
-def test_what_an_attempt_that_broke_off_has_read_counts(
+def test_a_stage_that_does_not_declare_what_it_reads_is_done_in_every_run(
     sweep: Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = sweep("online.beta=0.25,0.75", overrides=("online.record_null=true",))
+    monkeypatch.delitem(STAGES, GATHER)
+    assert counts(work_on(sweep("online.k_scale=0.5,2"))) == {GATHER: (2, 0), WEIGH: (2, 0)}
+
+
+@pytest.mark.parametrize(
+    ("setting", "second", "waits"),
+    [
+        ("online.k_scale=0.5,2", "running", True),  # it gathers what the second one needs
+        ("online.k_scale=0.5,2", "finished", False),
+        ("online.L=3,5", "running", False),
+    ],
+)
+def test_a_run_waits_for_another_that_does_its_next_stage(
+    sweep: Sweep, setting: str, second: str, waits: bool
+) -> None:
+    folder = sweep(setting)
     maker = RunMaker(folder, folder.read())
-    first, second = maker.points
+    first, later = maker.points
     run = made(maker, first)
-
-    def break_off_at_the_second(stage: Gather, context: object) -> object:
-        def progress(done: int, total: int) -> None:
-            raise RuntimeError("no more")
-
-        context.progress = progress  # type: ignore[attr-defined]
-        return work(stage, context)  # type: ignore[arg-type]
-
-    work = Gather.run
-    with monkeypatch.context() as patch:
-        patch.setattr(Gather, "run", break_off_at_the_second)
-        assert run_worker(run.path) != 0
-    assert run_worker(run.path) == 0  # this attempt found records, and did not read the field again
-    inputs = read_inputs(run.path, GATHER)
-    assert inputs is not None and inputs.fields["online.beta"] == "0.25"
-    assert maker.donor(second, [run]) is None
-
-
-def test_a_torn_line_of_what_was_read_is_no_field(sweep: Sweep) -> None:
-    maker = work_on(sweep("online.L=3"))
-    run = maker.folder.run(maker.points[0])
-    with (run.path / f"inputs/{GATHER}.jsonl").open("ab") as file:
-        file.write(b'{"field": "onl')
-    assert "online.L" in read_fields(run.path, GATHER)
+    record = run.read()
+    record.stages[GATHER].status = second
+    assert maker.must_wait(later, None, [Begun(run, record)]) is waits
 
 
 @pytest.mark.parametrize("change", ["content", "gone", "versions", "unfinished", "begun again"])
@@ -134,7 +127,7 @@ def test_a_run_that_took_stages_over_is_like_any_other(sweep: Sweep) -> None:
     # It can itself be taken over from, with the first one gone.
     third = maker.points[0]
     donor = maker.donor(third, [second])
-    assert donor is not None and [inputs.stage for inputs in donor.inputs] == [GATHER]
+    assert donor is not None and donor.stages == [GATHER]
     RunDirectory(first.path).path.rename(first.path.with_name("away"))
     assert run_worker(maker.make(third, donor).path) == 0
     assert results(first) == results(RunDirectory(first.path.with_name("away")))

@@ -1,8 +1,7 @@
-"""A configuration that tells which of its fields are read: what a stage depends on is seen, not declared.
+"""A configuration that records which of its fields are read, to compare with what a stage declares.
 
-Two runs of a program that reads the same values do the same. So the result of a stage can be used for another
-configuration if every field that the stage has read has the same value there. What cannot be followed field by field
-(a dump, a pickle for another process, a comparison) counts as reading all of its section.
+What cannot be followed field by field (a dump, a pickle for another process, a comparison) counts as reading all of
+its section.
 """
 
 from __future__ import annotations

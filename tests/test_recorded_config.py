@@ -11,7 +11,7 @@ import pytest
 
 from engine.config.config import Config
 from engine.config.model import ModelSection
-from engine.config.recorded import all_values, recorded
+from tests.recorded_config import all_values, recorded
 
 
 def seen_of(read: Callable[[Config], Any], config: Config | None = None) -> dict[str, str]:

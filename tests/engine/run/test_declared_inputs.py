@@ -1,0 +1,140 @@
+"""What a stage declares to read is what it reads, of the configuration and of the files of earlier stages."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.config.config import Config
+from engine.config.file import load_config
+from engine.config.stages import STAGES, all_needs, stage_inputs
+from engine.run import worker
+from engine.run.stage import StageContext
+from tests.kill_and_resume import SYSTEMS, prepared
+from tests.recorded_config import recorded
+
+CHECKS = (
+    "engine.esm.mine_stage.evaluation_examples",
+    "engine.evolution.clusters.clusters_stage.check_services",
+)
+"""What reads the configuration of a later stage, only to refuse to work."""
+ELSEWHERE = {
+    "mine": {"task.fields", "task.compare"},  # task.dataset: files
+    "memory": {"prompt.system", "control_points.M"},  # offline_memory.imports
+    "select": {"offline_mine.verify"},  # no candidates
+    "clusters": {
+        "model",
+        "task",
+        "prompt",
+        "evolution.pool",
+    },  # evolution.questions: task; evolution.financebench
+    "evolve": {"model", "task", "prompt"},
+    "answer": {"model"},  # answer.reader: model
+}
+"""What a stage reads under other settings than here, which its comment names."""
+NOT_DECLARED = {"run.stages"}
+"""What stages are in the run is compared by itself."""
+
+
+@dataclass
+class Read:
+    """Fields and files that stages have read."""
+
+    fields: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    files: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+
+class Opened:
+    """An audit hook cannot be taken away: it notes files while it has a folder and a set to note them in."""
+
+    folder: Path | None = None
+    stage = ""
+    read: Read
+
+    def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and self.folder is not None and isinstance(arguments[0], str | Path):
+            path = Path(arguments[0])
+            if path.is_relative_to(self.folder) and path.exists():
+                self.read.files[self.stage].add(path.relative_to(self.folder).as_posix())
+
+
+OPENED = Opened()
+sys.addaudithook(OPENED)
+
+
+@contextmanager
+def noted(run_dir: Path, patch: pytest.MonkeyPatch) -> Iterator[Read]:
+    """What the stages of a run in this process read."""
+    read = Read()
+
+    def context(name: str, config: Config, *rest: Any) -> StageContext:
+        OPENED.stage = name
+        fields = read.fields[name]
+        return StageContext(name, recorded(config, fields.update), *rest)
+
+    patch.setattr(worker, "StageContext", context)
+    for check in CHECKS:
+        patch.setattr(check, lambda config: [])
+    OPENED.folder, OPENED.read = run_dir, read
+    try:
+        yield read
+    finally:
+        OPENED.folder = None
+
+
+def covers(declared: set[str], name: str) -> bool:
+    """Whether a field is declared, itself or the section that it is in."""
+    return any(name == one or name.startswith(f"{one}.") for one in declared)
+
+
+def is_on_the_way(declared: set[str], name: str) -> bool:
+    """Whether it is a section through which a declared field is reached."""
+    return any(one.startswith(f"{name}.") for one in declared)
+
+
+def writer(file: str) -> str:
+    """The stage that has written it, "" for a file of the run."""
+    patterns = {pattern: name for name, entry in STAGES.items() for pattern in entry.writes}
+    return next((name for pattern, name in patterns.items() if fnmatch(file, f"{pattern}*")), "")
+
+
+@pytest.mark.parametrize("system", ["esm", "evolution", "gflownet", "selector", "slsm"])
+def test_a_stage_reads_what_it_declares(tmp_path: Path, system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = prepared(tmp_path, system, SYSTEMS[system])
+    config = load_config(run.config)
+    with noted(run.path, monkeypatch) as read:
+        assert worker.run_worker(run.path) == 0
+    assert set(read.fields) == set(config.run.stages)
+    for name, fields in read.fields.items():
+        declared = set(stage_inputs(name, config) or {}) - {"scale"}
+        missing = {one for one in fields if not covers(declared | NOT_DECLARED, one)}
+        missing = {one for one in missing if not is_on_the_way(declared | NOT_DECLARED, one)}
+        assert missing == set(), f"{name} reads what it does not declare"
+        unread = {one for one in declared if not any(covers({one}, known) for known in fields)}
+        assert unread == ELSEWHERE.get(name, set()), f"{name} declares what it does not read"
+        writers = {writer(file) for file in read.files[name]}
+        assert set(STAGES[name].needs) <= writers, f"{name} needs no file of a stage that it declares to need"
+        assert writers <= {"", name} | all_needs(name), (
+            f"{name} reads files of stages that it does not declare"
+        )
+
+
+def test_every_stage_but_the_server_declares_what_it_reads() -> None:
+    undeclared = {name for name in STAGES if stage_inputs(name, Config()) is None}
+    assert undeclared == {"serve"}
+
+
+def test_a_switch_and_the_place_of_the_work_count() -> None:
+    off, on = (Config.model_validate({"offline_mine": {"verify": verify}}) for verify in (False, True))
+    assert {"online.k_scale", "online.beta"} <= set(stage_inputs("mine", on) or {})
+    inputs = stage_inputs("mine", off)
+    assert inputs is not None and not any(name.startswith("online") for name in inputs)
+    assert inputs["scale"] == off.scale and inputs["task.train_size"] == 200
