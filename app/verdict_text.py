@@ -82,8 +82,8 @@ def verdict_cells(verdict: Verdict, brief: bool = False) -> VerdictCells:
     unit = {SHARE: "", TOKENS: " tok"}.get(verdict.unit, f" {verdict.unit}")
     return VerdictCells(
         short_method_name(verdict.baseline),
-        value_words(verdict, verdict.baseline_value),
-        value_words(verdict, verdict.value) + unit * (not brief),
+        verdict_value(verdict, verdict.baseline_value),
+        verdict_value(verdict, verdict.value) + unit * (not brief),
         f"{verdict_sign(verdict)} {_short_interval(verdict)}",
         _cost(verdict, brief),
         "" if verdict.closest is None else _closest_name(verdict.closest),
@@ -107,14 +107,9 @@ def verdict_sign(verdict: Verdict) -> str:
     return "▲" if verdict.better else "▼"
 
 
-def value_words(verdict: Verdict, value: float) -> str:
+def verdict_value(verdict: Verdict, value: float) -> str:
     """`96.5%`; of another unit than shares `42.1` or `1,088`."""
     return f"{value:.1%}" if verdict.unit == SHARE else _amount(value)
-
-
-def difference_words(verdict: Verdict) -> str:
-    """`+33`, `−0.7`: in points or in the verdict's unit, without the interval."""
-    return _interval(verdict, "", verdict.unit == SHARE).partition(" ")[0]
 
 
 def _short_interval(verdict: Verdict) -> str:
@@ -129,29 +124,25 @@ def _cost(verdict: Verdict, brief: bool) -> str:
         points = signed(100 * verdict.kept.difference, 1)
         return f"right {points if points.strip('+0.') else '±0'}"
     if verdict.calls is not None:
-        return _with_change(f"{verdict.calls:.1f}", "calls", _change(verdict.calls, verdict.baseline_calls), brief)
+        return _spent(verdict.calls, verdict.baseline_calls, "calls", 1, brief)
     if verdict.tokens is None or verdict.unit == TOKENS:
         return ""
-    return _with_change(f"{verdict.tokens:,.0f}", "tok", _change(verdict.tokens, verdict.baseline_tokens), brief)
+    return _spent(verdict.tokens, verdict.baseline_tokens, "tok", 0, brief)
 
 
-def _with_change(amount: str, unit: str, change: str, brief: bool) -> str:
-    """`92 tok +16%`; brief `+16% tok`, or `92 tok` where the change is not known."""
-    if not change:
+def _spent(value: float, baseline: float | None, unit: str, digits: int, brief: bool) -> str:
+    """`92 tok +16%`, from twice the baseline's on `240 tok ×2.8`; brief `+16% tok`, or `92 tok` where nothing is known
+    of the baseline."""
+    amount = f"{value:,.{digits}f}"
+    if not baseline:
         return f"{amount} {unit}"
+    times = value / baseline
+    change = f"×{times:.1f}" if times >= 2 else f"{signed(100 * (times - 1), 0)}%"
     return f"{change} {unit}" if brief else f"{amount} {unit} {change}"
 
 
-def _change(value: float, baseline: float | None) -> str:
-    """`+16%` against the baseline, `×8.2` from twice as much on; "" where that is not known."""
-    if not baseline:
-        return ""
-    times = value / baseline
-    return f"×{times:.1f}" if times >= 2 else f"{signed(100 * (times - 1), 0)}%"
-
-
 def _closest_name(closest: Closest) -> str:
-    """`no probing` with the same figure, `≈ mean vector` not shown to be worse, `▲ majority vote` shown to be better."""
+    """`no probing` with the same figure, `≈ mean vector` not shown to be worse, `▲ majority vote` better."""
     sign = "" if closest.equal else "▲ " if closest.better else "≈ "
     return sign + short_method_name(closest.method)
 
@@ -165,8 +156,8 @@ def verdict_sentence(verdict: Verdict) -> str:
         method=method_name(verdict.method),
         baseline=method_name(verdict.baseline),
         metric=verdict.metric.replace("_", " "),
-        value=value_words(verdict, verdict.value),
-        base=value_words(verdict, verdict.baseline_value),
+        value=verdict_value(verdict, verdict.value),
+        base=verdict_value(verdict, verdict.baseline_value),
         n=counted(verdict.n, verdict.items),
         k=verdict.k,
     )
@@ -175,7 +166,13 @@ def verdict_sentence(verdict: Verdict) -> str:
     text = f"{_STALE * verdict.stale}{_capital(text)}: {difference}{_counts(verdict)}."
     if not verdict.shown:
         text += f" The interval includes zero: {_NO_DIFFERENCE}."
-    return text + _kept(verdict) + _as_good(verdict) + _ahead(verdict) + (verdict.remark and f" {verdict.remark}")
+    return (
+        text
+        + _kept(verdict)
+        + _as_good(verdict)
+        + _ahead(verdict)
+        + (verdict.remark and f" {verdict.remark}")
+    )
 
 
 def untested_sentence(state: EvolutionState) -> str:
@@ -243,7 +240,9 @@ def _as_good(verdict: Verdict) -> str:
     if closest is None:
         return ""
     name = _capital(method_name(closest.method))
-    what = f"{closest.metric} {closest.value:.3f}" if closest.metric else value_words(verdict, closest.value)
+    what = (
+        f"{closest.metric} {closest.value:.3f}" if closest.metric else verdict_value(verdict, closest.value)
+    )
     if closest.equal:
         return f" {name} does as well ({what}){_instead(verdict, closest)}."
     does = "does better" if closest.better else "is not shown to be worse"

@@ -1,8 +1,8 @@
 """Which simpler method comes closest to the one that a verdict is about.
 
-A simpler method, an ablation or a baseline, counts as *as good* if it is not shown to be worse: the paired bootstrap 95%
-interval of its difference from the method, over the same items, holds zero or lies on the better side. That is weaker
-than shown to be equal: the fewer the items, the more is as good. So its figure and the interval always stand beside it.
+A simpler method, an ablation or a baseline, counts as *as good* if it is *not shown to be worse*: the paired bootstrap
+95% interval of its difference from the method, over the same items, holds zero or lies on the better side. That is
+weaker than shown to be equal: the fewer the items, the more is as good. So its figure and the interval stand beside it.
 """
 
 from __future__ import annotations

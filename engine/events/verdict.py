@@ -60,8 +60,8 @@ class Verdict(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     is as good; None where none is. `tokens`, `baseline_tokens`: means of an item, probes and second tries included, of
     which `probe_tokens` are the method's probes; `calls`, `baseline_calls`: to models and servers; `cost`: of the whole
     stage, in the prices' unit. `curve`: how the method's figure moved over the items, or while it was trained
-    (`engine.verdict_curve`). `remark`: a sentence on what the figure can be compared with. `stale`: set by who reads it,
-    where its stage is to be done again.
+    (`engine.verdict_curve`). `remark`: a sentence on what the figure can be compared with. `stale`: set by who reads
+    it, where its stage is to be done again.
     """
 
     method: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.events import MethodCompared
 from engine.closest import with_closest
+from engine.events import MethodCompared
 from engine.events.verdict import TOKENS, Closest, Kept, Verdict
 from engine.evolution.comparison import BEST, PLAIN, Method
 from engine.evolution.history import Iteration
@@ -20,8 +20,8 @@ def evolution_verdict(
     iterations: Sequence[Iteration],
 ) -> Verdict:
     """From the comparison on the test set. `ahead`: baselines with a higher composite; `cost`: of the whole stage.
-    The composite decides which baseline comes closest: by tokens alone, whoever cuts every answer short would. The curve
-    is the tokens of an answer over the iterations, each on its own minibatch."""
+    The composite decides which baseline comes closest: by tokens alone, whoever cuts every answer short would. The
+    curve is the tokens of an answer over the iterations, each on its own minibatch."""
     row = {row.method: row for row in rows}
     outcomes = {method.name: method.outcomes for method in methods}
     best, plain = row[BEST], row[PLAIN]

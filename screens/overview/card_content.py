@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from app.running_verdict import running_verdict
 from app.stage_words import listed
 from app.state.run import RunState
@@ -44,7 +46,10 @@ def card_content(number: int, progress: MethodProgress, state: RunState) -> Card
 def headline(progress: MethodProgress, state: RunState) -> Verdict | None:
     """What a method is remembered by: the last verdict that its stages stated, else its newest figures."""
     stated = verdicts(state.stages, [stage.name for stage in progress.shown])
-    return stated[-1] if stated else running_verdict(state, progress.name)
+    if stated:
+        return stated[-1]
+    running = running_verdict(state, progress.name)
+    return None if running is None else replace(running, stale=progress.state == "stale")
 
 
 def state_words(progress: MethodProgress) -> str:
@@ -78,9 +83,9 @@ def _sentences(progress: MethodProgress, state: RunState) -> tuple[str, ...]:
     stated = verdicts(state.stages, [stage.name for stage in progress.shown])
     if stated:
         return tuple(verdict_sentence(verdict) for verdict in reversed(stated))
-    running = running_verdict(state, progress.name)
+    running = headline(progress, state)
     if running is None:
         untested = untested_sentence(state.evolution) if progress.name == "Evolution" else ""
         return (untested,) if untested else ()
-    so_far = "" if progress.state == "finished" else "So far: "
+    so_far = "" if progress.state in ("finished", "stale") else "So far: "
     return (so_far + verdict_sentence(running),)

@@ -1,4 +1,4 @@
-"""A method's card: what it reached, its curve, and lines that open it at a place; and the tile that shows less of it."""
+"""A method's card: what it reached, its curve, and lines that open it at a place; and a tile, which shows less."""
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ from app.verdict_text import verdicts
 from app.words import short_method_name
 from engine.events.verdict import SHARE, Verdict
 
+_FEW = 10
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -49,7 +51,7 @@ def _esm(state: RunState) -> Curve:
     )
     if not own:
         return Curve("accuracy so far", "the problems", "greedy", greedy)
-    return Curve("accuracy so far", "the problems", "esm", own, "greedy", greedy)
+    return Curve("accuracy so far", "the problems", "ESM", own, "greedy", greedy)
 
 
 def _evolution(state: RunState) -> Curve:
@@ -57,7 +59,7 @@ def _evolution(state: RunState) -> Curve:
     tokens = tuple(score.mean_tokens for score in scores)
     plain = state.evolution.compared.get("no_processor") or state.evolution.baseline
     level = () if plain is None else (plain.mean_tokens,)
-    return Curve("tokens of an answer", "the iterations", "evolution", tokens, "unchanged", level, 1)
+    return Curve("tokens of an answer", "the iterations", "Evolution", tokens, "unchanged", level, 1)
 
 
 def _gflownet(state: RunState) -> Curve:
@@ -65,9 +67,9 @@ def _gflownet(state: RunState) -> Curve:
             for method in ("gflownet", "triples")}  # fmt: skip
     if hits["gflownet"]:
         own, triples = map(_so_far, hits.values())
-        return Curve("right so far", "the questions", "gflownet", own, "triples", triples)
+        return Curve("right so far", "the questions", "GFlowNet", own, "triples", triples)
     steps = tuple(row.success for row in state.gflownet.steps)
-    return Curve("paths that meet an answer", "the steps", "gflownet", steps)
+    return Curve("paths that meet an answer", "the steps", "GFlowNet", steps)
 
 
 def _slsm(state: RunState) -> Curve:
@@ -82,23 +84,21 @@ def _slsm(state: RunState) -> Curve:
 
 
 def _pool(state: RunState) -> Curve:
-    scores = tuple(
-        step.heldout_accuracy for step in state.pool.steps if step.heldout_accuracy is not None
-    )
+    scores = tuple(step.heldout_accuracy for step in state.pool.steps if step.heldout_accuracy is not None)
     if scores:
         rices = state.pool.compared.get("rices")
         level = () if rices is None else (rices.accuracy,)
         return Curve("held-out score", "the steps", "selector", scores, "similarity", level)
-    own, given = (
-        _so_far(getattr(row, name) for row in state.pool.queries) for name in ("after", "before")
-    )
+    own, given = (_so_far(getattr(row, name) for row in state.pool.queries) for name in ("after", "before"))
     return Curve("score of the best pair so far", "the queries", "pool", own, "as given", given)
 
 
 def _so_far(values: Iterable[float | None]) -> tuple[float, ...]:
-    """The mean of all values so far, after each of them; without those that are not known."""
+    """The mean of all values so far, after each of them; without those that are not known. Of many, the first means
+    are left out: they are of few values, and would set the scale."""
     known = [float(value) for value in values if value is not None]
-    return tuple(total / count for count, total in enumerate(accumulate(known), 1))
+    means = tuple(total / count for count, total in enumerate(accumulate(known), 1))
+    return means[_FEW:] if len(means) >= 4 * _FEW else means
 
 
 _CURVES: dict[str, Callable[[RunState], Curve]] = {

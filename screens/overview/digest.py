@@ -42,7 +42,9 @@ def digest_lines(methods: Sequence[MethodProgress], state: RunState, width: int)
 def _line(number: int, progress: MethodProgress, state: RunState, brief: bool) -> DigestLine:
     title, verdict = f"{number} {progress.name} {progress.short}", headline(progress, state)
     if progress.state in _AT_WORK:
-        return DigestLine(title, words="; ".join(filter(None, (_at_work(progress), _so_far(progress, state)))))
+        return DigestLine(
+            title, words="; ".join(filter(None, (_at_work(progress), _so_far(progress, state))))
+        )
     if verdict is not None and progress.state not in _BROKEN_OFF:
         return DigestLine(title, verdict_cells(verdict, brief), shown=verdict.shown)
     words = state_words(progress)

@@ -67,12 +67,12 @@ class OverviewScreen(RunScreen):
 A line for each method of the run: its baseline and what that reached, what the method reached, and the difference: ▲
 better, ▼ worse, ≈ no difference is shown. In square brackets stands the interval in which the true difference lies with
 95% confidence; if it includes zero, the run shows no difference. *cost* is of an answer, with its change against the
-baseline. *as good* is the simpler method that comes closest, of those that are not shown to be worse: with the very same
+baseline. *as good* is the simpler method that comes closest, of those that are not shown to be worse: with the same
 figure, ≈ with an interval that includes zero, or ▲ better. While a method works, its line says how far it is and what
-it reached so far. Below stands the curve, with the baseline's (dotted) in the same scale.
+it reached so far. Below stand the curves, with the baseline's (dotted) in the same scale.
 
-`enter` opens the method's card: what it reached in a sentence, and what is worth opening. `1` … `9` open the methods; on
-their screens `alt` and the number does, `o` comes back here. `F` follows the work: the screen is always that of the
+`enter` opens the method's card: what it reached in a sentence, and what is worth opening. `1` … `9` open the methods;
+on their screens `alt` and the number does, `o` comes back here. `F` follows the work: the screen is always that of the
 method at work, until you go elsewhere yourself. `c` shows where time and tokens went. `i` lists the stages: there one
 can be begun again from there on, skipped, stopped, or made the last one.
 """
@@ -100,7 +100,8 @@ can be begun again from there on, skipped, stopped, or made the last one.
         methods = progress_of(shown) if shown else []
         if [each.name for each in methods] != self._names:
             self._make_lines(methods)
-            return
+        if any([each.method for each in self.query(kind)] != self._names for kind in (Door, Tile)):
+            return  # those of before are still there
         self._choose_first()
         self._show_lines(methods)
         self._show_tiles(methods)
@@ -153,8 +154,7 @@ can be begun again from there on, skipped, stopped, or made the last one.
 
     def on_descendant_focus(self) -> None:
         """The cursor is on another line, and with it the tile where there is one."""
-        if self._names:
-            self.show()
+        self.show()
 
     def _about(self, shown: list[StageState]) -> Text:
         state = self.session.state

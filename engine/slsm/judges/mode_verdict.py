@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine.events import ConversationAnswered
 from engine.closest import with_closest
+from engine.events import ConversationAnswered
 from engine.events.verdict import Closest, Verdict
 from engine.slsm.answering import NO_MEMORY
 from engine.slsm.judges.pairs import both_judged
@@ -15,8 +15,8 @@ from engine.verdict_curve import running
 
 METHODS: Sequence[Mode] = ("on_detection", "on_risk", "always", "remind_on_detection", "never")
 BASELINES: Sequence[Mode] = ("reminder", "baseline")
-"""The first of each that was answered is compared: nothing is chosen by its score. Of METHODS each is simpler than those
-before it; the baselines are simpler than all."""
+"""The first of each that was answered is compared: nothing is chosen by its score. Of METHODS each is simpler than
+those before it; the baselines are simpler than all."""
 FLAT = "flat"
 """The simpler memory."""
 
@@ -60,20 +60,14 @@ def mode_verdict(answers: Answers, seed: int, remark: str = "") -> Verdict | Non
 
 def _simpler(answers: Answers, method: tuple[str, str], baseline: tuple[str, str]) -> list[tuple[str, str]]:
     """The same mode with the flat memory, and the simpler modes with the same memory or with none."""
+    mode, memory = method
     order = [*METHODS, *BASELINES]
-    after = order[order.index(method[0]) + 1 :]
-    return [
-        variant
-        for variant in answers
-        if variant != baseline
-        and (variant[0] in after and variant[1] in (method[1], NO_MEMORY)
-             or variant == (method[0], FLAT) != method)
-    ]  # fmt: skip
+    simpler = [(each, kind) for each in order[order.index(mode) + 1 :] for kind in (memory, NO_MEMORY)]
+    wanted = {(mode, FLAT), *simpler} - {method, baseline}
+    return [variant for variant in answers if variant in wanted]
 
 
-def _beside(
-    variant: tuple[str, str], method: tuple[str, str], answers: Answers, seed: int
-) -> Closest | None:
+def _beside(variant: tuple[str, str], method: tuple[str, str], answers: Answers, seed: int) -> Closest | None:
     """A simpler variant beside the method, over the conversations that are judged under both."""
     pairs = both_judged(answers[variant], answers[method])
     if not pairs:
