@@ -12,4 +12,6 @@ def difference_cell(verdict: Verdict) -> Cell:
     """`▲ +0.330`, `▼ −0.020`; `≈ +0.010` where the interval holds zero; `◌ +0.330` of an earlier attempt."""
     sign = verdict_sign(verdict)
     tones: dict[str, Tone] = {"▲": "good", "▼": "bad"}
-    return Cell(f"{sign} {of_unit(verdict.difference, verdict.unit, is_difference=True)}", tones.get(sign, "dim"))
+    return Cell(
+        f"{sign} {of_unit(verdict.difference, verdict.unit, is_difference=True)}", tones.get(sign, "dim")
+    )

@@ -70,7 +70,12 @@ async def test_result_gain_and_id_fit_into_eighty_columns(outputs: Path) -> None
         drawn = [app.runs.table.render_line(y).text for y in range(1, 4)]
         for line, row in zip(drawn, rows(outputs), strict=True):
             assert row.record.run_id in line
-        assert "0.965" in drawn[0] and "▲ +0.330" in drawn[0] and "▼ −0.135" in drawn[1] and "⑂ other" in drawn[2]
+        assert (
+            "0.965" in drawn[0]
+            and "▲ +0.330" in drawn[0]
+            and "▼ −0.135" in drawn[1]
+            and "⑂ other" in drawn[2]
+        )
         assert "ESM        greedy 63.5% → 96.5%  ▲ +33 [27, 39]  accuracy over 200 examples" in str(
             app.runs.about.content
         )
