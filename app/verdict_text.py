@@ -1,18 +1,19 @@
-"""A verdict as a short line and as a plain sentence."""
+"""A verdict in words, the same everywhere: as cells of a table, as a short line and as a sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from msgspec.structs import replace
 
+from app.figures import fixed, signed
+from app.stage_words import STALE_SIGN
 from app.state.evolution import EvolutionState
 from app.text import counted
-from app.words import method_name
-from engine.events.verdict import SHARE, Verdict
-
-_MINUS = "−"
+from app.words import method_name, short_method_name
+from engine.events.verdict import SHARE, TOKENS, Closest, Verdict
 
 _CLAIMS = {
     "accuracy": "{method} answers {value} of {n} right; {baseline} {base}",
@@ -26,6 +27,8 @@ _CLAIMS = {
 """What is claimed, by metric."""
 _STALE = "Stale, of an earlier attempt: "
 _OTHER = "{method} has {metric} {value} over {n}; {baseline} {base}"
+_MINUS = "−"
+_NO_DIFFERENCE = "no difference is shown"
 
 
 class WithVerdict(Protocol):
@@ -38,6 +41,19 @@ class WithVerdict(Protocol):
     def stale(self) -> bool: ...
 
 
+class Difference(Protocol):
+    """A difference of two means, with its interval."""
+
+    @property
+    def difference(self) -> float: ...
+
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
+
+
 def verdicts(stages: Mapping[str, WithVerdict], names: Iterable[str] | None = None) -> list[Verdict]:
     """Those of the named stages (None: of all), in their order; those of a stale stage say so. A method's last one is
     its headline: it stands nearest to what the method is for."""
@@ -45,14 +61,93 @@ def verdicts(stages: Mapping[str, WithVerdict], names: Iterable[str] | None = No
     return [replace(one.verdict, stale=one.stale) for one in found if one.verdict is not None]
 
 
+# ---------------------------------------------------------------- cells and line
+
+
+@dataclass(frozen=True)
+class VerdictCells:
+    """A verdict as the cells of a table. `as_good`: the simpler method that comes closest, "" where none does."""
+
+    baseline: str
+    before: str
+    value: str
+    difference: str
+    cost: str
+    as_good: str
+
+
+def verdict_cells(verdict: Verdict, brief: bool = False) -> VerdictCells:
+    """`greedy`, `63.5%`, `96.5%`, `▲ +33 [27, 39]`, `92 tok +16%`, `no probing`. `brief`: without the unit, and of the
+    cost its change alone where that is known."""
+    unit = {SHARE: "", TOKENS: " tok"}.get(verdict.unit, f" {verdict.unit}")
+    return VerdictCells(
+        short_method_name(verdict.baseline),
+        verdict_value(verdict, verdict.baseline_value),
+        verdict_value(verdict, verdict.value) + unit * (not brief),
+        f"{verdict_sign(verdict)} {_short_interval(verdict)}",
+        _cost(verdict, brief),
+        "" if verdict.closest is None else _closest_name(verdict.closest),
+    )
+
+
 def verdict_line(verdict: Verdict) -> str:
-    """`0.635 → 0.965 ▲66 ▼0`: from the baseline to the method, and how many items got better and worse."""
-    unit = "" if verdict.unit == SHARE else f" {verdict.unit}"
-    words = [f"{_bare(verdict, verdict.baseline_value)} → {_bare(verdict, verdict.value)}{unit}"]
-    if verdict.fixed is not None and verdict.broken is not None:
-        words.append(f"▲{verdict.fixed:,} ▼{verdict.broken:,}")
-    shown = "" if verdict.shown else " (no difference shown)"
-    return " ".join(words) + shown + (" (stale)" if verdict.stale else "")
+    """`greedy 63.5% → 96.5%  ▲ +33 [27, 39]  92 tok +16%  as good: no probing`"""
+    cells = verdict_cells(verdict)
+    values = f"{cells.baseline} {cells.before} → {cells.value}"
+    words = [values, cells.difference, cells.cost, cells.as_good and f"as good: {cells.as_good}"]
+    return "  ".join(filter(None, words)) + (" (stale)" if verdict.stale else "")
+
+
+def verdict_sign(verdict: Verdict) -> str:
+    """▲ better than the baseline, ▼ worse, ≈ no difference is shown, ◌ of an earlier attempt."""
+    if verdict.stale:
+        return STALE_SIGN
+    if not verdict.shown:
+        return "≈"
+    return "▲" if verdict.better else "▼"
+
+
+def verdict_value(verdict: Verdict, value: float) -> str:
+    """`96.5%`; of another unit than shares `42.1` or `1,088`."""
+    return f"{value:.1%}" if verdict.unit == SHARE else _amount(value)
+
+
+def _short_interval(verdict: Verdict) -> str:
+    """`+33 [27, 39]`; `no difference is shown [−2.0, 3.0]`"""
+    text = _interval(verdict, "", verdict.unit == SHARE)
+    return text if verdict.shown else f"{_NO_DIFFERENCE} {text.partition(' ')[2]}"
+
+
+def _cost(verdict: Verdict, brief: bool) -> str:
+    """`8.2 calls ×8.2`, else `92 tok +16%`; of a method that saves tokens, what became of the answers: `right −0.7`."""
+    if verdict.kept is not None:
+        points = signed(100 * verdict.kept.difference, 1)
+        return f"right {points if points.strip('+0.') else '±0'}"
+    if verdict.calls is not None:
+        return _spent(verdict.calls, verdict.baseline_calls, "calls", 1, brief)
+    if verdict.tokens is None or verdict.unit == TOKENS:
+        return ""
+    return _spent(verdict.tokens, verdict.baseline_tokens, "tok", 0, brief)
+
+
+def _spent(value: float, baseline: float | None, unit: str, digits: int, brief: bool) -> str:
+    """`92 tok +16%`, from twice the baseline's on `240 tok ×2.8`; brief `+16% tok`, or `92 tok` where nothing is known
+    of the baseline."""
+    amount = f"{value:,.{digits}f}"
+    if not baseline:
+        return f"{amount} {unit}"
+    times = value / baseline
+    change = f"×{times:.1f}" if times >= 2 else f"{signed(100 * (times - 1), 0)}%"
+    return f"{change} {unit}" if brief else f"{amount} {unit} {change}"
+
+
+def _closest_name(closest: Closest) -> str:
+    """`no probing` with the same figure, `≈ mean vector` not shown to be worse, `▲ majority vote` better."""
+    sign = "" if closest.equal else "▲ " if closest.better else "≈ "
+    return sign + short_method_name(closest.method)
+
+
+# ---------------------------------------------------------------- sentences
 
 
 def verdict_sentence(verdict: Verdict) -> str:
@@ -61,15 +156,23 @@ def verdict_sentence(verdict: Verdict) -> str:
         method=method_name(verdict.method),
         baseline=method_name(verdict.baseline),
         metric=verdict.metric.replace("_", " "),
-        value=_said(verdict, verdict.value),
-        base=_said(verdict, verdict.baseline_value),
+        value=verdict_value(verdict, verdict.value),
+        base=verdict_value(verdict, verdict.baseline_value),
         n=counted(verdict.n, verdict.items),
         k=verdict.k,
     )
-    text = f"{_STALE * verdict.stale}{text[:1].upper()}{text[1:]}: {_difference(verdict)}{_counts(verdict)}."
+    unit = "points" if verdict.unit == SHARE else verdict.unit
+    difference = _interval(verdict, unit, verdict.unit == SHARE)
+    text = f"{_STALE * verdict.stale}{_capital(text)}: {difference}{_counts(verdict)}."
     if not verdict.shown:
-        text += " The interval includes zero: no difference is shown."
-    return text + _kept(verdict) + _ahead(verdict) + (verdict.remark and f" {verdict.remark}")
+        text += f" The interval includes zero: {_NO_DIFFERENCE}."
+    return (
+        text
+        + _kept(verdict)
+        + _as_good(verdict)
+        + _ahead(verdict)
+        + (verdict.remark and f" {verdict.remark}")
+    )
 
 
 def untested_sentence(state: EvolutionState) -> str:
@@ -87,32 +190,21 @@ def untested_sentence(state: EvolutionState) -> str:
     )
 
 
-def _bare(verdict: Verdict, value: float) -> str:
-    return f"{value:.3f}" if verdict.unit == SHARE else _amount(value)
-
-
-def _said(verdict: Verdict, value: float) -> str:
-    return f"{value:.1%}" if verdict.unit == SHARE else _amount(value)
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _amount(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}"
 
 
-def _difference(verdict: Verdict) -> str:
-    """`+33 points [27, 39]`, `−45.9 tokens [−50.1, −41.7]`."""
-    points = verdict.unit == SHARE
-    return _interval(
-        verdict.difference, verdict.low, verdict.high, "points" if points else verdict.unit, points
-    )
-
-
-def _interval(difference: float, low: float, high: float, unit: str, percent: bool) -> str:
+def _interval(of: Difference, unit: str, percent: bool) -> str:
+    """`+33 points [27, 39]`, `−46 tokens [−50, −42]`, `−0.7 points [−4.0, 2.7]`."""
     scale = 100 if percent else 1
-    digits = 0 if abs(difference) * scale >= 10 and percent else 1
-    plus, bounds = _number(difference * scale, digits), [_number(v * scale, digits) for v in (low, high)]
-    sign = "" if plus.startswith(_MINUS) or float(plus.replace(",", "")) == 0 else "+"
-    return f"{sign}{plus} {unit} [{', '.join(bounds)}]"
+    digits = 0 if abs(of.difference) * scale >= 10 else 1
+    plus, low, high = (_number(value * scale, digits) for value in (of.difference, of.low, of.high))
+    sign = "" if plus.startswith(_MINUS) or not plus.strip("0.") else "+"
+    return f"{sign}{plus} {unit}{' ' * bool(unit)}[{low}, {high}]"
 
 
 def _number(value: float, digits: int) -> str:
@@ -121,7 +213,7 @@ def _number(value: float, digits: int) -> str:
 
 
 def _counts(verdict: Verdict) -> str:
-    """`; 66 turned right, none wrong`."""
+    """`; 66 turned right, none wrong`"""
     if verdict.fixed is None or verdict.broken is None:
         return ""
     up, down = (f"{count:,}" if count else "none" for count in (verdict.fixed, verdict.broken))
@@ -135,16 +227,51 @@ def _kept(verdict: Verdict) -> str:
         return ""
     if not (kept.difference or kept.low or kept.high):
         return f" {kept.metric.capitalize()} stayed at {kept.value:.1%}."
-    interval = _interval(kept.difference, kept.low, kept.high, "points", percent=True)
+    interval = _interval(kept, "points", percent=True)
     text = f" {kept.metric.capitalize()} went from {kept.baseline_value:.1%} to {kept.value:.1%} ({interval})"
     if kept.low <= 0 <= kept.high:
-        return f"{text}: no difference is shown."
+        return f"{text}: {_NO_DIFFERENCE}."
     return text + (": it is lower." if kept.high < 0 else ": it is higher.")
 
 
-def _ahead(verdict: Verdict) -> str:
-    """Simple methods that did better still."""
-    if not verdict.ahead:
+def _as_good(verdict: Verdict) -> str:
+    """` No probing does as well (96.5%), without the 12.1 tokens of probes.`"""
+    closest = verdict.closest
+    if closest is None:
         return ""
-    names = ", ".join(method_name(name) for name in verdict.ahead)
-    return f" Better than it: {names}."
+    name = _capital(method_name(closest.method))
+    what = (
+        f"{closest.metric} {closest.value:.3f}" if closest.metric else verdict_value(verdict, closest.value)
+    )
+    if closest.equal:
+        return f" {name} does as well ({what}){_instead(verdict, closest)}."
+    does = "does better" if closest.better else "is not shown to be worse"
+    return f" {name} {does} ({what}, {_from_method(verdict, closest)}){_instead(verdict, closest)}."
+
+
+def _from_method(verdict: Verdict, closest: Closest) -> str:
+    """How far it is from the method: as the verdict's difference is written, or as a figure of its own."""
+    if closest.metric:
+        return f"{signed(closest.difference)} [{fixed(closest.low)}, {fixed(closest.high)}]"
+    share = verdict.unit == SHARE
+    return _interval(closest, "points" if share else verdict.unit, share)
+
+
+def _instead(verdict: Verdict, closest: Closest) -> str:
+    """What it costs in place of the method, where both are known and differ."""
+    if verdict.probe_tokens and not closest.probe_tokens:
+        return f", without the {verdict.probe_tokens:.1f} tokens of probes"
+    for unit, here, there in (
+        ("calls", closest.calls, verdict.calls),
+        ("tokens", closest.tokens, verdict.tokens),
+    ):
+        if here is not None and there is not None and f"{here:.1f}" != f"{there:.1f}":
+            return f", with {here:,.1f} {unit} in place of {there:,.1f}"
+    return ""
+
+
+def _ahead(verdict: Verdict) -> str:
+    """Other simple methods that did better still."""
+    closest = None if verdict.closest is None else verdict.closest.method
+    names = ", ".join(method_name(name) for name in verdict.ahead if name != closest)
+    return f" Better than it: {names}." if names else ""

@@ -35,13 +35,29 @@ METHODS = {
     "oracle": "the best known pair",
     "given": "the data as given",
     "pool": "the pool stage",
+    "flat": "the flat memory",
 }
 """Methods and their baselines."""
+
+_SHORT = {
+    "baseline": "no note",
+    "flat": "flat memory",
+    "given": "as given",
+    "never": "silent",
+    "prior": "scores alone",
+    "rices": "similarity",
+}
+"""Methods and their baselines in a table's cell, where the name itself does not say it."""
 
 
 def method_name(name: str) -> str:
     """A method in words."""
     return METHODS.get(name, name.replace("_", " "))
+
+
+def short_method_name(name: str) -> str:
+    """A method in a word or two."""
+    return _SHORT.get(name, name.replace("_", " "))
 
 
 def sampler_name(name: str) -> str:

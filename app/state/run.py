@@ -10,6 +10,7 @@ the log, to be read again from the place that each row remembers.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from typing import Any, ClassVar
 
@@ -32,8 +33,9 @@ class RunState(MethodState):
     """Everything the screens know about a run. Read it; only `apply` changes it.
 
     `status`: new, running, paused, finished, stopped, failed (that a worker vanished is not in the log: its
-    lock tells). `usage`: of servers, by stage and role. Each method has a state of its own among the fields;
-    those of other packages are in `others`, by name. `revision` counts applied events.
+    lock tells). `models`: the last that each stage loaded. `usage`: of servers, by stage and role. Each method has
+    a state of its own among the fields; those of other packages are in `others`, by name. `revision` counts
+    applied events.
     """
 
     fields_of_stage: ClassVar = {"train-embedded": ("training",)}
@@ -45,7 +47,7 @@ class RunState(MethodState):
         self.worker: ev.WorkerStarted | None = None
         self.stages: dict[str, StageState] = {}
         self.notices: Grow[ev.Notice] = Grow()
-        self.model: ev.ModelLoaded | None = None
+        self.models: dict[str, ev.ModelLoaded] = {}
         self.loading: ev.ModelLoading | None = None
         self.preparing = ""
         self.usage: dict[tuple[str, str], ev.ServerUsage] = {}
@@ -88,6 +90,10 @@ class RunState(MethodState):
     def active_stage(self) -> StageState | None:
         """The stage that is running or paused."""
         return next((stage for stage in self.stages.values() if stage.active), None)
+
+    def model_of(self, stages: Collection[str]) -> ev.ModelLoaded | None:
+        """The model that the last of these stages to load one loaded."""
+        return next((self.models[stage] for stage in reversed(self.models) if stage in stages), None)
 
     @property
     def failure(self) -> ev.StageFailed | None:
@@ -160,7 +166,7 @@ def _notice(state: RunState, event: ev.Notice, place: Place) -> None:
 
 @RunState.on(ev.ModelLoaded)
 def _model(state: RunState, event: ev.ModelLoaded, place: Place) -> None:
-    state.model, state.loading = event, None
+    state.models[event.stage], state.loading = event, None
 
 
 @RunState.on(ev.Preparing)

@@ -50,7 +50,7 @@ def write_report(
         written.append(layout.evaluation(run_dir, "esm") / "side_effects.jsonl")
     written += [layout.evaluation(run_dir, name) / "per_example.jsonl" for name in lines]
     return StageResult(
-        summary, [str(path.relative_to(run_dir)) for path in written], esm_verdict(rows, lines)
+        summary, [str(path.relative_to(run_dir)) for path in written], esm_verdict(rows, lines, config)
     )
 
 

@@ -107,7 +107,7 @@ from engine.events.slsm import (
     StateItem,
     StateUpdated,
 )
-from engine.events.verdict import Kept, Verdict
+from engine.events.verdict import Closest, Kept, Verdict
 from engine.events.what_if import (
     AnswerTried,
     LeveredAnswer,

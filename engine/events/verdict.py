@@ -21,16 +21,47 @@ class Kept(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     high: float
 
 
+class Closest(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """What is simpler than a method, and is not shown to be worse (`engine.closest`).
+
+    `value`: its mean over the `n` items that both have; `difference`: minus the method's, with the paired bootstrap 95%
+    interval. `metric`: where another figure than the verdict's decides. Tokens and calls: means of an item."""
+
+    method: str
+    n: int
+    value: float
+    difference: float
+    low: float
+    high: float
+    metric: str = ""
+    lower_is_better: bool = False
+    tokens: float | None = None
+    probe_tokens: float = 0.0
+    calls: float | None = None
+
+    @property
+    def equal(self) -> bool:
+        """Whether it has the very figure of the method."""
+        return self.difference == 0
+
+    @property
+    def better(self) -> bool:
+        """Whether it is shown to be better than the method."""
+        return self.high < 0 if self.lower_is_better else self.low > 0
+
+
 class Verdict(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     """A method beside its baseline on the same `n` `items`.
 
     `value`, `baseline_value`: means of `metric` in `unit`. `difference`: the first minus the second, with its paired
     bootstrap 95% interval `low` to `high`. `fixed`, `broken`: items that are right under the method alone, and under
     the baseline alone; where items are `graded` (partly right), those that are better and worse. `k`: of a metric at K
-    tries. `ahead`: other simple methods that did better than this one, the best first. `tokens`, `baseline_tokens`:
-    means of an item, probes and second tries included; `cost`: of the whole stage, in the prices' unit. `curve`: how
-    the method's figure moved over the items, or while it was trained (`engine.verdict_curve`). `remark`: a sentence on
-    what the figure can be compared with. `stale`: set by who reads it, where its stage is to be done again.
+    tries. `ahead`: other simple methods that did better than this one, the best first. `closest`: the simpler one that
+    is as good; None where none is. `tokens`, `baseline_tokens`: means of an item, probes and second tries included, of
+    which `probe_tokens` are the method's probes; `calls`, `baseline_calls`: to models and servers; `cost`: of the whole
+    stage, in the prices' unit. `curve`: how the method's figure moved over the items, or while it was trained
+    (`engine.verdict_curve`). `remark`: a sentence on what the figure can be compared with. `stale`: set by who reads
+    it, where its stage is to be done again.
     """
 
     method: str
@@ -51,8 +82,12 @@ class Verdict(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     k: int | None = None
     kept: Kept | None = None
     ahead: list[str] = []
+    closest: Closest | None = None
     tokens: float | None = None
     baseline_tokens: float | None = None
+    probe_tokens: float = 0.0
+    calls: float | None = None
+    baseline_calls: float | None = None
     cost: float | None = None
     curve: list[float] = []
     remark: str = ""

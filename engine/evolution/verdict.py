@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.closest import with_closest
 from engine.events import MethodCompared
-from engine.events.verdict import TOKENS, Kept, Verdict
+from engine.events.verdict import TOKENS, Closest, Kept, Verdict
 from engine.evolution.comparison import BEST, PLAIN, Method
 from engine.evolution.history import Iteration
 from engine.verdict_curve import thinned
@@ -19,7 +20,8 @@ def evolution_verdict(
     iterations: Sequence[Iteration],
 ) -> Verdict:
     """From the comparison on the test set. `ahead`: baselines with a higher composite; `cost`: of the whole stage.
-    The curve is the tokens of an answer over the iterations, each on its own minibatch."""
+    The composite decides which baseline comes closest: by tokens alone, whoever cuts every answer short would. The
+    curve is the tokens of an answer over the iterations, each on its own minibatch."""
     row = {row.method: row for row in rows}
     outcomes = {method.name: method.outcomes for method in methods}
     best, plain = row[BEST], row[PLAIN]
@@ -39,7 +41,7 @@ def evolution_verdict(
             low=best.low,
             high=best.high,
         )
-    return Verdict(
+    verdict = Verdict(
         method="evolution",
         baseline="unchanged",
         metric="mean_tokens",
@@ -60,4 +62,19 @@ def evolution_verdict(
         baseline_tokens=plain.mean_tokens,
         cost=cost or None,
         curve=thinned(item.score.mean_tokens for item in iterations),
+    )
+    return with_closest(verdict, (_beside(row, verdict.n) for row in rows if row.method not in (BEST, PLAIN)))
+
+
+def _beside(row: MethodCompared, n: int) -> Closest:
+    """A baseline beside the best deltas, over the same questions."""
+    return Closest(
+        method=row.method,
+        n=n,
+        value=row.composite,
+        difference=row.ahead or 0.0,
+        low=row.ahead_low or 0.0,
+        high=row.ahead_high or 0.0,
+        metric="composite",
+        tokens=row.mean_tokens,
     )

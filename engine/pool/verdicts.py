@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.events.verdict import Verdict
+from engine.closest import with_closest
+from engine.events.verdict import Closest, Verdict
+from engine.pool.selector.heldout import ORACLE
 from engine.seeds import derive_seed
 from engine.statistics import paired_bootstrap
 from engine.verdict_curve import running, thinned
@@ -30,9 +32,24 @@ def selector_verdict(
     cost: float,
     over_steps: Sequence[float],
 ) -> Verdict:
-    """Of the held-out queries' VQA accuracy, by method and in one order; `over_steps`: while the selector learned."""
+    """Of the held-out queries' VQA accuracy, by method and in one order; `over_steps`: while the selector learned.
+    Random pairs are simpler than both; the oracle knows the answers."""
     pairs, curve = (accuracy[own], accuracy[rices]), thinned(over_steps)
-    return _verdict(own, rices, "vqa_accuracy", "held-out queries", *pairs, run_seed, cost, curve)
+    verdict = _verdict(own, rices, "vqa_accuracy", "held-out queries", *pairs, run_seed, cost, curve)
+    simpler = [name for name in accuracy if name not in (own, rices, ORACLE)]
+    return with_closest(verdict, (_beside(name, accuracy[name], accuracy[own], run_seed) for name in simpler))
+
+
+def _beside(method: str, scores: Floats, own: Floats, run_seed: int) -> Closest:
+    interval = paired_bootstrap(scores, own, derive_seed(run_seed, "selector", "bootstrap"))
+    return Closest(
+        method=method,
+        n=len(own),
+        value=float(scores.mean()),
+        difference=interval.difference,
+        low=interval.low,
+        high=interval.high,
+    )
 
 
 def _verdict(

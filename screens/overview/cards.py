@@ -1,29 +1,26 @@
-"""A card: what a method reached, its curve, and lines that open it at a place."""
+"""A method's card: what it reached, its curve, and lines that open it at a place; and a tile, which shows less."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
-from textual.widget import Widget
+from textual.screen import Screen
 
 from app.methods.place import Place
-from screens.overview.card_content import CardContent, Curve
+from screens.overview.card_content import CardContent
+from screens.overview.curve_view import CurveView
 from screens.overview.pointers import MOST
-from screens.widgets.spark import spark
 from screens.widgets.steady import Steady
-from screens.widgets.tones import tone
-
-CURVE_LINES = 2
 
 
 class Door(Steady, can_focus=True):
-    """A line that opens a place; `›` stands before it under the cursor."""
+    """A line that opens a method, or a place in it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "Open", tooltip="Open what the line names."),
@@ -45,7 +42,7 @@ class Door(Steady, can_focus=True):
 
     @dataclass
     class Opened(Message):
-        """Show a method; at a place, if there is one."""
+        """The line of a method was opened; `place`: what it leads to, if it is a place."""
 
         method: str
         place: Place | None
@@ -68,50 +65,12 @@ class Door(Steady, can_focus=True):
         self.action_open()
 
 
-class CurveLine(Widget):
-    """A small curve with its last and its extreme values."""
-
-    DEFAULT_CSS = "CurveLine { display: none; color: $primary; &.-drawn { display: block; } }"
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"curve-line--label"}
-    DEFAULT_CSS += "\nCurveLine > .curve-line--label { color: $text-muted; }"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.styles.height = CURVE_LINES + 1
-        self.curve: Curve | None = None
-
-    def draw(self, curve: Curve | None) -> None:
-        """Draw this."""
-        if curve != self.curve:
-            self.curve = curve
-            self.set_class(curve is not None, "-drawn")
-            self.refresh()
-
-    def render(self) -> Text:
-        if (curve := self.curve) is None:
-            return Text()
-        label = tone(self, "curve-line--label")
-        figures = [
-            f"{value:.{curve.digits}f}" for value in (max(curve.values), min(curve.values), curve.values[-1])
-        ]
-        top, bottom, last = figures
-        edge = max(map(len, figures))
-        width = max(4, self.content_size.width - edge - 3 - len(last) - 1)
-        lines = spark(curve.values, min(width, 60), CURVE_LINES)
-        text = Text(no_wrap=True, overflow="ellipsis")
-        for at, line in enumerate(lines):
-            mark = top if at == 0 else bottom if at == len(lines) - 1 else ""
-            text.append(f"{mark:>{edge}} ┤", label).append(line)
-            text.append(f" {last}" if at == _last_line(curve, len(lines)) else "").append("\n")
-        return text.append(" " * (edge + 2) + curve.label, label)
-
-
-def _last_line(curve: Curve, lines: int) -> int:
-    """The line at whose height the curve ends."""
-    low, high = min(curve.values), max(curve.values)
-    if high <= low:
-        return lines // 2
-    return min(lines - 1, int((high - curve.values[-1]) / (high - low) * lines))
+def move_focus(screen: Screen[Any], by: int) -> None:
+    """From the line under the cursor to another one that is shown."""
+    doors = [door for door in screen.query(Door) if door.display]
+    if doors:
+        at = next((at + by for at, door in enumerate(doors) if door is screen.focused), 0)
+        doors[max(0, min(at, len(doors) - 1))].focus()
 
 
 class Card(Vertical):
@@ -120,23 +79,19 @@ class Card(Vertical):
     DEFAULT_CSS = """
     Card {
         height: auto;
-        margin: 0 0 1 0;
-        padding: 0 1;
-        border-left: tall $primary 40%;
         & > .card-about { color: $text-muted; height: auto; }
         & > .card-verdict { height: auto; }
+        & > CurveView { height: 8; }
     }
     """
 
     def __init__(self, method: str) -> None:
         super().__init__()
-        self.method = method
-        self._content: CardContent | None = None
         # Held here, because the first state may come before they are mounted.
         self._title = Door(method, "door-title")
         self._about = Steady(classes="card-about")
         self._verdict = Steady(classes="card-verdict")
-        self._curve = CurveLine()
+        self._curve = CurveView()
         self._pointers = [Door(method, "door-pointer") for _ in range(MOST)]
 
     def compose(self) -> ComposeResult:
@@ -144,22 +99,43 @@ class Card(Vertical):
 
     def show(self, content: CardContent) -> None:
         """Draw it where it differs from before."""
-        before, self._content = self._content, content
-        if before is not None and _plain(before) == _plain(content):
-            return
         self._title.lead(Text.assemble(content.title, "  ", (content.state, "not bold dim")))
         self._about.update(content.about)
-        self._about.set_class(bool(content.sentences), "-said")
         self._verdict.update("\n".join(content.sentences))
-        self._verdict.display = bool(content.sentences)
-        self._curve.draw(content.curve)
+        self._curve.show(content.curve)
         for at, door in enumerate(self._pointers):
             door.display = at < len(content.pointers)
             if door.display:
                 door.lead(Text(f"→ {content.pointers[at].text}"), content.pointers[at].place)
 
 
-def _plain(content: CardContent) -> tuple[object, ...]:
-    """What is drawn: the places behind the lines are other objects each time."""
-    texts = tuple(pointer.text for pointer in content.pointers)
-    return content.title, content.state, content.sentences, content.curve, texts
+class Tile(Vertical):
+    """A method's sentences and its curve in the room that is there; a click opens its card."""
+
+    DEFAULT_CSS = """
+    Tile {
+        padding: 0 1;
+        & > .tile-title { text-style: bold; height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+        & > .tile-verdict { height: auto; }
+        & > CurveView { height: 1fr; min-height: 4; }
+    }
+    """
+
+    def __init__(self, method: str) -> None:
+        super().__init__()
+        self.method = method
+        self._title = Steady(classes="tile-title")
+        self._verdict = Steady(classes="tile-verdict")
+        self._curve = CurveView()
+
+    def compose(self) -> ComposeResult:
+        yield from (self._title, self._verdict, self._curve)
+
+    def show(self, content: CardContent) -> None:
+        """Draw it where it differs from before."""
+        self._title.update(content.title)
+        self._verdict.update("\n".join(content.sentences[:1]) or content.about)
+        self._curve.show(content.curve)
+
+    def on_click(self) -> None:
+        self.post_message(Door.Opened(self.method, None))

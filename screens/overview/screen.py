@@ -1,4 +1,4 @@
-"""The first screen of a run: a card for each method, with its verdict, its curve and what is worth opening."""
+"""The first screen of a run: a line for each method, and in the room below it their curves."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import VerticalScroll
+from textual.containers import Grid, VerticalScroll
 from textual.getters import query_one
 
 from app.commands import Command, bindings
 from app.runs.time_left import time_left_sentence
 from app.text import counted, duration
-from engine.run.stage_state import FINISHED, SKIPPED
+from engine.run.stage_state import FINISHED, SKIPPED, StageState
 from screens.messages import SystemWanted, UpWanted
 from screens.method_progress import MethodProgress, progress_of
 from screens.overview.card_content import card_content
-from screens.overview.cards import Card, Door
+from screens.overview.card_panel import CardPanel
+from screens.overview.cards import Door, Tile, move_focus
+from screens.overview.digest import DigestStyles, DigestTable, digest_lines
 from screens.run_screen import RunScreen
 from screens.run_session import Session, run_time_left, shown_stages
 from screens.widgets.steady import Steady
+from screens.widgets.tones import tone
 
 COMMANDS = (
     Command("i", "stages", "Stages", "Begin a stage again, skip one, make one the last, or stop it."),
@@ -39,9 +42,16 @@ COMMANDS = (
     ),
     Command("escape", "up", "Runs", "Back to the list of runs; the engine continues.", display="esc"),
 )
-_HELP = "What each method reached beside its baseline; ↑ ↓ and enter open a line."
 _READING = "The log of the run is being read."
 _EMPTY = "The engine has not told of its stages yet: it starts and loads what it needs."
+
+
+_ALL_TILES = (120, 36)
+"""Columns and lines from which on every method has a tile; below, the one under the cursor."""
+_TILE = 58
+"""Columns that a tile has at least, and"""
+_WITH_SENTENCES = 12
+"""lines from which on it has the sentence, too."""
 
 
 class OverviewScreen(RunScreen):
@@ -49,22 +59,28 @@ class OverviewScreen(RunScreen):
 
     TITLE_WORD = "Overview"
     CSS_PATH = [Path(__file__).with_name("screen.tcss")]
-    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (60, "-narrow"), (130, "-wide")]
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"overview--{name}" for name in ("good", "bad", "dim")}
     BINDINGS: ClassVar[list[BindingType]] = bindings(COMMANDS)
     HELP = """\
 # Overview
 
-A card for each method of the run: what it does now, what it reached beside its baseline, and its curve. A figure
-in square brackets is the interval in which the true difference lies with 95% confidence; if it includes zero, the run
-shows no difference. A line with → opens the method's screen at what it names.
+A line for each method of the run: its baseline and what that reached, what the method reached, and the difference: ▲
+better, ▼ worse, ≈ no difference is shown. In square brackets stands the interval in which the true difference lies with
+95% confidence; if it includes zero, the run shows no difference. *cost* is of an answer, with its change against the
+baseline. *as good* is the simpler method that comes closest, of those that are not shown to be worse: with the same
+figure, ≈ with an interval that includes zero, or ▲ better. While a method works, its line says how far it is and what
+it reached so far. Below stand the curves, with the baseline's (dotted) in the same scale.
 
-`1` … `9` open the methods; on their screens `alt` and the number does, `o` comes back here. `F` follows the work: the
-screen is always that of the method at work, until you go elsewhere yourself. `c` shows where time and tokens went.
-`i` lists the stages: there one can be begun again from there on, skipped, stopped, or made the last one.
+`enter` opens the method's card: what it reached in a sentence, and what is worth opening. `1` … `9` open the methods;
+on their screens `alt` and the number does, `o` comes back here. `F` follows the work: the screen is always that of the
+method at work, until you go elsewhere yourself. `c` shows where time and tokens went. `i` lists the stages: there one
+can be begun again from there on, skipped, stopped, or made the last one.
 """
 
-    cards = query_one("#cards", VerticalScroll)
     about = query_one("#overview-about", Steady)
+    heading = query_one("#digest-heading", Steady)
+    lines = query_one("#digest", VerticalScroll)
+    tiles = query_one("#tiles", Grid)
 
     def __init__(self, session: Session, came_from: str = "", *, id: str | None = None) -> None:
         super().__init__(session, id=id)
@@ -73,40 +89,74 @@ screen is always that of the method at work, until you go elsewhere yourself. `c
 
     def compose_body(self) -> ComposeResult:
         yield Steady(id="overview-about")
-        yield VerticalScroll(id="cards", can_focus=False)
+        yield Steady(id="digest-heading")
+        yield VerticalScroll(id="digest", can_focus=False)
+        yield Grid(id="tiles")
 
     def show(self) -> None:
         """Draw the session's state."""
-        state, shown = self.session.state, shown_stages(self.session)
+        shown = shown_stages(self.session)
         self.about.update(self._about(shown))
         methods = progress_of(shown) if shown else []
         if [each.name for each in methods] != self._names:
-            self._make_cards(methods)
-            return
-        for card in self.query(Card):
-            number = self._names.index(card.method)
-            card.show(card_content(number + 1, methods[number], state))
+            self._make_lines(methods)
+        if any([each.method for each in self.query(kind)] != self._names for kind in (Door, Tile)):
+            return  # those of before are still there
         self._choose_first()
+        self._show_lines(methods)
+        self._show_tiles(methods)
 
-    def _make_cards(self, methods: list[MethodProgress]) -> None:
+    def _make_lines(self, methods: list[MethodProgress]) -> None:
         self._names = [each.name for each in methods]
-        self.cards.remove_children()
-        self.cards.mount(*(Card(each.name) for each in methods))
+        self.lines.remove_children()
+        self.lines.mount(*(Door(name) for name in self._names))
+        self.tiles.remove_children()
+        self.tiles.mount(*(Tile(name) for name in self._names))
         self.call_after_refresh(self.show)
 
+    def _show_lines(self, methods: list[MethodProgress]) -> None:
+        lines = digest_lines(methods, self.session.state, self.size.width)
+        styles = DigestStyles(*(tone(self, f"overview--{name}") for name in ("good", "bad", "dim")))
+        table = DigestTable(lines, self.size.width, styles)
+        self.heading.update(Text("  ") + table.heading() if lines else Text())
+        for door, line in zip(self.query(Door), lines, strict=True):
+            door.lead(Text("› " if door is self.focused else "  ") + table.line(line))
+
+    def _show_tiles(self, methods: list[MethodProgress]) -> None:
+        """Those for which there is room."""
+        width, height = self.size
+        every = (width, height) >= _ALL_TILES and height >= _ALL_TILES[1]
+        across = max(1, min(width // _TILE, len(methods))) if every else 1
+        down = -(-len(methods) // across) if every else 1
+        self.tiles.styles.grid_size_columns = across
+        self.tiles.set_class(every, "-every")
+        self.tiles.set_class(self.tiles.size.height // down >= _WITH_SENTENCES, "-tall")
+        for number, (tile, progress) in enumerate(zip(self.query(Tile), methods, strict=True), 1):
+            tile.display = every or progress.name == self._method
+            if tile.display:
+                tile.show(card_content(number, progress, self.session.state))
+
+    @property
+    def _method(self) -> str:
+        """The method of the line under the cursor, or the one that it comes back to."""
+        return self.focused.method if isinstance(self.focused, Door) else self._came_from
+
     def _choose_first(self) -> None:
-        """Put the cursor on the card that one comes from, else on the first. Cards that are made again take the cursor
+        """Put the cursor on the line that one comes from, else on the first. Lines that are made again take the cursor
         with them: it is put there anew."""
         if self.focused is not None:
-            if isinstance(self.focused, Door):
-                self._came_from = self.focused.method
+            self._came_from = self._method
             return
         wanted = self._came_from if self._came_from in self._names else ""
         door = next((d for d in self.query(Door) if not wanted or d.method == wanted), None)
         if door is not None:
             door.focus()
 
-    def _about(self, shown: list) -> Text:
+    def on_descendant_focus(self) -> None:
+        """The cursor is on another line, and with it the tile where there is one."""
+        self.show()
+
+    def _about(self, shown: list[StageState]) -> Text:
         state = self.session.state
         text = Text(no_wrap=True, overflow="ellipsis")
         if not shown:
@@ -119,12 +169,8 @@ screen is always that of the method at work, until you go elsewhere yourself. `c
         )
         if state.time > state.began:
             text.append(f" in {duration(state.time - state.began)}")
-        if state.model is not None:
-            text.append(f"  model {state.model.name} on {state.model.device}")
         left = run_time_left(self.session)
-        if left is not None:
-            text.append(f"\n{time_left_sentence(left)}")
-        return text.append(f"\n{_HELP}", "dim")
+        return text if left is None else text.append(f"\n{time_left_sentence(left)}")
 
     def view(self) -> dict[str, Any]:
         return {"method": self.focused.method if isinstance(self.focused, Door) else ""}
@@ -133,15 +179,18 @@ screen is always that of the method at work, until you go elsewhere yourself. `c
 
     @on(Door.Opened)
     def _opened(self, message: Door.Opened) -> None:
-        self.post_message(SystemWanted(message.method, message.place))
+        """Show the card; what is opened there is opened here."""
+        message.stop()
+
+        def leave(opened: Door.Opened | None) -> None:
+            if opened is not None:
+                self.post_message(SystemWanted(opened.method, opened.place))
+
+        self.app.push_screen(CardPanel(self.session, message.method), leave)
 
     def action_move(self, by: int) -> None:
         """To another line."""
-        doors = [door for door in self.query(Door) if door.display]
-        if not doors:
-            return
-        at = next((at + by for at, door in enumerate(doors) if door is self.focused), 0)
-        doors[max(0, min(at, len(doors) - 1))].focus()
+        move_focus(self, by)
 
     def action_stages(self) -> None:
         """The stages, and what can be done with them."""

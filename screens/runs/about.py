@@ -60,7 +60,7 @@ def _line(label: str, words: str) -> Text:
 
 
 def _of_method(system: System, verdict: Verdict, width: int) -> Text:
-    """`ESM 0.635 → 0.965 ▲66 ▼0`: from its baseline to the method, and how many items got better and worse."""
+    """`ESM greedy 63.5% → 96.5%  ▲ +33 [27, 39]`: as on the overview."""
     over = f"  {metric_words(verdict)}"
     return _line(system.name, f"{verdict_line(verdict):<{width}}").append(over, "dim")
 

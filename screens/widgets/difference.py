@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from app.figures import of_unit
-from app.stage_words import STALE_SIGN
-from app.table.column import Cell
+from app.table.column import Cell, Tone
+from app.verdict_text import verdict_sign
 from engine.events.verdict import Verdict
 
 
 def difference_cell(verdict: Verdict) -> Cell:
     """`▲ +0.330`, `▼ −0.020`; `≈ +0.010` where the interval holds zero; `◌ +0.330` of an earlier attempt."""
-    text = of_unit(verdict.difference, verdict.unit, is_difference=True)
-    if verdict.stale:
-        return Cell(f"{STALE_SIGN} {text}", "dim")
-    if not verdict.shown:
-        return Cell(f"≈ {text}", "dim")
-    return Cell(f"▲ {text}", "good") if verdict.better else Cell(f"▼ {text}", "bad")
+    sign = verdict_sign(verdict)
+    tones: dict[str, Tone] = {"▲": "good", "▼": "bad"}
+    return Cell(
+        f"{sign} {of_unit(verdict.difference, verdict.unit, is_difference=True)}", tones.get(sign, "dim")
+    )

@@ -11,6 +11,7 @@ from app.text import counted, loading
 from screens.messages import SystemWanted
 from screens.method_progress import progress_of
 from screens.run_session import Session
+from screens.systems import system_of, systems
 from screens.widgets.tones import tone
 
 OVERVIEW = "Overview"
@@ -65,12 +66,19 @@ class RunHeader(Widget):
         text.append(f"{state.header.name}/{state.header.run_id}")
         if state.loading is not None:
             text.append(f"  {loading(state.loading)}", self._style("dim"))
-        elif state.model is not None:
-            chosen = f", {state.model.dtype}" if state.model.dtype_reason else ""
-            text.append(f"  {state.model.name} on {state.model.device}{chosen}", self._style("dim"))
+        elif (model := state.model_of(self._stages())) is not None:
+            chosen = f", {model.dtype}" if model.dtype_reason else ""
+            text.append(f"  {model.name} on {model.device}{chosen}", self._style("dim"))
         if state.unknown:
             text.append(f"  {counted(state.unknown, 'unknown events')} skipped", self._style("dim"))
         return text
+
+    def _stages(self) -> tuple[str, ...]:
+        """Whose model is named: the shown method's; on the overview that of the method at work."""
+        active = self._session.state.active_stage
+        worker = None if active is None else system_of(active.name)
+        shown = next((system for system in systems() if system.name == self._title), worker)
+        return () if shown is None else shown.stages
 
     def _methods(self) -> Text:
         """`Overview  1 ESM ✓  2 Evolution ▶ 40%`: where one can go; a click goes there."""

@@ -176,8 +176,6 @@ class StageBar(Widget):
             parts.append((f"{stage.done:,}/{stage.total:,} kept", self._style("dim")))
         elif brief and stage.status == stages.FAILED and stage.error is not None:
             parts.append((stage.error.what, self._style("bad")))
-        elif brief and stage.status == stages.FINISHED:
-            parts.append((_summary(stage), self._style("dim")))
         if not brief:
             parts.append((stage.note, self._style("dim")))
         text = Text(no_wrap=True)

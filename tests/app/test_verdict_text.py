@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace as replace_cells
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from app.batch.display import PlainDisplay, sentence
 from app.batch.result_tables import print_results
 from app.state.run import RunState
-from app.verdict_text import verdict_line, verdict_sentence, verdicts
+from app.verdict_text import (
+    VerdictCells,
+    verdict_cells,
+    verdict_line,
+    verdict_sentence,
+    verdict_sign,
+    verdicts,
+)
 from engine import events as ev
 from engine.run.directory import RunDirectory, StageRecord, create_run
 
@@ -38,19 +47,22 @@ GRADED = ev.Verdict(
 )  # fmt: skip
 
 
+NEAR = ev.Closest(method="no_probing", n=200, value=0.965, difference=0.0, low=-0.01, high=0.01, tokens=79.5)
+
+
 @pytest.mark.parametrize(
     ("verdict", "line", "text"),
     [
-        (ESM, "0.635 → 0.965 ▲66 ▼0",
+        (ESM, "greedy 63.5% → 96.5%  ▲ +33 [27, 39]  90 tok +6%",
          "ESM answers 96.5% of 200 problems right; greedy 63.5%: +33 points [27, 39]; 66 turned right, none wrong."),
-        (UNSURE, "0.635 → 0.640 ▲3 ▼2 (no difference shown)",
+        (UNSURE, "greedy 63.5% → 64.0%  ≈ no difference is shown [−2.0, 3.0]",
          "ESM answers 64.0% of 200 problems right; greedy 63.5%: +0.5 points [−2.0, 3.0]; 3 turned right, 2 wrong. "
          "The interval includes zero: no difference is shown. Better than it: majority vote."),
-        (TOKENS, "1,088 → 42.1 tokens",
+        (TOKENS, "unchanged 1,088 → 42.1 tok  ▲ −1,046 [−1,050, −1,000]  right −0.7",
          "Evolution answers 150 test questions in 42.1 tokens on average; the unchanged model in 1,088: "
-         "−1,045.9 tokens [−1,050.0, −1,000.0]. "
+         "−1,046 tokens [−1,050, −1,000]. "
          "Correctness went from 86.0% to 85.3% (−0.7 points [−4.0, 2.7]): no difference is shown."),
-        (GRADED, "0.750 → 0.500 ▲0 ▼1",
+        (GRADED, "beam 75.0% → 50.0%  ▼ −25 [−50, −1]",
          "20 paths of GFlowNet reach 50.0% of the answers to 1 question; 20 of beam search 75.0%: "
          "−25 points [−50, −1]; none better, 1 worse."),
     ],
@@ -58,6 +70,127 @@ GRADED = ev.Verdict(
 )  # fmt: skip
 def test_a_verdict_in_words(verdict: ev.Verdict, line: str, text: str) -> None:
     assert (verdict_line(verdict), verdict_sentence(verdict)) == (line, text)
+
+
+@pytest.mark.parametrize(
+    ("closest", "cell", "text"),
+    [
+        (NEAR, "no probing", " No probing does as well (96.5%), with 79.5 tokens in place of 90.5."),
+        (replace(NEAR, tokens=90.5), "no probing", " No probing does as well (96.5%)."),
+        (replace(NEAR, tokens=None), "no probing", " No probing does as well (96.5%)."),
+        (replace(NEAR, value=0.96, difference=-0.005, low=-0.02, high=0.01, tokens=None), "≈ no probing",
+         " No probing is not shown to be worse (96.0%, −0.5 points [−2.0, 1.0])."),
+        (replace(NEAR, method="rices", value=0.99, difference=0.025, low=0.005, high=0.04, tokens=240.0),
+         "▲ similarity",
+         " Similarity (RICES) does better (99.0%, +2.5 points [0.5, 4.0]), with 240.0 tokens in place of 90.5."),
+        (replace(NEAR, method="brief_prompt", metric="composite", value=0.9306, difference=-0.0028, low=-0.01, high=0.0,
+                 tokens=None), "≈ brief prompt",
+         " A request for short answers is not shown to be worse (composite 0.931, −0.003 [−0.010, 0.000])."),
+        (replace(NEAR, method="flat", calls=2.0), "flat memory",
+         " The flat memory does as well (96.5%), with 79.5 tokens in place of 90.5."),
+    ],
+)  # fmt: skip
+def test_what_comes_closest(closest: ev.Closest, cell: str, text: str) -> None:
+    """With the same figure, with an interval that holds zero, or better; and what it costs instead."""
+    verdict = replace(ESM, closest=closest)
+    assert verdict_cells(verdict).as_good == cell
+    assert verdict_sentence(verdict) == verdict_sentence(ESM) + text
+    assert verdict_line(verdict) == f"{verdict_line(ESM)}  as good: {cell}"
+
+
+def test_what_comes_closest_saves_probes_or_calls() -> None:
+    probing = replace(ESM, probe_tokens=12.06, closest=NEAR)
+    assert verdict_sentence(probing).endswith(
+        " No probing does as well (96.5%), without the 12.1 tokens of probes."
+    )
+    both = replace(probing, closest=replace(NEAR, probe_tokens=3.0))
+    assert verdict_sentence(both).endswith(" (96.5%), with 79.5 tokens in place of 90.5.")
+    calls = replace(ESM, calls=8.25, closest=replace(NEAR, calls=1.0))
+    assert verdict_sentence(calls).endswith(" (96.5%), with 1.0 calls in place of 8.2.")
+
+
+def test_what_comes_closest_of_tokens_is_said_in_tokens() -> None:
+    near = replace(
+        NEAR, method="length_cap", value=43.0, difference=0.88, low=-0.5, high=2.0, lower_is_better=True
+    )
+    assert verdict_sentence(replace(TOKENS, closest=near)).endswith(
+        " A cap at the same length is not shown to be worse (43.0, +0.9 tokens [−0.5, 2.0])."
+    )
+
+
+def test_what_comes_closest_is_not_named_twice() -> None:
+    ahead = replace(ESM, ahead=["majority_vote", "prompted"], closest=replace(NEAR, method="majority_vote"))
+    assert verdict_sentence(ahead).endswith(" in place of 90.5. Better than it: prompted.")
+
+
+def test_cells() -> None:
+    cells = VerdictCells("greedy", "63.5%", "96.5%", "▲ +33 [27, 39]", "90 tok +6%", "")
+    assert verdict_cells(ESM) == cells
+    assert verdict_cells(ESM, brief=True) == replace_cells(cells, cost="+6% tok")
+    assert verdict_cells(TOKENS, brief=True).value == "42.1"
+    ranks = replace(ESM, unit="ranks", value=1.5, baseline_value=2.0, difference=-0.5, low=-1, high=-0.1)
+    assert (verdict_cells(ranks).value, verdict_cells(ranks, brief=True).value) == ("1.5 ranks", "1.5")
+    assert verdict_cells(ranks).difference == "▼ −0.5 [−1.0, −0.1]"
+
+
+@pytest.mark.parametrize(
+    ("changes", "cost", "brief"),
+    [
+        ({"tokens": 99.5, "baseline_tokens": 85.0}, "100 tok +17%", "+17% tok"),
+        ({"tokens": 76.5, "baseline_tokens": 85.0}, "76 tok −10%", "−10% tok"),
+        ({"tokens": 170.0, "baseline_tokens": 85.0}, "170 tok ×2.0", "×2.0 tok"),
+        ({"tokens": 169.0, "baseline_tokens": 85.0}, "169 tok +99%", "+99% tok"),
+        ({"tokens": 1234.0, "baseline_tokens": None}, "1,234 tok", "1,234 tok"),
+        ({"calls": 8.2, "baseline_calls": 1.0}, "8.2 calls ×8.2", "×8.2 calls"),
+        ({"calls": 1.7, "baseline_calls": None}, "1.7 calls", "1.7 calls"),
+        ({"tokens": None}, "", ""),
+        ({"unit": "tokens"}, "", ""),
+    ],
+)
+def test_cost(changes: dict[str, object], cost: str, brief: str) -> None:
+    verdict = replace(ESM, **changes)
+    assert (verdict_cells(verdict).cost, verdict_cells(verdict, brief=True).cost) == (cost, brief)
+
+
+@pytest.mark.parametrize(
+    ("difference", "words"), [(0.0, "right ±0"), (0.0004, "right ±0"), (0.02, "right +2.0")]
+)
+def test_what_a_shorter_answer_costs(difference: float, words: str) -> None:
+    kept = replace(TOKENS.kept, difference=difference)  # type: ignore[type-var]
+    assert verdict_cells(replace(TOKENS, kept=kept)).cost == words
+
+
+@pytest.mark.parametrize(
+    ("changes", "sign", "words"),
+    [
+        ({}, "▲", "+33"),
+        ({"stale": True}, "◌", "+33"),
+        ({"difference": -0.2, "low": -0.3, "high": -0.1}, "▼", "−20"),
+        ({"difference": 0.01, "low": 0.0, "high": 0.1}, "≈", "+1.0"),
+        ({"difference": -0.05, "low": -0.1, "high": 0.0}, "≈", "−5.0"),
+        ({"difference": 0.0, "low": 0.0, "high": 0.0}, "≈", "0.0"),
+        ({"lower_is_better": True}, "▼", "+33"),
+        ({"lower_is_better": True, "difference": -0.0999, "low": -0.2, "high": -0.05}, "▲", "−10.0"),
+        ({"unit": "tokens", "difference": -9.96, "low": -11.0, "high": -8.0}, "▼", "−10.0"),
+        ({"unit": "tokens", "difference": -1045.88, "low": -1050.0, "high": -999.0}, "▼", "−1,046"),
+    ],
+)
+def test_sign_and_difference(changes: dict[str, object], sign: str, words: str) -> None:
+    verdict = replace(ESM, **changes)
+    assert verdict_sign(verdict) == sign
+    difference = verdict_cells(verdict).difference
+    assert difference.startswith(f"{sign} {words} [" if verdict.shown else f"{sign} no difference is shown [")
+
+
+def test_a_stale_line_says_so() -> None:
+    assert verdict_line(replace(ESM, stale=True)).endswith("◌ +33 [27, 39]  90 tok +6% (stale)")
+
+
+def test_a_log_without_what_comes_closest_is_read() -> None:
+    plain = json.loads(msgspec.json.encode(replace(ESM, probe_tokens=12.0, closest=NEAR)))
+    assert msgspec.convert(plain, ev.Verdict) == replace(ESM, probe_tokens=12.0, closest=NEAR)
+    del plain["closest"], plain["probe_tokens"]
+    assert msgspec.convert(plain, ev.Verdict) == ESM
 
 
 def test_what_did_not_suffer_at_all_is_said_shortly() -> None:

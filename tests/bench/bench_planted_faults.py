@@ -253,7 +253,7 @@ FAULTS: tuple[Fault, ...] = (
             )),
             ("test_verdicts.py", "engine/gflownet/evaluation/verdict.py", (
                 ("fixed=int((mine > theirs)", "fixed=int((mine < theirs)"),
-                ("prior > mine.mean()", "prior >= mine.mean()"),
+                ("prior.mean() > mine.mean()", "prior.mean() >= mine.mean()"),
             )),
             ("test_verdicts.py", "engine/pool/verdicts.py", (
                 ("broken=int((own < other)", "broken=int((own <= other)"),

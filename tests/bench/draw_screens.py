@@ -27,8 +27,8 @@ Walk = tuple[tuple[str, str], ...]
 WALKS: dict[str, Walk] = {
     "run": (
         ("wait", "overview"),
-        ("down down down down down down down down down down down down wait", "overview-below"),
-        ("c wait", "efficiency"),
+        ("down down enter wait", "overview-card"),
+        ("escape c wait", "efficiency"),
         ("pagedown wait", "efficiency-below"),
         ("escape question_mark wait", "overview-help"),
         ("escape ctrl+p wait", "palette"),

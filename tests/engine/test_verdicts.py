@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
+from engine.config.config import Config
 from engine.esm.verdict import esm_verdict
 from engine.events import ConversationAnswered
 from engine.events.verdict import Verdict
-from engine.evolution.comparison import BEST, BRIEF, PLAIN, Method, compare
+from engine.evolution.comparison import BEST, BRIEF, PLAIN, SAME_LENGTH, Method, compare
 from engine.evolution.score import Outcome
 from engine.evolution.verdict import evolution_verdict
 from engine.gflownet.evaluation.evaluator import Evaluation
@@ -74,6 +76,20 @@ def test_of_a_pool_and_of_a_selector() -> None:
     assert (selector.method, selector.baseline, selector.cost) == ("a", "b", None)
 
 
+def test_random_pairs_beside_a_selector() -> None:
+    """The oracle is no simpler: it knows the answers."""
+    scores = {
+        "selector": np.array([1.0] * 6), "rices": np.array([0.0] * 6), "oracle": np.array([1.0] * 6),
+        "random": np.array([1.0] * 5 + [0.4]),
+    }  # fmt: skip
+    closest = selector_verdict(scores, "selector", "rices", 1, 0.0, []).closest
+    assert closest is not None and (closest.method, closest.n) == ("random", 6)
+    assert (closest.value, closest.difference) == pytest.approx((0.9, -0.1))
+    assert (closest.low, closest.high) == pytest.approx(resampled([0, 0, 0, 0, 0, -0.6]))
+    scores["random"] = np.array([0.5] * 6)
+    assert selector_verdict(scores, "selector", "rices", 1, 0.0, []).closest is None
+
+
 @pytest.mark.parametrize(("prior", "ahead"), [([0.71] * 5, []), ([0.72] * 5, []), ([0.73] * 5, ["prior"])])
 def test_of_a_sampler(prior: list[float], ahead: list[str]) -> None:
     """At K paths; the prior alone is named where it is ahead of the sampler."""
@@ -88,28 +104,74 @@ def test_of_a_sampler(prior: list[float], ahead: list[str]) -> None:
     assert verdict.remark == "These are independent draws; 4 distinct paths reach 75.0%."
 
 
-def esm_row(accuracy: float, total: float, **more: Any) -> dict[str, Any]:
-    return {"n": 10, "accuracy": accuracy, "mean_total_tokens": total} | more
+def test_the_scores_alone_beside_a_sampler() -> None:
+    """The sampler reaches 0.6 in each question, beam search 0.1; the scores alone as much but in one question."""
+    figures = {"gflownet": [0.6] * 5, "distinct": [0.7] * 5, "beam": [0.1] * 5, "prior": [0.6] * 4 + [0.1]}
+    found = {
+        method: Evaluation(method, 4, figures={"answer_recall_union@4": values})
+        for method, values in figures.items()
+    }
+    closest = sampler_verdict(found, 1).closest
+    assert closest is not None and (closest.method, closest.n) == ("prior", 5)
+    assert (closest.value, closest.difference) == pytest.approx((0.5, -0.1))
+    assert (closest.low, closest.high) == pytest.approx(resampled([0, 0, 0, 0, -0.5]))
+    found["prior"].figures["answer_recall_union@4"] = [0.2] * 5
+    assert sampler_verdict(found, 1).closest is None
+
+
+def esm_row(accuracy: float, total: float, probes: float = 0.0, **more: Any) -> dict[str, Any]:
+    return {"n": 10, "accuracy": accuracy, "mean_total_tokens": total, "mean_probe_tokens": probes} | more
+
+
+def esm_lines(rights: str) -> list[dict[str, Any]]:
+    """An answer a problem: 1 right, 0 wrong."""
+    return [{"example_id": f"{at}", "correct": right == "1"} for at, right in enumerate(rights)]
 
 
 def test_of_esm() -> None:
     rows = {
         "greedy": esm_row(0.8, 80.0),
-        "esm": esm_row(0.7, 95.0, difference=-0.1, low=-0.4, high=0.3, fixed=1, broken=2),
+        "esm": esm_row(0.7, 95.0, 12.5, difference=-0.1, low=-0.4, high=0.3, fixed=1, broken=2),
         "majority_vote": esm_row(0.7, 240.0),
         "no_probing": esm_row(0.9, 70.0),
     }
-    answers = {"esm": [{"correct": right} for right in (True, False, False, True)]}
-    verdict = esm_verdict(rows, answers)
+    answers = {"esm": esm_lines("1001"), "no_probing": esm_lines("1101"), "majority_vote": esm_lines("1001")}
+    verdict = esm_verdict(rows, answers, Config())
     assert figures(verdict) == [10, 0.7, 0.8, -0.1, 1, 2]
     assert verdict is not None and (verdict.low, verdict.high) == (-0.4, 0.3)
-    assert (verdict.tokens, verdict.baseline_tokens) == (95.0, 80.0)
+    assert (verdict.tokens, verdict.baseline_tokens, verdict.probe_tokens) == (95.0, 80.0, 12.5)
+    assert verdict.closest is None, "it is not shown to be better than greedy"
     assert verdict.curve == [1, 0.5, 0.3333, 0.5]
     assert verdict.ahead == [], "an equal one is not ahead, an ablation is no baseline"
-    ahead = esm_verdict(rows | {"majority_vote": esm_row(0.71, 240.0)}, answers)
+    ahead = esm_verdict(rows | {"majority_vote": esm_row(0.71, 240.0)}, answers, Config())
     assert ahead is not None and ahead.ahead == ["majority_vote"]
-    assert esm_verdict({"esm": rows["esm"]}, answers) is None
-    assert esm_verdict({"greedy": rows["greedy"]}, answers) is None
+    assert esm_verdict({"esm": rows["esm"]}, answers, Config()) is None
+    assert esm_verdict({"greedy": rows["greedy"]}, answers, Config()) is None
+
+
+def test_the_ablation_that_comes_closest_to_esm() -> None:
+    """Of 20 problems esm has 18 right. The ablation has 17 of them, without probes; others have 18 and 8. STIR's
+    settings are no simpler."""
+    answers = {
+        "esm": esm_lines("1" * 18 + "00"),
+        "no_probing": esm_lines("1" * 17 + "000"),
+        "mean_vector": esm_lines("1" * 8 + "0" * 12),
+        "stir": esm_lines("1" * 18 + "00"),
+        "greedy": esm_lines("1" * 18 + "00"),
+    }
+    rows = {name: esm_row(sum(a["correct"] for a in lines) / 20, 70.0, method=name)
+            for name, lines in answers.items()}  # fmt: skip
+    rows["esm"] |= {"mean_total_tokens": 95.0, "mean_probe_tokens": 12.5}
+    rows["esm"] |= {"difference": 0.5, "low": 0.3, "high": 0.7, "fixed": 10, "broken": 0}
+    verdict = esm_verdict(rows, answers, Config())
+    assert verdict is not None and verdict.closest is not None
+    closest = verdict.closest
+    assert (closest.method, closest.n, closest.value, closest.difference) == ("no_probing", 10, 0.85, -0.05)
+    assert (closest.low, closest.high) == pytest.approx(resampled([-1.0] + [0.0] * 19))
+    assert (closest.tokens, closest.probe_tokens, closest.metric) == (70.0, 0.0, "")
+    alone = {name: rows[name] for name in ("greedy", "esm", "mean_vector", "stir")}
+    far = esm_verdict(alone, answers, Config())
+    assert far is not None and far.closest is None
 
 
 def test_of_an_evolution() -> None:
@@ -138,6 +200,22 @@ def test_of_an_evolution() -> None:
     assert (kept.low, kept.high) == pytest.approx(resampled([1] * 4 + [-1] * 2 + [0] * 3))
     assert (verdict.ahead, verdict.cost) == (["brief_prompt"], None)
     assert evolution_verdict(rows, methods, [], 0.25, []).cost == 0.25
+
+
+def test_the_baseline_that_comes_closest_to_an_evolution_by_its_composite() -> None:
+    """A cap at the same length is as short and always wrong: only tokens would call it as good. The request gives 21
+    tokens and is always right: 0.4 / (1 + 21/100) + 0.6 = 0.930579 beside 0.4 / (1 + 20/100) + 0.6 = 0.933333."""
+    plain, best = [Outcome(40, True)] * 10, [Outcome(20, True)] * 10
+    brief = [Outcome(20, True)] * 9 + [Outcome(30, True)]
+    methods = [Method(PLAIN, plain), Method(SAME_LENGTH, [Outcome(20, False)] * 10), Method(BEST, best)]
+    rows = compare(methods, 100.0, seed=1)
+    assert evolution_verdict(rows, methods, [], 0.0, []).closest is None
+    rows = compare([*methods, Method(BRIEF, brief)], 100.0, seed=1)
+    closest = evolution_verdict(rows, methods, [], 0.0, []).closest
+    assert closest is not None and (closest.method, closest.n, closest.metric) == (BRIEF, 10, "composite")
+    assert (closest.value, closest.difference) == pytest.approx((0.930579, -0.002755), abs=1e-6)
+    assert closest.low == pytest.approx(0.4 / 1.23 - 0.4 / 1.2) and closest.high == 0
+    assert closest.tokens == 21 and not closest.lower_is_better
 
 
 PASSED = {
@@ -182,6 +260,59 @@ def test_of_memory_notes() -> None:
     one = resampled([1, 1, -1, 0])
     assert (verdict.low, verdict.high) == pytest.approx(((one[0] + 1) / 2, (one[1] + 1) / 2), abs=0.01)
     assert (verdict.tokens, verdict.baseline_tokens, verdict.cost) == (90, 30, 7.0)
+
+
+def test_calls_of_memory_notes() -> None:
+    given = answers()
+    calls = {"controller_calls": 2, "model_calls": 2, "detector_calls": 1}
+    given["on_detection", ""] = [
+        answer(key, "on_detection", passed, attempt, **calls)
+        for key, (_, _, both) in PASSED.items()
+        for attempt, passed in enumerate(both)
+    ]
+    given["reminder", ""] = [replace(each, model_calls=1) for each in given["reminder", ""]]
+    verdict = mode_verdict(given, 1)
+    assert verdict is not None and (verdict.calls, verdict.baseline_calls) == (10, 1)
+
+
+def test_the_simpler_mode_or_memory_that_comes_closest() -> None:
+    """The notes pass all of 12 conversations, no note none. The flat memory passes 11 and `always` 10; a mode that is
+    not simpler (`on_detection` beside `on_risk`) does not count, nor another mode with another memory."""
+
+    def under(mode: str, memory: str, passes: int, tokens: int = 10) -> list[ConversationAnswered]:
+        return [
+            ConversationAnswered(
+                conversation_id=f"{at}", axis="one", mode=mode, memory_mode=memory, attempt=0, answer="",
+                injected=True, reason="", passed=at < passes, model_tokens=tokens, model_calls=2,
+            )
+            for at in range(12)
+        ]  # fmt: skip
+
+    given = {
+        ("baseline", "none"): under("baseline", "none", 0),
+        ("on_detection", "structured"): under("on_detection", "structured", 12),
+        ("always", "structured"): under("always", "structured", 10),
+        ("always", "flat"): under("always", "flat", 12),
+        ("on_detection", "flat"): under("on_detection", "flat", 11, tokens=7),
+    }
+    verdict = mode_verdict(given, 1)
+    assert verdict is not None and verdict.closest is not None
+    closest = verdict.closest
+    assert (closest.method, closest.n, closest.tokens, closest.calls) == ("flat", 12, 7, 2)
+    assert (closest.value, closest.difference) == pytest.approx((11 / 12, -1 / 12))
+    assert (closest.low, closest.high) == pytest.approx(resampled([-1.0] + [0.0] * 11))
+    del given["on_detection", "flat"]
+    verdict = mode_verdict(given, 1)
+    assert verdict is not None and verdict.closest is not None
+    assert (verdict.closest.method, verdict.closest.value) == ("always", pytest.approx(10 / 12))
+    risk = {
+        ("on_risk" if mode == "always" else mode, memory): lines for (mode, memory), lines in given.items()
+    }
+    assert mode_verdict({**risk, ("always", "flat"): given["always", "flat"]}, 1).closest.method == "on_risk"  # type: ignore[union-attr]
+    del risk["on_detection", "structured"]
+    verdict = mode_verdict({**risk, ("on_detection", "flat"): under("on_detection", "flat", 12)}, 1)
+    assert verdict is not None and verdict.method == "on_detection" and verdict.closest is not None
+    assert verdict.closest.method == "on_risk", "it has the flat memory itself"
 
 
 def test_of_memory_notes_where_a_mode_is_missing() -> None:

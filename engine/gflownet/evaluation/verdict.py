@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from engine.events.verdict import Verdict
+from engine.closest import with_closest
+from engine.events.verdict import Closest, Verdict
 from engine.gflownet.evaluation.evaluator import Evaluation
 from engine.seeds import derive_seed
 from engine.statistics import paired_bootstrap
@@ -16,13 +17,14 @@ from engine.verdict_curve import running
 def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Verdict:
     """From the evaluations on the test split, by method: at equally many paths. Its remark has the distinct paths,
     which were drawn without replacement."""
-    own, beam = evaluations["gflownet"], evaluations["beam"]
+    own = evaluations["gflownet"]
     name = f"answer_recall_union@{own.k}"
-    mine, theirs = (np.array(each.figures[name]) for each in (own, beam))
+    mine, theirs, prior, distinct = (
+        np.array(evaluations[method].figures[name]) for method in ("gflownet", "beam", "prior", "distinct")
+    )
     seed = derive_seed(run_seed, "gflownet", f"bootstrap {name}")
-    interval = paired_bootstrap(mine, theirs, seed)
-    prior, distinct = (float(np.mean(evaluations[method].figures[name])) for method in ("prior", "distinct"))
-    return Verdict(
+    interval, beside = paired_bootstrap(mine, theirs, seed), paired_bootstrap(prior, mine, seed)
+    verdict = Verdict(
         method="gflownet",
         baseline="beam",
         metric="answer_recall",
@@ -37,7 +39,16 @@ def sampler_verdict(evaluations: Mapping[str, Evaluation], run_seed: int) -> Ver
         high=interval.high,
         fixed=int((mine > theirs).sum()),
         broken=int((mine < theirs).sum()),
-        ahead=["prior"] if prior > mine.mean() else [],
+        ahead=["prior"] if prior.mean() > mine.mean() else [],
         curve=running(mine),
-        remark=f"These are independent draws; {own.k} distinct paths reach {distinct:.1%}.",
+        remark=f"These are independent draws; {own.k} distinct paths reach {distinct.mean():.1%}.",
     )
+    simple = Closest(
+        method="prior",
+        n=own.n,
+        value=float(prior.mean()),
+        difference=beside.difference,
+        low=beside.low,
+        high=beside.high,
+    )
+    return with_closest(verdict, [simple])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from engine.closest import with_closest
 from engine.events import ConversationAnswered
-from engine.events.verdict import Verdict
+from engine.events.verdict import Closest, Verdict
+from engine.slsm.answering import NO_MEMORY
 from engine.slsm.judges.pairs import both_judged
 from engine.slsm.policy import Mode
 from engine.statistics import macro_bootstrap
@@ -13,7 +15,10 @@ from engine.verdict_curve import running
 
 METHODS: Sequence[Mode] = ("on_detection", "on_risk", "always", "remind_on_detection", "never")
 BASELINES: Sequence[Mode] = ("reminder", "baseline")
-"""The first of each that was answered is compared: nothing is chosen by its score."""
+"""The first of each that was answered is compared: nothing is chosen by its score. Of METHODS each is simpler than
+those before it; the baselines are simpler than all."""
+FLAT = "flat"
+"""The simpler memory."""
 
 Answers = Mapping[tuple[str, str], Sequence[ConversationAnswered]]
 
@@ -28,7 +33,7 @@ def mode_verdict(answers: Answers, seed: int, remark: str = "") -> Verdict | Non
         return None
     own, plain, delta = ([[f(a, b) for a, b in axis] for axis in pairs.values()] for f in _FIGURES)
     interval = macro_bootstrap(delta, seed)
-    return Verdict(
+    verdict = Verdict(
         method=method[0],
         baseline=baseline[0],
         metric="pass_score",
@@ -43,9 +48,41 @@ def mode_verdict(answers: Answers, seed: int, remark: str = "") -> Verdict | Non
         broken=sum(value < 0 for axis in delta for value in axis),
         tokens=_tokens(answers[method]),
         baseline_tokens=_tokens(answers[baseline]),
+        calls=_calls(answers[method]),
+        baseline_calls=_calls(answers[baseline]),
         cost=sum(answer.cost for answer in answers[method]) or None,
         curve=running(bool(answer.passed) for answer in answers[method] if answer.passed is not None),
         remark=remark,
+    )
+    simpler = (_beside(variant, method, answers, seed) for variant in _simpler(answers, method, baseline))
+    return with_closest(verdict, filter(None, simpler))
+
+
+def _simpler(answers: Answers, method: tuple[str, str], baseline: tuple[str, str]) -> list[tuple[str, str]]:
+    """The same mode with the flat memory, and the simpler modes with the same memory or with none."""
+    mode, memory = method
+    order = [*METHODS, *BASELINES]
+    simpler = [(each, kind) for each in order[order.index(mode) + 1 :] for kind in (memory, NO_MEMORY)]
+    wanted = {(mode, FLAT), *simpler} - {method, baseline}
+    return [variant for variant in answers if variant in wanted]
+
+
+def _beside(variant: tuple[str, str], method: tuple[str, str], answers: Answers, seed: int) -> Closest | None:
+    """A simpler variant beside the method, over the conversations that are judged under both."""
+    pairs = both_judged(answers[variant], answers[method])
+    if not pairs:
+        return None
+    other, _, delta = ([[f(a, b) for a, b in axis] for axis in pairs.values()] for f in _FIGURES)
+    interval = macro_bootstrap(delta, seed)
+    return Closest(
+        method=FLAT if variant[0] == method[0] else variant[0],
+        n=sum(map(len, pairs.values())),
+        value=_macro(other),
+        difference=interval.difference,
+        low=interval.low,
+        high=interval.high,
+        tokens=_tokens(answers[variant]),
+        calls=_calls(answers[variant]),
     )
 
 
@@ -62,4 +99,14 @@ def _macro(axes: Sequence[Sequence[float]]) -> float:
 
 def _tokens(answers: Sequence[ConversationAnswered]) -> float:
     """Tokens of controller, model and detector together, a conversation."""
-    return sum(answer.tokens for answer in answers) / max(1, len({a.conversation_id for a in answers}))
+    return sum(answer.tokens for answer in answers) / _conversations(answers)
+
+
+def _calls(answers: Sequence[ConversationAnswered]) -> float:
+    """Calls to controller, model and detector together, a conversation."""
+    calls = sum(a.controller_calls + a.model_calls + a.detector_calls for a in answers)
+    return calls / _conversations(answers)
+
+
+def _conversations(answers: Sequence[ConversationAnswered]) -> int:
+    return max(1, len({a.conversation_id for a in answers}))

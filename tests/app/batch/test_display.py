@@ -62,7 +62,7 @@ def test_the_state_knows_what_is_being_loaded_until_it_is_or_the_worker_ends() -
     ):
         state.apply(event)
         assert state.loading == loading
-    assert state.model == LOADED
+    assert state.models[""] == LOADED
 
 
 def test_progress_tells_what_the_model_writes() -> None:

@@ -72,7 +72,7 @@ def figures(state: RunState) -> object:
     """Everything that a screen could show of a state, as comparable values."""
     d, o = state.esm.decisions, state.esm.outcomes
     return (
-        state.seq, state.time, state.status, state.stages, list(state.notices), state.model,
+        state.seq, state.time, state.status, state.stages, list(state.notices), state.models,
         list(state.esm.pairs), list(state.esm.picks), state.esm.memory,
         [[d.text(name, row) for name in ("method", "example", "gate", "chosen")] for row in range(len(d))],
         list(d.column("offset")[: len(d)]), list(o.column("offset")[: len(o)]),

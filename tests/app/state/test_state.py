@@ -53,7 +53,7 @@ def picture(state: RunState) -> object:
         state.header,
         state.status,
         state.stages,
-        state.model,
+        state.models,
         state.esm.memory,
         list(state.notices),
         list(state.esm.pairs),

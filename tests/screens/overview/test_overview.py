@@ -1,4 +1,4 @@
-"""The overview of a run: cards with verdicts, places to open, and the panel of time and tokens; at two sizes."""
+"""The overview of a run: the digest, curves, cards, places to open, and the panel of time and tokens."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ from app.verdict_text import verdict_sentence
 from engine import events as ev
 from screens.esm.screen import EsmScreen
 from screens.messages import NextMethodWanted, SystemWanted, UpWanted
-from screens.overview.cards import Card, Door
+from screens.overview.card_panel import CardPanel
+from screens.overview.cards import Door, Tile
+from screens.overview.curve_view import CurveView
 from screens.overview.efficiency import EfficiencyPanel
 from screens.overview.pointers import pointers
 from screens.overview.screen import OverviewScreen
 from screens.run_screen import RunScreen
+from screens.widgets.steady import Steady
 from tests.recorded_session import RecordedSession
+from tests.screens.overview.test_digest import VERDICTS
 from tests.synthetic_evolution import evolution_events
 from tests.synthetic_gflownet import gflownet_events
 from tests.synthetic_pool import pool_events
@@ -77,38 +81,96 @@ async def polled(pilot: Pilot[None]) -> str:
     return drawn(pilot.app)
 
 
-async def test_cards_of_every_row_are_shown_whole(tmp_path: Path) -> None:
-    """Two cards a row: the second row has the room that its texts need, too."""
-    names = ["mine", "eval", "clusters", "evolve", "graphs", "gflownet", "slsm", "pool", "selector"]
-    planned: list[ev.Event] = [
-        msgspec.structs.replace(event, stages=names)
-        for event in list(SyntheticRun().events())[:2]
-        if isinstance(event, ev.Header | ev.WorkerStarted)
+def demo_session(tmp_path: Path) -> RecordedSession:
+    """A finished run of five methods, as far as the digest shows it."""
+    events: list[ev.Event] = [
+        ev.Header(schema_version=1, name="demo", run_id="1", seed=0, stages=list(VERDICTS))
     ]
-    session = RecordedSession(write_log(tmp_path / "events.jsonl", planned), tmp_path)
-    app = RunApp(OverviewScreen(session))
-    async with app.run_test(size=(200, 60)) as pilot:
-        text = await polled(pilot)
-        for card in app.screen.query(Card):
-            assert card.size.height >= card.virtual_size.height, (card.method, text)
+    for stage, verdict in VERDICTS.items():
+        whole = msgspec.structs.replace(verdict, curve=[verdict.value, verdict.value])
+        events.append(ev.StageFinished(stage=stage, seconds=1.0, verdict=whole))
+    return RecordedSession(write_log(tmp_path / "events.jsonl", events), tmp_path)
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_a_card_says_the_verdict_and_enter_opens_the_place(
-    tmp_path: Path, size: tuple[int, int]
+async def test_every_method_has_a_line_at_every_size(tmp_path: Path, size: tuple[int, int]) -> None:
+    app = RunApp(OverviewScreen(demo_session(tmp_path)))
+    async with app.run_test(size=size) as pilot:
+        lines = (await polled(pilot)).split("\n")
+        signs = [line for line in lines if "▲" in line]
+        assert [line.split()[0 if line[0] != "›" else 1] for line in signs] == ["1", "2", "3", "4", "5"]
+        assert signs[0].startswith("› 1 ESM ✓") and signs[0].rstrip().endswith("no probing")
+        assert all("…" not in line for line in signs[:3])
+        (heading,) = [line for line in lines if "difference" in line]
+        assert heading.index("difference") == signs[0].index("▲") == signs[4].index("▲")
+        assert heading.index("as good") == signs[0].index("no probing")
+
+
+@pytest.mark.parametrize(
+    ("size", "tiles"), [((80, 24), 1), ((120, 35), 1), ((119, 36), 1), ((120, 36), 5), ((200, 60), 5)]
+)
+async def test_from_120x36_on_every_method_has_its_curve(
+    tmp_path: Path, size: tuple[int, int], tiles: int
 ) -> None:
+    """Below, the method under the cursor has."""
+    app = RunApp(OverviewScreen(demo_session(tmp_path)))
+    async with app.run_test(size=size) as pilot:
+        await polled(pilot)
+        shown = [tile for tile in app.screen.query(Tile) if tile.display]
+        assert len(shown) == tiles and shown[0].method == "ESM"
+        assert all(tile.query_one(CurveView).curve is not None for tile in shown)
+        assert sum(tile.query_one(CurveView).region.height for tile in shown) > size[1] / 4
+        await pilot.press("down")
+        await polled(pilot)
+        first = next(tile for tile in app.screen.query(Tile) if tile.display)
+        assert first.method == ("ESM" if tiles == 5 else "Evolution")
+
+
+async def test_a_large_terminal_has_no_empty_half(tmp_path: Path) -> None:
+    """At 200x60 three tiles stand side by side in two rows that fill the rest, with the sentences above the curves."""
+    app = RunApp(OverviewScreen(demo_session(tmp_path)))
+    async with app.run_test(size=(200, 60)) as pilot:
+        text = await polled(pilot)
+        places = [tile.region for tile in app.screen.query(Tile)]
+        assert len({place.x for place in places}) == 3 and len({place.y for place in places}) == 2
+        assert sum(place.height for place in places[::3]) >= 40
+        assert "No probing does as well (96.5%)" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_enter_opens_the_card_and_there_the_place(tmp_path: Path, size: tuple[int, int]) -> None:
     app = RunApp(OverviewScreen(session_of(tmp_path)))
     async with app.run_test(size=size) as pilot:
-        text = await polled(pilot)
-        words = " ".join(text.replace("▊", " ").split())
-        assert verdict_sentence(VERDICT) in words
-        assert "1 ESM ✓" in text and "2025-10-09T08-53-20" in text
-        assert isinstance(app.screen.focused, Door)
+        await polled(pilot)
+        assert "2025-10-09T08-53-20" in drawn(app) and isinstance(app.screen.focused, Door)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert isinstance(app.screen, CardPanel)
+        said = app.screen.query_one(".card-verdict", Steady).content
+        assert said == verdict_sentence(VERDICT) and "1 ESM ✓  finished in" in drawn(app)
         await pilot.press("down", "enter")
         await pilot.pause()
         (message,) = app.asked
         assert isinstance(message, SystemWanted) and message.name == "ESM" and message.place is not None
-        assert "broken" in message.place.filter
+        assert "broken" in message.place.filter and app.screen is app.first
+
+
+async def test_the_first_line_of_a_card_opens_the_method_and_escape_closes_it(tmp_path: Path) -> None:
+    app = RunApp(OverviewScreen(demo_session(tmp_path)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await polled(pilot)
+        await pilot.press("down", "down", "enter")
+        await pilot.pause()
+        assert "3 GFlowNet ✓" in drawn(app)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.screen is app.first and not app.asked
+        await pilot.press("enter")
+        await pilot.pause()
+        await pilot.press("enter")
+        await pilot.pause()
+        (message,) = app.asked
+        assert isinstance(message, SystemWanted) and (message.name, message.place) == ("GFlowNet", None)
 
 
 async def test_the_cursor_outlives_cards_that_are_made_again(tmp_path: Path) -> None:
@@ -123,7 +185,7 @@ async def test_the_cursor_outlives_cards_that_are_made_again(tmp_path: Path) -> 
         assert isinstance(screen.focused, Door) and screen.focused is not first
         await pilot.press("enter")
         await pilot.pause()
-        assert [type(message) for message in app.asked] == [SystemWanted]
+        assert isinstance(app.screen, CardPanel)
 
 
 async def test_without_a_verdict_the_logged_figures_speak(tmp_path: Path) -> None:
@@ -142,7 +204,7 @@ async def test_without_a_verdict_the_logged_figures_speak(tmp_path: Path) -> Non
     app = RunApp(OverviewScreen(session_of(tmp_path, upto=running + 1)))
     async with app.run_test(size=(200, 60)) as pilot:
         text = await polled(pilot)
-        assert "So far: ESM answers" in text and "▶" in text
+        assert "So far: ESM answers" in text and "▶" in text and "; so far greedy" in text
 
 
 async def test_before_the_first_event_it_says_so(tmp_path: Path) -> None:
@@ -255,4 +317,4 @@ async def test_following_goes_where_the_work_is(tmp_path: Path) -> None:
         app.first.poll()
         await pilot.pause()
         assert not app.asked
-        assert app.first.query(Card)
+        assert app.first.query(Tile)

@@ -22,7 +22,45 @@ def test_loading_then_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     state.apply(ev.ModelLoading(name="smollm2", size=98_362_432, doing="unpacking", share=0.45))
     assert header._run().plain.endswith("demo/1  loading model smollm2, 98 MB: unpacking 45%")
     loaded: dict[str, Any] = {"name": "smollm2", "backend": "transformers", "device": "cpu", "num_layers": 30}
-    state.apply(ev.ModelLoaded(**loaded, hidden_size=576, dtype="bfloat16", dtype_reason="faster"))
+    loaded |= {"hidden_size": 576, "stage": "mine"}
+    state.apply(ev.ModelLoaded(**loaded, dtype="bfloat16", dtype_reason="faster"))
     assert header._run().plain.endswith("demo/1  smollm2 on cpu, bfloat16")
-    state.apply(ev.ModelLoaded(**loaded, hidden_size=576, dtype="float32"))
+    state.apply(ev.ModelLoaded(**loaded, dtype="float32"))
     assert header._run().plain.endswith("demo/1  smollm2 on cpu")
+
+
+def test_the_model_is_that_of_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the overview that of the method at work, and none where none works."""
+    state = RunState()
+    session: Any = SimpleNamespace(state=state)
+
+    def named(title: str) -> str:
+        header = RunHeader(session, title)
+        monkeypatch.setattr(header, "_style", lambda name: Style())
+        return header._run().plain.partition("demo/1")[2].strip()
+
+    stages = ["mine", "eval", "graphs", "slsm"]
+    state.apply(ev.Header(schema_version=1, name="demo", run_id="1", seed=1, stages=stages, versions={}))
+    state.apply(ev.StageStarted(stage="mine", total=3))
+    for stage, name in (("mine", "small"), ("eval", "embedded"), ("mine", "again"), ("slsm", "dialogues")):
+        state.apply(
+            ev.ModelLoaded(
+                stage=stage,
+                name=name,
+                backend="x",
+                device="cpu",
+                dtype="float32",
+                num_layers=1,
+                hidden_size=1,
+            )
+        )
+    assert [named(title) for title in ("ESM", "GFlowNet", "SLSM")] == [
+        "embedded on cpu",
+        "",
+        "dialogues on cpu",
+    ]
+    assert named("Overview") == "embedded on cpu", "mine is at work"
+    state.apply(ev.StageFinished(stage="mine", seconds=1.0))
+    assert named("Overview") == ""
+    state.apply(ev.StageStarted(stage="graphs", total=3))
+    assert named("Overview") == ""

@@ -1,0 +1,107 @@
+"""A curve with its baseline in the same scale, drawn in Braille signs; the baseline is dotted."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.style import Style
+from rich.text import Text
+from textual.widget import Widget
+
+from screens.overview.curves import Curve
+from screens.widgets.spark import spark
+from screens.widgets.tones import tone
+
+_EMPTY, _LEFT_DOTS = 0x2800, 0x47
+"""A Braille sign without dots, and the dots of its left column: every second one of a line."""
+
+
+class CurveView(Widget):
+    """Fills its room: the curve, and a line that says what it is."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"curve-view--dim"}
+    DEFAULT_CSS = """
+    CurveView {
+        height: 5;
+        color: $primary;
+        &.-empty { display: none; }
+        & > .curve-view--dim { color: $text-muted; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(classes="-empty")
+        self.curve: Curve | None = None
+
+    def show(self, curve: Curve | None) -> None:
+        """Draw this, if it is another than before."""
+        if curve != self.curve:
+            self.curve = curve
+            self.set_class(curve is None, "-empty")
+            self.refresh()
+
+    def render(self) -> Text:
+        if self.curve is None:
+            return Text()
+        width, height = self.content_size
+        return draw_curve(self.curve, width, height, tone(self, "curve-view--dim"))
+
+
+def draw_curve(curve: Curve, width: int, height: int, dim: Style | str = "") -> Text:
+    """`height` lines. On the left the scale; on the right both names with their last values, where the lines end."""
+    lines = max(1, height - 1)
+    held = (*curve.values, *curve.baseline)
+    ends = _ends(curve, lines)
+    scale = _scale(held, lines, curve.digits)
+    edge, right = max(map(len, scale)), max(map(len, ends))
+    across = max(4, width - edge - right - 3)
+    own, other = _drawn(curve, across, lines, held)
+    text = Text(no_wrap=True, overflow="ellipsis")
+    for mark, line, below, end in zip(scale, own, other, ends, strict=True):
+        text.append(f"{mark:>{edge}} ┤", dim)
+        for sign, dotted in zip(line, below, strict=True):
+            text.append(sign) if ord(sign) != _EMPTY else text.append(dotted, dim)
+        text.append(f" {end}\n")
+    return text.append(" " * (edge + 2) + f"{curve.figure}, over {curve.over}", dim)
+
+
+def _scale(held: tuple[float, ...], lines: int, digits: int) -> list[str]:
+    """The highest value at the first line, the lowest at the last."""
+    marks = [""] * lines
+    marks[-1], marks[0] = f"{min(held):.{digits}f}", f"{max(held):.{digits}f}"
+    return marks
+
+
+def _ends(curve: Curve, lines: int) -> list[str]:
+    """What stands at the right of each line: `esm 0.965`."""
+    held = (*curve.values, *curve.baseline)
+    low, high = min(held), max(held)
+    ends = [""] * lines
+    for name, values in ((curve.name, curve.values), (curve.baseline_name, curve.baseline)):
+        if values:
+            down = (high - values[-1]) / (high - low) if high > low else 0.5
+            at = min(lines - 1, int(down * lines))
+            ends[at] += f"{', ' * bool(ends[at])}{name} {values[-1]:.{curve.digits}f}"
+    return ends
+
+
+def _drawn(curve: Curve, across: int, lines: int, held: tuple[float, ...]) -> tuple[list[str], list[str]]:
+    """The lines of the curve and of its baseline, each `across` cells wide. One that has fewer values so far ends
+    earlier; a single value is a level."""
+    longest = max(len(curve.values), len(curve.baseline))
+    level = len(curve.baseline) == 1
+    own = across if level else _part(curve.values, longest, across)
+    other = across if level else _part(curve.baseline, longest, across)
+    dotted = [
+        "".join(chr(_EMPTY | (ord(sign) - _EMPTY) & _LEFT_DOTS) for sign in line)
+        for line in spark(curve.baseline, other, lines, held)
+    ]
+    blank = chr(_EMPTY)
+    return (
+        [line.ljust(across, blank) for line in spark(curve.values, own, lines, held)],
+        [line.ljust(across, blank) for line in dotted],
+    )
+
+
+def _part(values: tuple[float, ...], longest: int, across: int) -> int:
+    return max(1, round(across * len(values) / longest))
