@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.choose_run import choose_run
+from app.entry_names import typed_names
 from engine.errors import RunError
 from engine.vectors.names import FORMATS
 
@@ -96,10 +97,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--entries",
-        type=_names,
+        type=typed_names,
         default=[],
-        metavar="ID,…",
-        help="only these entries, by lib_id or tool name",
+        metavar="NAME,…",
+        help="only these entries, by name, lib_id or tool name",
     )
     parser.add_argument(
         "--layers", type=_numbers, default=[], metavar="N,…", help="only these layers, counted from 0"
@@ -117,9 +118,5 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 def _numbers(text: str) -> list[int]:
-    return [int(name) for name in _names(text)]
+    return [int(name) for name in text.split(",") if name.strip()]

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.config.esm_methods import METHODS
+from engine.esm.answer_lines import AnswerLine
 from engine.events.verdict import Verdict
 from engine.verdict_curve import running
 
 
 def esm_verdict(
-    rows: Mapping[str, Mapping[str, Any]], answers: Mapping[str, Sequence[Mapping[str, Any]]]
+    rows: Mapping[str, Mapping[str, Any]], answers: Mapping[str, Sequence[AnswerLine]]
 ) -> Verdict | None:
     """From the rows of the result tables and the answers, by method; None where greedy or esm was not evaluated."""
     own, greedy = rows.get("esm"), rows.get("greedy")
@@ -38,5 +39,5 @@ def esm_verdict(
         ahead=sorted(better, key=lambda name: -rows[name]["accuracy"]),
         tokens=own["mean_total_tokens"],
         baseline_tokens=greedy["mean_total_tokens"],
-        curve=running(line["correct"] for line in answers["esm"]),
+        curve=running(line.correct for line in answers["esm"]),
     )

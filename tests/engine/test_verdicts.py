@@ -25,6 +25,7 @@ from engine.gflownet.evaluation.verdict import sampler_verdict
 from engine.pool.verdicts import pool_verdict, selector_verdict
 from engine.slsm.judges.mode_verdict import mode_verdict
 from engine.slsm.judges.pairs import compared_pairs
+from tests.small_esm import answer_line
 
 OWN, OTHER = [1.0, 1.0, 0.6, 0.0, 1.0], [0.0, 0.0, 0.3, 0.3, 1.0]
 """Better in three, worse in one, equal in one; means 0.72 and 0.32, differences 1, 1, 0.3, -0.3, 0."""
@@ -99,7 +100,7 @@ def test_of_esm() -> None:
         "majority_vote": esm_row(0.7, 240.0),
         "no_probing": esm_row(0.9, 70.0),
     }
-    answers = {"esm": [{"correct": right} for right in (True, False, False, True)]}
+    answers = {"esm": [answer_line(correct=right) for right in (True, False, False, True)]}
     verdict = esm_verdict(rows, answers)
     assert figures(verdict) == [10, 0.7, 0.8, -0.1, 1, 2]
     assert verdict is not None and (verdict.low, verdict.high) == (-0.4, 0.3)
