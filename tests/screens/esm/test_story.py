@@ -115,7 +115,7 @@ def test_candidates_are_called_by_their_names_and_lead_to_their_ids(width: int, 
     drawn = draw_candidates(NAMED, _PLAIN, width)
     rows = lines(drawn, width)
     assert rows[1].startswith(f"▸ {name}  ")
-    text = "\n".join(rows)
+    text = " ".join(" ".join(rows).split())
     assert "1 wrong entry not probed: 32 → 22, step 1 Â 0.400" in text
     assert "1 right entry speaking for null: keep Forward, step 1 Â 0.300" in text
     targets = [one.target for one in find_links(Console(width=width).render_lines(drawn))]
