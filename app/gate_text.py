@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.figures import fixed
+from engine.esm.entry_names import candidate_name, chosen_name
 from engine.events import DecisionTaken
 
 
@@ -10,10 +11,10 @@ def gate_sentence(decision: DecisionTaken) -> str:
     """Why the controller took this decision."""
     sentence = SENTENCES.get(decision.gate)
     if sentence is None:
-        what = f"{decision.chosen} was injected" if decision.chosen else "nothing was injected"
+        what = f"{chosen_name(decision)} was injected" if decision.chosen else "nothing was injected"
         return f"The rule “{decision.gate}” decided: {what}."
     text = sentence.format(
-        chosen=decision.chosen or "null",
+        chosen=chosen_name(decision),
         score=fixed(decision.score),
         null=fixed(decision.null_score),
         alpha=fixed(decision.alpha),
@@ -33,7 +34,7 @@ def _best(decision: DecisionTaken) -> str:
     if not scored:
         return "the best entry"
     best = max(scored, key=lambda c: c.score or 0.0)
-    return f"the best entry ({best.entry}, Score {fixed(best.score)})"
+    return f"the best entry ({candidate_name(best)}, Score {fixed(best.score)})"
 
 
 SENTENCES = {

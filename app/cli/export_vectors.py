@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from app.cli.command import Command
 from app.cli.options import add_outputs, count, names
+from app.entry_names import typed_names
 from engine.errors import RunError
 from engine.vectors.names import FORMATS
 
@@ -49,10 +50,10 @@ def _add_options(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--entries",
-        type=names,
+        type=typed_names,
         default=[],
-        metavar="ID,…",
-        help="only these entries, by lib_id or tool name",
+        metavar="NAME,…",
+        help="only these entries, by name, lib_id or tool name",
     )
     parser.add_argument(
         "--layers", type=_numbers, default=[], metavar="N,…", help="only these layers, counted from 0"

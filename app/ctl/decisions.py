@@ -22,7 +22,7 @@ from app.table.filter import Expression, predicate
 from app.table.filter_parser import FilterError, parse
 from app.text import without_controls
 from engine.errors import RunError, disk_errors
-from engine.events import DecisionTaken, ExampleEvaluated, StageBegunAgain
+from engine.events import DecisionTaken, EntryPicked, ExampleEvaluated, PairMined, StageBegunAgain
 from engine.run.directory import RunDirectory, RunRecord, discover
 from engine.run.event_log import read_event, refuse_later
 from engine.spreadsheet import cell
@@ -31,6 +31,8 @@ _NAMES = tuple(DECISION_FIELDS)
 COLUMNS = {**{name: field.kind for name, field in DECISION_FIELDS.items()}, "run": "text", "stale": "flag"}
 """Kinds of the fields by name; `run` is the run's name and id; `stale`: the decision is of an earlier attempt, as the
 stage is to be done again."""
+_NEEDED = DecisionTaken | ExampleEvaluated | StageBegunAgain | PairMined | EntryPicked
+"""What a decision's fields come from; the last two name entries in logs of older versions."""
 
 
 class Query(NamedTuple):
@@ -145,10 +147,10 @@ def _found(run: RunDirectory, expression: Expression | None) -> tuple[DecisionRo
 
 
 def _folded(directory: RunDirectory) -> RunState:
-    """The state after all decisions and outcomes of the log; nothing else of it is needed."""
+    """The state after what is needed of the log."""
     state = RunState()
     for entry in poll_all(LogTail(directory)):
-        if isinstance(entry.event, DecisionTaken | ExampleEvaluated | StageBegunAgain):
+        if isinstance(entry.event, _NEEDED):
             state.apply(*entry)
     return state
 

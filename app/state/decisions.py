@@ -35,6 +35,8 @@ def _fields(*types: object) -> tuple[str, ...]:
 
 _NAMES, _WHOLE, _FIGURES = _fields(str, str | None), _fields(int, int | None), _fields(float, float | None)
 _names_of, _whole_of, _figures_of = attrgetter(*_NAMES), attrgetter(*_WHOLE), attrgetter(*_FIGURES)
+_FIGURES_OF_AN_ANSWER = ("correct", "tokens_used", "probe_tokens_used", "decisions", "steered")
+_figures_of_an_answer = attrgetter(*_FIGURES_OF_AN_ANSWER)
 
 
 class Decisions(Columns):
@@ -121,15 +123,7 @@ class Outcomes(Columns):
     NOT_SAID = Columns.NOT_SAID | {"left"}
 
     TYPES = {
-        "method": "i",
-        "example": "i",
-        "correct": "b",
-        "tokens_used": "i",
-        "probe_tokens_used": "i",
-        "decisions": "i",
-        "steered": "i",
-        "left": "i",
-        "length": "i",
+        **dict.fromkeys(("method", "example", *_FIGURES_OF_AN_ANSWER, "left", "length"), "i"),
         "offset": "q",
     }
 
@@ -142,18 +136,7 @@ class Outcomes(Columns):
         """What the table keeps of `event`, its key first: for `add`, `otherwise` and `put`."""
         number = self.names.numbers
         key = (number[event.method], number[event.example])
-        return (
-            key,
-            *key,
-            event.correct,
-            event.tokens_used,
-            event.probe_tokens_used,
-            event.decisions,
-            event.steered,
-            0,
-            length,
-            offset,
-        )
+        return key, *key, *_figures_of_an_answer(event), 0, length, offset
 
     def leaves(self, method: int, example: int, segment: int) -> None:
         """The answer left greedy's way in `segment`. Copies share what is written here; it follows from the log alone,

@@ -5,11 +5,14 @@ from __future__ import annotations
 from math import isnan
 from typing import ClassVar, NamedTuple, TypeVar
 
+from msgspec.structs import replace
+
 from app.state.columns import Grow, Names, Texts
 from app.state.decisions import NULL, Decisions, Outcomes
 from app.state.ledger import UNUSED, EntryUse
 from app.state.method import MethodState, Place
 from engine import events as ev
+from engine.esm.entry_names import entry_name, free_name, short_name, turned
 
 METHOD = "esm"
 """The method itself; every other one is a baseline or an ablation of it."""
@@ -24,9 +27,10 @@ class Rollout(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A contrastive pair; its texts stand in the log."""
+    """A contrastive pair; its texts stand in the log. `words`: those in which they differ first."""
 
     pair: str
+    words: str
     example: str
     m: int
     layer: int
@@ -38,12 +42,17 @@ class Pair(NamedTuple):
     effect: str
     place: Place
 
+    def entry_name(self, kind: str = "wrong") -> str:
+        """What its entry of this kind is called, but for a number behind it."""
+        return entry_name(kind, self.words, self.m) if self.words else short_name(f"{self.pair}_{kind}")
+
 
 class Pick(NamedTuple):
-    """A library entry in the order in which it was taken."""
+    """A library entry in the order in which it was taken. `entry` is its id."""
 
     order: int
     entry: str
+    name: str
     kind: str
     example: str
     m: int
@@ -68,8 +77,9 @@ class CurvePoint(NamedTuple):
 
 class ESMState(MethodState):
     """What the ESM screen knows. `rollouts_right` of the `rollouts` are right. `running` and `final` hold each method's
-    last row; `curves` all running rows, in order. `ledger`: what came of each entry that the method esm injected.
-    `steered`: numbers of the methods other than greedy that have an outcome."""
+    last row; `curves` all running rows, in order. `ledger`: what came of each entry that the method esm injected, by
+    id. `entry_names`: what entries are called, by id; `entries_by_name`: the other way round. `steered`: numbers of the
+    methods other than greedy that have an outcome."""
 
     title = "ESM"
     stages_shown = ("mine", "select", "memory", "eval")
@@ -77,7 +87,7 @@ class ESMState(MethodState):
     screen = "screens.esm.screen:EsmScreen"
     fields_of_stage: ClassVar = {
         "mine": ("rollouts", "pairs"),
-        "select": ("picks",),
+        "select": ("picks", "entry_names", "entries_by_name"),
         "memory": ("memory",),
         "": ("questions",),
     }
@@ -88,6 +98,8 @@ class ESMState(MethodState):
         self.rollouts_right = 0
         self.pairs: Grow[Pair] = Grow()
         self.picks: Grow[Pick] = Grow()
+        self.entry_names = Texts()
+        self.entries_by_name = Texts()
         self.memory: ev.MemoryBuilt | None = None
         self.questions = Texts()
         self.decisions = Decisions(self.names)
@@ -103,6 +115,15 @@ class ESMState(MethodState):
     def methods(self) -> list[ev.MethodEvaluated]:
         """Each method's row: final where there is one, else running."""
         return [self.final.get(method, row) for method, row in self.running.items()]
+
+    def entry_name(self, entry: str) -> str:
+        """What the entry with this id is called."""
+        return self.entry_names.get(entry) or short_name(entry)
+
+    def named(self, decision: ev.DecisionTaken) -> ev.DecisionTaken:
+        """The decision with the names of its candidates, which logs of older versions do not hold."""
+        candidates = [replace(c, name=self.entry_name(c.entry)) for c in decision.candidates]
+        return replace(decision, candidates=candidates)
 
     def question(self, example: str) -> str:
         """The example's question, or nothing before an event holds it."""
@@ -140,14 +161,26 @@ def effect(event: ev.PairMined) -> str:
 
 @ESMState.on(ev.PairMined)
 def _pair(state: ESMState, event: ev.PairMined, place: Place) -> None:
-    row = _row(Pair, event, place, m=event.control_point_m, effect=effect(event))
+    words = turned(event.negative_text, None if event.source == "gold" else event.positive_text)
+    row = _row(Pair, event, place, m=event.control_point_m, words=words, effect=effect(event))
     state.pairs.append(row, key=event.pair)
 
 
 @ESMState.on(ev.EntryPicked)
 def _pick(state: ESMState, event: ev.EntryPicked, place: Place) -> None:
-    row = _row(Pick, event, place, entry=event.tool_name, m=event.control_point_m)
+    entry = event.tool_name
+    if entry not in state.entry_names.by_name:
+        state.entry_names[entry] = event.name or _name(state, event)
+        state.entries_by_name[state.entry_names.get(entry)] = entry
+    row = _row(Pick, event, place, entry=entry, name=state.entry_name(entry), m=event.control_point_m)
     state.picks.append(row, key=(event.order, event.tool_name))
+
+
+def _name(state: ESMState, event: ev.EntryPicked) -> str:
+    """As the stage would name it today; logs of older versions do not say it."""
+    pair = state.pairs.find(event.tool_name.removesuffix(f"_{event.kind}"))
+    name = pair.entry_name(event.kind) if pair is not None else short_name(event.tool_name)
+    return free_name(name, state.entries_by_name.by_name)
 
 
 @ESMState.on(ev.MemoryBuilt)
@@ -157,6 +190,10 @@ def _memory(state: ESMState, event: ev.MemoryBuilt, place: Place) -> None:
 
 @ESMState.on(ev.DecisionTaken)
 def _decision(state: ESMState, event: ev.DecisionTaken, place: Place) -> None:
+    names = state.entry_names.by_name
+    for candidate in event.candidates:  # of an imported memory, or another run's, only decisions tell
+        if candidate.name and candidate.entry not in names:
+            names[candidate.entry] = candidate.name
     decisions, row = state.decisions, state.decisions.row(event, *place)
     if decisions.add(*row):
         if event.chosen is not None and event.method == METHOD:

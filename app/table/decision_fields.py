@@ -72,14 +72,14 @@ def _text(column: str) -> Callable[[ESMState], Getter]:
     return getter
 
 
-def _chosen(state: ESMState) -> Getter:
+def _entry(state: ESMState) -> Getter:
     numbers, texts = state.decisions.column("chosen"), state.decisions.names.texts
+    return lambda row: "null" if numbers[row] == NULL else texts[numbers[row]]
 
-    def get(row: int) -> Value:
-        number = numbers[row]
-        return "null" if number == NULL else texts[number]
 
-    return get
+def _chosen(state: ESMState) -> Getter:
+    numbers, texts, name = state.decisions.column("chosen"), state.decisions.names.texts, state.entry_name
+    return lambda row: "null" if numbers[row] == NULL else name(texts[numbers[row]])
 
 
 def _steered(state: ESMState) -> Getter:
@@ -145,7 +145,8 @@ _FIELDS = (
     _field("null", "number", "similarity × quality of the nearest right entry, which speaks for null",
            getter=_number("null_ahat"), label="null Â", width=6, justify="right", priority=11),
     _field("chosen", "text", "entry injected, or null", getter=_chosen,
-           label="chosen", width=10, priority=2, flex=True, name=True),
+           label="chosen", width=10, priority=2, flex=True),
+    _field("entry", "text", "its id", getter=_entry),
     _field("steered", "flag", "something was injected", getter=_steered),
     _field("layer", "number", "layer injected at", getter=_layer),
     _field("gate", "text", "the rule that decided", getter=_text("gate"),

@@ -21,8 +21,8 @@ class DecisionRows(Rows):
         return DECISION_FIELDS[field].getter(self.state)
 
     def mentions(self, word: str) -> Callable[[int], bool]:
-        """Names on the row (example, method, gate, entry) and the example's question are searched."""
-        decisions, question = self.state.decisions, self.state.question
+        """Names on the row (example, method, gate, entry with its id) and the example's question are searched."""
+        decisions, question, entry_name = self.state.decisions, self.state.question, self.state.entry_name
         columns = [decisions.column(name) for name in ("example", "method", "gate", "chosen")]
         examples, texts = columns[0], decisions.names.texts
         named: dict[int, bool] = {NULL: word in "null"}
@@ -33,7 +33,8 @@ class DecisionRows(Rows):
                 number = column[row]
                 matches = named.get(number)
                 if matches is None:
-                    matches = named[number] = word in texts[number].lower()
+                    text = texts[number]
+                    matches = named[number] = word in text.lower() or word in entry_name(text).lower()
                 if matches:
                     return True
             text = question(texts[examples[row]])

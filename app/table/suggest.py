@@ -9,7 +9,7 @@ from app.state.decisions import NULL
 from app.state.esm import ESMState
 from app.table.filter import And, Between, Compare, Expression, Flag, Missing, Not, Or, Word
 
-_COLUMNS = ("method", "example", "chosen", "gate", "phase", "ended")
+_COLUMNS = ("method", "example", "chosen", "entry", "gate", "phase", "ended")
 _MOST_NAMED = 8
 
 
@@ -32,8 +32,9 @@ def values_of(state: ESMState, field: str) -> list[str]:
     if field not in _COLUMNS:
         return []
     decisions = state.decisions
-    numbers = set(decisions.column(field)[: len(decisions)])
-    return ["null" if number == NULL else decisions.names.texts[number] for number in sorted(numbers)]
+    numbers = set(decisions.column("chosen" if field == "entry" else field)[: len(decisions)])
+    name = state.entry_name if field == "chosen" else str
+    return ["null" if number == NULL else name(decisions.names.texts[number]) for number in sorted(numbers)]
 
 
 def _instead(wanted: str, known: list[str]) -> str:

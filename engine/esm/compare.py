@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from engine.config.config import Config
+from engine.esm.answer_lines import AnswerLine
 from engine.seeds import derive_seed
 from engine.statistics import mcnemar, paired_bootstrap
 
@@ -26,14 +26,12 @@ class Comparison:
     broken: int
 
 
-def compared(
-    lines: Sequence[dict[str, Any]], baseline: Sequence[dict[str, Any]], config: Config
-) -> Comparison:
+def compared(lines: Sequence[AnswerLine], baseline: Sequence[AnswerLine], config: Config) -> Comparison:
     """Compare lines of per_example.jsonl, matched by their order (checked by id)."""
-    if [line["example_id"] for line in lines] != [line["example_id"] for line in baseline]:
+    if [line.example_id for line in lines] != [line.example_id for line in baseline]:
         raise ValueError("a comparison needs the same examples in the same order")
-    here = np.array([line["correct"] for line in lines], dtype=bool)
-    there = np.array([line["correct"] for line in baseline], dtype=bool)
+    here = np.array([line.correct for line in lines], dtype=bool)
+    there = np.array([line.correct for line in baseline], dtype=bool)
     seed = derive_seed(config.run.seed, "bootstrap", "accuracy")
     interval = paired_bootstrap(here, there, seed, config.eval.bootstrap_resamples)
     return Comparison(

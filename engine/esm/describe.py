@@ -89,4 +89,5 @@ def _candidate(plan: Plan, hit: Hit, index: int | None) -> Candidate:
         score=plan.choice.scores[index] if plan.choice and index is not None else None,
         probe_text=probe.text if probe else "",
         probe_tokens=len(probe.tokens) if probe else 0,
+        name=hit.entry.name,
     )

@@ -9,10 +9,11 @@ from pathlib import Path
 from engine.config.config import Config
 from engine.config.esm_methods import METHODS, evaluated_methods
 from engine.esm import layout
+from engine.esm.answer_lines import AnswerLine, append_answers, recover_answers
 from engine.esm.compare import compared
-from engine.esm.eval_work import Answered, Answering, Batch, Line
+from engine.esm.eval_work import Answered, Answering, Batch
 from engine.esm.examples import evaluation_examples, training_examples
-from engine.esm.lines import read_answered
+from engine.esm.lines import Record
 from engine.esm.methods import read_sources
 from engine.esm.report import write_report
 from engine.esm.side_effects import BATCH, SideEffects
@@ -43,7 +44,8 @@ class Evaluate:
         for batch in answered(job.batches()):
             job.take_in(batch)
         side_effects = job.side_effects()
-        return write_report(context.run_dir, context.config, job.lines, side_effects)
+        names = job.sources.memory.names if job.sources.memory else {}
+        return write_report(context.run_dir, context.config, job.lines, side_effects, names)
 
 
 @dataclass
@@ -56,7 +58,7 @@ class _Job:
     names: list[str]
     examples: list[TaskExample]
     sources: Sources
-    lines: dict[str, list[Line]] = field(default_factory=dict)
+    lines: dict[str, list[AnswerLine]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     tokens: dict[str, int] = field(default_factory=dict)
     figured: dict[str, int] = field(default_factory=dict)
@@ -84,9 +86,7 @@ class _Job:
     def recover(self) -> int:
         """Whole batches of an earlier attempt; how many examples they hold."""
         for method in self.names:
-            size = self.batch_size(method)
-            lines = recover_batches(self.path(method), size, len(self.examples))
-            self.lines[method] = read_answered(lines, self.path(method), self.examples)
+            self.lines[method] = recover_answers(self.path(method), self.batch_size(method), self.examples)
         return sum(map(len, self.lines.values()))
 
     def batches(self) -> Iterator[Batch]:
@@ -100,17 +100,17 @@ class _Job:
     def take_in(self, batch: Answered) -> None:
         """Write a batch, whose decisions and answers are in the log already, and report how far the method is."""
         method = batch.method
-        spent = sum(line["budget_used"] for line in batch.lines)
+        spent = sum(line.budget_used for line in batch.lines)
         self.seconds[method] = self.seconds.get(method, 0.0) + batch.seconds
         self.tokens[method] = self.tokens.get(method, 0) + spent
-        append_jsonl(self.path(method), batch.lines)
+        append_answers(self.path(method), batch.lines)
         self.lines[method].extend(batch.lines)
         self.context.progress(sum(map(len, self.lines.values())), self.total, spent, note=method)
         if len(self.lines[method]) >= _FIGURES_AGAIN * self.figured.get(method, 0):
             self._figures(method, final=False)
         self.end_if_whole(method)
 
-    def side_effects(self) -> list[Line]:
+    def side_effects(self) -> list[Record]:
         """What esm changes in answers to unrelated questions, if that is asked for: a line a question."""
         count = self.config.eval.side_effects
         if not count or self.sources.memory is None or "esm" not in self.names:
@@ -135,7 +135,7 @@ class _Job:
         if len(lines) < len(self.examples):
             return
         self._figures(method, final=True)
-        accuracy = sum(line["correct"] for line in lines) / len(lines)
+        accuracy = sum(line.correct for line in lines) / len(lines)
         record = {"n": len(lines), "acc": accuracy, "T_max": self.config.decode.max_new_tokens}
         write_jsonl(
             layout.evaluation(self.context.run_dir, method) / "summary.jsonl", [{"method": method, **record}]
@@ -151,9 +151,9 @@ class _Job:
             MethodEvaluated(
                 method=method,
                 n=len(lines),
-                accuracy=sum(line["correct"] for line in lines) / len(lines),
-                mean_tokens=sum(line["tokens_used"] for line in lines) / len(lines),
-                mean_probe_tokens=sum(line["probe_tokens_used"] for line in lines) / len(lines),
+                accuracy=sum(line.correct for line in lines) / len(lines),
+                mean_tokens=sum(line.tokens_used for line in lines) / len(lines),
+                mean_probe_tokens=sum(line.probe_tokens_used for line in lines) / len(lines),
                 tokens_per_second=speed,
                 final=final,
                 **(asdict(comparison) if comparison else {}),

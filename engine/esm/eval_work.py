@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from engine.config.config import Config
 from engine.config.esm_methods import METHODS
+from engine.esm.answer_lines import AnswerLine, step_of
 from engine.esm.control_point import Answer
 from engine.esm.controller import Controller
 from engine.esm.methods import make_variant, maker
 from engine.esm.plain import Decoding, encoded_prompt
 from engine.esm.sources import Sources
 from engine.esm.variants import Variant
-from engine.events import DecisionTaken, ExampleEvaluated
+from engine.events import ExampleEvaluated
 from engine.lm.protocol import LanguageModel
 from engine.scale.work import WorkContext
 from engine.tasks.example import TaskExample
 from engine.tasks.loaders import configured_task
-
-Line = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Answered:
     """A line of `per_example.jsonl` for each example. `seconds` that it took where it was done."""
 
     method: str
-    lines: list[Line]
+    lines: list[AnswerLine]
     seconds: float
 
 
@@ -68,7 +66,7 @@ class _Answerer:
     def answer(self, batch: Batch) -> Answered:
         started = self.clock()
         examples = batch.examples
-        lines: dict[int, Line] = {}
+        lines: dict[int, AnswerLine] = {}
 
         def ended(position: int, answer: Answer) -> None:
             lines[position] = self._line(batch.first + position, examples[position], answer)
@@ -89,51 +87,38 @@ class _Answerer:
             self.variants[method] = make_variant(method, self.model, self.config, self.sources)
         return self.variants[method]
 
-    def _line(self, index: int, example: TaskExample, answer: Answer) -> Line:
+    def _line(self, index: int, example: TaskExample, answer: Answer) -> AnswerLine:
         pred = self.task.extract(answer.text)
-        return {
-            "index": index,
-            "example_id": example.id,
-            "question": example.question,
-            "text": answer.text,
-            "pred": pred,
-            "gold": example.answer,
-            "correct": self.task.is_correct(pred, example.answer),
-            "correct_strict": self.task.is_correct(self.task.extract_marked(answer.text), example.answer),
-            "tokens_used": len(answer.tokens),
-            "probe_tokens_used": answer.probe_tokens,
-            "budget_used": len(answer.tokens) + answer.probe_tokens,
-            "steered": answer.steered,
-            "steps": [_step(decision) for decision in answer.decisions],
-        }
+        return AnswerLine(
+            index=index,
+            example_id=example.id,
+            question=example.question,
+            text=answer.text,
+            pred=pred,
+            gold=example.answer,
+            correct=self.task.is_correct(pred, example.answer),
+            correct_strict=self.task.is_correct(self.task.extract_marked(answer.text), example.answer),
+            tokens_used=len(answer.tokens),
+            probe_tokens_used=answer.probe_tokens,
+            budget_used=len(answer.tokens) + answer.probe_tokens,
+            steered=answer.steered,
+            steps=[step_of(decision) for decision in answer.decisions],
+        )
 
 
-def _evaluated(method: str, line: Line) -> ExampleEvaluated:
+def _evaluated(method: str, line: AnswerLine) -> ExampleEvaluated:
     return ExampleEvaluated(
         method=method,
-        index=line["index"],
-        example=line["example_id"],
-        question=line["question"],
-        gold=line["gold"],
-        pred=line["pred"],
-        correct=line["correct"],
-        tokens_used=line["tokens_used"],
-        probe_tokens_used=line["probe_tokens_used"],
-        budget_used=line["budget_used"],
-        decisions=len(line["steps"]),
-        steered=line["steered"],
-        text=line["text"],
+        index=line.index,
+        example=line.example_id,
+        question=line.question,
+        gold=line.gold,
+        pred=line.pred,
+        correct=line.correct,
+        tokens_used=line.tokens_used,
+        probe_tokens_used=line.probe_tokens_used,
+        budget_used=line.budget_used,
+        decisions=len(line.steps),
+        steered=line.steered,
+        text=line.text,
     )
-
-
-_STEP = (
-    "m", "phase", "gate", "memory_size", "top_similarity", "best_ahat", "null_ahat", "chosen", "layer", "logprob",
-    "null_logprob", "delta_logprob", "score", "null_score", "alpha", "committed_tokens", "probe_tokens",
-)  # fmt: skip
-
-
-def _step(decision: DecisionTaken) -> Line:
-    """A decision as per_example.jsonl keeps it: the figures, without the texts that the log has."""
-    probed = [candidate for candidate in decision.candidates if candidate.probed]
-    probes = [{name: getattr(c, name) for name in ("entry", "ahat", "logprob", "score")} for c in probed]
-    return {name: getattr(decision, name) for name in _STEP} | {"probes": probes}

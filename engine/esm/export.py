@@ -12,6 +12,7 @@ import numpy as np
 
 from engine.errors import DataError
 from engine.esm import layout
+from engine.esm.entry_names import EntryNamer
 from engine.esm.lines import read_entries
 from engine.esm.vectors import load_vector, vector_bytes
 from engine.files import inside, write_atomic, write_jsonl
@@ -25,11 +26,12 @@ from engine.vectors.names import FORMATS
 @dataclass(frozen=True)
 class LibraryVector:
     """An entry of kind wrong; entries of kind right hold no vector, and are not among these. `file`: the beginning of
-    the names of its files, of its place in the library alone: what the library calls it may be any path. `m`: its
-    control point."""
+    the names of its files, of its place in the library alone: what the library calls it may be any path. `name`: in a
+    few words what it turns; `m`: its control point."""
 
     file: str
     lib_id: str
+    tool_name: str
     name: str
     layer: int
     quality: float
@@ -41,8 +43,8 @@ class LibraryVector:
 def library_vectors(
     run_dir: Path, ids: Sequence[str] = (), layers: Sequence[int] = ()
 ) -> list[LibraryVector]:
-    """The entries with a vector, in the library's order: all, or those with `ids` (lib_id or tool name), of `layers` if
-    any are named. Raises DataError for an id without a vector, and where nothing is left."""
+    """The entries with a vector, in the library's order: all, or those with `ids` (lib_id, tool name or name), of
+    `layers` if any are named. Raises DataError for an id without a vector, and where nothing is left."""
     folder = layout.library(run_dir)
     records = _library(run_dir)
     wanted = _records(records, ids, str(folder)) if ids else [r for r in records if r["vector_path"]]
@@ -51,6 +53,7 @@ def library_vectors(
             record["file"],
             record["lib_id"],
             record["tool_name"],
+            record["name"],
             record["layer"],
             record["quality"],
             load_vector(inside(folder, record["vector_path"])),
@@ -73,12 +76,13 @@ def library_vectors(
 def _library(run_dir: Path) -> list[dict[str, Any]]:
     """The library's entries, each with what its files are called."""
     records = read_entries(layout.library(run_dir) / "library.jsonl", "select")
+    records = EntryNamer(layout.mine(run_dir)).named(records)
     named = [{**record, "file": f"lib_{place:05d}"} for place, record in enumerate(records)]
     return [{"lib_id": record["file"], **record} for record in named]
 
 
 def _records(records: Sequence[dict[str, Any]], ids: Sequence[str], where: str) -> list[dict[str, Any]]:
-    by_name = {record[key]: record for record in records for key in ("tool_name", "lib_id")}
+    by_name = {record[key]: record for record in records for key in ("name", "tool_name", "lib_id")}
     for name in ids:
         if name not in by_name:
             close = get_close_matches(name, by_name, n=1)
@@ -164,8 +168,14 @@ def export(
 
 
 def _line(path: Path, entry: LibraryVector) -> dict[str, Any]:
-    about = {"lib_id": entry.lib_id, "tool_name": entry.name, "layer": entry.layer, "quality": entry.quality}
-    return {"file": path.name, **about}
+    return {
+        "file": path.name,
+        "lib_id": entry.lib_id,
+        "tool_name": entry.tool_name,
+        "name": entry.name,
+        "layer": entry.layer,
+        "quality": entry.quality,
+    }
 
 
 def _copied_key(run_dir: Path, key_path: str, out: Path, file: str) -> str:
@@ -182,6 +192,7 @@ def _right_entries(run_dir: Path, out: Path, layers: Sequence[int]) -> list[dict
             "kind": "right",
             "lib_id": record["lib_id"],
             "tool_name": record["tool_name"],
+            "name": record["name"],
             "layer": record["layer"],
             "quality": record["quality"],
             "m": record["control_point_m"],

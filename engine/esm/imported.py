@@ -1,6 +1,7 @@
 """Vectors of other tools as entries of the memory: `offline_memory.imports` names a file of JSON lines, an entry a
 line.
 
+- `name`: what it is called, in a few words; without it, its `tool_name`
 - `file`: the vector, in any form of `engine.vectors`, relative to the file of lines; one with several layers and no
   `layer` makes an entry for each. An entry of `kind` right has none: it speaks for leaving a segment alone
 - `layer`, `quality` (1), `scale` (1: what the vector is multiplied by), `m`: control points (one, or a list; none: all)
@@ -39,6 +40,7 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     file: str | None = None
     kind: Literal["wrong", "right"] = "wrong"
     tool_name: str | None = None
+    name: str = ""
     lib_id: str | None = None
     layer: int | None = None
     quality: float = 1.0
@@ -53,7 +55,7 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 class Imported:
     """An entry to be. `key` None: the default. `tokens`: the text whose last state is its key."""
 
-    name: str
+    tool_name: str
     where: str
     layer: int
     points: tuple[int, ...]
@@ -61,6 +63,7 @@ class Imported:
     vector: Vector | None
     key: Vector | None = None
     tokens: tuple[int, ...] = ()
+    name: str = ""
 
 
 def read_imports(path: Path, config: Config, info: ModelInfo, model: LanguageModel | None) -> list[Imported]:
@@ -77,7 +80,7 @@ def read_imports(path: Path, config: Config, info: ModelInfo, model: LanguageMod
         points = tuple([line.m] if isinstance(line.m, int) else every if line.m is None else line.m)
         for layer, vector in _vectors(line, path, where, info):
             name = line.tool_name or f"imported_{number:05d}_l{layer}"
-            entries.append(Imported(name, where, layer, points, line.quality, vector, key, tokens))
+            entries.append(Imported(name, where, layer, points, line.quality, vector, key, tokens, line.name))
     if not entries:
         raise DataError(what="the file names no entries", where=str(path), mend=_MEND)
     return entries

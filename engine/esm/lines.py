@@ -6,20 +6,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
 from engine.errors import DataError
 from engine.esm.layout import required
 from engine.files import read_whole_jsonl
-from engine.tasks.example import TaskExample
 
 Record = dict[str, Any]
+Line = TypeVar("Line", bound=msgspec.Struct)
 
-_KEPT_MEND = "restore the file, or remove it and run its stage again"
+KEPT_MEND = "restore the file, or remove it and run its stage again"
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
-_Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
 _Point = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 """A control point: numpy has no integers without bounds."""
 
@@ -31,12 +31,13 @@ class _Entry(msgspec.Struct):
     kind: Literal["wrong", "right"]
     example_id: str
     control_point_m: _Point
-    layer: _Count
+    layer: Count
     quality: float
     key_path: str
     vector_path: str | None
     model: str
     lib_id: str | None = None
+    name: str = ""
 
 
 class _Pair(msgspec.Struct):
@@ -45,7 +46,7 @@ class _Pair(msgspec.Struct):
     pair_id: _Text
     example_id: str
     control_point_m: _Point
-    layer: _Count
+    layer: Count
     quality: float
     source: str
     model: str
@@ -56,7 +57,7 @@ class _Pair(msgspec.Struct):
 
 class _Rollout(msgspec.Struct):
     correct: bool
-    segments: _Count
+    segments: Count
 
 
 class _Mined(msgspec.Struct):
@@ -64,32 +65,6 @@ class _Mined(msgspec.Struct):
 
     example_id: str
     rollouts: list[_Rollout]
-
-
-class _Step(msgspec.Struct):
-    phase: str
-    gate: str
-    alpha: float
-    committed_tokens: _Count
-    probe_tokens: _Count
-
-
-class _Answered(msgspec.Struct):
-    """A line of per_example.jsonl."""
-
-    index: _Count
-    example_id: str
-    question: str
-    text: str
-    pred: str
-    gold: str
-    correct: bool
-    correct_strict: bool
-    tokens_used: _Count
-    probe_tokens_used: _Count
-    budget_used: _Count
-    steered: _Count
-    steps: list[_Step]
 
 
 def read_entries(path: Path, stage: str, num_layers: int | None = None) -> list[Record]:
@@ -119,21 +94,6 @@ def read_mined(rows: Sequence[Record], path: Path) -> list[Record]:
     return _all(rows, _Mined, path)
 
 
-def read_answered(
-    rows: Sequence[Record], path: Path, examples: Sequence[TaskExample] | None = None
-) -> list[Record]:
-    """Lines of per_example.jsonl, each about the example at its place. Raises DataError."""
-    checked = _all(rows, _Answered, path)
-    for number, (row, example) in enumerate(zip(checked, examples or (), strict=False), 1):
-        if row["example_id"] != example.id:
-            raise DataError(
-                what=f"`example_id` is {row['example_id']!r}, the example at this place is {example.id!r}",
-                where=f"{path}:{number}",
-                mend=_KEPT_MEND,
-            )
-    return checked
-
-
 def _check_entry(entry: _Entry, where: str, mend: str, num_layers: int | None) -> None:
     if num_layers is not None and entry.layer >= num_layers:
         what = f"`layer` is {entry.layer}: the model has layers 0 to {num_layers - 1}"
@@ -147,12 +107,16 @@ def _check_entry(entry: _Entry, where: str, mend: str, num_layers: int | None) -
 
 
 def _all(rows: Sequence[Record], kind: type[msgspec.Struct], path: Path) -> list[Record]:
-    for number, row in enumerate(rows, 1):
-        _checked(row, kind, f"{path}:{number}", _KEPT_MEND)
+    converted(rows, kind, path)
     return list(rows)
 
 
-def _checked(row: Record, kind: type[Any], where: str, mend: str) -> Any:
+def converted(rows: Sequence[Record], kind: type[Line], path: Path) -> list[Line]:
+    """The rows of a file that a stage goes on with. Raises DataError naming line and field."""
+    return [_checked(row, kind, f"{path}:{number}", KEPT_MEND) for number, row in enumerate(rows, 1)]
+
+
+def _checked(row: Record, kind: type[Line], where: str, mend: str) -> Line:
     """The row as `kind`. Raises DataError naming the field."""
     try:
         found = msgspec.convert(row, kind)

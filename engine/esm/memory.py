@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from engine.array_file import load_array
 from engine.errors import DataError
+from engine.esm.entry_names import EntryNamer
 from engine.esm.layout import required
 from engine.esm.lines import read_entries
 from engine.esm.vectors import load_vector
@@ -23,7 +24,7 @@ from engine.regular_file import read_regular
 
 @dataclass(frozen=True)
 class Entry:
-    """One memory entry; `vector` is None for a right entry, which speaks for null."""
+    """One memory entry, `tool_name` its id; `vector` is None for a right entry, which speaks for null."""
 
     tool_name: str
     layer: int
@@ -31,6 +32,7 @@ class Entry:
     quality: float
     vector: Vector | None
     source: str
+    name: str = ""
 
     @property
     def kind(self) -> str:
@@ -80,10 +82,16 @@ class EpisodicMemory:
                 if row["vector_path"]
                 else None,
                 source=row["example_id"],
+                name=row["name"],
             )
-            for row in rows
+            for row in EntryNamer(folder.parent / "mine").named(rows)
         ]
         return cls.of(entries, keys)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What the entries are called, by id."""
+        return {entry.tool_name: entry.name for entry in self.entries}
 
     def without_right(self) -> EpisodicMemory:
         """The ablation `no_right_entries`."""

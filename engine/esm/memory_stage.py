@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.errors import DataError
 from engine.esm import layout
+from engine.esm.entry_names import EntryNamer
 from engine.esm.imported import has_texts, keys_of, read_imports
 from engine.esm.lines import Record, read_entries
 from engine.esm.vectors import load_vector, vector_bytes
@@ -50,6 +51,7 @@ class BuildMemory:
         if imports is not None:
             rows, more = _import(Path(imports).expanduser(), context, library, raw)
             library, raw = [*library, *rows], [*raw, *more]
+        library = EntryNamer(layout.mine(context.run_dir)).named(library)
         keys = np.stack(raw) if raw else np.zeros((0, info.hidden_size), dtype=np.float32)
         if context.config.offline_memory.normalize_keys:
             keys = keys / np.maximum(np.linalg.norm(keys, axis=1, keepdims=True), 1e-12)
@@ -96,7 +98,8 @@ def _import(
             write_atomic(folder / key_path, vector_bytes(key))
             rows.append(
                 {
-                    "tool_name": entry.name if len(entry.points) == 1 else f"{entry.name}_m{m}",
+                    "tool_name": entry.tool_name if len(entry.points) == 1 else f"{entry.tool_name}_m{m}",
+                    "name": entry.name,
                     "kind": "right" if entry.vector is None else "wrong",
                     "example_id": "imported",
                     "control_point_m": m,

@@ -6,26 +6,33 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from engine.config.config import Config
 from engine.config.esm_methods import METHODS
 from engine.esm import layout
+from engine.esm.answer_lines import AnswerLine
 from engine.esm.compare import compared
+from engine.esm.lines import Record
 from engine.esm.side_effects import mean_kl
 from engine.esm.verdict import esm_verdict
 from engine.files import csv_text, write_atomic
 from engine.run.stage import StageResult
 
-Line = dict[str, Any]
 Row = dict[str, Any]
 Summary = dict[str, float | int | str]
 
 
 def write_report(
-    run_dir: Path, config: Config, lines: Mapping[str, Sequence[Line]], side_effects: Sequence[Line] = ()
+    run_dir: Path,
+    config: Config,
+    lines: Mapping[str, Sequence[AnswerLine]],
+    side_effects: Sequence[Record] = (),
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> StageResult:
-    """Everything under tables/ and cases/. Returns the stage's summary, files and verdict."""
+    """Everything under tables/ and cases/. Returns the stage's summary, files and verdict. `names`: of entries,
+    by id."""
     rows = {name: _row(name, own, lines.get("greedy"), config) for name, own in lines.items()}
     main = [row for name, row in rows.items() if METHODS[name].asked_by == "methods"]
     ablations = [row for name, row in rows.items() if name == "esm" or row not in main]
@@ -43,7 +50,7 @@ def write_report(
             write_atomic(written[-1], json.dumps(table, indent=2, ensure_ascii=False) + "\n")
     if "greedy" in lines and "esm" in lines:
         written.append(layout.cases(run_dir) / f"cases_T{t_max}.md")
-        write_atomic(written[-1], _cases(lines["esm"], lines["greedy"], config.eval.cases))
+        write_atomic(written[-1], _cases(lines["esm"], lines["greedy"], config.eval.cases, names))
     summary: Summary = {f"accuracy_{name}": row["accuracy"] for name, row in rows.items()}
     if side_effects:
         summary["kl_per_token"] = mean_kl(side_effects)
@@ -54,7 +61,7 @@ def write_report(
     )
 
 
-def _row(method: str, own: Sequence[Line], greedy: Sequence[Line] | None, config: Config) -> Row:
+def _row(method: str, own: Sequence[AnswerLine], greedy: Sequence[AnswerLine] | None, config: Config) -> Row:
     n = len(own)
     comparison = compared(own, greedy, config) if greedy is not None and method != "greedy" else None
     return {
@@ -62,11 +69,11 @@ def _row(method: str, own: Sequence[Line], greedy: Sequence[Line] | None, config
         "method": method,
         "T_max": config.decode.max_new_tokens,
         "n": n,
-        "accuracy": sum(line["correct"] for line in own) / n,
+        "accuracy": sum(line.correct for line in own) / n,
         "accuracy_strict": _strict(own),
-        "mean_committed_tokens": sum(line["tokens_used"] for line in own) / n,
-        "mean_probe_tokens": sum(line["probe_tokens_used"] for line in own) / n,
-        "mean_total_tokens": sum(line["budget_used"] for line in own) / n,
+        "mean_committed_tokens": sum(line.tokens_used for line in own) / n,
+        "mean_probe_tokens": sum(line.probe_tokens_used for line in own) / n,
+        "mean_total_tokens": sum(line.budget_used for line in own) / n,
         "difference": comparison.difference if comparison else None,
         "low": comparison.low if comparison else None,
         "high": comparison.high if comparison else None,
@@ -76,50 +83,50 @@ def _row(method: str, own: Sequence[Line], greedy: Sequence[Line] | None, config
     }
 
 
-def _strict(own: Sequence[Line]) -> float | None:
-    """Share right where only an answer counts that the text marks as such; None for lines of an earlier version."""
-    known = [line["correct_strict"] for line in own if "correct_strict" in line]
+def _strict(own: Sequence[AnswerLine]) -> float | None:
+    known = [line.correct_strict for line in own if line.correct_strict is not None]
     return sum(known) / len(known) if len(known) == len(own) else None
 
 
-def _diagnostics(method: str, own: Sequence[Line]) -> Row:
+def _diagnostics(method: str, own: Sequence[AnswerLine]) -> Row:
     """How often memory was asked, what the gates said, and how hard it steered."""
-    steps = [step for line in own for step in line["steps"]]
-    steered = [step for step in steps if step["chosen"] is not None]
-    sims = [step["top_similarity"] for step in steps if step["top_similarity"] is not None]
-    gates = Counter(step["gate"] for step in steps)
+    steps = [step for line in own for step in line.steps]
+    steered = [step for step in steps if step.chosen is not None]
+    sims = [step.top_similarity for step in steps if step.top_similarity is not None]
+    gates = Counter(step.gate for step in steps)
     return {
         "method": method,
         "decisions": len(steps),
         "steered": len(steered),
         "steered_share": len(steered) / len(steps) if steps else 0.0,
-        "mean_alpha": sum(step["alpha"] for step in steered) / len(steered) if steered else 0.0,
-        "mean_score": sum(step["score"] for step in steered) / len(steered) if steered else 0.0,
+        "mean_alpha": sum(step.alpha for step in steered) / len(steered) if steered else 0.0,
+        "mean_score": sum(step.score or 0.0 for step in steered) / len(steered) if steered else 0.0,
         "mean_top_similarity": sum(sims) / len(sims) if sims else 0.0,
         "gates": " ".join(f"{gate}:{count}" for gate, count in sorted(gates.items())),
     }
 
 
-def _cases(esm: Sequence[Line], greedy: Sequence[Line], most: int) -> str:
+def _cases(
+    esm: Sequence[AnswerLine], greedy: Sequence[AnswerLine], most: int, names: Mapping[str, str]
+) -> str:
     """The first improved and worsened examples, both answers whole."""
     pairs = list(zip(esm, greedy, strict=True))
-    improved = [(a, b) for a, b in pairs if a["correct"] and not b["correct"]]
-    worsened = [(a, b) for a, b in pairs if b["correct"] and not a["correct"]]
+    improved = [(a, b) for a, b in pairs if a.correct and not b.correct]
+    worsened = [(a, b) for a, b in pairs if b.correct and not a.correct]
     parts = [f"# Cases\n\n{len(improved)} improved, {len(worsened)} worsened by esm against greedy.\n"]
     for title, chosen in (("Improved", improved), ("Worsened", worsened)):
         parts.append(f"## {title}\n")
-        parts.extend(_case(a, b) for a, b in chosen[:most])
+        parts.extend(_case(a, b, names) for a, b in chosen[:most])
     return "\n".join(parts)
 
 
-def _case(esm: Line, greedy: Line) -> str:
-    taken = "; ".join(
-        f"m={step['m']} {step['chosen']} α={step['alpha']:.3f}" for step in esm["steps"] if step["chosen"]
-    )
+def _case(esm: AnswerLine, greedy: AnswerLine, names: Mapping[str, str]) -> str:
+    steered = [step for step in esm.steps if step.chosen]
+    taken = "; ".join(f"m={s.m} {names.get(s.chosen or '', s.chosen)} α={s.alpha:.3f}" for s in steered)
     return (
-        f"### {esm['example_id']}\n\n{esm['question']}\n\nGold: {esm['gold']}\n\n"
-        f"Greedy ({greedy['pred'] or 'no answer'}):\n\n{_quoted(greedy['text'])}\n\n"
-        f"ESM ({esm['pred'] or 'no answer'}), steered at {taken or 'no control point'}:\n\n{_quoted(esm['text'])}\n"
+        f"### {esm.example_id}\n\n{esm.question}\n\nGold: {esm.gold}\n\n"
+        f"Greedy ({greedy.pred or 'no answer'}):\n\n{_quoted(greedy.text)}\n\n"
+        f"ESM ({esm.pred or 'no answer'}), steered at {taken or 'no control point'}:\n\n{_quoted(esm.text)}\n"
     )
 
 

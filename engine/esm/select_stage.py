@@ -11,6 +11,7 @@ from engine.config.esm import OfflineSelectSection
 from engine.errors import DataError, disk_errors
 from engine.esm import layout
 from engine.esm.dpp import GreedyDpp, Pick
+from engine.esm.entry_names import EntryNamer
 from engine.esm.lines import Record, read_entries
 from engine.esm.vectors import load_vector
 from engine.events import EntryPicked
@@ -39,14 +40,14 @@ class Select:
         keys = np.stack([load_vector(inside(mined, record["key_path"])) for record in candidates])
         context.start(size, unit="entries")
         picks = self._pick(context, config, candidates, keys, size)
-        library = [_library_record(order, candidates[pick.index]) for order, (pick, _) in enumerate(picks)]
+        library = [record for record, _ in picks]
         self._copy(library, context)
         write_jsonl(layout.library(context.run_dir) / "library.jsonl", library)
         return StageResult(
             {
                 "candidates": len(candidates),
                 "picked": size,
-                "objective": picks[-1][0].objective,
+                "objective": picks[-1][1].objective,
                 "mean_quality": float(np.mean([record["quality"] for record in library])),
                 "wrong": sum(record["kind"] == "wrong" for record in library),
                 "right": sum(record["kind"] == "right" for record in library),
@@ -73,18 +74,22 @@ class Select:
         candidates: list[Record],
         keys: NDArray[np.float32],
         size: int,
-    ) -> list[tuple[Pick, str]]:
+    ) -> list[tuple[Record, EntryPicked]]:
+        """Lines of the library, each with its event, which is told as soon as it is picked."""
         quality = np.array([record["quality"] for record in candidates], dtype=np.float64)
         weight = config.lambda_diversity if config.method == "dpp" else 0.0
         greedy = GreedyDpp(keys, quality, weight, config.epsilon, size)
         floor = control_point_floor(candidates, config.min_per_control_point)[:size]
-        picks: list[tuple[Pick, str]] = []
+        namer = EntryNamer(layout.mine(context.run_dir))
+        picks: list[tuple[Record, EntryPicked]] = []
         for order in range(size):
             context.checkpoint()
             reason = "min_per_control_point" if order < len(floor) else config.method
             pick = greedy.take(floor[order] if order < len(floor) else greedy.best())
-            picks.append((pick, reason))
-            context.emit(_event(order, candidates[pick.index], pick, reason))
+            candidate = candidates[pick.index]
+            record = {"lib_id": f"lib_{order:05d}", "name": namer.name(candidate), **candidate}
+            picks.append((record, _event(order, record, pick, reason)))
+            context.emit(picks[-1][1])
             if (order + 1) % 50 == 0 or order + 1 == size:
                 context.progress(order + 1, size)
         return picks
@@ -109,15 +114,12 @@ def control_point_floor(candidates: list[Record], count: int) -> list[int]:
     return chosen
 
 
-def _library_record(order: int, candidate: Record) -> Record:
-    return {"lib_id": f"lib_{order:05d}", **candidate}
-
-
 def _event(order: int, record: Record, pick: Pick, reason: str) -> EntryPicked:
     return EntryPicked(
         order=order,
-        lib_id=f"lib_{order:05d}",
+        lib_id=record["lib_id"],
         tool_name=record["tool_name"],
+        name=record["name"],
         kind=record["kind"],
         example=record["example_id"],
         control_point_m=record["control_point_m"],

@@ -8,6 +8,7 @@ from typing import Any
 from engine.closest import with_closest
 from engine.config.config import Config
 from engine.config.esm_methods import METHODS
+from engine.esm.answer_lines import AnswerLine
 from engine.esm.compare import compared
 from engine.events.verdict import Closest, Verdict
 from engine.verdict_curve import running
@@ -17,7 +18,7 @@ _NOT_SIMPLER = ("esm", "greedy", "stir")
 
 
 def esm_verdict(
-    rows: Mapping[str, Mapping[str, Any]], answers: Mapping[str, Sequence[dict[str, Any]]], config: Config
+    rows: Mapping[str, Mapping[str, Any]], answers: Mapping[str, Sequence[AnswerLine]], config: Config
 ) -> Verdict | None:
     """From the rows of the result tables and the answers, by method; None where greedy or esm was not evaluated."""
     own, greedy = rows.get("esm"), rows.get("greedy")
@@ -45,7 +46,7 @@ def esm_verdict(
         tokens=own["mean_total_tokens"],
         baseline_tokens=greedy["mean_total_tokens"],
         probe_tokens=own["mean_probe_tokens"],
-        curve=running(line["correct"] for line in answers["esm"]),
+        curve=running(line.correct for line in answers["esm"]),
     )
     simpler = (_beside(row, answers[name], answers["esm"], config) for name, row in rows.items()
                if name not in _NOT_SIMPLER)  # fmt: skip
@@ -53,7 +54,7 @@ def esm_verdict(
 
 
 def _beside(
-    row: Mapping[str, Any], answers: Sequence[dict[str, Any]], esm: Sequence[dict[str, Any]], config: Config
+    row: Mapping[str, Any], answers: Sequence[AnswerLine], esm: Sequence[AnswerLine], config: Config
 ) -> Closest:
     """An ablation or a baseline beside esm, over the same problems."""
     interval = compared(answers, esm, config)

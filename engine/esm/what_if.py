@@ -7,6 +7,7 @@ one with the record, and the event says so.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -18,9 +19,9 @@ from engine.config.esm_methods import METHODS
 from engine.config.section import NonNegativeInt, PositiveInt, Section
 from engine.errors import DataError
 from engine.esm import layout
+from engine.esm.answer_lines import AnswerLine, Step, read_answers
 from engine.esm.control_point import Answer
 from engine.esm.controller import Controller
-from engine.esm.eval_work import Line
 from engine.esm.examples import evaluation_examples
 from engine.esm.forced import Forced
 from engine.esm.memory import Entry, EpisodicMemory
@@ -29,7 +30,6 @@ from engine.esm.plain import encoded_prompt
 from engine.esm.sources import Sources
 from engine.esm.variants import Variant
 from engine.events import DecisionTaken, TriedAnswer, WhatIfTried
-from engine.files import read_jsonl
 from engine.lm.protocol import LanguageModel, Steer, Vector
 from engine.tasks.loaders import configured_task
 
@@ -39,8 +39,8 @@ SAME_STRENGTH = 1e-3
 
 
 class Wanted(Section):
-    """The choice to try at control point `m`. `entries`: names in the memory, none for null; `layer` None: their own;
-    `alphas`: one answer each; `onward`: at all later control points, too."""
+    """The choice to try at control point `m`. `entries`: names or ids in the memory, none for null; `layer` None: their
+    own; `alphas`: one answer each; `onward`: at all later control points, too."""
 
     method: str = "esm"
     example: str
@@ -61,9 +61,10 @@ class WhatIf:
         self.config, self.model, self._run_dir = config, model, run_dir
         self.task = configured_task(config.task)
         self.memory = EpisodicMemory.load(layout.memory(run_dir), layout.library(run_dir), model.info)
-        self.entries = {entry.tool_name: entry for entry in self.memory.entries}
+        self.entries = {entry.name: entry for entry in self.memory.entries}
+        self.entries |= {entry.tool_name: entry for entry in self.memory.entries}
         self.examples = {example.id: example for example in evaluation_examples(config)}
-        self._lines: dict[str, dict[str, Line]] = {}
+        self._lines: dict[str, dict[str, AnswerLine]] = {}
         self._variants: dict[str, Variant] = {}
 
     def tried(self, other: Wanted) -> WhatIfTried:
@@ -79,14 +80,16 @@ class WhatIf:
             [example.id] * rows, [prompt] * rows, dict(enumerate(forced, 1))
         )
         committed, null, *yours = [self._told(answer, other.m, example.answer) for answer in answers]
-        difference = difference_to(line, answers[0])
+        difference = difference_to(line, answers[0], self.memory.names)
+        injected = [entry for entry, _ in self._entries(other)]
         return WhatIfTried(
             method=other.method,
             example=example.id,
             m=other.m,
             question=example.question,
             gold=example.answer,
-            entries=list(other.entries),
+            entries=[entry.tool_name for entry in injected],
+            names=[entry.name for entry in injected],
             layer=self._layer(other) if other.entries else None,
             onward=other.onward,
             committed=committed,
@@ -96,7 +99,7 @@ class WhatIf:
             difference=difference,
         )
 
-    def _recorded(self, other: Wanted) -> Line:
+    def _recorded(self, other: Wanted) -> AnswerLine:
         """The evaluated answer's line; raises DataError if there is none, or none with this control point."""
         line = self._of_method(other.method).get(other.example)
         if line is None or other.example not in self.examples:
@@ -105,7 +108,7 @@ class WhatIf:
                 where=str(layout.evaluation(self._run_dir, other.method)),
                 mend="choose an example that this run evaluated",
             )
-        points = sum(step["phase"] == "segment" for step in line["steps"])
+        points = sum(step.phase == "segment" for step in line.steps)
         if not 1 <= other.m <= points:
             raise DataError(
                 what=f"the answer has no control point {other.m}",
@@ -114,7 +117,7 @@ class WhatIf:
             )
         return line
 
-    def _of_method(self, method: str) -> dict[str, Line]:
+    def _of_method(self, method: str) -> dict[str, AnswerLine]:
         if method in METHODS and not METHODS[method].steers:
             raise DataError(
                 what=f"{method} takes no decisions",
@@ -122,7 +125,7 @@ class WhatIf:
             )
         if method not in self._lines:
             path = layout.required(layout.evaluation(self._run_dir, method) / "per_example.jsonl", "eval")
-            self._lines[method] = {line["example_id"]: line for line in read_jsonl(path)}
+            self._lines[method] = {line.example_id: line for line in read_answers(path)}
         return self._lines[method]
 
     def _variant(self, method: str) -> Variant:
@@ -166,11 +169,10 @@ class WhatIf:
 
     def _forced(self, other: Wanted, alpha: float) -> Forced:
         """Several entries are added up, each at strength alpha."""
-        vectors = [vector for _, vector in self._entries(other)]
-        total = np.stack(vectors).sum(axis=0, dtype=np.float32)
-        return Forced(
-            other.m, Steer(total, self._layer(other), alpha), " + ".join(other.entries), other.onward
-        )
+        found = self._entries(other)
+        total = np.stack([vector for _, vector in found]).sum(axis=0, dtype=np.float32)
+        name = " + ".join(entry.tool_name for entry, _ in found)
+        return Forced(other.m, Steer(total, self._layer(other), alpha), name, other.onward)
 
     def _told(self, answer: Answer, m: int, gold: str) -> TriedAnswer:
         pred = self.task.extract(answer.text)
@@ -187,22 +189,24 @@ class WhatIf:
         )
 
 
-def difference_to(line: Line, again: Answer) -> str:
-    """Where decoding again leaves the record, as a sentence; empty where it does not."""
-    for step, decision in zip(line["steps"], again.decisions, strict=False):
+def difference_to(line: AnswerLine, again: Answer, names: Mapping[str, str]) -> str:
+    """Where decoding again leaves the record, as a sentence; empty where it does not. `names`: of entries by id."""
+    for step, decision in zip(line.steps, again.decisions, strict=False):
         if not _same_choice(step, decision):
-            there, here = step["chosen"] or "null", decision.chosen or "null"
+            there, here = (
+                names.get(chosen or "null", chosen or "null") for chosen in (step.chosen, decision.chosen)
+            )
             if there == here:
-                there, here = f"{there} at α {step['alpha']:.4g}", f"{here} at α {decision.alpha:.4g}"
+                there, here = f"{there} at α {step.alpha:.4g}", f"{here} at α {decision.alpha:.4g}"
             return f"control point {decision.m} chose {there} then and {here} now"
-        if step["committed_tokens"] != decision.committed_tokens:
-            then, now = step["committed_tokens"], decision.committed_tokens
+        if step.committed_tokens != decision.committed_tokens:
+            then, now = step.committed_tokens, decision.committed_tokens
             return f"segment {decision.m} had {then} tokens then and {now} now"
-    if line["text"] != again.text:
+    if line.text != again.text:
         return "the same decisions lead to another text"
     return ""
 
 
-def _same_choice(step: Line, decision: DecisionTaken) -> bool:
-    close = abs(step["alpha"] - decision.alpha) <= SAME_STRENGTH * max(abs(step["alpha"]), 1e-9)
-    return step["chosen"] == decision.chosen and close
+def _same_choice(step: Step, decision: DecisionTaken) -> bool:
+    close = abs(step.alpha - decision.alpha) <= SAME_STRENGTH * max(abs(step.alpha), 1e-9)
+    return step.chosen == decision.chosen and close

@@ -54,7 +54,8 @@ class PairMined(Event, tag=True, kw_only=True, frozen=True):
 
 
 class EntryPicked(Event, tag=True, kw_only=True, frozen=True):
-    """The greedy DPP (or the per-control-point floor) chose a candidate (spec ESM 4.3, 4.4)."""
+    """The greedy DPP (or the per-control-point floor) chose a candidate (spec ESM 4.3, 4.4). `name`: what it is called,
+    none in older logs."""
 
     order: int
     lib_id: str
@@ -68,6 +69,7 @@ class EntryPicked(Event, tag=True, kw_only=True, frozen=True):
     objective: float
     max_similarity: float
     reason: str = "dpp"
+    name: str = ""
 
 
 class MemoryBuilt(Event, tag=True, kw_only=True, frozen=True):
@@ -82,6 +84,7 @@ class MemoryBuilt(Event, tag=True, kw_only=True, frozen=True):
 class Candidate(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     """A retrieved memory entry as the controller weighed it (spec ESM 6.3 to 6.7).
 
+    `entry` is its id; `name`: what it is called, none in older logs.
     `kind`: wrong (can be injected) or right (supports null). `probed` entries carry the probe's mean token
     log-probability (nats), its text and its length in tokens.
     """
@@ -99,12 +102,13 @@ class Candidate(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     score: float | None = None
     probe_text: str = ""
     probe_tokens: int = 0
+    name: str = ""
 
 
 class DecisionTaken(Event, tag=True, kw_only=True, frozen=True):
     """One control point of one example, decided (spec ESM 6.3 to 6.10).
 
-    `gate` names the rule that decided: see `engine.esm.decide`. `chosen` is the entry's name or
+    `gate` names the rule that decided: see `engine.esm.decide`. `chosen` is the entry's id or
     None for the null action; `alpha` is the injected scale. `logprob` and `null_logprob` are the mean token
     log-probabilities (nats) of the chosen entry's probe and of null's, `delta_logprob` their difference.
     `tokens_before` counts the committed tokens of
@@ -201,9 +205,9 @@ class WhatIfTried(Event, tag=True, kw_only=True, frozen=True):
     """An answer decoded again with another choice at control point `m`; none of the run's own results.
 
     `committed`: decoded again without a change; `exact` says whether it repeats the record, `difference` where not.
-    `null`: unsteered at `m`. `yours`: one answer for each strength asked for. `entries`: what was injected, all at
-    `layer`; none: null was asked for. `onward`: the same was done at all later control points, too; else the
-    controller chose there."""
+    `null`: unsteered at `m`. `yours`: one answer for each strength asked for. `entries`: what was injected
+    (`names`: what these are called), all at `layer`; none: null was asked for. `onward`: the same was done at all
+    later control points, too; else the controller chose there."""
 
     method: str
     example: str
@@ -218,3 +222,4 @@ class WhatIfTried(Event, tag=True, kw_only=True, frozen=True):
     yours: list[TriedAnswer]
     exact: bool
     difference: str = ""
+    names: list[str] = []

@@ -8,6 +8,7 @@ from pathlib import Path
 from engine.config.config import Config
 from engine.config.esm import OnlineSection
 from engine.esm import layout
+from engine.esm.entry_names import chosen_name
 from engine.esm.memory import EpisodicMemory
 from engine.esm.variants import Variant, retrieving
 from engine.events import DecisionTaken
@@ -37,7 +38,7 @@ def esm_did(decisions: Sequence[DecisionTaken], probe_tokens: int) -> LeverDid:
     """What the memory did to an answer."""
     points = [decision for decision in decisions if decision.phase == "segment"]
     steered = [decision for decision in points if decision.chosen is not None]
-    told = ", ".join(f"{d.chosen} at α {d.alpha:.3g} in segment {d.m}" for d in steered)
+    told = ", ".join(f"{chosen_name(d)} at α {d.alpha:.3g} in segment {d.m}" for d in steered)
     what = f"steered {len(steered)} of {len(points)} segments: {told}" if steered else (
         f"weighed {len(points)} segments and steered none"
     )  # fmt: skip

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from engine.esm.entry_names import chosen_name
 from engine.events import DecisionTaken
 from engine.levers.levers import Answered
 
@@ -89,6 +90,7 @@ def told_decision(decision: DecisionTaken) -> dict[str, Any]:
         "segment": decision.m,
         "gate": decision.gate,
         "entry": decision.chosen,
+        "name": chosen_name(decision) if decision.chosen else None,
         "layer": decision.layer,
         "alpha": decision.alpha,
         "tokens": decision.committed_tokens,

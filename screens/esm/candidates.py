@@ -11,11 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from app.blocks.block import Target
-from app.blocks.fit import fit_name
+from app.blocks.fit import fit
 from app.blocks.model_text import one_line
 from app.blocks.terminal import link
+from app.entry_names import name_within
 from app.figures import fixed, signed
 from app.text import counted
+from engine.esm.entry_names import candidate_name
 from engine.events import Candidate, DecisionTaken
 
 Palette = Mapping[str, Style]
@@ -67,7 +69,7 @@ def _table(d: DecisionTaken, scored: Sequence[Candidate], palette: Palette, widt
     null = d.null_score or 0.0
     for c in rows:
         won = _won(c, d)
-        name = fit_name(c.entry, name_width)
+        name = fit(name_within(candidate_name(c), name_width), name_width)
         style = palette["accent"] if won else Style.null()
         entry = Text(name, style) if c.kind == "null" else link(name, Target("entry", c.entry), style)
         bar = score_bar(_score(c), null, low, high, bar_width)
@@ -123,7 +125,7 @@ def _probes(d: DecisionTaken, scored: Sequence[Candidate], palette: Palette) -> 
     grid.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
     for c in probed:
         style = palette["accent"] if _won(c, d) else palette["dim"]
-        grid.add_row(Text(fit_name(c.entry, _SHORTEST_NAME + 4), style), Text(one_line(c.probe_text)))
+        grid.add_row(Text(fit(candidate_name(c), _LONGEST_NAME), style), Text(one_line(c.probe_text)))
     return [Text("probes wrote", palette["heading"]), grid]
 
 
@@ -136,7 +138,7 @@ def _folded(d: DecisionTaken, palette: Palette) -> Text | None:
             continue
         text.append("   " if text else "", palette["dim"])
         text.append(f"{counted(len(rest), f'{kind} entries')} {about}: ", palette["dim"])
-        text.append_text(link(fit_name(rest[0].entry, 20), Target("entry", rest[0].entry), palette["dim"]))
+        text.append_text(link(candidate_name(rest[0]), Target("entry", rest[0].entry), palette["dim"]))
         text.append(f" Â {fixed(rest[0].ahat)}", palette["dim"])
         if len(rest) > 1:
             text.append(f" … {fixed(rest[-1].ahat)}", palette["dim"])

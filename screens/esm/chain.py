@@ -9,20 +9,21 @@ from rich.style import Style
 from rich.text import Text
 
 from app.blocks.block import Target
-from app.blocks.fit import fit_name
+from app.blocks.fit import fit
 from app.blocks.terminal import link
+from app.entry_names import name_within
 from app.state.decisions import NULL
 from app.state.esm import ESMState
 
-_NAME = 12
+_NAME = 22
 _BETWEEN = " ─ "
 
 
 @dataclass(frozen=True)
 class Chain:
-    """`chosen`: for each segment the entry that was injected, None for null. `left`: the segment, from 1, in which the
-    answer left greedy's way, 0 where it did not; `sign`: how the answer came out against greedy's, as in
-    `Outcomes.against_greedy`."""
+    """`chosen`: for each segment the name of the entry that was injected, None for null. `left`: the segment,
+    from 1, in which the answer left greedy's way, 0 where it did not; `sign`: how the answer came out against
+    greedy's, as in `Outcomes.against_greedy`."""
 
     method: str
     example: str
@@ -39,7 +40,7 @@ def chain_of(state: ESMState, method: str, example: str) -> Chain:
         return Chain(method, example, (), 0, None)
     chosen = state.decisions.column("chosen")
     names = [
-        None if chosen[row] == NULL else texts[chosen[row]]
+        None if chosen[row] == NULL else state.entry_name(texts[chosen[row]])
         for row in state.decisions.chain(of_method, of_example)
     ]
     outcomes = state.outcomes
@@ -71,7 +72,7 @@ def _piece(chain: Chain, at: int, entry: str | None, here: bool, palette: Mappin
     if at == chain.left:
         tone = {1: "good", -1: "bad"}.get(chain.sign or 0, "warn")
         text.append(sign_of(chain) + " ", palette[tone])
-    name = "null" if entry is None else f"▸{fit_name(entry, _NAME)}"
+    name = "null" if entry is None else f"▸{fit(name_within(entry, _NAME), _NAME)}"
     label = f"{at} {name}"
     style = palette["strong"] if here else palette["dim"] if entry is None else Style.null()
     return text.append_text(link(f"[{label}]" if here else label, target, style))
@@ -89,5 +90,5 @@ def _remark(chain: Chain) -> str | None:
         return "the text is greedy's to the end" if chain.sign == 0 else None
     came = {1: "and came out right", -1: "and came out wrong"}.get(chain.sign, "and came out the same")
     entry = chain.chosen[chain.left - 1]
-    cause = "nothing was injected there" if entry is None else f"{fit_name(entry, 30)} was injected there"
+    cause = "nothing was injected there" if entry is None else f"{entry} was injected there"
     return f"{sign_of(chain)} left greedy's way in segment {chain.left} {came}: {cause}"

@@ -11,13 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from app.blocks.block import Target
-from app.blocks.fit import fit_name
 from app.blocks.model_text import model_text, one_line, tail
 from app.blocks.terminal import link
 from app.blocks.two_texts import draw_texts
 from app.figures import outcome
 from app.gate_text import gate_sentence
 from app.text import counted
+from engine.esm.entry_names import chosen_name
 from engine.events import DecisionTaken, ExampleEvaluated
 from screens.esm.candidates import draw_candidates
 from screens.esm.chain import Chain, draw_chain
@@ -114,7 +114,7 @@ def _answers(decided: Decided, palette: Palette) -> Text:
 def _segment(decided: Decided, palette: Palette, width: int) -> RenderableType:
     """What was committed, beside what null would have written if that is known."""
     d = decided.decision
-    heading = f"committed with {fit_name(d.chosen, 24)}" if d.chosen else "committed, not steered"
+    heading = f"committed with {chosen_name(d)}" if d.chosen else "committed, not steered"
     if d.chosen is not None and d.null_segment is not None:
         return draw_texts(d.segment, d.null_segment, (heading, "null would have written"), palette, width)
     if d.chosen is not None and d.null_probe:

@@ -195,7 +195,9 @@ class DecisionsPane(Container):
             self.detail.show(lambda palette, width: Text(problem, palette["bad"]))
             return
         assert isinstance(decision, DecisionTaken)
-        decided = Decided(decision, chain, state.question(example), _outcome(own), _outcome(greedy))
+        decided = Decided(
+            state.named(decision), chain, state.question(example), _outcome(own), _outcome(greedy)
+        )
         self._decided = decided
         self.detail.show(
             lambda palette, width: draw_decision(decided, palette, width), top=not same_decision, links=True

@@ -12,7 +12,6 @@ from rich.text import Text
 from textual.binding import BindingType
 
 from app.blocks.block import Target
-from app.blocks.fit import fit_name
 from app.blocks.model_text import one_line
 from app.blocks.terminal import link
 from app.figures import fixed, signed
@@ -21,6 +20,7 @@ from app.state.ledger import EntryUse
 from app.state.method import Place
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn, Tone
+from app.table.filter import quoted
 from app.text import counted
 from engine.events import MemoryBuilt
 from screens.esm.pairs import pair_whole
@@ -53,7 +53,7 @@ def _net(net: int) -> Cell:
 
 COLUMNS: Sequence[ListColumn[Entry]] = (
     ListColumn("order", "#", 4, "right", 0, help="order of picking", value=lambda e: e.pick.order),
-    ListColumn("entry", "entry", 12, flex=True, name=True, value=lambda e: e.pick.entry),
+    ListColumn("entry", "entry", 12, flex=True, value=lambda e: e.pick.name),
     ListColumn("kind", "kind", 5, priority=2, help="wrong: can be injected; right: speaks for null",
                value=lambda e: e.pick.kind),
     ListColumn("used", "used", 5, "right", 0, help="decisions of esm that injected it", value=lambda e: e.use.used,
@@ -82,10 +82,11 @@ COLUMNS: Sequence[ListColumn[Entry]] = (
                value=lambda e: e.pick.max_similarity, show=lambda near: fixed(None if near <= -1 else near)),
     ListColumn("reason", "by", 6, priority=8, help="dpp, or floor of its control point",
                value=lambda e: e.pick.reason),
+    ListColumn("id", "id", 11, priority=9, name=True, value=lambda e: e.pick.entry),
 )  # fmt: skip
 
-_WORST, _NAME = 3, 14
-"""How many of the entries that hurt are named below the table, and in how many columns."""
+_WORST = 3
+"""How many of the entries that hurt are named below the table."""
 
 _NO_PICKS = """No entry has been picked yet.
 
@@ -123,7 +124,8 @@ class LibraryPane(ListPane):
         text = (
             f"{len(nets):,} were injected: {sum(net > 0 for net in nets.values()):,} help, {len(hurt):,} hurt"
         )
-        worst = ", ".join(f"{fit_name(name, _NAME)} −{-net}" for net, name in hurt[:_WORST])
+        name = self.session.state.esm.entry_name
+        worst = "; ".join(f"{name(entry)} −{-net}" for net, entry in hurt[:_WORST])
         return f"{text}: {worst}" if hurt else text
 
     def draw(self, item: Entry, palette: dict[str, Style], width: int) -> RenderableType:
@@ -136,7 +138,7 @@ class LibraryPane(ListPane):
     def _title(self, item: Entry, palette: dict[str, Style]) -> Text:
         pick, use = item
         text = Text.assemble(
-            (pick.entry, palette["strong"]), f"  {pick.kind}, control point {pick.m}, layer {pick.layer}\n"
+            (pick.name, palette["strong"]), f"  {pick.kind}, control point {pick.m}, layer {pick.layer}\n"
         )
         if pick.kind == "right":
             text.append(
@@ -146,11 +148,12 @@ class LibraryPane(ListPane):
             text.append("not injected by esm", palette["dim"])
         else:
             text.append("injected in ", palette["dim"])
-            decisions = Target("filter", f'method:{METHOD} chosen:"{pick.entry}"')
+            decisions = Target("filter", f"method:{METHOD} chosen:{quoted(pick.name)}")
             text.append_text(link(counted(use.used, "decisions"), decisions, palette["accent"]))
             text.append(f"   ▲ {use.right} turned right  ▼ {use.wrong} turned wrong", palette["dim"])
             text.append(f"   mean Δlogp {signed(use.mean_logprob)}", palette["dim"])
-        return text.append("\nmined from ", palette["dim"]).append(pick.example)
+        text.append("\nmined from ", palette["dim"]).append(pick.example)
+        return text.append(f"   id {pick.entry}", palette["dim"])
 
     def _pair(self, pick: Pick, palette: dict[str, Style], width: int) -> RenderableType:
         """The pair that the entry was made from, if the log has it."""
@@ -160,7 +163,7 @@ class LibraryPane(ListPane):
         if pair is None:
             return Text(one_line(state.question(pick.example)))
         head = Text.assemble(("pair ", palette["dim"]))
-        head.append_text(link(pair.pair, Target("pair", pair.pair), palette["accent"]))
+        head.append_text(link(pair.entry_name(), Target("pair", pair.pair), palette["accent"]))
         return Group(head, pair_whole(self.session, pair, palette, width))
 
 

@@ -24,7 +24,8 @@ from screens.widgets.rows import ListSource
 
 _EFFECTS: dict[str, Tone] = {"fixes": "good", "harms": "bad"}
 PAIR_COLUMNS: Sequence[ListColumn[Pair]] = (
-    ListColumn("pair", "pair", 18, flex=True, name=True, value=lambda p: p.pair),
+    ListColumn("pair", "pair", 18, flex=True, help="the words in which wrong and right text differ first",
+               value=lambda p: p.entry_name()),
     ListColumn("example", "example", 11, priority=6, name=True, value=lambda p: p.example),
     ListColumn("m", "m", 2, "right", 1, help="control point", value=lambda p: p.m),
     ListColumn("layer", "layer", 5, "right", 4, value=lambda p: p.layer),
@@ -38,6 +39,7 @@ PAIR_COLUMNS: Sequence[ListColumn[Pair]] = (
                help="what its vector does to a wrong answer of its own problem; only fixes goes into the library",
                value=lambda p: p.effect, show=lambda word: Cell(word, _EFFECTS.get(word, "dim"))),
     ListColumn("source", "source", 8, priority=7, help="where positives come from", value=lambda p: p.source),
+    ListColumn("id", "id", 11, priority=8, name=True, value=lambda p: p.pair),
 )  # fmt: skip
 
 _NO_PAIRS = """No pair has been mined yet.
@@ -71,17 +73,20 @@ def pair_whole(session: Session, pair: Pair, palette: dict[str, Style], width: i
     except (OSError, SteerError) as error:
         return Text(str(error), palette["bad"])
     assert isinstance(event, PairMined)
-    return _draw_pair(event, session.state.esm.question(pair.example), palette, width)
+    return _draw_pair(event, pair.entry_name(), session.state.esm.question(pair.example), palette, width)
 
 
 def _outcome(correct: bool | None) -> str:
     return "right" if correct else "wrong"
 
 
-def _draw_pair(event: PairMined, question: str, palette: dict[str, Style], width: int) -> RenderableType:
+def _draw_pair(
+    event: PairMined, name: str, question: str, palette: dict[str, Style], width: int
+) -> RenderableType:
     title = Text.assemble(
-        (event.pair, palette["strong"]),
-        f"  {event.positives} right against {counted(event.negatives, 'wrong rollouts')}, Q {fixed(event.quality)}",
+        (name, palette["strong"]),
+        f"  {event.pair}\n",
+        f"{event.positives} right against {counted(event.negatives, 'wrong rollouts')}, Q {fixed(event.quality)}",
     )
     if event.steered_correct is not None:
         title.append("\ntried out   ", palette["dim"])

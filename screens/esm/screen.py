@@ -64,7 +64,7 @@ decisions of the examples in which the method differs. *Files* has the run's fol
 stage, the use of servers, and the notices.
 
 `/` filters: `correct and alpha>0.5`, `chosen:null`, `method:esm m:2..4`, `not correct gate!=tau_null`, `score:none`,
-`chosen:wrong-00*`, `question~apples`. Plain words are searched in names and questions. `tab` in the filter line finds
+`chosen:"Backward*"`, `question~apples`. Plain words are searched in names and questions. `tab` in the filter line finds
 rows instead of hiding the others; `n` and `N` then go to the next and previous match. The fields:
 
 """ + "\n".join(f"- `{field.name}` {field.help}" for field in DECISION_FIELDS.values())

@@ -8,15 +8,16 @@ from typing import Any, ClassVar
 from rich.console import RenderableType
 from rich.text import Text
 
-from app.blocks.fit import fit_name
 from app.blocks.model_text import one_line
+from app.entry_names import typed_names
 from app.runs.what_if import WhatIfProcess
+from engine.esm.entry_names import chosen_name
 from engine.events import Candidate, DecisionTaken, WhatIfTried
 from screens.esm.what_if_drawing import draw_choices, draw_tried
-from screens.what_if.fields import Field, chosen, strengths, whole, yes_or_no
+from screens.what_if.fields import Field, of_list, strengths, whole, yes_or_no
 from screens.what_if.screen import Palette, WhatIfScreen
 
-_HINT = "numbers or names of entries, several are added up; null: none"
+_HINT = "numbers or names of entries, several with + are added up; null: none"
 
 
 class DecisionWhatIf(WhatIfScreen[WhatIfTried]):
@@ -48,7 +49,7 @@ run; its figures stay as they are.
 
     def heading(self) -> Text:
         d = self._decision
-        done = f"{fit_name(d.chosen, 30)} at α {d.alpha:.3g}, layer {d.layer}" if d.chosen else "null"
+        done = f"{chosen_name(d)} at α {d.alpha:.3g}, layer {d.layer}" if d.chosen else "null"
         return Text.assemble(
             f"What if · {d.method} · {d.example} · control point {d.m} chose {done}\n",
             one_line(self._question),
@@ -96,4 +97,5 @@ run; its figures stay as they are.
             raise ValueError(f"inject: {_HINT}")
         if text == "null":
             return []
-        return chosen(text, "inject", [choice.entry for choice in self.choices], lambda word: word)
+        entries = [choice.entry for choice in self.choices]
+        return [of_list(name, "inject", entries) if name.isdecimal() else name for name in typed_names(text)]

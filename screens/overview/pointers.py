@@ -10,6 +10,7 @@ from app.methods.place import Place
 from app.state.decisions import NULL
 from app.state.run import RunState
 from app.state.slsm import SLSMState
+from app.table.filter import quoted
 from app.text import counted
 from app.verdict_text import verdicts
 
@@ -44,7 +45,8 @@ def _esm(state: RunState) -> list[Pointer]:
     if (worst := _worst_entry(state)) is not None:
         entry, broken = worst
         text = f"the entry that hurt most: {entry}, injected in {counted(broken, 'broken answers')}"
-        found.append(Pointer(text, Place("decisions-pane", filter=f"method:esm chosen:{entry} broken")))
+        place = Place("decisions-pane", filter=f"method:esm chosen:{quoted(entry)} broken")
+        found.append(Pointer(text, place))
     if row is not None and row.fixed:
         text = f"{counted(row.fixed, 'answers')} that greedy has wrong and steering turned right"
         found.append(Pointer(text, Place("decisions-pane", filter="method:esm fixed steered")))
@@ -57,7 +59,7 @@ def _esm(state: RunState) -> list[Pointer]:
 
 
 def _worst_entry(state: RunState) -> tuple[str, int] | None:
-    """The entry that was injected in the most answers which steering broke, and in how many."""
+    """The name of the entry that was injected in the most answers which steering broke, and in how many."""
     decisions, outcomes = state.esm.decisions, state.esm.outcomes
     esm = state.esm.names.find("esm")
     if esm is None or "esm" not in state.esm.final or len(decisions) > _SEARCHED:
@@ -70,7 +72,7 @@ def _worst_entry(state: RunState) -> tuple[str, int] | None:
     if not hurt:
         return None
     entry, count = max(hurt.items(), key=lambda item: (item[1], -item[0]))
-    return state.esm.names.texts[entry], count
+    return state.esm.entry_name(state.esm.names.texts[entry]), count
 
 
 # ---------------------------------------------------------------- the other methods

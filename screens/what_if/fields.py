@@ -60,10 +60,11 @@ def strengths(text: str, name: str, sweep: bool) -> list[float]:
 
 def chosen(text: str, name: str, choices: Sequence[str], known: Callable[[str], str]) -> list[str]:
     """Numbers of a list as what they stand for, other words as `known` reads them. Raises ValueError."""
-    return [_of_list(word, name, choices) if word.isdecimal() else known(word) for word in words_of(text)]
+    return [of_list(word, name, choices) if word.isdecimal() else known(word) for word in words_of(text)]
 
 
-def _of_list(word: str, name: str, choices: Sequence[str]) -> str:
+def of_list(word: str, name: str, choices: Sequence[str]) -> str:
+    """What a number of a list stands for. Raises ValueError."""
     if not 1 <= int(word) <= len(choices):
         raise ValueError(f"{name}: the list has no {word}; it has {len(choices)} entries")
     return choices[int(word) - 1]

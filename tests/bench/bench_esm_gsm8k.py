@@ -22,10 +22,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import convert
 
 from engine.config.config import Config
 from engine.config.file import load_config
 from engine.esm import layout
+from engine.esm.answer_lines import AnswerLine
 from engine.esm.compare import compared
 from engine.esm.effects import layer_effects
 from engine.esm.eval_stage import Evaluate
@@ -167,7 +169,10 @@ def row(
     steps = [step for line in own for step in line["steps"]]
     right = sum(line["correct"] for line in own)
     low, high = wilson(right, len(own))
-    against = compared(own, greedy[: len(own)], load_config(CONFIG)) if greedy is not None else None
+    against = None
+    if greedy is not None:
+        here, there = (convert(lines, list[AnswerLine]) for lines in (own, greedy[: len(own)]))
+        against = compared(here, there, load_config(CONFIG))
     return {
         "run": name,
         "method": method,

@@ -59,7 +59,7 @@ def tokens_per_second(
     for event in held:
         log.emit(event, "eval")
     seconds = time.process_time() - began
-    return sum(line["budget_used"] for line in done.lines) / seconds
+    return sum(line.budget_used for line in done.lines) / seconds
 
 
 def main(rounds: int) -> None:

@@ -70,7 +70,7 @@ def relabelled(sample: Any, item: Any) -> Any:
     if isinstance(sample, Answered):
         names = [example.id for example in item.examples]
         lines = [
-            {**line, "index": item.first + place, "example_id": name}
+            msgspec.structs.replace(line, index=item.first + place, example_id=name)
             for place, (line, name) in enumerate(zip(sample.lines, names, strict=False))
         ]
         return Answered(item.method, lines, sample.seconds)

@@ -16,6 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.config.config import Config
+from engine.esm.answer_lines import AnswerLine
 from engine.esm.verdict import esm_verdict
 from engine.events import ConversationAnswered
 from engine.events.verdict import Verdict
@@ -27,6 +28,7 @@ from engine.gflownet.evaluation.verdict import sampler_verdict
 from engine.pool.verdicts import pool_verdict, selector_verdict
 from engine.slsm.judges.mode_verdict import mode_verdict
 from engine.slsm.judges.pairs import compared_pairs
+from tests.small_esm import answer_line
 
 OWN, OTHER = [1.0, 1.0, 0.6, 0.0, 1.0], [0.0, 0.0, 0.3, 0.3, 1.0]
 """Better in three, worse in one, equal in one; means 0.72 and 0.32, differences 1, 1, 0.3, -0.3, 0."""
@@ -123,9 +125,9 @@ def esm_row(accuracy: float, total: float, probes: float = 0.0, **more: Any) -> 
     return {"n": 10, "accuracy": accuracy, "mean_total_tokens": total, "mean_probe_tokens": probes} | more
 
 
-def esm_lines(rights: str) -> list[dict[str, Any]]:
+def esm_lines(rights: str) -> list[AnswerLine]:
     """An answer a problem: 1 right, 0 wrong."""
-    return [{"example_id": f"{at}", "correct": right == "1"} for at, right in enumerate(rights)]
+    return [answer_line(example_id=f"{at}", correct=right == "1") for at, right in enumerate(rights)]
 
 
 def test_of_esm() -> None:
@@ -159,7 +161,7 @@ def test_the_ablation_that_comes_closest_to_esm() -> None:
         "stir": esm_lines("1" * 18 + "00"),
         "greedy": esm_lines("1" * 18 + "00"),
     }
-    rows = {name: esm_row(sum(a["correct"] for a in lines) / 20, 70.0, method=name)
+    rows = {name: esm_row(sum(a.correct for a in lines) / 20, 70.0, method=name)
             for name, lines in answers.items()}  # fmt: skip
     rows["esm"] |= {"mean_total_tokens": 95.0, "mean_probe_tokens": 12.5}
     rows["esm"] |= {"difference": 0.5, "low": 0.3, "high": 0.7, "fixed": 10, "broken": 0}

@@ -6,6 +6,7 @@ from app.blocks.block import Block, Changes, Heading, Paragraph, Table, facts, w
 from app.figures import fixed, outcome_words, signed
 from app.gate_text import gate_sentence
 from app.methods.source import CaseSource
+from engine.esm.entry_names import candidate_name, chosen_name
 from engine.events import Candidate, DecisionTaken, ExampleEvaluated, WhatIfTried
 
 _HEADER = ("candidate", "kind", "sim", "Q", "Â", "Δlogp", "Score", "layer")
@@ -14,11 +15,12 @@ _HEADER = ("candidate", "kind", "sim", "Q", "Â", "Δlogp", "Score", "layer")
 def decision(d: DecisionTaken, source: CaseSource) -> list[Block]:
     """Question, answers, rule, candidates, texts."""
     esm = source.state.esm
+    d = esm.named(d)
     own, greedy = (
         source.at(esm.outcomes.place(method, d.example), ExampleEvaluated) for method in (d.method, "greedy")
     )
     known = own or greedy
-    chosen = f"{d.chosen} at layer {d.layer}, α {fixed(d.alpha)}" if d.chosen else "nothing (null)"
+    chosen = f"{chosen_name(d)} at layer {d.layer}, α {fixed(d.alpha)}" if d.chosen else "nothing (null)"
     blocks: list[Block] = [
         Heading("Question", 4),
         writing(esm.question(d.example) or "not in the log"),
@@ -75,7 +77,7 @@ def what_if(event: WhatIfTried, source: CaseSource) -> list[Block]:
     rows = [
         (name, answer.pred, outcome_words(answer.correct), str(answer.tokens_used)) for name, answer in tried
     ]
-    injected = ", ".join(event.entries) or "nothing (null)"
+    injected = " + ".join(map(source.state.esm.entry_name, event.entries)) or "nothing (null)"
     onward = "here and at all later control points" if event.onward else "here only"
     blocks: list[Block] = [
         Heading("Question", 4),
@@ -103,7 +105,7 @@ def _candidates(d: DecisionTaken) -> Table:
     ordered = sorted([*d.candidates, null], key=lambda c: (c.score is None, -(c.score or 0.0)))
     rows = [
         (
-            ("▸ " if c.entry == (d.chosen or "null") else "") + c.entry, c.kind, fixed(c.similarity),
+            ("▸ " if c.entry == (d.chosen or "null") else "") + candidate_name(c), c.kind, fixed(c.similarity),
             fixed(c.quality, 2), fixed(c.ahat), signed(c.delta_logprob), fixed(c.score),
             str(c.layer) if c.kind != "null" else "–",
         )

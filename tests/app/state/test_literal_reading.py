@@ -166,5 +166,5 @@ def test_a_pair_and_a_pick_are_rows_of_their_own_figures() -> None:
     )  # fmt: skip
     state.apply(pair, 10, 1)
     state.apply(pick, 20, 2)
-    assert list(state.esm.pairs) == [("p", "e", 3, 2, 0.5, 4, 6, 7.5, "rollout", "fixes", (10, 1))]
-    assert list(state.esm.picks) == [(8, "t", "wrong", "e", 3, 2, 0.5, 1.5, 2.5, 0.25, "dpp", (20, 2))]
+    assert list(state.esm.pairs) == [("p", "", "e", 3, 2, 0.5, 4, 6, 7.5, "rollout", "fixes", (10, 1))]
+    assert list(state.esm.picks) == [(8, "t", "t", "wrong", "e", 3, 2, 0.5, 1.5, 2.5, 0.25, "dpp", (20, 2))]

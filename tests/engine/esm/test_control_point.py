@@ -120,8 +120,6 @@ def test_a_line_counts_an_answer_strictly_only_where_it_is_marked() -> None:
     examples = [TaskExample("a", "Q", "7"), TaskExample("b", "Q", "5")]
     answer = Answering(config, Sources()).open(cast("WorkContext", context))
     first, second = answer(Batch("greedy", 8, examples)).lines
-    told = [
-        (line["index"], line["pred"], line["correct"], line["correct_strict"]) for line in (first, second)
-    ]
+    told = [(line.index, line.pred, line.correct, line.correct_strict) for line in (first, second)]
     assert told == [(8, "7", True, False), (9, "5", True, True)]
-    assert (first["tokens_used"], first["probe_tokens_used"], first["budget_used"]) == (4, 0, 4)
+    assert (first.tokens_used, first.probe_tokens_used, first.budget_used) == (4, 0, 4)

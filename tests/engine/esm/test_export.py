@@ -35,6 +35,7 @@ def run(tmp_path: Path, vectors: list[Vector]) -> Path:
         {
             "lib_id": f"lib_{i}",
             "tool_name": f"pair{i}_{'right' if i == 3 else 'wrong'}",
+            "name": "A → B, step 1" if i == 1 else "",
             "kind": "right" if i == 3 else "wrong",
             "example_id": f"e{i}",
             "control_point_m": 1,
@@ -118,12 +119,13 @@ def test_a_memory_is_exported_with_its_right_entries_unless_entries_are_named(
 def test_picked_entries_and_each_by_itself(run: Path, vectors: list[Vector], tmp_path: Path) -> None:
     picked, each = tmp_path / "picked.pt", tmp_path / "each"
     command = ["export", "vectors", str(run), "--format"]
-    chosen = ["--entries", "pair1_wrong,lib_0", "--layers", "2"]
+    chosen = ["--entries", "A -> B, step 1,lib_0", "--layers", "2"]
     assert main([*command, "easysteer", "--out", str(picked), *chosen]) == 0
     np.testing.assert_array_equal(read_vectors(picked).unplaced, vectors[1])
     assert main([*command, "safetensors", "--out", str(each), "--each"]) == 0
     index = read_jsonl(each / "index.jsonl")
     assert [line["lib_id"] for line in index] == ["lib_0", "lib_1", "lib_2"]
+    assert [line["name"] for line in index] == ["pair0_wrong", "A → B, step 1", "pair2_wrong"]
     for line, vector in zip(index, vectors, strict=True):
         np.testing.assert_array_equal(read_vectors(each / line["file"]).vectors[line["layer"]], vector)
 

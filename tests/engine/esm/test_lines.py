@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from engine.errors import DataError
-from engine.esm.lines import read_answered, read_entries, read_mined, read_pairs
+from engine.esm.answer_lines import checked_answers
+from engine.esm.lines import read_entries, read_mined, read_pairs
 from engine.esm.memory import EpisodicMemory
 from engine.esm.vectors import vector_bytes
 from engine.files import write_jsonl
@@ -83,8 +84,8 @@ def test_a_last_line_that_is_cut_off_is_told(tmp_path: Path) -> None:
         (read_pairs, {"pair_id": "a"}, "no field"),
         (read_pairs, WRONG | {"quality": float("nan")}, "`quality` is nan"),
         (read_mined, {"example_id": "e", "rollouts": [{"correct": "yes", "segments": 1}]}, "`rollouts"),
-        (read_answered, ANSWERED | {"correct": "yes"}, "`correct`"),
-        (read_answered, ANSWERED | {"steps": [{}]}, "no field"),
+        (checked_answers, ANSWERED | {"correct": "yes"}, "`correct`"),
+        (checked_answers, ANSWERED | {"steps": [{}]}, "no field"),
     ],
 )
 def test_what_a_killed_stage_left_is_checked(
@@ -97,9 +98,9 @@ def test_what_a_killed_stage_left_is_checked(
 
 def test_answers_belong_to_the_examples_at_their_places(tmp_path: Path) -> None:
     examples = [TaskExample("e", "q", "1"), TaskExample("f", "q", "1")]
-    assert len(read_answered([ANSWERED], tmp_path / "a", examples)) == 1
+    assert len(checked_answers([ANSWERED], tmp_path / "a", examples)) == 1
     with pytest.raises(DataError, match="'e', the example at this place is 'f'"):
-        read_answered([ANSWERED], tmp_path / "a", examples[1:])
+        checked_answers([ANSWERED], tmp_path / "a", examples[1:])
 
 
 # ---------------------------------------------------------------- the memory

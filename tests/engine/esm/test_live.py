@@ -83,7 +83,7 @@ def answered(watched: Watched, config: Config, method: str) -> Answered:
 def test_a_decision_is_reported_when_its_segment_is_committed(watched: Watched) -> None:
     """The first of all, and the first decision of each of the 31, while the slowest segment is still written."""
     done = answered(watched, configured(), "esm")
-    tokens = {line["example_id"]: line["tokens_used"] for line in done.lines}
+    tokens = {line.example_id: line.tokens_used for line in done.lines}
     assert tokens["endless"] == 900 >= 10 * median(tokens.values())
     decided = watched.at(DecisionTaken)
     firsts = [(passes, event) for passes, event in decided if event.m == 1]
@@ -98,20 +98,20 @@ def test_the_log_says_what_the_lines_say(watched: Watched) -> None:
     done = answered(watched, configured("decode.max_new_tokens=120"), "esm")
     steered = 0
     for line in done.lines:
-        mine = [e for _, e in watched.reported if getattr(e, "example", "") == line["example_id"]]
+        mine = [e for _, e in watched.reported if getattr(e, "example", "") == line.example_id]
         *decisions, answer = mine
         assert isinstance(answer, ExampleEvaluated)
         assert [(d.m, d.chosen, d.score) for d in decisions if isinstance(d, DecisionTaken)] == [
-            (step["m"], step["chosen"], step["score"]) for step in line["steps"]
+            (step.m, step.chosen, step.score) for step in line.steps
         ]
-        assert (answer.text, answer.decisions, answer.index) == (line["text"], len(decisions), line["index"])
-        assert "".join(d.segment for d in decisions if isinstance(d, DecisionTaken)) == line["text"]
+        assert (answer.text, answer.decisions, answer.index) == (line.text, len(decisions), line.index)
+        assert "".join(d.segment for d in decisions if isinstance(d, DecisionTaken)) == line.text
         for decision in decisions:
             assert isinstance(decision, DecisionTaken)
             steered += decision.chosen is not None
             assert (decision.null_segment is not None) == (decision.chosen is not None), "record_null"
     assert steered > 10
-    assert [line["index"] for line in done.lines] == list(range(32)), "lines stay in order"
+    assert [line.index for line in done.lines] == list(range(32)), "lines stay in order"
 
 
 @pytest.mark.parametrize(("method", "count"), [("greedy", 32), ("majority_vote", 32)])

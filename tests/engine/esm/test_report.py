@@ -10,22 +10,24 @@ from typing import Any
 import pytest
 
 from engine.config.file import load_config
+from engine.esm.answer_lines import AnswerLine
 from engine.esm.report import write_report
 from tests.kill_and_resume import DEMO
+from tests.small_esm import answer_line
 
 
 def step(gate: str, top: float | None = None, chosen: str | None = None, **more: float) -> dict[str, Any]:
-    given = {"m": 1, "gate": gate, "chosen": chosen, "top_similarity": top, "alpha": 0.0, "score": 0.0}
-    return given | more
+    given: dict[str, Any] = {"m": 1, "phase": "segment", "committed_tokens": 0, "probe_tokens": 0}
+    return given | {"gate": gate, "chosen": chosen, "top_similarity": top, "alpha": 0.0, "score": 0.0} | more
 
 
-def line(key: str, right: str, used: int, probed: int, steps: list[dict[str, Any]]) -> dict[str, Any]:
+def line(key: str, right: str, used: int, probed: int, steps: list[dict[str, Any]]) -> AnswerLine:
     """`right`: of the answer as a whole, and as it is marked, 1 or 0 each."""
-    return {
-        "example_id": key, "question": f"Q {key}", "text": f"T {key}\n\nend", "pred": "7" if right[0] == "1" else "",
-        "gold": "7", "correct": right[0] == "1", "correct_strict": right[1] == "1", "tokens_used": used,
-        "probe_tokens_used": probed, "budget_used": used + probed, "steps": steps,
-    }  # fmt: skip
+    return answer_line(
+        example_id=key, question=f"Q {key}", text=f"T {key}\n\nend", pred="7" if right[0] == "1" else "", gold="7",
+        correct=right[0] == "1", correct_strict=right[1] == "1", tokens_used=used, probe_tokens_used=probed,
+        budget_used=used + probed, steps=steps,
+    )  # fmt: skip
 
 
 GREEDY = [
@@ -47,7 +49,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     config = load_config(DEMO, ["eval.cases=1", "decode.max_new_tokens=50"])
     lines = {"greedy": GREEDY, "esm": ESM, "no_probing": ESM[:2] + GREEDY[2:]}
-    result = write_report(folder, config, lines, [{"kl": 2.0, "tokens": 30}, {"kl": 1.0, "tokens": 10}])
+    result = write_report(
+        folder, config, lines, [{"kl": 2.0, "tokens": 30}, {"kl": 1.0, "tokens": 10}], {"w1": "+ → -, step 1"}
+    )
     assert result.summary["accuracy_esm"] == pytest.approx(4 / 6) and result.summary["kl_per_token"] == 3 / 40
     assert result.verdict is not None and (result.verdict.fixed, result.verdict.broken) == (3, 1)
     return folder
@@ -93,6 +97,6 @@ def test_cases_count_all_and_show_the_first(written: Path) -> None:
     assert "3 improved, 1 worsened by esm against greedy" in text
     improved, worsened = text.split("## Improved")[1].split("## Worsened")
     assert "### a\n" in improved and "### b\n" not in improved and "### d\n" in worsened
-    assert "steered at m=1 w1 α=3.000" in improved and "steered at no control point" in worsened
+    assert "steered at m=1 + → -, step 1 α=3.000" in improved and "steered at no control point" in worsened
     assert "Greedy (no answer)" in improved and "ESM (7)" in improved and "> T a\n>\n> end" in improved
     assert "Greedy (7)" in worsened and "ESM (no answer)" in worsened

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from engine.config.file import load_config
 from engine.errors import DataError
@@ -157,11 +158,27 @@ def test_a_difference_to_the_record_is_told(
     what_if: WhatIf, place: tuple[dict[str, Any], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line, step = place
-    first = {"chosen": "another", "alpha": 1.0, "committed_tokens": 3, "phase": "segment"}
-    changed = line | {"steps": [first, *line["steps"][1:]]}
-    monkeypatch.setitem(what_if._of_method("no_probing"), line["example_id"], changed)
+    known = what_if._of_method("no_probing")
+    recorded = known[line["example_id"]]
+    first = replace(recorded.steps[0], chosen="another", alpha=1.0)
+    changed = replace(recorded, steps=[first, *recorded.steps[1:]])
+    monkeypatch.setitem(known, line["example_id"], changed)
     tried = what_if.tried(other("no_probing", line["example_id"], step["m"]))
     assert not tried.exact and tried.difference == "control point 1 chose another then and null now"
+
+
+def test_an_entry_is_known_by_its_name(what_if: WhatIf, place: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    """Made of the texts that were mined, each once; the event has the id and the name."""
+    names = [entry.name for entry in what_if.memory.entries]
+    assert len(set(names)) == len(names) > 10
+    assert all(", step " in name and ("→" in name or name.startswith("keep ")) for name in names)
+    entry = next(entry for entry in what_if.memory.entries if entry.vector is not None)
+    line, step = place
+    by_name, by_id = (
+        what_if.tried(other("no_probing", line["example_id"], step["m"], [word], None, [0.1]))
+        for word in (entry.name, entry.tool_name)
+    )
+    assert by_name == by_id and (by_name.entries, by_name.names) == ([entry.tool_name], [entry.name])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.esm.lines import read_answered, read_entries, read_mined, read_pairs
+from engine.esm.answer_lines import checked_answers
+from engine.esm.lines import read_entries, read_mined, read_pairs
 from engine.esm.memory import EpisodicMemory
 from engine.esm.vectors import vector_bytes
 from engine.lm.protocol import ModelInfo
@@ -76,7 +77,7 @@ def _kept(data: bytes, folder: Path) -> object:
     rows = [
         json.loads(line) for line in data.split(b"\n")[:-1] if line.startswith(b"{") and len(line) < 1 << 16
     ]
-    return [read(rows, path) for read in (read_pairs, read_mined, read_answered)]
+    return [read(rows, path) for read in (read_pairs, read_mined, checked_answers)]
 
 
 _PAIR = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from rich.console import Console
 from rich.style import Style
 
@@ -10,6 +11,7 @@ from app.blocks.two_texts import draw_texts
 from engine.events import Candidate, DecisionTaken
 from screens.esm.candidates import draw_candidates, score_bar
 from screens.esm.chain import Chain, draw_chain
+from screens.esm.decision_detail import Decided, draw_decision
 from screens.widgets.links import find_links
 
 _PLAIN = {name: Style.null() for name in ("dim", "strong", "good", "bad", "accent", "warn", "heading")}
@@ -91,3 +93,39 @@ def test_candidates_show_the_log_probability_of_each_probe_beside_the_difference
     assert rows[1][:7] == ["w2", "0.800", "0.50", "0.400", "·", "·", "0.400"]
     assert rows[2][:7] == ["null", "·", "·", "0.300", "−1.500", "·", "0.300"]
     assert all(len(line) <= 80 for line in drawn)
+
+
+NAME = "Backward → Forward, step 1"
+NAMED = DecisionTaken(
+    method="esm", example="x", m=2, gate="chosen", chosen="a", null_score=0.3, null_probe="so", score=0.7, alpha=2.8,
+    layer=2,
+    candidates=[
+        Candidate(
+            entry="a", name=NAME, kind="wrong", similarity=0.9, quality=0.5, ahat=0.45, probed=True, score=0.7,
+            probe_text="then",
+        ),
+        Candidate(entry="b", name="32 → 22, step 1", kind="wrong", similarity=0.8, quality=0.5, ahat=0.4),
+        Candidate(entry="r", name="keep Forward, step 1", kind="right", similarity=0.8, quality=0.5, ahat=0.3),
+    ],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("width", "name"), [(80, NAME), (120, "Backward → Forward")])
+def test_candidates_are_called_by_their_names_and_lead_to_their_ids(width: int, name: str) -> None:
+    drawn = draw_candidates(NAMED, _PLAIN, width)
+    rows = lines(drawn, width)
+    assert rows[1].startswith(f"▸ {name}  ")
+    text = " ".join(" ".join(rows).split())
+    assert "1 wrong entry not probed: 32 → 22, step 1 Â 0.400" in text
+    assert "1 right entry speaking for null: keep Forward, step 1 Â 0.300" in text
+    targets = [one.target for one in find_links(Console(width=width).render_lines(drawn))]
+    assert targets == [Target("entry", key) for key in ("a", "b", "r")]
+
+
+def test_a_decision_is_told_with_the_names() -> None:
+    decided = Decided(NAMED, Chain("esm", "x", (None, NAME), left=2, sign=1))
+    text = " ".join(" ".join(lines(draw_decision(decided, _PLAIN, 120), 120)).split())
+    assert f"committed with {NAME}" in text
+    assert f"{NAME} scored highest (0.700, null 0.300), so it was injected at layer 2 with α 2.800" in text
+    assert "1 null ─ ▲ [2 ▸Backward → Forward]" in text
+    assert f"came out right: {NAME} was injected there" in text

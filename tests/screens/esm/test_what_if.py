@@ -18,7 +18,9 @@ SMALL, WIDE = (80, 24), (200, 60)
 DECISION = DecisionTaken(
     method="esm", example="e1", m=2, gate="chosen", chosen="b", layer=2, alpha=1.5,
     candidates=[
-        Candidate(entry="a", kind="wrong", similarity=0.9, quality=1, ahat=0.9, layer=2, score=0.8),
+        Candidate(
+            entry="a", name="A → B, step 1", kind="wrong", similarity=0.9, quality=1, ahat=0.9, layer=2, score=0.8
+        ),
         Candidate(entry="b", kind="wrong", similarity=0.8, quality=1, ahat=0.8, layer=2, score=0.9),
         Candidate(entry="r", kind="right", similarity=0.8, quality=1, ahat=0.8, layer=2),
     ],
@@ -42,7 +44,8 @@ class Process:
             raise SteerError(what=self.error)
         return WhatIfTried(
             method=wanted["method"], example=wanted["example"], m=wanted["m"], question="How many?", gold="3",
-            entries=wanted["entries"], layer=2 if wanted["layer"] is None else wanted["layer"], onward=wanted["onward"],
+            entries=wanted["entries"], names=[f"name of {entry}" for entry in wanted["entries"]],
+            layer=2 if wanted["layer"] is None else wanted["layer"], onward=wanted["onward"],
             committed=answer(1.5), null=answer(0.0), yours=[answer(alpha) for alpha in wanted["alphas"]],
             exact=not self.difference, difference=self.difference,
         )  # fmt: skip
@@ -97,17 +100,22 @@ async def test_enter_tries_what_was_committed_unless_told_otherwise(size: tuple[
         assert app.process.asked == [choice(["b"], None, [1.5], False)]
         assert "repeats the record" in text and "committed" in text and "null here" in text
         if size == WIDE:
-            assert "yours here: b at α 1.5, layer 2" in text
+            assert "yours here: name of b at α 1.5, layer 2" in text
             assert "= the committed answer" in text and "≠ Four is wrong." in text
 
 
 async def test_numbers_names_layers_and_all_later_points() -> None:
     app = WhatIfApp()
     async with app.run_test(size=WIDE) as pilot:
+        await pilot.pause()
+        assert "A → B, step 1" in drawn(app) and "b at α" in drawn(app)
         await fill(pilot, entries="1, other", alphas="0.5 2", layer="3", onward="1")
         text = await press(pilot, "enter")
         assert app.process.asked[-1] == choice(["a", "other"], 3, [0.5, 2.0], True)
         assert "yours from here on: 2 entries at α 0.5, layer 3" in text
+        await fill(pilot, entries="C -> D, step 2 + 2, a")
+        await press(pilot, "enter")
+        assert app.process.asked[-1]["entries"] == ["C → D, step 2", "b", "a"]
         await fill(pilot, entries="null")
         text = await press(pilot, "enter")
         assert app.process.asked[-1]["entries"] == [] and "yours" not in text
@@ -120,7 +128,7 @@ async def test_a_sweep_shows_where_the_verdict_turns() -> None:
         assert app.process.asked[0]["alphas"] == [1.5 * factor for factor in SWEEP]
         strip = next(line for line in text.splitlines() if line.count("✗") + line.count("✓") == len(SWEEP))
         assert strip.split() == ["✗4"] * 3 + ["✓3"] * 6
-        assert "yours here: b at α 0, layer 2" in text
+        assert "yours here: name of b at α 0, layer 2" in text
 
 
 async def test_a_replay_that_is_not_the_record_is_told() -> None:
