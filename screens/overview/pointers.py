@@ -134,14 +134,14 @@ def _pool(state: RunState) -> list[Pointer]:
     worse = [at for at, row in enumerate(state.pool.picks) if row.sign("selector") < 0]
     if worse:
         text = f"{counted(len(worse), 'queries')} on which similarity picks a better pair than the selector"
-        found.append(Pointer(text, Place("pool-picks-pane", worse[0])))
+        found.append(Pointer(text, Place("picks", worse[0])))
     warned = [(at, row) for at, row in enumerate(state.pool.queries) if row.warning]
     if warned:
         at, first = warned[0]
         text = f"{counted(len(warned), 'queries')} with a warning, first {first.query_id}"
-        found.append(Pointer(text, Place("pool-queries-pane", at)))
+        found.append(Pointer(text, Place("queries", at)))
     if state.pool.steps:
-        found.append(Pointer("the selector's training, beside its baselines", Place("pool-selector-pane")))
+        found.append(Pointer("the selector's training, beside its baselines", Place("training")))
     return found
 
 

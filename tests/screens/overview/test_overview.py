@@ -256,7 +256,7 @@ async def test_every_pointer_leads_to_a_tab_of_its_screen(method: str, events, t
         for pointer in found:
             screen.open_place(pointer.place)  # type: ignore[attr-defined]
             await pilot.pause()
-            shown = screen.switcher.current  # type: ignore[attr-defined]
+            shown = screen.shown_name  # type: ignore[attr-defined]
             assert shown == pointer.place.tab and screen.wanted_place is None, pointer  # type: ignore[attr-defined]
 
 
