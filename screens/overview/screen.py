@@ -132,7 +132,7 @@ can be begun again from there on, skipped, stopped, or made the last one.
         width, height = self.size
         every = (width, height) >= _ALL_TILES and height >= _ALL_TILES[1]
         across = max(1, min(width // _TILE, len(methods))) if every else 1
-        down = -(-len(methods) // across) if every else 1
+        down = max(1, -(-len(methods) // across)) if every else 1
         self.tiles.styles.grid_size_columns = across
         self.tiles.set_class(every, "-every")
         self.tiles.set_class(self.tiles.size.height // down >= _WITH_SENTENCES, "-tall")
