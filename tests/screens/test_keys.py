@@ -102,6 +102,7 @@ def test_commands_of_one_key_and_keys_of_one_command_are_one_row() -> None:
             (Binding("right", "turn(1)", "Other", tooltip="To others."), ["←→"]),
             (Binding("b", "choose('again')", "Again"), ["b"]),
             (Binding("minus", "choose('skip')", "Skip"), ["-"]),
+            (Binding("home,g,end,G", "far(1)", "Far"), ["home", "g", "end", "G"]),
             *((Binding(str(n), f"tab({n})", f"T{n}", tooltip="A tab."), [str(n)]) for n in range(1, 6)),
         ]
     )
@@ -111,5 +112,6 @@ def test_commands_of_one_key_and_keys_of_one_command_are_one_row() -> None:
         (["←→"], "Other", "To others."),
         (["b"], "Again", ""),
         (["-"], "Skip", ""),
+        (["home", "g", "end", "G"], "Far", ""),
         (["1 … 5"], "T1, T2, T3, T4, T5", "A tab."),
     ]

@@ -79,6 +79,18 @@ async def test_words_are_found_in_all_methods_and_enter_goes_there(
         assert (asked.name, asked.place) == ("Pool", Place("queries", OfEvent(at), open=True))
 
 
+async def test_as_many_rows_of_a_method_are_listed_as_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("screens.search.MOST", 2)
+    entries = write_log(tmp_path / "events.jsonl", pool_events())
+    app = RunApp(RecordedSession(entries, tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        screen = await searched(pilot, "slash", *"train")
+        assert len(screen.source) == 2 and "the first 2 of a method are listed" in str(screen.line.content)
+
+
 async def test_what_no_row_has_is_said(tmp_path: Path) -> None:
     entries = write_log(tmp_path / "events.jsonl", pool_events())
     app = RunApp(RecordedSession(entries, tmp_path))
