@@ -9,19 +9,24 @@ from typing import Any
 from textual.binding import ActiveBinding
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
+from app.commands import commands_without_key
+
 Entry = tuple[str, str, Any]
 
 
 class BoundCommands(Provider):
-    """Every binding of the screen and its focused widget that has a name, with its key."""
+    """Every binding of the screen and its focused widget that has a name, with its key; then `commands_without_key`."""
 
     def _entries(self) -> Iterator[Entry]:
         seen: set[str] = set()
         for active in self.screen.active_bindings.values():
             entry = self._entry(active)
             if entry is not None and entry[0] not in seen:
-                seen.add(entry[0])
+                seen |= {entry[0], active.binding.action}
                 yield entry
+        for command, node in commands_without_key(self.screen):
+            if command.action not in seen:
+                yield command.label, command.help, partial(self.app.run_action, command.action, node)
 
     def _entry(self, active: ActiveBinding) -> Entry | None:
         binding = active.binding

@@ -7,8 +7,11 @@ screens/README.md read the bindings, so a command is described only here. Widget
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from textual.binding import Binding, BindingType
+from textual.dom import DOMNode
+from textual.screen import Screen
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,30 @@ class Command:
         )
 
 
+@dataclass(frozen=True)
+class PaletteCommand:
+    """A command without a key: the palette and the help have it."""
+
+    action: str
+    label: str
+    help: str
+
+
+def commands_without_key(screen: Screen[Any]) -> list[tuple[PaletteCommand, DOMNode]]:
+    """What `PALETTE` of the screen and of the console names and can be done now, each with who does it."""
+    nodes: tuple[DOMNode, ...] = (screen, screen.app)
+    return [
+        (command, node)
+        for node in nodes
+        for command in getattr(node, "PALETTE", ())
+        if node.check_action(command.action.removeprefix("app."), ())
+    ]
+
+
 RANKS = {
     "select": 1,
     "filter": 1,
+    "search": 1,
     "app.find": 3,
     "freeze": 1,
     "thaw": 1,
@@ -50,10 +74,12 @@ RANKS = {
     "start": 1,
     "resume": 1,
     "stop": 1,
+    "stopping": 0,
     "differ": 1,
     "new_run": 1,
     "show_error": 1,
     "overview": 1,
+    "open": 1,
     "follow_work": 1,
     "leave_work": 1,
     "app.leave": 0,
@@ -72,8 +98,15 @@ RANKS = {
     "mark_item": 3,
     "export_item": 3,
     "replay": 3,
-    "seek_live": 3,
+    "step": 1,
+    "step_event": 3,
+    "stop_at": 3,
     "levers": 3,
+    "seek_live": 0,
+    "back": 0,
+    "close": 0,
+    "pane_back": 0,
+    "up": 0,
 }
 """Which labels the footer drops last when it is short of room: 0 is never dropped, then 1, 2 (all others), 3."""
 
@@ -102,7 +135,7 @@ EVERYWHERE: tuple[Command, ...] = (
         "slash",
         "app.find",
         "Find",
-        "Find a row of the table by its words; where a table has a filter, that.",
+        "Find a row of the table by its words, or filter it; where there is no table, find rows of all methods.",
         shown=False,
         display="/",
     ),
@@ -114,14 +147,6 @@ EVERYWHERE: tuple[Command, ...] = (
         shown=False,
         display="^p",
     ),
-    Command(
-        "ctrl+t", "app.toggle_dark", "Dark/light", "Switch between the dark and the light theme.", shown=False
-    ),
-    Command("ctrl+y", "app.change_theme", "Theme", "Choose a theme.", shown=False),
-    Command(
-        "ctrl+q", "app.leave", "Quit", "The same as q; works while typing, too.", shown=False, priority=True
-    ),
-    Command("ctrl+g", "app.show_lag", "Lag", "Show how far the console is behind the log.", shown=False),
     Command("q", "app.leave", "Quit", "Quit; asks whether runs that are running shall continue or stop."),
     Command(
         "ctrl+c",
@@ -135,10 +160,27 @@ EVERYWHERE: tuple[Command, ...] = (
     ),
 )
 
+WITHOUT_KEY = (
+    PaletteCommand("app.toggle_dark", "Dark/light", "Switch between the dark and the light theme."),
+    PaletteCommand("app.change_theme", "Theme", "Choose a theme."),
+    PaletteCommand("app.show_lag", "Lag", "Show how far the console is behind the log."),
+)
+"""Commands of everywhere that only the palette has."""
+
+NEW = Command(
+    "plus",
+    "new_run",
+    "New run",
+    "Start a run, or a sweep over many settings, from a configuration.",
+    display="+",
+)
+
+ERROR = Command("E", "show_error", "Error", "Show what went wrong.")
+
 RUNS = (
-    Command("n", "new_run", "New run", "Start a run, or a sweep over many settings, from a configuration."),
+    NEW,
     Command("space", "fold", "Unfold", "Show the runs of this sweep, or hide them again.", display="space"),
-    Command("w", "open_sweep", "Sweep", "Show the sweep that this run belongs to."),
+    Command("o", "open_sweep", "Sweep", "Show the sweep that this run belongs to."),
     Command(
         "r", "resume_run", "Resume", "Start a worker again on a run that stopped, was interrupted or failed."
     ),
@@ -150,7 +192,7 @@ RUNS = (
         "Stop",
         "Stop the engine of this run after its current item; finished work is kept.",
     ),
-    Command("E", "show_error", "Error", "Show why this run failed."),
+    ERROR,
     Command("slash", "filter", "Filter", "List only the runs that match what you type.", display="/"),
     Command("m", "mark", "Mark", "Mark this run, or take its mark away."),
     Command(
@@ -163,21 +205,21 @@ RUNS = (
     Command("semicolon", "note", "Note", "Write a note on this run, beside its log.", display=";"),
     Command("M", "notes", "Notes", "List the marks and notes of all listed runs."),
     Command("T", "tags", "Tags", "Give this run tags."),
-    Command("o", "group", "Group", "Put runs of one name together, then runs of one tag, then none."),
+    Command("B", "group", "Group by", "Put runs of one name together, then runs of one tag, then none."),
     Command("a", "archive", "Archive", "Put this run aside, or list it again; nothing else changes."),
     Command("A", "list_archived", "Archived", "List archived runs as well, or hide them again."),
     Command(
-        "D,delete",
+        "delete",
         "trash",
         "Trash",
         "Move this run to the folder .trash of the outputs folder; no worker may be at work on it.",
-        display="D",
+        display="del",
     ),
     Command("u", "undo", "Undo", "Bring back the run that was moved to the trash last."),
 )
 
 SWEEP = (
-    Command("f", "next_fields", "Fields", "Show the next two fields in the map."),
+    Command("V", "next_fields", "Fields", "Show the next two fields in the map."),
     Command("v", "next_figure", "Figure", "Show the next figure in the map: result, difference, KL, tokens."),
     Command("c", "compare_best", "Compare", "Compare this setting's run with the best setting's."),
     Command("r", "resume_sweep", "Resume", "Go on with the sweep."),
@@ -189,26 +231,34 @@ RESUME = Command(
     "r", "resume", "Resume", "Start a worker again on this run; it continues where the last one stopped."
 )
 
+STOP = Command("S", "stop", "Stop", "Stop the engine after its current item; finished work is kept.")
+
 RUN = (
     Command("space", "freeze", "Freeze", "Freeze the view; the engine continues.", display="space"),
     Command("space", "thaw", "Unfreeze", "Follow the run again.", display="space"),
     Command("p", "pause", "Pause", "Pause the engine after its current item."),
     Command("p", "continue_engine", "Continue", "End the pause of the engine."),
     RESUME,
-    Command("S", "stop", "Stop", "Stop the engine after its current item; finished work is kept."),
-    Command(
-        "v", "next_system", "View", "Show the screen of the run's next method, such as ESM or Evolution."
-    ),
+    Command("r", "start", "Start", "Start a worker on this run."),
+    STOP,
+    Command("S", "stopping", "Stopping", "A stop was asked for: the engine stops after its current item."),
     Command("o", "overview", "Overview", "Back to the overview of the run."),
     Command("F", "follow_work", "Follow work", "Always show the method at work, until you go elsewhere."),
     Command("F", "leave_work", "Stay here", "Stop following the work."),
     Command("ctrl+d", "detach", "Detach", "Back to the list of runs; the engine continues.", display="^d"),
-    Command("E", "show_error", "Error", "Show what went wrong."),
-    Command(
-        "R", "show_replicas", "Replicas", "Show the replicas, their speed and the address of Ray's dashboard."
-    ),
     Command("W", "levers", "Levers", "Ask a question of the run's model with each lever on or off."),
 )
+
+REPORT = Command("R", "write_report", "Report", "Write the report on this run as HTML and as Markdown.")
+
+RUN_WITHOUT_KEY = (
+    PaletteCommand("write_report", REPORT.label, REPORT.help),
+    PaletteCommand("show_error", "Error", ERROR.help),
+    PaletteCommand(
+        "show_replicas", "Replicas", "Show the replicas, their speed and the address of Ray's dashboard."
+    ),
+)
+"""Commands of a run's screens that only the palette has: the header leads there where there is something to see."""
 
 NOTING = (
     Command("m", "mark_item", "Mark", "Mark the row under the cursor, or take its mark away."),
@@ -229,32 +279,39 @@ METHOD_KEYS = tuple(
     Command(
         f"alt+{number},{_ALT_DIGITS[number - 1]}",
         f"method({number})",
-        f"Method {number}",
+        "Method",
         "Show the run's method of this number.",
         shown=False,
-        display=f"alt+{number}",
+        display="alt+1 … 9" if number == 1 else f"alt+{number}",
     )
     for number in range(1, 10)
 )
 
 TIMELINE = (
-    Command("left_square_bracket", "step(-1)", "Previous event", "One event back.", shown=False, display="["),
-    Command("right_square_bracket", "step(1)", "Next event", "One event forward.", shown=False, display="]"),
+    Command(
+        "left_square_bracket",
+        "step_event(-1)",
+        "Time line",
+        "One event back or forward; shows the time line.",
+        display="[ ]",
+    ),
+    Command(
+        "right_square_bracket", "step_event(1)", "Next event", "One event forward.", shown=False, display="]"
+    ),
     Command(
         "left_curly_bracket",
         "stop_at(-1)",
-        "Previous decision",
-        "To the previous decision, example or stage.",
-        False,
-        "{",
+        "Decision",
+        "To the previous or next decision, example or stage.",
+        display="{ }",
     ),
     Command(
         "right_curly_bracket",
         "stop_at(1)",
         "Next decision",
         "To the next decision, example or stage.",
-        False,
-        "}",
+        shown=False,
+        display="}",
     ),
     Command(
         "comma",
@@ -269,13 +326,13 @@ TIMELINE = (
 )
 
 CHART = (
-    Command("left", "move(-1)", "Crosshair", "Move the crosshair one point to the left.", display="←→"),
+    Command("left", "move(-1)", "Crosshair", "Move the crosshair one point.", display="←→"),
     Command("right", "move(1)", "Right", "Move the crosshair one point to the right.", shown=False),
     Command("shift+left", "leap(-1)", "Far left", "Move the crosshair by a tenth of the line.", shown=False),
     Command("shift+right", "leap(1)", "Far right", "Move the crosshair by a tenth of the line.", shown=False),
     Command("home", "end(0)", "First point", "Put the crosshair on the first point.", shown=False),
     Command("end", "end(-1)", "Last point", "Put the crosshair on the last point.", shown=False),
-    Command("l", "log", "Log axis", "Spread the values by their logarithm, or not."),
+    Command("v", "log", "Log axis", "Spread the values by their logarithm, or not."),
     *(
         Command(
             str(i),
@@ -293,7 +350,7 @@ CHART = (
 
 NOTES_LIST = (
     Command(
-        "D,delete", "take_back", "Take back", "Take the note or the mark under the cursor back.", display="D"
+        "delete", "take_back", "Take back", "Take the note or the mark under the cursor back.", display="del"
     ),
     Command("escape", "close", "Close", "Back to where you came from.", display="esc"),
 )
@@ -301,20 +358,33 @@ NOTES_LIST = (
 PANEL = (Command("y", "copy", "Copy", "Copy the text, or the address of Ray's dashboard."),)
 
 STAGES = (
-    Command("up,k", "move(-1)", "Choose", "The stage above.", display="↑↓", priority=True),
+    Command("up,k", "move(-1)", "Choose", "Choose a stage.", display="↑↓", priority=True),
     Command("down,j", "move(1)", "Below", "The stage below.", shown=False, priority=True),
     Command(
-        "a", "choose('again')", "Begin again", "Do this stage anew, and those that rest on it; asks first."
+        "b", "choose('again')", "Begin again", "Do this stage anew, and those that rest on it; asks first."
     ),
     Command(
-        "s", "choose('skip')", "Skip", "Leave this stage out, and those that need it; or take that back."
+        "minus",
+        "choose('skip')",
+        "Skip",
+        "Leave this stage out, and those that need it; or take that back.",
+        display="-",
     ),
-    Command("l", "choose('last')", "Last one", "End the run after this stage; or take that back."),
-    Command("S", "stop", "Stop", "Stop the engine after its current item; finished work is kept."),
+    Command("Z", "choose('last')", "Last one", "End the run after this stage; or take that back."),
+    STOP,
     Command("escape,i,q", "close", "Close", "Close the panel.", display="esc"),
 )
 
 DIALOG = (Command("escape", "close", "Close", "Close the panel.", display="esc"),)
+
+SEARCH = (
+    Command("enter", "accept", "Go there", "Go to the row.", display="enter", priority=True),
+    Command("up", "move(-1)", "Choose", "Choose a row.", display="↑↓", priority=True),
+    Command("down", "move(1)", "Below", "The row below.", shown=False, priority=True),
+    Command("pageup", "move(-10)", "Ten above", "Ten rows up.", shown=False, priority=True),
+    Command("pagedown", "move(10)", "Ten below", "Ten rows down.", shown=False, priority=True),
+    *DIALOG,
+)
 
 GO_BACK = Command(
     "backspace", "go_back", "Came from", "Come back from where enter on an id led.", display="⌫"
@@ -328,7 +398,7 @@ NEW_RUN = (
     Command(
         "enter", "start", "Start", "Start a run from this configuration.", display="enter", priority=True
     ),
-    Command("up", "choose(-1)", "Choose", "Choose the previous configuration.", display="↑↓", priority=True),
+    Command("up", "choose(-1)", "Choose", "Choose a configuration.", display="↑↓", priority=True),
     Command("down", "choose(1)", "Next", "Choose the next configuration.", shown=False, priority=True),
     Command("pagedown", "page(1)", "More", "Scroll the description of the configuration.", display="pgdn"),
     Command("pageup", "page(-1)", "Less", "Scroll the description of the configuration.", shown=False),
@@ -348,23 +418,29 @@ COMPARE = (
     Command("1", "open_run(0)", "Open A", "Open run A at this item."),
     Command("2", "open_run(1)", "Open B", "Open run B at this item."),
     Command(
-        "c",
+        "v",
         "next_kind",
         "Kind",
         "Show the next kind of items: all, right in both, in A only, in B only, in none.",
     ),
     Command("left", "step(-1)", "Previous", "In an opened item: the previous item.", shown=False),
-    Command("right", "step(1)", "Next", "In an opened item: the next item.", display="←→"),
+    Command("right", "step(1)", "Next", "In an opened item: other items.", display="←→"),
     Command(
-        "a", "all_steps", "All steps", "Show all steps of the item, or those from the first difference on."
+        "space",
+        "all_steps",
+        "All steps",
+        "Show all steps of the item, or those from the first difference on.",
+        display="space",
     ),
     Command("z", "curves", "Curves", "Lay the curves of both runs over each other, on the whole screen."),
-    Command("r", "read_again", "Read again", "Read both logs again: a run that is running has got further."),
+    Command("f5", "read_again", "Read again", "Read both logs again: a run that is running has got further."),
     Command("escape", "back", "Back", "Close what is open.", display="esc"),
 )
 
 COMPARE_PAIRS = (
-    Command("b", "make_base", "Is A", "Compare the others with the run under the cursor."),
+    Command(
+        "equals_sign", "make_base", "Is A", "Compare the others with the run under the cursor.", display="="
+    ),
     Command("escape", "back", "Back", "Close the comparison.", display="esc"),
 )
 
@@ -373,9 +449,7 @@ START_FORM = (
     Command(
         "space", "next_choice", "Next", "Tick a stage, or take the field's next choice.", display="space"
     ),
-    Command(
-        "backspace,delete", "reset", "As in file", "Take the field's value from the file again.", display="⌫"
-    ),
+    Command("delete", "reset", "As in file", "Take the change of the field back.", display="del"),
     Command("escape", "close", "Done", "Back to the dialog, with these changes.", display="esc"),
 )
 
@@ -394,9 +468,15 @@ WHAT_IF = (
 )
 
 LEAVE = (
-    Command("d", "detach", "Detach", "Quit; the engine continues, and you can open the run again later."),
     Command(
-        "s",
+        "ctrl+d",
+        "detach",
+        "Detach",
+        "Quit; the engine continues, and you can open the run again later.",
+        display="^d",
+    ),
+    Command(
+        "S",
         "stop",
         "Stop and keep",
         "Stop the engine after its current item, then quit; finished work is kept.",

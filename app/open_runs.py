@@ -17,7 +17,6 @@ from screens.messages import (
     CompareWanted,
     DetachWanted,
     EventWanted,
-    NextMethodWanted,
     RunWanted,
     SweepWanted,
     SystemWanted,
@@ -150,11 +149,6 @@ class OpenRuns(App[None]):
     def _system_wanted(self, message: SystemWanted) -> None:
         if self.session is not None:
             self.run_screens.show(self.session, message.name, message.place, message.followed)
-
-    @on(NextMethodWanted)
-    def _next_method_wanted(self, message: NextMethodWanted) -> None:
-        if self.session is not None:
-            self.run_screens.step(self.session, message.by)
 
     @on(UpWanted)
     def _up_wanted(self) -> None:

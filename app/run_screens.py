@@ -9,7 +9,7 @@ from app.methods.place import Place
 from app.runs.session import RunSession
 from screens.overview.screen import OverviewScreen
 from screens.run_screen import RunScreen
-from screens.systems import systems, systems_of
+from screens.systems import systems
 from screens.tabbed_screen import TabbedScreen
 
 
@@ -51,14 +51,6 @@ class RunScreens:
         if place is not None and isinstance(screen, TabbedScreen):
             screen.wanted_place = place
         self._app.switch_screen(screen)
-
-    def step(self, session: RunSession, by: int) -> None:
-        """The next method's screen, as seen from the one that is shown when the key is handled."""
-        if self.shown is not None:
-            names = [system.name for system in systems_of(session.state.stages)]
-            here = self.shown.TITLE_WORD
-            at = names.index(here) + by if here in names else (0 if by > 0 else -1)
-            self.show(session, names[at % len(names)])
 
     def up(self, session: RunSession) -> bool:
         """From a method to the overview; False where the list of runs comes next."""

@@ -15,13 +15,14 @@ from typing import Any, ClassVar
 
 from textual import on
 from textual.app import SystemCommand
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
 
 from app import garbage
+from app.ascii_signs import ASCII_SIGNS, WARNING, takes_unicode
 from app.command_palette import BoundCommands
-from app.commands import EVERYWHERE, bindings
+from app.commands import EVERYWHERE, WITHOUT_KEY, bindings
 from app.control_filter import NO_CONTROLS
 from app.leaving import FINISHED
 from app.loop_lag import LoopLag
@@ -83,7 +84,12 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, CalmApp[None])
     TITLE = "steer-tui"
     CSS_PATH = "shell.tcss"
     COMMANDS: ClassVar = {BoundCommands}
-    BINDINGS: ClassVar[list[BindingType]] = bindings(EVERYWHERE)
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings(EVERYWHERE),
+        # Textual's own would quit without asking.
+        Binding("ctrl+q", "leave", show=False, priority=True),
+    ]
+    PALETTE = WITHOUT_KEY
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"
 
@@ -106,6 +112,8 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, CalmApp[None])
         self._config_path = config_path
         self._run_dir = run_dir
         self._choose_from = choose_from
+        self.unicode = takes_unicode(getattr(sys.__stderr__, "encoding", None))
+        """Whether the terminal, to which Textual writes by standard error, can show all signs."""
         self._use_own_themes()
 
     def _use_own_themes(self) -> None:
@@ -118,11 +126,16 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, CalmApp[None])
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Whatever a widget draws, no control code of a file, a server or a model reaches the terminal."""
-        filters = [*super().get_line_filters(), NO_CONTROLS]
+        filters = [*super().get_line_filters(), NO_CONTROLS, *([] if self.unicode else [ASCII_SIGNS])]
         if not self.no_color:
             return filters
         plain = plain_attributes(self.current_theme.background or "black")
         return [*(given for given in filters if not isinstance(given, Monochrome)), plain]
+
+    def get_key_display(self, binding: Binding) -> str:
+        """`enter` where its sign cannot be shown."""
+        display = super().get_key_display(binding)
+        return display if self.unicode else display.replace("⏎", "enter")
 
     def get_default_screen(self) -> Screen[None]:
         """The list of runs lies under all other screens."""
@@ -137,6 +150,8 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, CalmApp[None])
         self.set_interval(self.lag.every, self.lag.tick)
         self.set_interval(0.5, self.show_failures)
         self.set_timer(0.5, Thread(target=_import_the_rest, daemon=True).start)
+        if not self.unicode:
+            self.notify(WARNING, severity="warning", timeout=15, markup=False)
         self.theme_changed_signal.subscribe(self, lambda theme: write_setting("theme", theme.name))
         if self._run_dir is not None:
             self.open_event(self._run_dir, self.event)

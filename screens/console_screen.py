@@ -9,6 +9,8 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.widget import Widget
 
+from screens.widgets.key_line import KeyLine
+
 NARROWEST = 60
 """Columns below which a screen says so instead of drawing."""
 
@@ -43,6 +45,11 @@ class ConsoleScreen(Screen[Result]):
     """
 
     _focused_before: Widget | None = None
+
+    def on_screen_suspend(self) -> None:
+        """The palette lies above, under which this screen's keys do nothing."""
+        for line in self.query(KeyLine):
+            line.refresh()
 
     def on_resize(self) -> None:
         """What is hidden loses the focus: give it back once there is room again."""

@@ -33,13 +33,25 @@ def event_place(run_dir: Path, seq: int) -> tuple[str, Place]:
             where=where,
             mend="events count from 0; y copies a row's number",
         )
-    event = entry.event
+    if (found := place_of(entry.event, entry.offset)) is None:
+        what = f"event {seq} is {type(entry.event).__name__}, which no table has a row for"
+        raise RunError(what=what, where=where, mend="name the event of a decision, an answer, a question, …")
+    return found
+
+
+def place_of(event: ev.Event, offset: int) -> tuple[str, Place] | None:
+    """(method, place in its screen) of an event that begins at a byte of the log; None if no table has a row for it."""
     if isinstance(event, ev.ExampleEvaluated):
         example = event.example.replace("\\", "\\\\").replace('"', '\\"')
         return "ESM", Place("decisions-pane", filter=f'method:{event.method} example:"{example}"')
     if (owner := cases_of_events().get(type(event))) is not None:
-        return owner[0].title, Place(owner[1].name, OfEvent(entry.offset), open=True)
+        return owner[0].title, Place(owner[1].name, OfEvent(offset), open=True)
     if (found := _TABS.get(type(event))) is None:
-        what = f"event {seq} is {type(event).__name__}, which no table has a row for"
-        raise RunError(what=what, where=where, mend="name the event of a decision, an answer, a question, …")
-    return found[0], Place(found[1], OfEvent(entry.offset), open=True)
+        return None
+    return found[0], Place(found[1], OfEvent(offset), open=True)
+
+
+def kinds_with_place() -> dict[type[ev.Event], str]:
+    """Which events have a row in a table, each with its method."""
+    declared = {kind: page.title for kind, (page, _) in cases_of_events().items()}
+    return {kind: method for kind, (method, _) in _TABS.items()} | declared | {ev.ExampleEvaluated: "ESM"}

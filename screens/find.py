@@ -1,4 +1,5 @@
-"""`/` where a table has no filter of its own: a line that finds rows by their words.
+"""`/` where a table has no filter of its own: a line that finds rows by their words; without a table on a run's screen,
+the search over all methods.
 
 Where nothing is searched the line says so and still takes what is typed: a letter of a word is never a command.
 """
@@ -15,6 +16,7 @@ from textual.getters import query_one
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, Static
 
+from screens.run_screen import RunScreen
 from screens.widgets.virtual_table import VirtualTable
 
 _NOTHING = "There is nothing to find here: esc closes this line."
@@ -22,9 +24,13 @@ _HOW = "find: ⏎ next row with these words · then n next, N previous · esc no
 
 
 def find_on(screen: Screen[Any]) -> None:
-    """Ask for words, and find them in the table that `screen` shows."""
+    """Ask for words, and find them in the table that `screen` shows, else in all methods of its run."""
     shown = [screen.focused, *screen.focus_chain]
-    screen.app.push_screen(FindScreen(next((it for it in shown if isinstance(it, VirtualTable)), None)))
+    table = next((it for it in shown if isinstance(it, VirtualTable)), None)
+    if table is None and isinstance(screen, RunScreen):
+        screen.search()
+    else:
+        screen.app.push_screen(FindScreen(table))
 
 
 class FindScreen(ModalScreen[None]):
@@ -59,7 +65,9 @@ class FindScreen(ModalScreen[None]):
         with Vertical():
             yield Input(
                 "" if table is None else " ".join(table.wanted),
-                placeholder="" if table is None else f"words in the {table.source.noun} of this table",
+                placeholder="nothing can be found here"
+                if table is None
+                else f"words in the {table.source.noun} of this table",
             )
             yield Static(markup=False)
 

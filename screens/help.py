@@ -1,8 +1,9 @@
-"""Help for the current screen: what it shows, and all keys that work there now."""
+"""Help for the current screen: all keys that work there now, and what it shows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from rich.table import Table
@@ -14,8 +15,10 @@ from textual.dom import DOMNode
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Markdown, Static
 
-from app.commands import DIALOG, bindings
+from app.commands import DIALOG, bindings, commands_without_key
+from app.key_rows import key_rows
 from screens.widgets.key_line import KeyLine
+from screens.widgets.tab_line import TabLine
 
 _PLACES = {
     "Door": "on a line with →",
@@ -38,7 +41,7 @@ _OF_EVERY_WIDGET = (
 
 
 class HelpScreen(ModalScreen[None]):
-    """Shows the texts of a screen and its focused widget, and the keys bound there."""
+    """Shows the keys bound on a screen and its focused widget, then their texts."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(DIALOG), ("question_mark,q,f1", "close", "")]
     DEFAULT_CSS = """
@@ -65,14 +68,15 @@ class HelpScreen(ModalScreen[None]):
         super().__init__()
         self._texts = list(_texts(about))
         self._sections = _sections(about)
+        self._without_key = [(each.label, each.help) for each, _ in commands_without_key(about)]
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Help"
             with VerticalScroll():
+                yield Static(_keys(self._sections, self._without_key), classes="help-keys", markup=False)
                 for text in self._texts:
                     yield Markdown(text)
-                yield Static(_keys(self._sections), classes="help-keys", markup=False)
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -83,9 +87,24 @@ class HelpScreen(ModalScreen[None]):
         self.dismiss()
 
 
+def tab_first(text: str, tabs: Sequence[str], shown: str) -> str:
+    """The text of a screen with tabs, in the order heading, what it says of the tab `shown`, all else. What it says of
+    a tab begins with its name, `*Results* compares …`, and ends with the paragraph or where another tab begins."""
+    heading, _, rest = text.partition("\n\n")
+    names = "|".join(map(re.escape, tabs))
+    parts = [part for part in re.split(rf"\n\n|(?<=[.;])\s+(?=\*(?:{names})\* )", rest) if part.strip()]
+    parts.sort(key=lambda part: not part.startswith(f"*{shown}* "))
+    return "\n\n".join([heading, *parts])
+
+
+def _text_of(screen: Screen[Any]) -> str | None:
+    text, tabs = getattr(screen, "HELP", None), [tab.label for tab in getattr(screen, "TABS", ())]
+    return tab_first(text, tabs, tabs[screen.query_one(TabLine).active]) if text and tabs else text
+
+
 def _texts(screen: Screen[Any]) -> Iterator[str]:
-    """The screen's own text, then its focused widget's."""
-    texts = [getattr(screen, "HELP", None)]
+    """The screen's text, then its focused widget's."""
+    texts = [_text_of(screen)]
     node: DOMNode | None = screen.focused
     while node is not None and node is not screen:
         texts.append(getattr(node, "HELP", None))
@@ -117,21 +136,20 @@ def _words(name: str) -> str:
     return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()
 
 
-def _keys(sections: list[tuple[str, list[ActiveBinding]]]) -> Table:
+def _keys(sections: list[tuple[str, list[ActiveBinding]]], without_key: Sequence[tuple[str, str]]) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0), expand=True)
     table.add_column(justify="right", style="bold", no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(ratio=1, style="dim")
     for title, actives in sections:
         table.add_row("", Text(title, "bold underline"), "")
-        shown: set[tuple[str, str]] = set()
-        for active in actives:
-            binding = active.binding
-            if (binding.action, binding.description) in shown:
-                continue
-            shown.add((binding.action, binding.description))
-            keys = [b for b in actives if b.binding.action == binding.action]
-            names = dict.fromkeys(active.node.app.get_key_display(b.binding) for b in keys)
-            table.add_row(" ".join(names), binding.description, binding.tooltip)
+        for row in key_rows(
+            (each.binding, [each.node.app.get_key_display(each.binding)]) for each in actives
+        ):
+            table.add_row(" ".join(row.shown_keys), row.label, row.help)
         table.add_row("", "", "")
+    if without_key:
+        table.add_row("", Text("in ^p, without a key", "bold underline"), "")
+    for label, what in without_key:
+        table.add_row("", label, what)
     return table

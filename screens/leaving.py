@@ -36,9 +36,9 @@ class LeaveScreen(ModalScreen[Choice]):
     HELP = """\
 # Leaving
 
-`q` quits. While a run is still running, it asks first: *detach* quits and lets the engine continue, *stop and keep*
-stops it after its current item. `Ctrl+C` stops and keeps without asking, prints where, and quits with exit code 130;
-where this console only watches a run that was started elsewhere, it asks first, and `Ctrl+C` again detaches.
+`q` quits. While a run is still running, it asks first: `^d` quits and lets the engine continue, `S` stops it after its
+current item and keeps what is finished. `Ctrl+C` stops and keeps without asking, prints where, and quits with exit code
+130; where this console only watches a run that was started elsewhere, it asks first, and `Ctrl+C` again detaches.
 """
     DEFAULT_CSS = """
     LeaveScreen, WaitingScreen {
@@ -73,8 +73,8 @@ where this console only watches a run that was started elsewhere, it asks first,
             if self._elsewhere:
                 text.append("\n\nNot started by this console, others may be watching: ")
                 text.append(", ".join(run.path.name for run in self._elsewhere), "bold")
-            text.append("\n\nd    ", "bold").append("detach: quit, the engine continues")
-            text.append("\ns    ", "bold").append(
+            text.append("\n\n^d   ", "bold").append("detach: quit, the engine continues")
+            text.append("\nS    ", "bold").append(
                 "stop and keep: stop the engine, then quit; finished work is kept"
             )
             text.append("\nesc  ", "bold").append("stay here")

@@ -42,13 +42,6 @@ class SystemWanted(Message):
 
 
 @dataclass
-class NextMethodWanted(Message):
-    """Show the screen of the run's next method (`by` 1) or the one before (-1)."""
-
-    by: int
-
-
-@dataclass
 class UpWanted(Message):
     """One level up: from a method to the overview of its run, from there to the list of runs."""
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from app.commands import METHOD_KEYS, RUN, TIMELINE, bindings
+from app.commands import METHOD_KEYS, RUN, RUN_WITHOUT_KEY, TIMELINE, PaletteCommand, bindings
+from engine.errors import SteerError
 from screens.console_screen import FRAMES
 from screens.error_panel import ErrorPanel, Fault
-from screens.messages import DetachWanted, NextMethodWanted, ResumeWanted, SystemWanted
+from screens.messages import DetachWanted, ResumeWanted, SystemWanted
 from screens.method_progress import active_method
 from screens.noting import NotingScreen
 from screens.replicas import ReplicasPanel
-from screens.run_session import Session, shown_stages
+from screens.run_session import Session, at_rest, engine_state, shown_stages
 from screens.systems import systems_of
 from screens.widgets.key_line import KeyLine
 from screens.widgets.model_line import ModelLine
@@ -36,18 +41,22 @@ class RunScreen(NotingScreen):
     screen is visible, the terminal has taken the last frame, and something changed: new events, another cursor,
     frozen or not. Return True from `busy` to be called again although nothing changed (unfinished drawing).
 
-    The keys: `space` freeze, `p` pause or continue, `r` resume a run that has no worker, `S` stop, `ctrl+d` detach
-    (back to the list of runs), `E` read the failure, `R` the replicas, `[` `]` `{` `}` `,` `.` `0` `L` along the log.
-    They are all in `app.commands`; a subclass adds its own to `BINDINGS` (Textual merges them) and its text to `HELP`.
+    The keys are all in `app.commands`; a subclass adds its own to `BINDINGS` (Textual merges them) and its text to
+    `HELP`. Stages and time line are shown while something works or the view is in the past.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(RUN, METHOD_KEYS, TIMELINE)
+    PALETTE: ClassVar[tuple[PaletteCommand, ...]] = RUN_WITHOUT_KEY
     TITLE_WORD = ""
+    DEFAULT_CSS = """
+    RunScreen.-at-rest { & > StageBar, & > Timeline { display: none; } }
+    """
     following = False
     """Whether the screen goes where the work is."""
 
     def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(session, id=id)
+        self.set_class(at_rest(session), "-at-rest")
         self._drawn: object = None
         self._drawn_at = self._asked_at = 0.0
         self._moment: object = None
@@ -130,12 +139,20 @@ class RunScreen(NotingScreen):
                 self.post_message(SystemWanted(name, followed=True))
 
     def _show_frame(self) -> None:
+        session = self.session
+        self.set_class(at_rest(session), "-at-rest")
         self.query_one(RunHeader).refresh()
         self.query_one(StageBar).update()
         self.query_one(ModelLine).update()
         self.query_one(Timeline).refresh()
-        state = self.session.state
-        offered = (self.engine_state, self.session.frozen, len(state.stages), state.scale.joined)
+        in_past = session.cursor is not None
+        offered = (
+            self.engine_state,
+            session.frozen,
+            in_past,
+            session.stop_requested,
+            len(session.state.stages),
+        )
         if offered != self._offered:
             self._offered = offered
             self.refresh_bindings()
@@ -145,29 +162,34 @@ class RunScreen(NotingScreen):
     @property
     def engine_state(self) -> str:
         """What the engine does now, whatever moment is shown: `RunStatus.state`."""
-        status = self.session.status
-        return self.session.state.status if status is None else status.state
+        return engine_state(self.session)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether the key does something now."""
         engine = self.engine_state
         match action:
-            case "freeze" | "thaw":
-                return self.session.frozen == (action == "thaw")
+            case "freeze":
+                in_past = self.session.frozen or self.session.cursor is not None
+                return not in_past and not at_rest(self.session)
+            case "thaw":
+                return self.session.frozen
+            case "stop_at" | "replay" | "speed" | "seek_start":
+                return not at_rest(self.session)
+            case "seek_live":
+                return self.session.cursor is not None
             case "pause":
                 return engine in ("running", "hung")
             case "continue_engine":
                 return engine == "paused"
-            case "stop":
-                return engine in ("running", "paused", "hung")
+            case "stop" | "stopping":
+                asked = self.session.stop_requested == (action == "stopping")
+                return asked and engine in ("running", "paused", "hung")
             case "resume":
-                return engine in ("stopped", "interrupted", "failed", "prepared")
+                return engine in ("stopped", "interrupted", "failed")
+            case "start":
+                return engine == "prepared"
             case "show_error":
                 return self._fault() is not None
-            case "show_replicas":
-                return self.session.state.scale.joined is not None
-            case "next_system":
-                return len(systems_of(self.session.state.stages)) > 1
             case "overview":
                 return self.TITLE_WORD != "Overview"
             case "mark_item" | "export_item":
@@ -189,7 +211,7 @@ class RunScreen(NotingScreen):
         self.session.thaw()
         self.poll()
 
-    def action_step(self, by: int) -> None:
+    def action_step_event(self, by: int) -> None:
         """Event by event."""
         self.query_one(Timeline).step(by)
 
@@ -229,20 +251,21 @@ class RunScreen(NotingScreen):
     def action_stop(self) -> None:
         """Stop the engine."""
         self.session.send("stop")
+        self._frame_changed()
+
+    def action_stopping(self) -> None:
+        """A second stop changes nothing."""
+        self.notify("A stop was asked for: the engine stops after its current item.")
 
     def action_resume(self) -> None:
         """Ask for a worker."""
         self.post_message(ResumeWanted(self.session.run_dir))
 
+    action_start = action_resume
+
     def action_detach(self) -> None:
         """Ask for the list of runs."""
         self.post_message(DetachWanted())
-
-    def action_next_system(self) -> None:
-        """Ask for the screen of the run's next method."""
-        self.app.post_message(
-            NextMethodWanted(1)
-        )  # a message of its own could be lost with a screen that is left
 
     def action_method(self, number: int) -> None:
         """Ask for the screen of a method, by its number in the header."""
@@ -254,19 +277,28 @@ class RunScreen(NotingScreen):
         """Ask for the overview."""
         self.post_message(SystemWanted("Overview"))
 
+    def search(self) -> None:
+        """Find rows of all methods by words."""
+        from screens.search import SearchScreen  # only those who search need it
+
+        def go(found: SystemWanted | None) -> None:
+            if found is not None:
+                self.app.post_message(found)
+
+        self.app.push_screen(SearchScreen(self.session), go)
+
     def action_follow_work(self) -> None:
         """Go where the work is, from now on."""
         self.following = True
-        self._following_changed()
+        self._frame_changed()
 
     def action_leave_work(self) -> None:
         """Stay here."""
         self.following = False
-        self._following_changed()
+        self._frame_changed()
 
-    def _following_changed(self) -> None:
-        self._drawn = None
-        self.refresh_bindings()
+    def _frame_changed(self) -> None:
+        self._drawn = self._offered = None
         self.poll()
 
     def action_show_error(self) -> None:
@@ -280,6 +312,23 @@ class RunScreen(NotingScreen):
         from screens.levers.screen import LeversScreen  # only those who ask need it
 
         self.app.push_screen(LeversScreen(self.session))
+
+    def action_write_report(self) -> None:
+        """Write the report on the run."""
+        from screens.exports import write_report  # only those who export need it
+
+        self.notify("The report is being written.")
+        self.write_files(partial(write_report, self.session.run_dir))
+
+    @work(thread=True, exclusive=True, group="export", exit_on_error=False)
+    def write_files(self, write: Callable[[], list[Path]]) -> None:
+        """Write files and say where they are."""
+        try:
+            files = write()
+        except (OSError, SteerError) as error:
+            self.notify(f"Nothing was written: {error}", severity="error", markup=False)
+            return
+        self.notify("\n".join(map(str, files)), title="HTML and Markdown written", markup=False)
 
     def action_show_replicas(self) -> None:
         """Watch the replicas."""

@@ -11,7 +11,7 @@ from app.runs.time_left import Earlier, TimeLeft, time_left
 from app.state.event_index import EventIndex
 from app.state.run import RunState
 from engine.events import Event
-from engine.run.directory import RunStatus
+from engine.run.directory import STARTING, RunStatus
 from engine.run.stage_state import FINISHED, SKIPPED, STOPPED, StageState
 
 if TYPE_CHECKING:
@@ -77,6 +77,11 @@ class Session(Protocol):
         """Whether the view is frozen while the engine may continue."""
         ...
 
+    @property
+    def stop_requested(self) -> bool:
+        """Whether a stop was asked for here and the worker has not stopped yet."""
+        ...
+
     def update(self) -> bool:
         """Show the newest state that may be shown; whether it differs from before."""
         ...
@@ -106,11 +111,21 @@ class Session(Protocol):
         ...
 
 
+def engine_state(session: Session) -> str:
+    """What the engine does now, whatever moment is shown: `RunStatus.state`."""
+    return session.state.status if session.status is None else session.status.state
+
+
+def at_rest(session: Session) -> bool:
+    """Whether nothing works and the end is shown: then stages and time line have nothing to add."""
+    works = engine_state(session) in ("running", "paused", "hung", "prepared", STARTING)
+    return not (works or session.frozen or session.cursor is not None or session.reading is not None)
+
+
 def run_time_left(session: Session) -> TimeLeft | None:
     """How long all stages will take; None unless the run works now and is shown as it is now."""
-    status, state = session.status, session.state
-    works = (state.status if status is None else status.state) == "running"
-    if not works or session.cursor is not None or session.reading is not None:
+    state = session.state
+    if engine_state(session) != "running" or session.cursor is not None or session.reading is not None:
         return None
     return time_left(state.stages.values(), session.earlier)
 
@@ -120,9 +135,9 @@ def work_over(session: Session, stages: Collection[str]) -> bool:
     one that broke off, the newest row tells where."""
     if session.cursor is not None:
         return False
-    status, state = session.status, session.state
-    if (state.status if status is None else status.state) in ("finished", "stopped"):
+    if engine_state(session) in ("finished", "stopped"):
         return not session.behind
+    state = session.state
     done = [stage.status in (FINISHED, SKIPPED) for stage in state.stages.values() if stage.name in stages]
     return bool(done) and all(done)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
@@ -15,13 +16,11 @@ from textual.widgets import ContentSwitcher
 
 from app.blocks.block import Target, plain
 from app.commands import ENLARGE, GO_BACK, Command, bindings
-from app.export import export_path, picture_of, write_csv, write_picture
+from app.export import export_path, write_csv
 from app.methods.place import History, Place
-from app.runs.notes import Entry
 from app.runs.what_if import WhatIfProcess
 from app.text import counted
 from engine.errors import SteerError
-from engine.events import Event
 from screens.chart_screen import ChartScreen
 from screens.console_screen import NARROWEST
 from screens.messages import UpWanted
@@ -55,7 +54,6 @@ COMMANDS = (
     ),
     ENLARGE,
     GO_BACK,
-    Command("x", "picture", "SVG", "Write the screen to an SVG file in exports/ of the run."),
     Command("escape", "pane_back", "Back", "Close what is open; else back to the overview.", display="esc"),
 )
 
@@ -63,7 +61,7 @@ COMMANDS = (
 def tab_commands(tabs: Sequence[Tab]) -> tuple[Command, ...]:
     """A digit for each tab."""
     return tuple(
-        Command(str(i + 1), f"tab({i})", tab.label, f"Show the tab {tab.label}.", shown=False)
+        Command(str(i + 1), f"tab({i})", tab.label, "Show the tab of this number.", shown=False)
         for i, tab in enumerate(tabs)
     )
 
@@ -293,18 +291,9 @@ class TabbedScreen(RunScreen):
         """Write the item under the cursor as Markdown and as HTML."""
         if (event := self.noted_event()) is not None:
             self.marks.notes.read()
-            self._write_item(event, self.marks.notes.written.of(event.seq))
+            from screens.exports import write_item  # only those who export need it
 
-    @work(thread=True, exclusive=True, group="export", exit_on_error=False)
-    def _write_item(self, event: Event, notes: list[Entry]) -> None:
-        from screens.item_export import write_item  # only those who export need it
-
-        try:
-            files = write_item(self.session, event, notes)
-        except (OSError, SteerError) as error:
-            self.notify(f"The item was not written: {error}", severity="error", markup=False)
-            return
-        self.notify("\n".join(map(str, files)), title="HTML and Markdown written", markup=False)
+            self.write_files(partial(write_item, self.session, event, self.marks.notes.written.of(event.seq)))
 
     # ------------------------------------------------------------ ids: going there and coming back
 
@@ -423,16 +412,6 @@ class TabbedScreen(RunScreen):
             self.notify(f"The table was not written: {error}", severity="error", markup=False)
             return
         self.notify(f"{counted(count, noun)} in {path}", title="CSV written", markup=False)
-
-    def action_picture(self) -> None:
-        """Write what is on the screen as SVG."""
-        try:
-            path = export_path(self.session.run_dir, "screen", ".svg")
-            write_picture(path, picture_of(self.app))
-        except OSError as error:
-            self.notify(f"The picture was not written: {error}", severity="error", markup=False)
-            return
-        self.notify(str(path), title="SVG written", markup=False)
 
     def _table(self) -> VirtualTable | None:
         tables = cast(Widget, self.pane).query(VirtualTable)

@@ -23,6 +23,7 @@ class RecordedSession:
         self.frozen = False
         self.status: RunStatus | None = None
         self.sent: list[str] = []
+        self.stop_requested = False
         self.earlier: dict[str, list[float]] = {}
         self.index = EventIndex()
         self._entries = entries
@@ -81,6 +82,7 @@ class RecordedSession:
 
     def send(self, command: str) -> None:
         self.sent.append(command)
+        self.stop_requested |= command == "stop"
 
     def read(self, offset: int, length: int) -> Event:
         return self._by_place[offset, length]

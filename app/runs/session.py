@@ -100,6 +100,7 @@ class RunSession:
         self._at_cursor: _Point | None = None
         self._cursor: int | None = None
         self._frozen = False
+        self._stop_requested = False
         self._revision = 0
         self._seen: object = None
         self._messages: deque[UserMessage] = deque()
@@ -153,6 +154,11 @@ class RunSession:
         """Whether a worker was running at the last look."""
         return self.status is not None and self.status.alive
 
+    @property
+    def stop_requested(self) -> bool:
+        """Whether a stop was asked for here and the worker has not stopped yet."""
+        return self._stop_requested
+
     # ------------------------------------------------------------ what the screens ask for
 
     def update(self) -> bool:
@@ -163,9 +169,11 @@ class RunSession:
                 shown = point.state
         elif not self._frozen:
             shown = self._latest
+        if status is not None and not status.alive:
+            self._stop_requested = False
         # While a view is frozen, the number of events it is behind still changes.
         earlier = self._earlier or {}
-        now = (shown, status.state if status is not None else "", self._latest, earlier)
+        now = (shown, status.state if status is not None else "", self._latest, earlier, self._stop_requested)
         changed = now != self._seen
         self._seen, self._shown, self.status, self.earlier = now, shown, status, earlier
         self._revision += changed
@@ -193,6 +201,7 @@ class RunSession:
 
     def send(self, command: str) -> None:
         """Give the worker a command; its answer becomes a message."""
+        self._stop_requested |= command == "stop"
         threading.Thread(target=self._send, args=(command,), name=command, daemon=True).start()
 
     def read(self, offset: int, length: int) -> Event:
@@ -366,13 +375,17 @@ class RunSession:
         try:
             reply = send(self._directory, command)
         except RunError as error:
-            self._messages.append(UserMessage(str(error), "error"))
+            self._refused(command, str(error))
             return
         if not reply.ok:
-            self._messages.append(UserMessage(reply.error or f"the engine refused: {command}", "error"))
+            self._refused(command, reply.error or f"the engine refused: {command}")
         else:
             self._messages.append(UserMessage(command_result(command, str(reply.status.get("state", "")))))
         self.look_now()
+
+    def _refused(self, command: str, reason: str) -> None:
+        self._stop_requested &= command != "stop"
+        self._messages.append(UserMessage(reason, "error"))
 
 
 def _kept(seq: int, state: RunState, offset: int, line: int) -> KeptState:

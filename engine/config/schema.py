@@ -58,7 +58,7 @@ def allowed_words(schema: Schema) -> str:
         least = f" (at least {schema['minItems']})" if "minItems" in schema else ""
         return f"a list{least}, each {allowed_words(schema.get('items', {}))}"
     if kind == "object":
-        return "a mapping of " + ", ".join(schema.get("properties", {}))
+        return "a mapping of " + (", ".join(schema.get("properties", {})) or "names to values")
     return _allowed_text(schema) if kind == "string" else _PLAIN.get(str(kind), "a value")
 
 

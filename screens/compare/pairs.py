@@ -68,7 +68,7 @@ class PairsScreen(ConsoleScreen[None]):
     HELP = """\
 # Several runs compared
 
-Each marked run beside run A: which fields differ, and in how many methods it is better or worse than A. `b` makes the
+Each marked run beside run A: which fields differ, and in how many methods it is better or worse than A. `=` makes the
 run under the cursor A. `enter` compares A and the run under the cursor in full.
 """
 

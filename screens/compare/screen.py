@@ -36,9 +36,9 @@ from screens.widgets.virtual_table import VirtualTable
 READING = "reading both runs …"
 _METHODS, _ITEMS, _TRACE = "compare-methods", "compare-items", "compare-trace"
 _KINDS = (1, 2, 0, 3)
-"""The cells of the 2×2 in the order in which `c` shows them: first those in which the runs differ."""
+"""The cells of the 2×2 in the order in which `v` shows them: first those in which the runs differ."""
 _NO_METHOD = "No method has results in both runs.\n\nThe lines below say what is missing."
-_NO_ITEM = "No item is of this kind.\n\nPress c to show others."
+_NO_ITEM = "No item is of this kind.\n\nPress v to show others."
 _NOTHING_IN_COMMON = "The runs have no item of this method in common.\n\nPress esc to go back."
 
 
@@ -55,12 +55,12 @@ are over the items (examples, questions, conversations, queries) that both runs 
 mean scores with its paired bootstrap interval, *p* is McNemar's. *both✓*, *only A*, *only B*, *none✓* count the items
 by which run is right. The lines below say what else stands between the two runs.
 
-`enter` opens a method's items; in one of the four counts, which `←` `→` mark, it opens those only. `c` shows the next
+`enter` opens a method's items; in one of the four counts, which `←` `→` mark, it opens those only. `v` shows the next
 kind of items. `enter` on an item shows what both runs did with it, from the first decision that differs: what was
-decided otherwise has the sign ≠, and text that only one run wrote is underlined. `←` `→` go to other items, `a` shows
-all steps. `1` and `2` open run A and run B there. In the methods `z` lays the curves of both runs over each other,
-those of the method under the cursor first, and `r` reads both logs again. `tab` goes to the fields and to the lines
-below, for the arrows to scroll them. Numbers that differ by rounding count as equal.
+decided otherwise has the sign ≠, and text that only one run wrote is underlined. `←` `→` go to other items,
+`space` shows all steps. `1` and `2` open run A and run B there. In the methods `z` lays the curves of both runs over
+each other, those of the method under the cursor first, and `f5` reads both logs again. `tab` goes to the fields and to
+the lines below, for the arrows to scroll them. Numbers that differ by rounding count as equal.
 """
 
     switcher = query_one(ContentSwitcher)

@@ -71,7 +71,7 @@ class DecisionsPane(Container):
             "left", "step(-1)", "Previous", show=False, tooltip="In an opened decision: previous decision."
         ),
         Binding(
-            "right", "step(1)", "Next", key_display="←→", tooltip="In an opened decision: next decision."
+            "right", "step(1)", "Next", key_display="←→", tooltip="In an opened decision: other decisions."
         ),
     ]
 

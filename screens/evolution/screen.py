@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from textual.getters import query_one
 
 from app.blocks.block import Target
-from app.commands import Command, bindings
+from app.commands import Command, PaletteCommand, bindings
 from app.methods.place import OfEvent, Place
 from screens.evolution.answers import AnswersPane
 from screens.evolution.branch import branch_question, total
@@ -31,7 +31,6 @@ TABS = [
     Tab("evolution-files-pane", "Files"),
 ]
 COMMANDS = (
-    Command("A", "stop_after", "Stop after", "Stop the engine when this iteration is finished."),
     Command("b", "branch", "Branch", "Start a new run from the iteration under the cursor; asks first."),
 )
 
@@ -44,6 +43,10 @@ class EvolutionScreen(TabbedScreen):
     TABS = TABS
     STAGE_TABS = {"evolve": "iterations-pane"}
     BINDINGS: ClassVar[list[BindingType]] = bindings((*tab_commands(TABS), *COMMANDS))
+    PALETTE = (
+        *TabbedScreen.PALETTE,
+        PaletteCommand("stop_after", "Stop after", "Stop the engine when this iteration is finished."),
+    )
     HELP = """\
 # Evolution of cluster deltas
 
@@ -59,7 +62,8 @@ nothing; if one of these does better, the first line of the opened iteration say
 `enter` opens the iteration under the cursor: what it gained over the best before it, why it has these deltas, its
 scores, the reflector's reply, every delta before and after. `b`
 starts a new run from that iteration's deltas, after it has asked how many iterations shall follow; this run is not
-changed. `A` stops after the current iteration, `S` at once; answers that were given are kept and not asked for again.
+changed. `S` stops at once, *Stop after* in the palette (`^p`) when the iteration is finished; answers that were given
+are kept and not asked for again.
 *Answers* has the answers of the iteration under the cursor, longest first, with the judge's reasoning; the tokens have
 the colour of their cluster; `w` answers the question again under other deltas. *Deltas* is a heat map of clusters by
 iterations: the higher the block, the stronger the delta; `←` `→` show other iterations. *Reflector* shows what the

@@ -66,9 +66,9 @@ class NotesScreen(ConsoleScreen[EventWanted | None]):
     HELP = """\
 # Marks and notes
 
-What was marked (◆) or written down on a run and on its items. `enter` goes to the item. `D` takes the note back, or the
-mark of a row without a note. They are kept in `notes.jsonl` in the run's folder, beside the log and never in it, with
-the time and the name of the user who wrote them; others who work with this folder see them, too. Reports
+What was marked (◆) or written down on a run and on its items. `enter` goes to the item. `del` takes the note back, or
+the mark of a row without a note. They are kept in `notes.jsonl` in the run's folder, beside the log and never in it,
+with the time and the name of the user who wrote them; others who work with this folder see them, too. Reports
 (`steer-tui report RUN`) show all marked items with their notes.
 """
     DEFAULT_CSS = """

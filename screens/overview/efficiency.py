@@ -29,7 +29,7 @@ _HEADINGS = ("stage", "time", "share of the time", "tokens", "tokens/s", "memory
 class EfficiencyPanel(SessionPanel):
     """Drawn from the run's log while it is open."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(DIALOG), ("c,q", "close", "")]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(DIALOG), ("dollar_sign,q", "close", "")]
     HELP = """\
 # Efficiency
 

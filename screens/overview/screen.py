@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from textual.containers import Grid, VerticalScroll
 from textual.getters import query_one
 
-from app.commands import Command, bindings
+from app.commands import ERROR, REPORT, Command, bindings
 from app.runs.time_left import time_left_sentence
 from app.text import counted, duration
 from engine.run.stage_state import FINISHED, SKIPPED, StageState
@@ -28,13 +28,18 @@ from screens.widgets.steady import Steady
 from screens.widgets.tones import tone
 
 COMMANDS = (
+    Command("slash", "search", "Search", "Find rows of all methods by words or ids.", display="/"),
     Command("i", "stages", "Stages", "Begin a stage again, skip one, make one the last, or stop it."),
-    Command("c", "efficiency", "Cost", "Where the time, the tokens and the money went."),
+    Command(
+        "dollar_sign", "efficiency", "Cost", "Where the time, the tokens and the money went.", display="$"
+    ),
+    REPORT,
+    ERROR,
     *(
         Command(
             str(number),
             f"method({number})",
-            f"Method {number}",
+            "Method",
             "Open the method of this number.",
             shown=False,
         )
@@ -73,7 +78,7 @@ it reached so far. Below stand the curves, with the baseline's (dotted) in the s
 
 `enter` opens the method's card: what it reached in a sentence, and what is worth opening. `1` … `9` open the methods;
 on their screens `alt` and the number does, `o` comes back here. `F` follows the work: the screen is always that of the
-method at work, until you go elsewhere yourself. `c` shows where time and tokens went. `i` lists the stages: there one
+method at work, until you go elsewhere yourself. `$` shows where time and tokens went. `i` lists the stages: there one
 can be begun again from there on, skipped, stopped, or made the last one.
 """
 
@@ -127,7 +132,7 @@ can be begun again from there on, skipped, stopped, or made the last one.
         width, height = self.size
         every = (width, height) >= _ALL_TILES and height >= _ALL_TILES[1]
         across = max(1, min(width // _TILE, len(methods))) if every else 1
-        down = -(-len(methods) // across) if every else 1
+        down = max(1, -(-len(methods) // across)) if every else 1
         self.tiles.styles.grid_size_columns = across
         self.tiles.set_class(every, "-every")
         self.tiles.set_class(self.tiles.size.height // down >= _WITH_SENTENCES, "-tall")
@@ -191,6 +196,10 @@ can be begun again from there on, skipped, stopped, or made the last one.
     def action_move(self, by: int) -> None:
         """To another line."""
         move_focus(self, by)
+
+    def action_search(self) -> None:
+        """Find rows of all methods."""
+        self.search()
 
     def action_stages(self) -> None:
         """The stages, and what can be done with them."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # it loads all sections of the configuration
 
 _BELOW = 14
 """Lines of the terminal that the list of stages leaves to everything else."""
-_KEYS: dict[Choice, str] = {"again": "a", "skip": "s", "last": "l"}
+_KEYS: dict[Choice, str] = {"again": "b", "skip": "-", "last": "Z"}
 
 
 class StagesPanel(SessionPanel):
@@ -42,10 +42,10 @@ class StagesPanel(SessionPanel):
 
 The stages of the run, in their order; `↑` `↓` choose one. Below stands what each key would do to it, or why it cannot.
 
-`a` begins it again *from here on*: it and the stages that rest on it are done anew, and a worker starts at once; the
+`b` begins it again *from here on*: it and the stages that rest on it are done anew, and a worker starts at once; the
 run must not be running. What they left is kept in the folder `earlier/` of the run. Until they are done anew their
-results are *stale* ◌ everywhere, and old results are never mixed with new ones. `s` skips ⊘ it, and with it the stages
-that need it; `l` makes it the last one: all after it are skipped. Both also work during a run; the same key on the same
+results are *stale* ◌ everywhere, and old results are never mixed with new ones. `-` skips ⊘ it, and with it the stages
+that need it; `Z` makes it the last one: all after it are skipped. Both also work during a run; the same key on the same
 stage takes it back. `S` stops the stage at work, and with it the run; `r` on the run's screen goes on there.
 
 For scripts: `steer-tui ctl stage again|skip|last|stop RUN STAGE`.

@@ -28,7 +28,7 @@ REFRESH_SECONDS = 1.0
 EMPTY = """\
 No run yet.
 
-Press n, then enter: the demo starts.
+Press +, then enter: the demo starts.
 
 It needs no GPU, no key and no network: you watch how small built-in language models are steered.
 
@@ -71,19 +71,19 @@ A run is called by what differs among the runs of its experiment that are listed
 Below the list every method of the run under the cursor has its line of the overview: `greedy 63.5% → 96.5% ▲ +33 [27,
 39]` goes from the baseline to the method. ⑂ is a branch of another run.
 
-`enter` opens a run: a running one is followed live, a finished one is replayed. `n` starts a new run. `p` pauses the
+`enter` opens a run: a running one is followed live, a finished one is replayed. `+` starts a new run. `p` pauses the
 engine, `p` again continues; `S` stops it, and finished work is kept; `r` resumes a run that stopped, was interrupted
 or failed. Runs continue after the console is closed.
 
-The runs of a sweep stand under its heading ▸: `enter` shows the sweep, `space` lists its runs, `w` on one of them shows
+The runs of a sweep stand under its heading ▸: `enter` shows the sweep, `space` lists its runs, `o` on one of them shows
 the sweep again. ★ is the best result under a heading, of the runs that can be compared: of one method, on one split.
 
 `/` lists the runs that match: plain words are looked for in name, title, tags, state and configuration; `gain>0`,
 `state:failed`, `tag~draft`, `config~gsm8k` and `change~online.L` look into a field. The fields are name, title,
 tag, state, method, change, config, id, result, gain, seconds and cost. The arrows ← → mark a column, `s` orders by it.
-`t` gives a title, `T` tags, `o` groups by name or tag. `m` marks, `c` compares the marked runs, or the one that is
+`t` gives a title, `T` tags, `B` groups by name or tag. `m` marks, `c` compares the marked runs, or the one that is
 marked with the run under the cursor. `;` writes a note on a run, `M` lists the marks and notes of all listed runs. `a`
-archives: the run is listed only after `A`. `D` moves a run to `.trash` in the outputs folder, `u` brings it back.
+archives: the run is listed only after `A`. `del` moves a run to `.trash` in the outputs folder, `u` brings it back.
 Nothing is ever deleted here.
 """
 

@@ -53,7 +53,8 @@ class SLSMScreen(MethodScreen):
         """A new conversation."""
         self.chat.forget()
 
-    def _show_tab(self, index: int) -> None:
-        super()._show_tab(index)
+    def action_tab(self, index: int) -> None:
+        """Show a tab; who chooses Talk begins to type, who comes back to it does not."""
+        super().action_tab(index)
         if self.TABS[index] == TALK:
             self.chat.field.focus()

@@ -48,7 +48,7 @@ baseline on the same items, with the paired 95% interval. ★ is the best settin
 from it. While the sweep works, ▶ says how much of a setting is done, and its figures are those of its finished runs.
 
 The map shows two fields: one across, one down, the other fields as in the row under the cursor; each cell has its
-figure as a number and as a colour. `f` takes the next two fields, `v` the next figure.
+figure as a number and as a colour. `V` takes the next two fields, `v` the next figure.
 
 The lines below say what the figures cannot: how far two settings have to be apart to show with so many items, and by
 how much the best of many looks too good. ESM's settings are compared on a development split where the data set has one;
@@ -125,7 +125,7 @@ current item. `r` resumes it; so does `steer-tui sweep --resume` with its folder
 
     @property
     def pairs(self) -> list[tuple[str, str | None]]:
-        """Which fields stand across and down, in the order of `f`."""
+        """Which fields stand across and down, in the order of `V`."""
         fields = self.results.fields if self.results else []
         if len(fields) < 2:
             return [(field, None) for field in fields]

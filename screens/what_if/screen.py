@@ -119,6 +119,8 @@ class WhatIfScreen(ConsoleScreen[None], Generic[Tried]):
         return self.query_one(f"#what-{name}", Input).value.strip()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "scroll":
+            return self.page.max_scroll_y > 0
         return self.SWEEPS if action == "sweep" else True
 
     def action_start(self) -> None:
@@ -170,6 +172,7 @@ class WhatIfScreen(ConsoleScreen[None], Generic[Tried]):
     def _show(self) -> None:
         if self.is_attached:
             self.page.show(self._draw)
+            self.call_after_refresh(self.refresh_bindings)
 
     def _draw(self, palette: Palette, width: int) -> RenderableType:
         parts: list[RenderableType] = []

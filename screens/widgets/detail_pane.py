@@ -160,7 +160,9 @@ Everything about the row under the cursor. The arrows scroll; `escape` goes back
         return list(first.values())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Without ids `tab` and `enter` do what they do elsewhere."""
+        """Without ids `tab` and `enter` do what they do elsewhere; nothing lies to the left or right."""
+        if action in ("scroll_left", "scroll_right"):
+            return False
         return self._has_links if action in ("link", "follow") else True
 
     def action_link(self, by: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from rich.text import Text
 from textual import events
 from textual.binding import ActiveBinding
+from textual.command import CommandPalette
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
@@ -15,6 +16,7 @@ from textual.widgets import Input
 from app.commands import rank
 from screens.widgets.tones import tone
 
+_OF_PALETTE = "↑↓ choose  enter do it  esc close"
 _TYPED = frozenset({"slash", "minus", "plus", "underscore"})
 """Keys that write their sign where text is typed. Textual knows that of all others."""
 
@@ -64,6 +66,8 @@ class KeyLine(Widget):
         key_style = tone(self, "key-line--key")
         word_style = tone(self, "key-line--word")
         text, self._spans = Text(no_wrap=True), []
+        if isinstance(self.app.screen, CommandPalette):
+            return text.append(_OF_PALETTE, word_style)
         for key in fitting(keys_of(self.screen), self.content_size.width):
             start = text.cell_len
             text.append(key.display, key_style).append(f" {key.word}", word_style)

@@ -8,9 +8,8 @@ from textual import events
 from textual.widget import Widget
 
 from app.text import counted, loading
-from screens.messages import SystemWanted
 from screens.method_progress import progress_of
-from screens.run_session import Session
+from screens.run_session import Session, engine_state
 from screens.systems import system_of, systems
 from screens.widgets.tones import tone
 
@@ -41,6 +40,7 @@ class RunHeader(Widget):
         self._session = session
         self._title = title
         self._spans: list[tuple[int, int, str]] = []
+        """First and last column of what can be clicked, with the screen's action."""
 
     def render(self) -> Text:
         width = self.content_size.width
@@ -48,6 +48,8 @@ class RunHeader(Widget):
         left = self._run()
         left.truncate(max(0, width - right.cell_len - 2), overflow="ellipsis")
         left.append(" " * max(1, width - left.cell_len - right.cell_len))
+        if engine_state(self._session) == "failed":
+            self._spans.append((left.cell_len, left.cell_len + right.cell_len, "show_error"))
         return left.append_text(right)
 
     def _style(self, name: str) -> Style:
@@ -69,6 +71,8 @@ class RunHeader(Widget):
         elif (model := state.model_of(self._stages())) is not None:
             chosen = f", {model.dtype}" if model.dtype_reason else ""
             text.append(f"  {model.name} on {model.device}{chosen}", self._style("dim"))
+        if state.scale.joined is not None:
+            self._link(text, counted(len(state.scale.rows), "replicas"), "show_replicas")
         if state.unknown:
             text.append(f"  {counted(state.unknown, 'unknown events')} skipped", self._style("dim"))
         return text
@@ -87,32 +91,38 @@ class RunHeader(Widget):
             text.append("F→ ", self._style("good"))
         methods = progress_of(list(self._session.state.stages.values())) if self._session.state.stages else []
         gap = "  " if self.content_size.width >= _ROOMY else " "
-        words = [
-            (OVERVIEW, OVERVIEW),
-            *((f"{i} {each.name}", each.name) for i, each in enumerate(methods, 1)),
-        ]
-        if not methods and self._title != OVERVIEW:
-            words.append((self._title, self._title))
-        for number, (label, name) in enumerate(words):
+        start = text.cell_len
+        text.append(OVERVIEW, self._of_title(OVERVIEW))
+        self._spans.append((start, text.cell_len, "overview"))
+        text.append(gap)
+        for number, each in enumerate(methods, 1):
             start = text.cell_len
-            text.append(label, self._style("name" if name == self._title else "dim"))
-            if number and methods:
-                each = methods[number - 1]
-                text.append(f" {each.short}", self._style(_TONES.get(each.state, "dim")))
-            self._spans.append((start, text.cell_len, name))
+            text.append(f"{number} {each.name}", self._of_title(each.name))
+            text.append(f" {each.short}", self._style(_TONES.get(each.state, "dim")))
+            self._spans.append((start, text.cell_len, f"method({number})"))
             text.append(gap)
+        if not methods and self._title != OVERVIEW:
+            text.append(self._title, self._style("name")).append(gap)
         return text
+
+    def _of_title(self, name: str) -> Style:
+        return self._style("name" if name == self._title else "dim")
+
+    def _link(self, text: Text, words: str, action: str) -> None:
+        """Append words that can be clicked."""
+        text.append("  ").append(words, self._style("name"))
+        self._spans.append((text.cell_len - len(words), text.cell_len, action))
 
     @property
     def _following(self) -> bool:
         return bool(getattr(self.screen, "following", False)) if self.is_mounted else False
 
-    def on_click(self, event: events.Click) -> None:
-        """Go to the method whose name was clicked."""
+    async def on_click(self, event: events.Click) -> None:
+        """Go to the method whose name was clicked, or to what went wrong, or to the replicas."""
         x = event.x - 1
-        for start, end, name in self._spans:
+        for start, end, action in self._spans:
             if start <= x < end:
-                self.post_message(SystemWanted(name))
+                await self.run_action(f"screen.{action}")
 
     def _status(self) -> str:
         """What the run does at the moment looked at; at the live end, a vanished worker counts too."""
@@ -126,8 +136,13 @@ class RunHeader(Widget):
         if session.frozen:
             text.append(f" FROZEN {counted(session.behind, 'events')} behind ", self._style("alert"))
         elif session.cursor is not None:
-            text.append(f" AS OF EVENT {session.cursor:,} of {session.total_events:,} ", self._style("alert"))
-        if status == "paused":
+            text.append(
+                f" AS OF EVENT {session.cursor:,} of {max(0, session.total_events - 1):,} ",
+                self._style("alert"),
+            )
+        if session.stop_requested:
+            text.append(" " * bool(text)).append(" STOPPING ", self._style("alert"))
+        elif status == "paused":
             text.append(" ")
             text.append(" ENGINE PAUSED ", self._style("alert"))
         elif not text:

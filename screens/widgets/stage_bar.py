@@ -156,7 +156,7 @@ class StageBar(Widget):
         elif stage.status == stages.FINISHED:
             text.append(_summary(stage), self._style("dim"))
         elif stage.status == stages.FAILED and stage.error is not None:
-            text.append(f"{stage.error.what}  (E shows all of it)", self._style("bad"))
+            text.append(f"{stage.error.what}", self._style("bad"))
         else:
             text.append(stage_words(stage), self._style("alert" if stage.stale else "dim"))
         return text
@@ -248,7 +248,7 @@ _WITHOUT_WORKER = {
     "prepared": ("○ no worker yet", "r starts one"),
     STARTING: ("○ starting", "the worker begins"),
     "stopped": ("■ stopped", "r resumes it"),
-    "failed": ("✗ failed", "E shows why, r resumes it"),
+    "failed": ("✗ failed", "r resumes it"),
     "interrupted": ("✗ interrupted", "its worker vanished; r resumes it"),
 }
 

@@ -226,8 +226,9 @@ are cut to a second), `.` replays faster, `0` goes to the start, `L` to the live
         seq, digits = max(0, self.position), len(f"{max(0, last):,}")
         passed = duration(max(0.0, self._index.time_of(seq) - self._index.began()))
         text = Text(no_wrap=True)
-        text.append(f"{seq:>{digits},}/{max(0, last):,} ", self._style("stage"))
-        text.append(f"+{passed} ", self._style("dim"))
+        if last >= 0:
+            text.append(f"{seq:>{digits},}/{last:,} ", self._style("stage"))
+            text.append(f"+{passed} ", self._style("dim"))
         speed = f"×{SPEEDS[self._speed]}"
         if self.replaying:
             text.append(f" ▶ REPLAY {speed} ", self._style("alert"))
@@ -238,11 +239,17 @@ are cut to a second), `.` replays faster, `0` goes to the start, `L` to the live
         elif session.reading is not None:
             text.append(f" READING {session.reading:.0%} ", self._style("alert"))
         else:
-            status = session.status
-            live = session.state.status in ("running", "paused", "new")
-            live = live if status is None else status.alive or status.state == STARTING
-            text.append("● LIVE" if live else "■ END", self._style("live" if live else "dim"))
+            text.append(*self._end())
         return text
+
+    def _end(self) -> tuple[str, Style]:
+        """What the end of the log is: of a run at work, of one that is over, of one that no worker has begun."""
+        status = self._session.status
+        if (self._session.state.status if status is None else status.state) in ("new", "prepared"):
+            return "○ NOT STARTED", self._style("dim")
+        live = self._session.state.status in ("running", "paused")
+        live = live if status is None else status.alive or status.state == STARTING
+        return ("● LIVE", self._style("live")) if live else ("■ END", self._style("dim"))
 
     def _caption(self, width: int) -> Text:
         """The last mark before the cursor; the keys on the right."""

@@ -193,7 +193,7 @@ async def test_detach_leaves_it_running_and_home_shows_it(
         await on_screen(app, LeaveScreen)
         await pilot.press("escape")
         await on_screen(app, OverviewScreen)
-        await pilot.press("q", "d")
+        await pilot.press("q", "ctrl+d")
         await until(lambda: app.return_code is not None, "leaving")
     assert app.return_code == 0
     assert app.leaving.farewell[0].startswith("still running: ") and inspect(session.run_dir).alive
@@ -231,7 +231,7 @@ async def test_stop_and_keep(console: Callable[..., SteerApp], make_config: Make
     app = console(config=make_config("Count", items=2000))
     async with app.run_test() as pilot:
         session = await start(app, pilot)
-        await pilot.press("q", "s")
+        await pilot.press("q", "S")
         await until(lambda: app.return_code is not None, "leaving")
     assert app.return_code == 0 and inspect(session.run_dir).state == "stopped"
 
@@ -341,7 +341,8 @@ async def test_help_names_every_key_of_the_screen(
         screen = app.screen
         assert isinstance(screen, HelpScreen)
         told = {b.binding.description for _, found in screen._sections for b in found}
-        assert shown <= told and {"Previous event", "Stop and quit", "Dark/light"} <= told
+        assert shown <= told and {"Time line", "Stop and quit"} <= told
+        assert "Dark/light" in {label for label, _ in screen._without_key}
         await pilot.press("escape")
         await on_screen(app, OverviewScreen)
 
@@ -356,20 +357,21 @@ async def test_palette_has_the_commands_of_the_screen(
         await on_screen(app, OverviewScreen)
         provider = BoundCommands(app.screen)
         names = [hit.text async for hit in provider.discover()]
-        for word in ("Freeze  (space)", "Detach  (^d)", "Cost  (c)", "Theme  (^y)"):
+        for word in ("Detach  (^d)", "Cost  ($)", "Report  (R)", "Theme", "Lag"):
             assert word in names, word
         await pilot.press("ctrl+p")
-        await pilot.press(*"freeze", "down", "enter")
-        await until(lambda: session_of(app).frozen, "the command")
+        await pilot.press(*"time line", "down", "enter")
+        await until(lambda: session_of(app).cursor is not None, "the command")
 
 
 async def test_themes_are_ours_and_change(console: Callable[..., SteerApp]) -> None:
     app = console()
-    async with app.run_test() as pilot:
+    async with app.run_test():
         assert app.theme == "steer-dark" and not any("ansi" in name for name in app.available_themes)
-        await pilot.press("ctrl+t")
+        await app.run_action("app.toggle_dark")
         assert app.theme == "steer-light"
-        await pilot.press("ctrl+t", "ctrl+g")
+        await app.run_action("app.toggle_dark")
+        await app.run_action("app.show_lag")
         assert app.theme == "steer-dark"
 
 

@@ -65,9 +65,9 @@ def later_run(run: RunDirectory, request: pytest.FixtureRequest) -> RunDirectory
 
 async def test_the_theme_is_remembered(tmp_path: Path) -> None:
     app = SteerApp(outputs=tmp_path / "outputs")
-    async with app.run_test() as pilot:
+    async with app.run_test():
         assert app.theme == "steer-dark"
-        await pilot.press("ctrl+t")
+        await app.run_action("app.toggle_dark")
         await until(lambda: read_setting("theme") == "steer-light", "the file")
     assert SteerApp(outputs=tmp_path / "outputs").theme == "steer-light"
 
@@ -158,7 +158,7 @@ async def test_ctrl_c_asks_before_it_stops_what_was_started_elsewhere(
         await until(lambda: not isinstance(app.screen, LeaveScreen), "staying")
         await pilot.press("ctrl+c")
         await until(lambda: isinstance(app.screen, LeaveScreen), "the question")
-        await pilot.press("s")
+        await pilot.press("S")
         await until(lambda: app.return_code == 130, "the end")
 
 

@@ -28,7 +28,7 @@ WALKS: dict[str, Walk] = {
     "run": (
         ("wait", "overview"),
         ("down down enter wait", "overview-card"),
-        ("escape c wait", "efficiency"),
+        ("escape dollar_sign wait", "efficiency"),
         ("pagedown wait", "efficiency-below"),
         ("escape question_mark wait", "overview-help"),
         ("escape ctrl+p wait", "palette"),
@@ -39,14 +39,14 @@ WALKS: dict[str, Walk] = {
         ("escape slash s t a t e colon wait", "runs-filter"),
         ("escape t wait", "runs-title"),
         ("escape T wait", "runs-tags"),
-        ("escape o wait", "runs-by-name"),
+        ("escape B wait", "runs-by-name"),
         ("g down m m c wait wait wait", "compare"),
         ("enter wait", "compare-items"),
         ("enter wait", "compare-trace"),
         ("question_mark wait", "compare-help"),
     ),
     "start": (
-        ("escape wait n wait wait", "new-run"),
+        ("escape wait plus wait wait", "new-run"),
         ("tab tab wait o n l i n e . L = 3 wait wait", "new-run-changed"),
         ("ctrl+o wait wait", "start-form"),
         ("down down down down down down down down down down wait", "start-form-below"),
@@ -57,7 +57,6 @@ WALKS: dict[str, Walk] = {
         ("W h a t space i s space 3 + 4 ? enter long", "levers-answered"),
         ("escape wait semicolon wait", "note"),
         ("g o o d enter M wait", "notes"),
-        ("escape R wait", "replicas"),
     ),
     "sweep": (
         ("escape wait g wait", "runs-with-sweep"),

@@ -173,7 +173,7 @@ async def test_screens_and_what_they_export(tmp_path: Path) -> None:
             lambda: app.session is not None and app.session.total_events > 10 and app.session.caught_up
         )
         for number in range(3):
-            await pilot.press("v", "e", "x")
+            await pilot.press(f"alt+{number + 1}", "e", "x")
             await until(lambda wanted=number + 1: len(list(exports.glob("*.svg"))) >= wanted)
             seen.add(type(app.screen).__name__)
     assert {"SLSMScreen", "PoolScreen"} <= seen and list(exports.glob("*.csv"))

@@ -9,7 +9,8 @@ from typing import Any
 from textual.binding import Binding
 from textual.dom import DOMNode
 
-from app.commands import EVERYWHERE, NOTING, RUN, TIMELINE
+from app.commands import EVERYWHERE, METHOD_KEYS, NOTING, RUN, TIMELINE
+from app.key_rows import KeyRow, key_rows
 from app.methods.page import MethodPage
 from app.methods.pool.page import PoolPage
 from app.methods.serve.page import ServePage
@@ -38,11 +39,13 @@ from screens.panes.cases import CasesPane
 from screens.pool.what_if import DemonstrationsWhatIf
 from screens.replicas import ReplicasPanel
 from screens.runs.screen import RunsScreen
+from screens.search import SearchScreen
 from screens.slsm.screen import SLSMScreen
 from screens.slsm.what_if import NoteWhatIf
 from screens.start_form import StartFormScreen
 from screens.sweep.screen import SweepScreen
 from screens.tabbed_screen import COMMANDS, TabbedScreen
+from screens.what_if.screen import WhatIfScreen
 from screens.widgets.timeline import Timeline
 from screens.widgets.virtual_table import VirtualTable
 
@@ -52,13 +55,20 @@ _INTRODUCTION = """\
 
 Every screen draws the log of a run and nothing else. So all screens work alike for a live run, for one that was
 started in another terminal, and for one that ended last year. They work at 80x24 and use more room where there is
-more; below 60 columns they say so, and the run continues. `NO_COLOR` is obeyed: no meaning is shown by colour alone.
+more; below 60 columns they say so, and the run continues. `NO_COLOR` is obeyed: no meaning is shown by colour alone. A
+terminal that is not set to UTF-8 gets a warning and signs of ASCII: `+` right, `x` wrong, `^` better, `v` worse.
+
+A letter means one thing in the whole console: what the first three tables say is not repeated for each screen. The
+footer lists the keys that do something here and now, `?` all of them, and `^p` finds every command by its words;
+*Report*, *Theme*, *Lag*, *Replicas*, *Error* and *Stop after* need no key. `esc` closes what is open, or goes one level
+up.
 
 `p` pauses the engine after its current item, `p` again continues. `r` *resumes* a run that stopped, was interrupted or
 failed: it starts a worker again. `space` freezes only the view: the header shows FROZEN and how many events it is
 behind. A run opens with its overview; the header names its methods with their state and number: `alt` and the number,
-or a click on it or on a stage, goes there, `v` goes to the next, `o` back to the overview. `F` follows the work from
-method to method.
+or a click on it or on a stage, goes there, `o` back to the overview. `F` follows the work from method to method. Where
+a run failed or has replicas, a click on the header's words shows them. Stages and time line are shown while something
+works or the view is in the past; `[` goes there, `L` comes back.
 
 On a method's screen `m` marks the row under the cursor (◆) and `;` writes a note on it (◇; ◈ where it has both); `M`
 lists all marks and notes. They are kept beside the log. `Y` writes the row as Markdown and as an HTML file that opens
@@ -70,6 +80,7 @@ _SECTIONS: Sequence[tuple[type[DOMNode | MethodPage], str, Sequence[tuple[str, s
     (NewRunScreen, "", []),
     (StartFormScreen, "", []),
     (OverviewScreen, "", []),
+    (SearchScreen, "", []),
     (StagesPanel, "", []),
     (EfficiencyPanel, "", []),
     (LeversScreen, "", []),
@@ -107,9 +118,11 @@ def readme() -> str:
     """The text of screens/README.md."""
     sections = [
         _INTRODUCTION,
-        "## Everywhere\n\n" + _table(command.binding() for command in EVERYWHERE),
-        "## Tables\n\n" + _help(VirtualTable) + "\n" + _table(_own_bindings(VirtualTable)),
-        "## Every screen of a run\n\n" + _table(command.binding() for command in (*RUN, *NOTING, *COMMANDS)),
+        "## Everywhere\n\n" + _table(_EVERYWHERE, common=True),
+        "## Tables\n\n" + _help(VirtualTable) + "\n" + _table(_TABLES, common=True),
+        "## Every screen of a run\n\n" + _table(_OF_A_RUN, common=True),
+        "## What if\n\nThe keys of all screens that try another choice.\n\n"
+        + _table(_own_bindings(WhatIfScreen)),
         *(_section(*section) for section in _SECTIONS),
         "<!-- Made by `python -m tests.screens.readme` from the help texts; do not edit. -->\n",
     ]
@@ -126,7 +139,7 @@ def _section(screen: type[DOMNode | MethodPage], heading: str, pictures: Sequenc
     ]
     parts = ["#" + heading + _help(screen) if heading else "#" + _help(screen)]
     parts += [f"![{caption}](pictures/{name}.svg)\n" for name, caption in pictures]
-    return "\n".join([*parts, _table(bindings)])
+    return "\n".join(parts if issubclass(screen, WhatIfScreen) else [*parts, _table(bindings)])
 
 
 _PANES: dict[type[DOMNode | MethodPage], Sequence[type[DOMNode]]] = {
@@ -145,13 +158,8 @@ def _help(owner: Any) -> str:
 
 
 def _own_bindings(owner: Any) -> list[Binding]:
-    """The bindings that a class declares itself; the digits of a tabbed screen's tabs as a single row."""
+    """The bindings that a class declares itself; the digits of a tabbed screen's tabs with the tabs' names."""
     bindings = [binding for binding in getattr(owner, "BINDINGS", ()) if isinstance(binding, Binding)]
-    if owner is OverviewScreen:
-        digits = Binding(
-            "1", "method", "Methods", key_display="1 … 9", tooltip="Open the method of this number."
-        )
-        return [digits, *(binding for binding in bindings if not binding.action.startswith("method("))]
     if not issubclass(owner, TabbedScreen):
         return bindings
     tabs = f"The tabs: {', '.join(tab.label for tab in owner.TABS)}."
@@ -159,13 +167,29 @@ def _own_bindings(owner: Any) -> list[Binding]:
     return [digits, *(binding for binding in bindings if not binding.action.startswith("tab("))]
 
 
-def _table(bindings: Iterable[Binding]) -> str:
-    return "\n".join(["| key | label | what it does |", "|---|---|---|", *map(_row, bindings), ""])
+def _rows(bindings: Iterable[Binding]) -> list[KeyRow]:
+    return key_rows((binding, list(_keys(binding))) for binding in bindings if "escape" not in binding.key)
 
 
-def _row(binding: Binding) -> str:
-    keys = " ".join(f"`{key}`" for key in _keys(binding))
-    return f"| {keys} | {binding.description} | {binding.tooltip} |".replace("|  |", "| |")
+def _common_rows() -> list[KeyRow]:
+    return [row for table in (_EVERYWHERE, _TABLES, _OF_A_RUN) for row in _rows(table)]
+
+
+def _repeats(row: KeyRow, known: KeyRow) -> bool:
+    return set(row.keys) <= set(known.keys) and set(row.labels) <= set(known.labels)
+
+
+def _table(bindings: Iterable[Binding], common: bool = False) -> str:
+    rows = _rows(bindings)
+    rows = [row for row in rows if common or not any(_repeats(row, known) for known in _common_rows())]
+    return "\n".join(
+        ["| key | label | what it does |", "|---|---|---|", *map(_row, rows), ""] if rows else []
+    )
+
+
+def _row(row: KeyRow) -> str:
+    keys = " ".join(f"`{key}`" for key in row.shown_keys)
+    return f"| {keys} | {row.label} | {row.help} |".replace("|  |", "| |")
 
 
 def _keys(binding: Binding) -> Iterator[str]:
@@ -173,6 +197,10 @@ def _keys(binding: Binding) -> Iterator[str]:
         yield _NAMES.get(key, key.replace("ctrl+", "^"))
 
 
+_EVERYWHERE = [command.binding() for command in EVERYWHERE]
+_TABLES = _own_bindings(VirtualTable)
+_OF_A_RUN = [command.binding() for command in (*RUN, *METHOD_KEYS, *NOTING, *COMMANDS)]
+"""The keys that most screens have, and whose rows are not repeated."""
 _NAMES = {"left": "←", "right": "→", "up": "↑", "down": "↓", "slash": "/", "escape": "esc"}
 
 

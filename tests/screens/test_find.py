@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from app.shell import SteerApp
 from screens.find import FindScreen
 from screens.method_screen import MethodScreen
+from screens.search import SearchScreen
 from screens.widgets.virtual_table import VirtualTable
 from tests.recorded_session import RecordedSession
 from tests.synthetic_pool import pool_events
@@ -61,7 +62,7 @@ async def test_a_word_typed_after_a_slash_is_no_command(tmp_path: Path) -> None:
         session = await opened(pilot, tmp_path)
         for keys in (("2",), ("1", "1", "enter")):  # results, and an opened query
             await pilot.press(*keys, "slash", *"Spq")
-            assert session.sent == [] and isinstance(app.screen, FindScreen)
-            assert "nothing to find here" in drawn(app)
+            assert session.sent == [] and isinstance(app.screen, SearchScreen)
+            assert app.screen.input.value == "Spq"
             await pilot.press("escape")
             assert isinstance(app.screen, MethodScreen)

@@ -153,7 +153,7 @@ async def test_form_changes_come_back_into_the_dialog(tmp_path: Path) -> None:
         assert app.screen is form
         await pilot.press("slash", "ctrl+u", *"model.backend", "enter", "down", "space", "space")
         assert form.form.changes == ["online.L=5", "online.probe_tokens=12", "model.backend=vllm"]
-        await pilot.press("backspace", "escape")
+        await pilot.press("delete", "escape")
         assert app.dialog.set_input.value == "online.L=5 online.probe_tokens=12"
         assert app.dialog.set_input.has_focus
 

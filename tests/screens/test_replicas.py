@@ -72,6 +72,12 @@ def session(folder: Path, events: list[ev.Event]) -> RecordedSession:
     return RecordedSession(write_log(folder / "events.jsonl", events), folder)
 
 
+async def opened(pilot: Pilot[None]) -> str:
+    """As the palette does, or a click on the header."""
+    await pilot.app.screen.run_action("show_replicas")
+    return await text_of(pilot)
+
+
 async def text_of(pilot: Pilot[None], *keys: str) -> str:
     await pilot.press(*keys)
     await pilot.pause()
@@ -83,7 +89,7 @@ async def test_the_panel_tells_who_works_and_how_fast(tmp_path: Path, size: tupl
     recorded = session(tmp_path, scale_events("http://10.0.0.7:8265"))
     async with RunApp(recorded).run_test(size=size) as pilot:
         await pilot.pause()
-        text = await text_of(pilot, "R")
+        text = await opened(pilot)
         assert isinstance(pilot.app.screen, ReplicasPanel)
         assert "Ray at 10.0.0.7:6379" in text and "started for this run" not in text
         assert "pool: 2.00 queries per second together" in text
@@ -101,7 +107,7 @@ async def test_it_follows_the_run(tmp_path: Path) -> None:
     recorded = RecordedSession(entries, tmp_path, upto=7)
     async with RunApp(recorded).run_test(size=WIDE) as pilot:
         await pilot.pause()
-        assert "mine: 3.75 examples per second together" in await text_of(pilot, "R")
+        assert "mine: 3.75 examples per second together" in await opened(pilot)
         recorded.grow(1)
         screen = pilot.app.screen
         assert isinstance(screen, ReplicasPanel)
@@ -109,12 +115,11 @@ async def test_it_follows_the_run(tmp_path: Path) -> None:
         assert "mine: 5.00 examples per second together" in await text_of(pilot)
 
 
-async def test_a_run_in_one_process_has_no_such_panel(tmp_path: Path) -> None:
+async def test_of_a_run_in_one_process_it_says_so(tmp_path: Path) -> None:
     plain = [event for event in scale_events() if not type(event).__name__.startswith(("Replica", "Cluster"))]
     async with RunApp(session(tmp_path, plain)).run_test(size=WIDE) as pilot:
         await pilot.pause()
-        await text_of(pilot, "R")
-        assert isinstance(pilot.app.screen, MethodScreen)
+        assert "This run uses a single process." in await opened(pilot)
 
 
 async def test_the_open_panel_goes_with_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +127,7 @@ async def test_the_open_panel_goes_with_the_log(tmp_path: Path, monkeypatch: pyt
     recorded = session(tmp_path, scale_events(""))
     async with RunApp(recorded).run_test(size=WIDE) as pilot:
         await pilot.pause()
-        await pilot.press("R")
+        await opened(pilot)
         panel = pilot.app.screen
         assert isinstance(panel, ReplicasPanel)
         asked: list[bool] = []

@@ -95,7 +95,7 @@ async def test_from_the_methods_to_the_first_decision_that_differs(
         assert (
             "≠ α 4.000" in text and "≠ α 1.000" in text and "r is bad here" in text and "First." not in text
         )
-        await pilot.press("a")
+        await pilot.press("space")
         await pilot.pause()
         assert "First." in drawn(app)
         await pilot.press("2")
@@ -120,7 +120,7 @@ async def test_the_kinds_of_items_follow_each_other(runs: tuple[Path, Path]) -> 
         assert "Kind" in [key.word for key in keys_of(screen)]
         shown = []
         for _ in range(4):
-            await pilot.press("c")
+            await pilot.press("v")
             shown.append("".join(screen.item_source.item(row).a.id for row in range(len(screen.item_source))))
         assert shown == ["q", "r", "p", "pqr"]
 
@@ -151,7 +151,7 @@ async def test_a_run_that_has_got_further_is_read_again(runs: tuple[Path, Path])
         for run in runs:
             with (run / "events.jsonl").open("ab") as log:
                 log.write(encode(evaluated("no_memory", "p", True)))
-        await pilot.press("down", "r")
+        await pilot.press("down", "f5")
         await until(lambda: len(screen.method_source) == 3, "the method that was evaluated meanwhile")
         assert screen.methods.cursor == 1
 
@@ -199,7 +199,7 @@ async def test_of_several_runs_two_are_chosen(runs: tuple[Path, Path], tmp_path:
 
         await until(lambda: changed()[1:] == ["online.L 3 → 5", "online.L 3 → 9"], "both comparisons")
         assert screen.source.item(2).found == "1 unclear, 1 equal"
-        await pilot.press("down", "b")
+        await pilot.press("down", "equals_sign")
         await until(
             lambda: changed()[::2] == ["online.L 5 → 3", "online.L 5 → 9"], "the comparisons with another run"
         )

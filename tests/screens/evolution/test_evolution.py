@@ -155,7 +155,8 @@ async def test_branch_and_stop_after(growing: RecordedSession, session: Recorded
         await press(pilot, "enter")
         assert [(message.iteration, message.iterations) for message in app.branches] == [(1, 6)]
     async with EvolutionApp(growing).run_test(size=SMALL) as pilot:
-        await press(pilot, "A")
+        await pilot.app.screen.run_action("stop_after")
+        await pilot.pause()
         assert growing.sent == ["stop_after"]
 
 
@@ -209,7 +210,7 @@ async def test_a_chart_fills_the_screen(session: RecordedSession) -> None:
         item = session.state.evolution.iterations[1]
         assert item.minibatch is not None
         assert f"iteration 1   1 ● composite {item.minibatch.composite:.3f}" in drawn(pilot.app)
-        await pilot.press("1", "l")
+        await pilot.press("1", "v")
         await pilot.pause()
         assert "(1 ● composite)" in drawn(pilot.app) and "log axis" in drawn(pilot.app)
         await pilot.press("tab")

@@ -134,7 +134,7 @@ async def test_marks_notes_list_and_export(tmp_path: Path) -> None:
         await pilot.press("M")
         await until(lambda: isinstance(app.screen, NotesScreen), "the list of notes")
         await pilot.press(
-            "D", "enter"
+            "delete", "enter"
         )  # the newest, from another console, is taken back; the other one is opened
         await until(lambda: isinstance(app.screen, EsmScreen) and shown_offset(app) is not None, "back there")
         assert [note.text for note in read_notes(run).notes] == ["why [this] entry?"]

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from app.verdict_text import verdict_sentence
 from engine import events as ev
 from screens.esm.screen import EsmScreen
-from screens.messages import NextMethodWanted, SystemWanted, UpWanted
+from screens.messages import SystemWanted, UpWanted
 from screens.overview.card_panel import CardPanel
 from screens.overview.cards import Door, Tile
 from screens.overview.curve_view import CurveView
@@ -50,7 +50,6 @@ class RunApp(App[None]):
 
     @on(SystemWanted)
     @on(UpWanted)
-    @on(NextMethodWanted)
     def _asked(self, message: object) -> None:
         self.asked.append(message)
 
@@ -221,7 +220,7 @@ async def test_the_panel_of_time_and_tokens(tmp_path: Path, size: tuple[int, int
     app = RunApp(OverviewScreen(session_of(tmp_path)))
     async with app.run_test(size=size) as pilot:
         await polled(pilot)
-        await pilot.press("c")
+        await pilot.press("dollar_sign")
         await pilot.pause()
         assert isinstance(app.screen, EfficiencyPanel)
         text = drawn(app)

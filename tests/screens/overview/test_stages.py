@@ -67,16 +67,16 @@ async def test_the_panel_says_what_each_key_would_do(run: RunDirectory, size: tu
         await pilot.pause()
         text = drawn(app)
         assert "› ■ slsm    stopped, results kept" in text  # the first that is not finished
-        assert "✓ select  finished in 0:02" in text and "s  Skipped: slsm." in text
+        assert "✓ select  finished in 0:02" in text and "-  Skipped: slsm." in text
         assert "no stage is left to be done after `slsm`" in text
         await pilot.press("up", "up", "k")
         text = " ".join(drawn(app).replace("│", " ").split())
         assert (
             "› ✓ select" in text
-            and "a Done again: select, memory and eval, which took 0:09 last time." in text
+            and "b Done again: select, memory and eval, which took 0:09 last time." in text
         )
         assert "`select` is finished: there is nothing to skip" in text
-        assert "l The run ends after select. Skipped: slsm." in text
+        assert "Z The run ends after select. Skipped: slsm." in text
         assert [key.word for key in keys_of(app.screen)][:5] == [
             "Choose",
             "Begin again",
@@ -91,7 +91,7 @@ async def test_the_panel_says_what_each_key_would_do(run: RunDirectory, size: tu
 async def test_begun_again_after_it_was_asked(run: RunDirectory) -> None:
     app = StagesApp(run)
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("i", "up", "up", "up", "a")
+        await pilot.press("i", "up", "up", "up", "b")
         await pilot.pause()
         assert isinstance(app.screen, ConfirmScreen)
         text = " ".join(drawn(app).replace("│", " ").split())
@@ -99,7 +99,7 @@ async def test_begun_again_after_it_was_asked(run: RunDirectory) -> None:
         assert "Not done again: mine." in text and "A worker starts at once." in text
         await pilot.press("escape")
         assert not run.read().begun_again and not app.resumed
-        await pilot.press("a", "enter")
+        await pilot.press("b", "enter")
         await app.workers.wait_for_complete()
         for _ in range(100):
             if app.resumed:
@@ -121,15 +121,15 @@ async def test_skip_and_last_are_taken_back_by_the_same_key(run: RunDirectory) -
                 await pilot.pause(0.05)
             raise AssertionError(f"skipped: {skipped(run)}")
 
-        await pilot.press("i", "s")
+        await pilot.press("i", "minus")
         await until(["slsm"])
         await pilot.pause(0.6)
         assert "› ⊘ slsm    skipped" in drawn(app) and "slsm: done after all" in drawn(app)
-        await pilot.press("s")
+        await pilot.press("minus")
         await until([])
-        await pilot.press("up", "up", "l")
+        await pilot.press("up", "up", "Z")
         await until(["slsm"])
-        await pilot.press("l")
+        await pilot.press("Z")
         await until([])
 
 
@@ -141,7 +141,7 @@ async def test_nothing_is_begun_again_while_a_worker_works(run: RunDirectory) ->
     try:
         app = StagesApp(run)
         async with app.run_test(size=(80, 24)) as pilot:
-            await pilot.press("i", "a")
+            await pilot.press("i", "b")
             await pilot.pause()
             assert isinstance(app.screen, StagesPanel)
             text = " ".join(drawn(app).replace("│", " ").split())
@@ -159,11 +159,13 @@ async def test_stale_and_skipped_stages_on_strip_and_cards(run: RunDirectory) ->
     app.session._live.apply(plan)
     async with app.run_test(size=(200, 60)) as pilot:
         await pilot.pause()
-        text = drawn(app)
-        assert "◌ memory" in text and "skipped, stale: its results are of an earlier attempt" in text
+        text, bar = drawn(app), app.screen.query_one(StageBar)
+        stages = bar.render().plain
+        assert "◌ memory" in stages and "stale: its results are of an earlier attempt" in stages
         assert "1 ESM ◌" in text and "◌ no difference is shown [" in text
         assert "2 of 4 stages done, 1 skipped" in text
-        bar = app.screen.query_one(StageBar)
         await pilot.resize_terminal(80, 24)
+        await pilot.pause()
+        app.screen.remove_class("-at-rest")
         await pilot.pause()
         assert bar.render().plain.startswith("✓ mine ✓ select ◌ memory ⊘ eval")

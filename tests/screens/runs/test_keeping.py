@@ -160,14 +160,14 @@ async def test_order_by_gain_and_groups_by_name(outputs: Path) -> None:
         app.runs.table.sort_by("difference")
         assert [row.record.name for row in app.runs.source.runs] == ["other", "demo", "demo"]
         app.runs.table.sort_by("difference", reverse=True)
-        await pilot.press("o")
+        await pilot.press("B")
         drawn = app.rows()
         assert len(drawn) == 5 and "2 runs" in drawn[0] and "0.965" in drawn[0] and "▲ +0.330" in drawn[0]
         app.runs.table.go_to(0)
         assert app.runs.selected is None, "a heading is no run"
-        await pilot.press("enter", "D", "m", "a")
+        await pilot.press("enter", "delete", "m", "a")
         assert app.asked == [] and app.runs.marked == []
-        await pilot.press("o", "o")
+        await pilot.press("B", "B")
         assert len(app.runs.source) == 3
 
 
@@ -195,7 +195,7 @@ async def test_trash_and_undo(outputs: Path) -> None:
         await settled(app, pilot)
         first = app.runs.source.runs[0].path
         assert "Undo" not in app.words
-        await pilot.press("D")
+        await pilot.press("delete")
         await settled(app, pilot)
         assert not first.exists() and len(app.runs.source) == 2 and "Undo" in app.words
         first.mkdir()

@@ -55,7 +55,7 @@ async def test_offers_follow_the_run_under_the_cursor(make: Make, tmp_path: Path
         await pilot.press("down")
         await pilot.pause()
         assert "Resume" in app.words and "Stop" not in app.words
-        await pilot.press("r", "S", "n")
+        await pilot.press("r", "S", "plus")
         await pilot.press("down")
         await pilot.pause()
         assert not {"Resume", "Stop", "Pause"} & set(app.words)
@@ -74,8 +74,8 @@ async def test_newcomer_is_told_what_to_press(tmp_path: Path, terminal: tuple[in
         await app.workers.wait_for_complete()
         await pilot.pause()
         drawn = "\n".join(app.runs.table.render_line(y).text for y in range(10))
-        assert "Press n, then enter: the demo starts" in drawn
-        await pilot.press("n")
+        assert "Press +, then enter: the demo starts" in drawn
+        await pilot.press("plus")
         assert [type(m).__name__ for m in app.asked] == ["NewRunWanted"]
 
 

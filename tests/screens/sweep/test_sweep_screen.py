@@ -105,7 +105,7 @@ async def test_in_the_list_of_runs_a_sweep_is_a_heading(tmp_path: Path) -> None:
         await pilot.press("space", "down")
         await pilot.pause()
         assert len(app.rows()) == 5 and app.runs.selected is not None
-        await pilot.press("w")
+        await pilot.press("o")
         await pilot.pause()
         assert isinstance(app.asked[-1], SweepWanted) and app.asked[-1].folder == folder.path
         await pilot.press("up", "space")

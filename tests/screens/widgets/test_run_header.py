@@ -21,6 +21,7 @@ def test_loading_then_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     state.apply(ev.Header(schema_version=1, name="demo", run_id="1", seed=1, stages=[], versions={}))
     state.apply(ev.ModelLoading(name="smollm2", size=98_362_432, doing="unpacking", share=0.45))
     assert header._run().plain.endswith("demo/1  loading model smollm2, 98 MB: unpacking 45%")
+    state.apply(ev.StageStarted(stage="mine", unit="problems", total=1))
     loaded: dict[str, Any] = {"name": "smollm2", "backend": "transformers", "device": "cpu", "num_layers": 30}
     loaded |= {"hidden_size": 576, "stage": "mine"}
     state.apply(ev.ModelLoaded(**loaded, dtype="bfloat16", dtype_reason="faster"))

@@ -1,0 +1,75 @@
+"""A terminal that cannot show Unicode: every sign becomes one of ASCII that still tells right from wrong."""
+
+from __future__ import annotations
+
+import codecs
+import unicodedata
+from functools import lru_cache
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.color import Color
+from textual.filter import LineFilter
+
+WARNING = (
+    "This terminal is not set to UTF-8: + stands for right and finished, x for wrong and failed, ^ for better, "
+    "v for worse. LC_ALL=C.UTF-8 gives it all signs."
+)
+_SIGNS = {
+    "✓": "+", "✗": "x", "▲": "^", "▼": "v", "≈": "~", "≠": "!", "−": "-", "–": "-", "—": "-", "×": "x", "·": ".",
+    "●": "*", "◉": "O", "○": "o", "■": "#", "▶": ">", "‖": "=", "◐": "%", "◌": ":", "⊘": "/", "★": "*", "◆": "#",
+    "◇": "o", "•": "*", "↻": "@", "⑂": "Y", "›": ">", "▸": ">", "▾": "v", "→": ">", "←": "<", "↑": "^", "↓": "v",
+    "⏎": "$", "⌫": "<", "…": ".", "│": "|", "┃": "|", "║": "|", "─": "-", "━": "-", "═": "-", "█": "#", "▇": "#",
+    "▆": "*", "▅": "+", "▄": "=", "▃": "-", "▂": ".", "▁": "_", "α": "a", "β": "b", "ρ": "p", "δ": "d", "Δ": "d",
+    "“": '"', "”": '"', "‘": "'", "’": "'",
+}  # fmt: skip
+_BRAILLE = range(0x2800, 0x2900)
+_UPPER_DOTS = 0b00011011
+_BOXES = range(0x2500, 0x2580)
+_BLOCKS = range(0x2580, 0x25A0)
+
+
+def takes_unicode(encoding: str | None) -> bool:
+    """Whether what is written in this encoding can hold every sign."""
+    try:
+        return codecs.lookup(encoding or "ascii").name.startswith("utf-")
+    except LookupError:
+        return False
+
+
+def in_ascii(text: str) -> str:
+    """The text as wide as it is, in ASCII."""
+    return (
+        text if text.isascii() else "".join(letter if letter.isascii() else _sign(letter) for letter in text)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _sign(letter: str) -> str:
+    known = _SIGNS.get(letter) or _drawn(ord(letter))
+    if known is None:
+        plain = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
+        known = plain or "?"
+    width = cell_len(letter)
+    return f"{known:?<{width}}"[:width]
+
+
+def _drawn(code: int) -> str | None:
+    """A piece of a curve, of a frame or of a bar."""
+    if code in _BRAILLE:
+        upper, lower = code & _UPPER_DOTS, code & 0xFF & ~_UPPER_DOTS
+        return ":" if upper and lower else "'" if upper else "." if lower else " "
+    if code in _BOXES:
+        return "+"
+    return "|" if code in _BLOCKS else None
+
+
+class AsciiSigns(LineFilter):
+    """Whatever a widget draws, in ASCII."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """The segments in ASCII."""
+        return [s if s.control else Segment(in_ascii(s.text), s.style) for s in segments]
+
+
+ASCII_SIGNS = AsciiSigns()

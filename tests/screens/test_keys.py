@@ -1,0 +1,117 @@
+"""Every letter means one thing over the whole console, and the reference of keys stays short."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections import defaultdict
+
+from textual.binding import Binding
+from textual.dom import DOMNode
+
+import screens
+from app.key_rows import key_rows
+from app.shell import SteerApp
+from tests.screens.readme import readme
+
+MEANINGS = {
+    "a": {"Archive"},
+    "b": {"Begin again", "Branch"},
+    "c": {"Compare"},
+    "d": {"Next"},
+    "e": {"CSV"},
+    "f": {"Follow"},
+    "g": {"First", "First line"},
+    "h": {"Column left", "Earlier"},
+    "i": {"Stages"},
+    "j": {"Down", "Below", "Line below"},
+    "k": {"Up", "Choose", "Line above"},
+    "l": {"Column right", "Later"},
+    "m": {"Mark"},
+    "n": {"Next match"},
+    "o": {"Overview", "Sweep"},
+    "p": {"Pause", "Continue"},
+    "q": {"Quit"},
+    "r": {"Resume", "Start"},
+    "s": {"Sort"},
+    "t": {"Title"},
+    "u": {"Undo"},
+    "v": {"Kind", "Figure", "Log axis"},
+    "w": {"What if"},
+    "x": {"SVG"},
+    "y": {"Copy"},
+    "z": {"Chart", "Curves"},
+    "A": {"Archived"},
+    "B": {"Group by"},
+    "D": {"Previous"},
+    "E": {"Error"},
+    "F": {"Follow work", "Stay here"},
+    "G": {"Last", "Last line"},
+    "L": {"Live"},
+    "M": {"Notes"},
+    "N": {"Previous match"},
+    "R": {"Report"},
+    "S": {"Stop", "Stopping", "Stop and keep"},
+    "T": {"Tags"},
+    "V": {"Fields"},
+    "W": {"Levers"},
+    "Y": {"Export"},
+    "Z": {"Last one"},
+}
+"""The labels of each letter; `v` shows what is there in another way, `b` begins from there. Of `d` and `D` the first
+word: what the next one is differs from table to table."""
+
+
+def nodes() -> list[type[DOMNode]]:
+    """Every class of the console with keys."""
+    for module in pkgutil.walk_packages(screens.__path__, "screens."):
+        importlib.import_module(module.name)
+    found: list[type[DOMNode]] = [SteerApp]
+    waiting: list[type[DOMNode]] = [DOMNode]
+    while waiting:
+        below = waiting.pop().__subclasses__()
+        waiting += below
+        found += [each for each in below if each.__module__.startswith("screens.")]
+    return found
+
+
+def test_a_letter_means_one_thing() -> None:
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for node in nodes():
+        for binding in node.__dict__.get("BINDINGS", ()):
+            if isinstance(binding, Binding) and binding.description:
+                for key in binding.key.split(","):
+                    if len(key) == 1 and key.isalpha() and key.isascii() and binding.action != "close":
+                        word = binding.description.split()[0] if key in "dD" else binding.description
+                        found[key].add(word)
+    assert dict(found) == MEANINGS
+
+
+def test_the_reference_has_few_rows_of_keys() -> None:
+    assert sum(line.startswith("| `") for line in readme().splitlines()) <= 110
+
+
+def test_commands_of_one_key_and_keys_of_one_command_are_one_row() -> None:
+    rows = key_rows(
+        [
+            (Binding("space", "freeze", "Freeze", tooltip="Still."), ["space"]),
+            (Binding("up", "move(-1)", "Choose", tooltip="Choose one."), ["↑↓"]),
+            (Binding("space", "thaw", "Unfreeze", tooltip="On."), ["space"]),
+            (Binding("down", "move(1)", "Below", tooltip="Below."), ["↓"]),
+            (Binding("left", "turn(-1)", "Left", tooltip="To the left."), ["←"]),
+            (Binding("right", "turn(1)", "Other", tooltip="To others."), ["←→"]),
+            (Binding("b", "choose('again')", "Again"), ["b"]),
+            (Binding("minus", "choose('skip')", "Skip"), ["-"]),
+            (Binding("home,g,end,G", "far(1)", "Far"), ["home", "g", "end", "G"]),
+            *((Binding(str(n), f"tab({n})", f"T{n}", tooltip="A tab."), [str(n)]) for n in range(1, 6)),
+        ]
+    )
+    assert [(row.shown_keys, row.label, row.help) for row in rows] == [
+        (["space"], "Freeze, Unfreeze", "Still. On."),
+        (["↑↓"], "Choose", "Choose one."),
+        (["←→"], "Other", "To others."),
+        (["b"], "Again", ""),
+        (["-"], "Skip", ""),
+        (["home", "g", "end", "G"], "Far", ""),
+        (["1 … 5"], "T1, T2, T3, T4, T5", "A tab."),
+    ]

@@ -1,0 +1,311 @@
+"""What all screens of a run have in common: quiet when nothing works, the way back from the past, a stop on its way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.app import App
+from textual.pilot import Pilot
+
+from app.runs.session import RunSession
+from engine import events as ev
+from engine.errors import RunError
+from engine.run.directory import RunDirectory, RunStatus, create_run, inspect
+from screens.esm.screen import EsmScreen
+from screens.exports import write_report
+from screens.help import tab_first
+from screens.method_screen import MethodScreen
+from screens.overview.screen import OverviewScreen
+from screens.run_screen import RunScreen
+from screens.run_session import at_rest, engine_state
+from screens.slsm.screen import SLSMScreen
+from screens.widgets.key_line import keys_of
+from screens.widgets.run_header import RunHeader
+from screens.widgets.stage_bar import StageBar
+from screens.widgets.timeline import Timeline
+from tests.recorded_session import RecordedSession
+from tests.synthetic_pool import pool_events
+from tests.synthetic_run import SyntheticRun, write_log
+from tests.synthetic_slsm import slsm_events
+
+SIZES = [(80, 24), (120, 36), (200, 60)]
+
+
+class RunApp(App[None]):
+    def __init__(self, screen: RunScreen) -> None:
+        super().__init__()
+        self.first = screen
+
+    def on_mount(self) -> None:
+        self.push_screen(self.first)
+
+
+def finished(folder: Path, upto: int | None = None) -> RecordedSession:
+    return RecordedSession(write_log(folder / "events.jsonl", SyntheticRun().events()), folder, upto=upto)
+
+
+def with_status(session: RecordedSession, state: str) -> RecordedSession:
+    """A session whose worker is in this state."""
+
+    class Status(RunStatus):
+        @property
+        def state(self) -> str:  # type: ignore[override]
+            return state
+
+    session.status = object.__new__(Status)
+    return session
+
+
+async def polled(pilot: Pilot[None]) -> RunScreen:
+    screen = pilot.app.screen
+    assert isinstance(screen, RunScreen)
+    for _ in range(3):
+        await pilot.pause()
+        screen._drawn = None
+        screen.poll()
+    await pilot.pause()
+    return screen
+
+
+def words(screen: RunScreen) -> list[str]:
+    return [key.word for key in keys_of(screen)]
+
+
+def frame(screen: RunScreen) -> tuple[bool, bool]:
+    """Whether stages and time line are drawn."""
+    stages, line = screen.query_one(StageBar), screen.query_one(Timeline)
+    return stages.size.height > 0 and stages.display, line.size.height > 0 and line.display
+
+
+def footer(app: App[None]) -> str:
+    return list(app.screen._compositor.render_strips())[-1].text
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_finished_run_is_quiet_until_one_looks_back(tmp_path: Path, size: tuple[int, int]) -> None:
+    session = finished(tmp_path)
+    last = session.total_events - 1
+    async with RunApp(EsmScreen(session)).run_test(size=size) as pilot:
+        screen = await polled(pilot)
+        assert frame(screen) == (False, False)
+        assert not {"Live", "Replay", "Freeze", "Decision"} & set(words(screen))
+        await pilot.press("full_stop", "comma", "0")
+        assert session.cursor is None, "without the time line its keys do nothing"
+        await pilot.press("left_square_bracket")
+        screen = await polled(pilot)
+        assert session.cursor == last - 1 and frame(screen) == (True, True)
+        assert "L Live" in footer(pilot.app) and {"Replay", "Decision"} <= set(words(screen))
+        assert f" AS OF EVENT {last - 1:,} of {last:,} " in screen.query_one(RunHeader).render().plain
+        assert f"{last - 1:,}/{last:,}" in screen.query_one(Timeline).render().plain
+        await pilot.press("enter")
+        await polled(pilot)
+        assert "L Live" in footer(pilot.app), "also in an opened decision"
+        await pilot.press("0")
+        assert session.cursor == 0
+        await pilot.press("L")
+        screen = await polled(pilot)
+        assert session.cursor is None and frame(screen) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("state", "rests"),
+    [("running", False), ("paused", False), ("hung", False), ("prepared", False),
+     ("finished", True), ("stopped", True), ("failed", True), ("interrupted", True)],
+)  # fmt: skip
+def test_what_rests(tmp_path: Path, state: str, rests: bool) -> None:
+    session = with_status(finished(tmp_path), state)
+    assert engine_state(session) == state and at_rest(session) is rests
+    session.frozen = True
+    assert not at_rest(session)
+    session.frozen, session.cursor = False, 0
+    assert not at_rest(session)
+
+
+def test_a_log_that_is_read_does_not_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = finished(tmp_path)
+    assert engine_state(session) == "finished" and at_rest(session)
+    monkeypatch.setattr(RecordedSession, "reading", 0.5)
+    assert not at_rest(session)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_stop_is_shown_until_it_happens(tmp_path: Path, size: tuple[int, int]) -> None:
+    session = with_status(finished(tmp_path, upto=60), "running")
+    async with RunApp(OverviewScreen(session)).run_test(size=size) as pilot:
+        screen = await polled(pilot)
+        header = screen.query_one(RunHeader)
+        assert frame(screen) == (True, True) and "STOPPING" not in header.render().plain
+        assert (
+            "S Stop " in footer(pilot.app) and "Freeze" in words(screen) and "Stopping" not in words(screen)
+        )
+        await pilot.press("S")
+        assert session.sent == ["stop"]
+        await pilot.pause()
+        assert header.render().plain.endswith(" STOPPING ")
+        assert "S Stopping" in footer(pilot.app) and "Stop" not in words(screen)
+        await pilot.press("S")
+        assert session.sent == ["stop"], "asked for once"
+        session.stop_requested = False
+        with_status(session, "stopped")
+        screen = await polled(pilot)
+        assert "STOPPING" not in header.render().plain and "Resume" in words(screen)
+
+
+def test_a_session_knows_that_a_stop_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = create_run(tmp_path, "demo", seed=1, stages=["eval"], config={}, config_text="{}\n", versions={})
+    answers: list[str] = []
+
+    def refuse(directory: RunDirectory, command: str) -> None:
+        answers.append(command)
+        raise RunError(what="no worker answers", where="", mend="")
+
+    monkeypatch.setattr("app.runs.session.send", refuse)
+    session = RunSession(run.path)
+    try:
+        session._stop_requested = True
+        assert session.stop_requested
+        session._send("pause")
+        assert session.stop_requested, "another command leaves it"
+        session._send("stop")
+        assert not session.stop_requested, "a refused stop is none"
+        session._stop_requested = True
+        session._status = inspect(run.path)  # no worker lives
+        assert session.update() and not session.stop_requested, "it has happened"
+    finally:
+        session.close()
+    assert answers == ["pause", "stop"]
+
+
+async def test_a_run_that_no_worker_has_begun(tmp_path: Path) -> None:
+    session = with_status(RecordedSession([], tmp_path), "prepared")
+    async with RunApp(OverviewScreen(session)).run_test(size=(120, 36)) as pilot:
+        screen = await polled(pilot)
+        line = screen.query_one(Timeline).render().plain
+        assert "○ NOT STARTED" in line and "END" not in line and "0/0" not in line
+        assert "Start" in words(screen) and "Resume" not in words(screen)
+
+
+@pytest.mark.parametrize(("state", "end"), [("running", "● LIVE"), ("finished", "■ END")])
+async def test_the_end_of_the_time_line(tmp_path: Path, state: str, end: str) -> None:
+    session = finished(tmp_path, upto=60 if state == "running" else None)
+    async with RunApp(OverviewScreen(session)).run_test(size=(120, 36)) as pilot:
+        screen = await polled(pilot)
+        assert screen.query_one(Timeline).render().plain.split("\n")[0].endswith(end)
+
+
+async def test_the_header_leads_to_the_error_of_a_failed_run(tmp_path: Path) -> None:
+    events = [
+        ev.Header(schema_version=1, name="demo", run_id="1", seed=1, stages=["mine"], versions={}),
+        ev.StageStarted(stage="mine", unit="problems", total=3),
+        ev.StageFailed(stage="mine", what="no column", where="train.csv", mend="name it"),
+    ]
+    session = with_status(RecordedSession(write_log(tmp_path / "events.jsonl", events), tmp_path), "failed")
+    async with RunApp(EsmScreen(session)).run_test(size=(80, 24)) as pilot:
+        await polled(pilot)
+        await pilot.press("E")
+        assert pilot.app.screen is pilot.app.screen_stack[1], "E belongs to the overview and the list of runs"
+        await pilot.click(RunHeader, offset=(76, 0))
+        await pilot.pause()
+        assert type(pilot.app.screen).__name__ == "ErrorPanel"
+
+
+async def test_a_click_on_the_header_opens_a_method(tmp_path: Path) -> None:
+    session = finished(tmp_path)
+    async with RunApp(OverviewScreen(session)).run_test(size=(80, 24)) as pilot:
+        screen = await polled(pilot)
+        asked: list[int] = []
+        screen.action_method = lambda number: asked.append(number)  # type: ignore[method-assign]
+        await pilot.click(RunHeader, offset=(12, 0))  # `Overview 1 ESM ✓`: the name begins in column 9
+        assert asked == [1]
+
+
+async def test_an_opened_decision_says_how_to_go_on_and_back(tmp_path: Path) -> None:
+    async with RunApp(EsmScreen(finished(tmp_path))).run_test(size=(80, 24)) as pilot:
+        await polled(pilot)
+        await pilot.press("g", "enter")
+        await polled(pilot)
+        assert "←→ Next" in footer(pilot.app) and "esc Back" in footer(pilot.app)
+
+
+async def test_talk_does_not_take_the_keys_of_who_comes_back(tmp_path: Path) -> None:
+    session = RecordedSession(write_log(tmp_path / "events.jsonl", slsm_events()), tmp_path)
+    first = SLSMScreen(session)
+    async with RunApp(first).run_test(size=(120, 36)) as pilot:
+        await polled(pilot)
+        await pilot.press("3")
+        assert first.chat.field.has_focus, "who chooses Talk begins to type"
+        left = first.view()
+    again = SLSMScreen(session)
+    again.left_view = left
+    async with RunApp(again).run_test(size=(120, 36)) as pilot:
+        await polled(pilot)
+        assert again.tabs.active == 2 and not again.chat.field.has_focus
+        await pilot.press("1")
+        assert again.tabs.active == 0 and again.chat.field.value == ""
+
+
+async def test_the_report_is_written_from_inside(tmp_path: Path) -> None:
+    run = create_run(tmp_path, "demo", seed=1, stages=["eval"], config={}, config_text="{}\n", versions={})
+    entries = write_log(run.events, SyntheticRun(examples=4).events())
+    async with RunApp(OverviewScreen(RecordedSession(entries, run.path))).run_test(size=(80, 24)) as pilot:
+        screen = await polled(pilot)
+        assert "Report" in words(screen)
+        await pilot.press("R")
+        await screen.workers.wait_for_complete()
+        await pilot.pause()
+        told = [note.message for note in pilot.app._notifications]
+    (page,) = (run.path / "exports").glob("report-*.html")
+    assert page.with_suffix(".md").read_text().startswith(f"# demo/{run.path.name}")
+    assert any(str(page) in text and str(page.with_suffix(".md")) in text for text in told)
+
+
+def test_a_report_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RunError):
+        write_report(tmp_path)
+
+
+TEXT = """\
+# Method
+
+It does this.
+
+*Cases* has a row for each case. `d` goes
+on. *Results* compares them; *Training* has curves.
+
+`/` filters *Results* too."""
+
+
+@pytest.mark.parametrize(
+    ("shown", "beginnings"),
+    [
+        (
+            "Cases",
+            ["# Method", "*Cases* has a row", "It does", "*Results* compares them;", "*Training*", "`/`"],
+        ),
+        ("Results", ["# Method", "*Results* compares them;", "It does", "*Cases*", "*Training*", "`/`"]),
+        ("Training", ["# Method", "*Training* has curves.", "It does", "*Cases*", "*Results*", "`/`"]),
+        ("Files", ["# Method", "It does", "*Cases*", "*Results*", "*Training*", "`/`"]),
+    ],
+)
+def test_the_help_of_a_tab_begins_with_that_tab(shown: str, beginnings: list[str]) -> None:
+    parts = tab_first(TEXT, ["Cases", "Results", "Training", "Files"], shown).split("\n\n")
+    assert len(parts) == len(beginnings)
+    assert all(part.startswith(start) for part, start in zip(parts, beginnings, strict=True))
+
+
+async def test_help_has_the_keys_first(tmp_path: Path) -> None:
+    from app.shell import SteerApp
+
+    app = SteerApp(outputs=tmp_path / "outputs")
+    session = RecordedSession(write_log(tmp_path / "events.jsonl", pool_events()), tmp_path)
+    async with app.run_test(size=(120, 60)) as pilot:
+        await app.push_screen(MethodScreen(session, "Pool"))
+        await pilot.pause()
+        await pilot.press("question_mark")
+        await pilot.pause()
+        text = "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+        assert (
+            "in the table" in text.split("Sort")[0]
+            and "Pool" not in text.split("Help", 1)[1].split("Sort")[0]
+        )

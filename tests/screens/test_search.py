@@ -1,0 +1,135 @@
+"""`/` on the overview: rows of all methods by words or ids."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import pytest
+from textual import on
+from textual.app import App
+from textual.pilot import Pilot
+
+from app.methods.place import OfEvent, Place
+from engine import events as ev
+from screens.event_places import kinds_with_place, place_of
+from screens.messages import SystemWanted
+from screens.overview.screen import OverviewScreen
+from screens.search import MOST, SearchScreen, count_words
+from tests.recorded_session import RecordedSession
+from tests.synthetic_pool import pool_events
+from tests.synthetic_run import SyntheticRun, write_log
+
+
+class RunApp(App[None]):
+    def __init__(self, session: RecordedSession) -> None:
+        super().__init__()
+        self.session = session
+        self.asked: list[SystemWanted] = []
+
+    def on_mount(self) -> None:
+        self.push_screen(OverviewScreen(self.session))
+
+    @on(SystemWanted)
+    def _asked(self, message: SystemWanted) -> None:
+        self.asked.append(message)
+
+
+async def searched(pilot: Pilot[None], *keys: str) -> SearchScreen:
+    await pilot.press(*keys)
+    screen = pilot.app.screen
+    assert isinstance(screen, SearchScreen)
+    await screen.workers.wait_for_complete()
+    await pilot.pause()
+    return screen
+
+
+def drawn(app: App[None]) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
+async def test_words_are_found_in_all_methods_and_enter_goes_there(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    both = [*SyntheticRun(examples=4).events(), *pool_events()]
+    events = [msgspec.structs.replace(event, seq=seq) for seq, event in enumerate(both)]
+    entries = write_log(tmp_path / "events.jsonl", events)
+    app = RunApp(RecordedSession(entries, tmp_path))
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        screen = await searched(pilot, "slash")
+        kinds = kinds_with_place()
+        counts = Counter(kinds[type(event)] for event, *_ in entries if type(event) in kinds)
+        line = str(screen.line.content)
+        assert line.startswith(f"{counts.total():,} rows: ")
+        assert f"ESM {counts['ESM']:,}" in line and f"Pool {counts['Pool']:,}" in line
+        assert "words or ids" in drawn(app) and len(screen.source) == 0
+
+        screen = await searched(pilot, *"train-0002")
+        queries = [event for event, *_ in entries if isinstance(event, ev.PoolQueryDone)]
+        at = next(offset for event, offset, _ in entries if event is queries[2])
+        assert "train-0002" in drawn(app) and "query train-0002" in drawn(app)
+        assert "Go there" in drawn(app)
+        rows = [screen.source.item(row).offset for row in range(len(screen.source))]
+        await pilot.press(*["down"] * rows.index(at), "enter")
+        await pilot.pause()
+        [asked] = app.asked
+        assert (asked.name, asked.place) == ("Pool", Place("queries", OfEvent(at), open=True))
+
+
+async def test_as_many_rows_of_a_method_are_listed_as_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("screens.search.MOST", 2)
+    entries = write_log(tmp_path / "events.jsonl", pool_events())
+    app = RunApp(RecordedSession(entries, tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        screen = await searched(pilot, "slash", *"train")
+        assert len(screen.source) == 2 and "the first 2 of a method are listed" in str(screen.line.content)
+
+
+async def test_what_no_row_has_is_said(tmp_path: Path) -> None:
+    entries = write_log(tmp_path / "events.jsonl", pool_events())
+    app = RunApp(RecordedSession(entries, tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        screen = await searched(pilot, "slash", *"nowhere")
+        assert str(screen.line.content) == "0 rows" and "No row of a method has all these words." in drawn(
+            app
+        )
+        assert "Go there" not in drawn(app)
+        await pilot.press("enter", "escape")
+        assert isinstance(app.screen, OverviewScreen) and app.asked == []
+
+
+async def test_where_nothing_can_be_found_it_says_so_before_one_types(tmp_path: Path) -> None:
+    entries = write_log(tmp_path / "events.jsonl", [next(iter(SyntheticRun().events()))])
+    app = RunApp(RecordedSession(entries, tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await searched(pilot, "slash")
+        assert "There is nothing to find: no method has written a row yet." in drawn(app)
+
+
+def test_the_line_of_counts() -> None:
+    assert count_words(Counter(ESM=2, Pool=1), True, True) == "3 rows: ESM 2, Pool 1"
+    assert count_words(Counter(ESM=1), True, False) == "1 row so far: ESM 1"
+    assert count_words(Counter(), True, True) == "0 rows"
+    assert count_words(Counter(), False, False) == ""
+    many = count_words(Counter(ESM=MOST + 1, Pool=3), True, True)
+    assert many == f"{MOST + 4} rows: ESM {MOST + 1}, Pool 3; the first {MOST} of a method are listed"
+    assert "listed" not in count_words(Counter(ESM=MOST), True, True)
+    assert "listed" not in count_words(Counter(ESM=MOST + 1), False, True)
+
+
+def test_an_answer_is_found_among_the_decisions_of_its_example() -> None:
+    answer = ev.ExampleEvaluated(
+        method="esm", index=0, example='a"b', question="", gold="", pred="", correct=True, tokens_used=1,
+        budget_used=1, text="",
+    )  # fmt: skip
+    place = Place("decisions-pane", filter='method:esm example:"a\\"b"')
+    assert place_of(answer, 7) == ("ESM", place) and place_of(ev.Notice(text=""), 7) is None
+    assert kinds_with_place()[ev.ExampleEvaluated] == "ESM" and ev.Notice not in kinds_with_place()
