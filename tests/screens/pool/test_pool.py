@@ -224,13 +224,14 @@ async def test_it_grows_and_scrubs(tmp_path: Path) -> None:
     async with PoolApp(growing).run_test(size=SMALL) as pilot:
         await press(pilot)
         screen = pilot.app.screen
-        assert isinstance(screen, MethodScreen) and screen.shown_name == "queries" and screen.counts() == [1]
+        assert isinstance(screen, MethodScreen)
+        assert screen.shown_name == "queries" and screen.counts()[0] == 1
         growing.grow(len(entries))
         await press(pilot)
-        assert screen.counts() == [3]
+        assert screen.counts()[0] == 3
         growing.seek(5)
         await press(pilot)
-        assert screen.counts() == [1]
+        assert screen.counts()[0] == 1
 
 
 async def test_a_log_that_cannot_be_read_is_told(
