@@ -37,7 +37,7 @@ class Word:
     text: str
 
     def __str__(self) -> str:
-        return _quoted(self.text)
+        return quoted(self.text)
 
 
 @dataclass(frozen=True)
@@ -265,11 +265,12 @@ def _or(left: Predicate, right: Predicate) -> Predicate:
     return test
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """As it is typed in a filter, whatever is in it."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _shown(value: str | float | bool) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return _quoted(value) if isinstance(value, str) else repr(float(value))
+    return quoted(value) if isinstance(value, str) else repr(float(value))

@@ -8,8 +8,10 @@ from typing import Any, ClassVar
 from rich.console import RenderableType
 from rich.text import Text
 
-from app.blocks.fit import fit_name
 from app.blocks.model_text import one_line
+from app.methods.esm.answers import answers_of
+from app.methods.esm.entry_words import entry_words
+from app.methods.source import CaseSource
 from app.runs.what_if import WhatIfProcess
 from engine.events import Candidate, DecisionTaken, WhatIfTried
 from screens.esm.what_if_drawing import draw_choices, draw_tried
@@ -48,7 +50,7 @@ run; its figures stay as they are.
 
     def heading(self) -> Text:
         d = self._decision
-        done = f"{fit_name(d.chosen, 30)} at α {d.alpha:.3g}, layer {d.layer}" if d.chosen else "null"
+        done = f"{entry_words(d.chosen, 30)} at α {d.alpha:.3g}, layer {d.layer}" if d.chosen else "null"
         return Text.assemble(
             f"What if · {d.method} · {d.example} · control point {d.m} chose {done}\n",
             one_line(self._question),
@@ -97,3 +99,13 @@ run; its figures stay as they are.
         if text == "null":
             return []
         return chosen(text, "inject", [choice.entry for choice in self.choices], lambda word: word)
+
+
+def of_decision(process: WhatIfProcess, d: DecisionTaken, source: CaseSource) -> DecisionWhatIf | str:
+    """The screen for a decision, or why nothing else can be tried there."""
+    if d.phase == "tail":
+        return "What follows the last control point is never steered: choose an earlier segment."
+    answer = answers_of(d.method, d.example, source).steered
+    if answer is None:
+        return "This answer is not finished yet."
+    return DecisionWhatIf(process, d, source.state.esm.question(d.example), answer.gold)

@@ -9,9 +9,9 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from app.blocks.fit import fit_name
 from app.blocks.model_text import one_line
 from app.figures import fixed
+from app.methods.esm.entry_words import entry_words
 from app.text import counted
 from engine.events import Candidate, TriedAnswer, WhatIfTried
 from screens.what_if.drawing import Column, draw_columns, draw_exact, draw_strip, draw_verdict
@@ -31,7 +31,7 @@ def draw_choices(choices: Sequence[Candidate], palette: Palette, width: int) -> 
     for heading in ("no", "entry", "layer", "Score"):
         table.add_column(heading, justify="left" if heading == "entry" else "right", no_wrap=True)
     for number, choice in enumerate(choices, 1):
-        name = fit_name(choice.entry, max(12, width - 24))
+        name = entry_words(choice.entry, max(12, width - 24))
         table.add_row(str(number), name, str(choice.layer), fixed(choice.score))
     return table
 
@@ -60,7 +60,9 @@ def _most_telling(tried: WhatIfTried) -> TriedAnswer:
 def _yours(tried: WhatIfTried, answer: TriedAnswer) -> str:
     where = "from here on" if tried.onward else "here"
     entries = (
-        counted(len(tried.entries), "entries") if len(tried.entries) > 1 else fit_name(tried.entries[0], 24)
+        counted(len(tried.entries), "entries")
+        if len(tried.entries) > 1
+        else entry_words(tried.entries[0], 24)
     )
     return f"yours {where}: {entries} at α {answer.alpha:.3g}, layer {tried.layer}"
 

@@ -11,6 +11,7 @@ from engine import events as ev
 from screens.what_if.screen import WhatIfScreen
 
 _SCREENS: dict[type[ev.Event], str] = {
+    ev.DecisionTaken: "screens.esm.what_if:of_decision",
     ev.PoolQueryDone: "screens.pool.what_if:of_query",
     ev.SelectorPicked: "screens.pool.what_if:of_picks",
 }

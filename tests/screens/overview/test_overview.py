@@ -194,7 +194,7 @@ async def test_every_pointer_leads_to_a_tab_of_its_screen(method: str, events, t
         for pointer in found:
             screen.open_place(pointer.place)  # type: ignore[attr-defined]
             await pilot.pause()
-            shown = screen.switcher.current  # type: ignore[attr-defined]
+            shown = screen.shown_name  # type: ignore[attr-defined]
             assert shown == pointer.place.tab and screen.wanted_place is None, pointer  # type: ignore[attr-defined]
 
 
@@ -224,7 +224,7 @@ async def test_a_screen_is_taken_up_as_it_was_left(tmp_path: Path) -> None:
     app = RunApp(screen)
     async with app.run_test(size=(120, 40)) as pilot:
         await polled(pilot)
-        await pilot.press("2", "home", "down", "down")
+        await pilot.press("1", "home", "down", "down")
         await polled(pilot)
         left = screen.view()
     again = EsmScreen(session)
@@ -233,7 +233,7 @@ async def test_a_screen_is_taken_up_as_it_was_left(tmp_path: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await polled(pilot)
         table = again._table()
-        assert again.tabs.active == 1 and table is not None
+        assert again.shown_name == "pairs" and table is not None
         assert (table.cursor, table.follow) == (2, False)
 
 
