@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from app.blocks.fit import fit
+
 _STEP = re.compile(r", step \d+")
 _BETWEEN = re.compile(r"\+|,(?! step \d)")
 
@@ -21,5 +23,6 @@ def typed_names(text: str) -> list[str]:
 
 
 def name_within(name: str, width: int) -> str:
-    """A name that is too long goes without its step, which candidates of one decision share; its number stays."""
-    return name if len(name) <= width else _STEP.sub("", name)
+    """A name in at most `width` cells: one that is too long goes without its step, which candidates of one decision
+    share; its number stays."""
+    return fit(name if len(name) <= width else _STEP.sub("", name), width)

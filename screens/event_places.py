@@ -11,9 +11,6 @@ from engine.errors import RunError
 from engine.run.find_event import find_event
 
 _TABS: dict[type[ev.Event], tuple[str, str]] = {
-    ev.DecisionTaken: ("ESM", "decisions-pane"),
-    ev.PairMined: ("ESM", "pairs-pane"),
-    ev.EntryPicked: ("ESM", "library-pane"),
     ev.IterationBegan: ("Evolution", "iterations-pane"),
     ev.AnswerJudged: ("Evolution", "answers-pane"),
     ev.SamplerStep: ("GFlowNet", "steps-pane"),
@@ -42,8 +39,9 @@ def event_place(run_dir: Path, seq: int) -> tuple[str, Place]:
 def place_of(event: ev.Event, offset: int) -> tuple[str, Place] | None:
     """(method, place in its screen) of an event that begins at a byte of the log; None if no table has a row for it."""
     if isinstance(event, ev.ExampleEvaluated):
-        example = event.example.replace("\\", "\\\\").replace('"', '\\"')
-        return "ESM", Place("decisions-pane", filter=f'method:{event.method} example:"{example}"')
+        from app.methods.esm.decisions import decisions_of  # only those who look for an answer need it
+
+        return "ESM", Place("decisions", filter=decisions_of(event.method, event.example))
     if (owner := cases_of_events().get(type(event))) is not None:
         return owner[0].title, Place(owner[1].name, OfEvent(offset), open=True)
     if (found := _TABS.get(type(event))) is None:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from app.blocks.block import Block, Command, Document, Heading, Remark, cut, facts
+from app.methods.esm import documents
 from app.methods.pages import cases_of_events
 from app.methods.source import CaseSource
-from app.report.cases import esm, evolution, gflownet
+from app.report.cases import evolution, gflownet
 from app.report.item_words import item_words
 from app.report.times import clock
 from app.runs.notes import Entry
@@ -20,9 +21,8 @@ from engine import events as ev
 Drawn = Callable[[Any, CaseSource], list[Block]]
 
 _CASES: dict[type[ev.Event], Drawn] = {
-    ev.DecisionTaken: esm.decision,
-    ev.ExampleEvaluated: esm.evaluated,
-    ev.WhatIfTried: esm.what_if,
+    ev.ExampleEvaluated: documents.evaluated,
+    ev.WhatIfTried: documents.what_if,
     ev.IterationBegan: evolution.iteration,
     ev.AnswerJudged: evolution.answer,
     ev.QuestionSampled: gflownet.question,

@@ -7,17 +7,11 @@ from typing import Any
 
 from app.methods.pages import cases_of_events
 from engine import events as ev
-from engine.esm.entry_names import short_name
 
 _WORDS: dict[type[ev.Event], Callable[[Any], str]] = {
-    ev.DecisionTaken: lambda e: (
-        f"decision of {e.method} on {e.example}, {'the rest' if e.phase == 'tail' else f'segment {e.m}'}"
-    ),
     ev.ExampleEvaluated: lambda e: f"answer of {e.method} to {e.example}",
     ev.RolloutEnded: lambda e: f"rollout {e.draw + 1} of {e.example}",
     ev.RolloutsMined: lambda e: f"rollouts of {e.example}",
-    ev.PairMined: lambda e: f"pair {e.pair}",
-    ev.EntryPicked: lambda e: f"library entry {e.name or short_name(e.tool_name)}",
     ev.WhatIfTried: lambda e: f"what-if on {e.example}, segment {e.m}",
     ev.IterationBegan: lambda e: f"iteration {e.iteration}",
     ev.AnswerJudged: lambda e: f"answer to {e.example}, {e.split}, iteration {e.iteration}",

@@ -34,21 +34,6 @@ def _curves(page: MethodPage, state: RunState) -> list[Picture]:
 _Plots = Iterable[tuple[str, Drawing | None]]
 
 
-def _esm(state: RunState) -> _Plots:
-    compared = [
-        Interval(method_name(row.method), row.difference, row.low, row.high)
-        for row in state.esm.final.values()
-        if row.difference is not None
-    ]
-    yield "Accuracy minus greedy's, with paired bootstrap 95% intervals", interval_plot(compared, zero=True)
-    curves = [
-        Curve(method_name(name), [point.n for point in curve], [point.accuracy for point in curve])
-        for name, curve in state.esm.curves.items()
-        if name in ("greedy", "esm")
-    ]
-    yield "Accuracy while the problems were answered", curve_plot(curves, "problems answered")
-
-
 def _evolution(state: RunState) -> _Plots:
     items = [item for item in state.evolution.iterations.values() if item.minibatch is not None]
     validated = [item for item in items if item.validation is not None]
@@ -97,4 +82,4 @@ def _gflownet(state: RunState) -> _Plots:
         )
 
 
-_FROM = {"ESM": _esm, "Evolution": _evolution, "GFlowNet": _gflownet}
+_FROM = {"Evolution": _evolution, "GFlowNet": _gflownet}

@@ -16,6 +16,7 @@ from textual.widgets import ContentSwitcher, Static
 from app.blocks.model_text import one_line
 from app.commands import COMPARE, bindings
 from app.comparison_text import run_words
+from app.methods.esm.decisions import decisions_of
 from app.methods.place import Place
 from engine.comparison.comparison import ArmPair, Comparison, compare_runs
 from engine.comparison.trace import Parting
@@ -274,8 +275,8 @@ the lines below, for the arrows to scroll them. Numbers that differ by rounding 
         system = arm.a.system if arm else ""
         place = None
         if system == "ESM" and arm is not None:
-            example = f' example:"{item.a.id}"' if item else ""
-            place = Place("decisions-pane", filter=f"method:{arm.a.name}{example}")
+            shown = decisions_of(arm.a.name, item.a.id) if item else f"method:{arm.a.name}"
+            place = Place("decisions", filter=shown)
         self.post_message(RunWanted(self.runs[number], system, place))
 
     def action_curves(self) -> None:

@@ -11,7 +11,7 @@ from app.table.column import Cell, Tone
 from app.table.decision_fields import DECISION_FIELDS, sign_where_it_turned
 from app.table.decision_view import DecisionView
 from app.table.filter import Expression, Predicate, predicate, words
-from screens.widgets.rows import RowSource
+from screens.widgets.rows import ItemSource
 
 COLUMNS = tuple(field.column for field in DECISION_FIELDS.values() if field.column is not None)
 
@@ -56,8 +56,8 @@ _SEARCHED = 200_000
 """Rows in which the first turned answer is looked for: beyond, it would be felt."""
 
 
-class DecisionSource(RowSource):
-    """The rows of a `DecisionView`; `find_expression` marks rows without hiding the others."""
+class DecisionSource(ItemSource[int]):
+    """The rows of a `DecisionView`: numbers of decisions. `find_expression` marks rows without hiding the others."""
 
     columns = COLUMNS
     noun = "decisions"
@@ -74,13 +74,15 @@ class DecisionSource(RowSource):
         """The state that the rows are of."""
         return self.view.rows.state
 
-    def update(self, state: ESMState) -> bool:
-        """Take in a newer, older or other state. Whether rows changed."""
+    def show(self, items: ESMState) -> None:
+        """Take in a newer, older or other state."""
         before = self.view.rows
-        changed = self.view.update(state)
+        self.view.update(items)
         if self.view.rows is not before:
             self._begin()
-        return changed
+
+    def item(self, row: int) -> int:
+        return self.view.decision(row)
 
     def filter(self, expression: Expression | None) -> None:
         """Show only rows that match."""
@@ -145,15 +147,15 @@ class DecisionSource(RowSource):
         """Whether something is marked."""
         return self._match is not None
 
-    def turned(self, row: int) -> bool:
-        """Whether the row's example came out otherwise than under greedy, and this segment decided it."""
-        return bool(self._sign(self.view.decision(row)))
+    def turned(self, number: int) -> bool:
+        """Whether a decision's example came out otherwise than under greedy, and this segment decided it."""
+        return bool(self._sign(number))
 
     def first_turned(self, method: str) -> int | None:
         """The first row in which a method's answer left greedy's way and came out otherwise."""
         wanted, methods = self.state.names.find(method), self.state.decisions.column("method")
-        rows = range(min(len(self), _SEARCHED))
-        return next((r for r in rows if methods[self.view.decision(r)] == wanted and self.turned(r)), None)
+        numbers = enumerate(map(self.item, range(min(len(self), _SEARCHED))))
+        return next((row for row, n in numbers if methods[n] == wanted and self.turned(n)), None)
 
     @property
     def words(self) -> Sequence[str]:

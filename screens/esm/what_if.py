@@ -10,6 +10,8 @@ from rich.text import Text
 
 from app.blocks.model_text import one_line
 from app.entry_names import typed_names
+from app.methods.esm.answers import answers_of
+from app.methods.source import CaseSource
 from app.runs.what_if import WhatIfProcess
 from engine.esm.entry_names import chosen_name
 from engine.events import Candidate, DecisionTaken, WhatIfTried
@@ -99,3 +101,15 @@ run; its figures stay as they are.
             return []
         entries = [choice.entry for choice in self.choices]
         return [of_list(name, "inject", entries) if name.isdecimal() else name for name in typed_names(text)]
+
+
+def of_decision(process: WhatIfProcess, d: DecisionTaken, source: CaseSource) -> DecisionWhatIf | str:
+    """The screen for a decision, or why nothing else can be tried there."""
+    if d.phase == "tail":
+        return "What follows the last control point is never steered: choose an earlier segment."
+    answer = answers_of(d.method, d.example, source).steered
+    if answer is None:
+        return "This answer is not finished yet."
+    return DecisionWhatIf(
+        process, source.state.esm.named(d), source.state.esm.question(d.example), answer.gold
+    )

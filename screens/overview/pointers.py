@@ -41,20 +41,20 @@ def _esm(state: RunState) -> list[Pointer]:
     found: list[Pointer] = []
     if row is not None and row.broken:
         text = f"{counted(row.broken, 'answers')} that greedy has right and steering broke"
-        found.append(Pointer(text, Place("decisions-pane", filter="method:esm broken")))
+        found.append(Pointer(text, Place("decisions", filter="method:esm broken")))
     if (worst := _worst_entry(state)) is not None:
         entry, broken = worst
         text = f"the entry that hurt most: {entry}, injected in {counted(broken, 'broken answers')}"
-        place = Place("decisions-pane", filter=f"method:esm chosen:{quoted(entry)} broken")
+        place = Place("decisions", filter=f"method:esm chosen:{quoted(entry)} broken")
         found.append(Pointer(text, place))
     if row is not None and row.fixed:
         text = f"{counted(row.fixed, 'answers')} that greedy has wrong and steering turned right"
-        found.append(Pointer(text, Place("decisions-pane", filter="method:esm fixed steered")))
+        found.append(Pointer(text, Place("decisions", filter="method:esm fixed steered")))
     if row is None and len(state.esm.pairs):
         text = f"{counted(len(state.esm.pairs), 'pairs')} of a right and a wrong text so far"
-        found.append(Pointer(text, Place("pairs-pane")))
+        found.append(Pointer(text, Place("pairs")))
     if len(state.esm.methods) > 2:
-        found.append(Pointer("each method and ablation beside greedy", Place("results-pane")))
+        found.append(Pointer("each method and ablation beside greedy", Place("results")))
     return found
 
 

@@ -56,7 +56,7 @@ class CasesPane(ListPane):
         *,
         id: str | None = None,
     ) -> None:
-        source = source or ListSource(cases.columns, cases.name)
+        source = ListSource(cases.columns, cases.name) if source is None else source
         super().__init__(session, source, cases.empty, id=id)
         self.cases = cases
         self.order = cases.order

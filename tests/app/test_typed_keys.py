@@ -75,8 +75,8 @@ async def test_backspaces_in_a_filter(run: RunDirectory) -> None:
     async with app.run_test(size=(120, 40)):
         app.open_run(run.path, "ESM")
         await until(lambda: isinstance(app.screen, EsmScreen) and app.screen.focused is not None, "the run")
-        throw(app, "1/correct orr" + BACKSPACE * 3 + "and m>=22" + BACKSPACE + "\r")
-        bar = app.screen.query_one("#decisions-filter", FilterBar)
+        throw(app, "/correct orr" + BACKSPACE * 3 + "and m>=22" + BACKSPACE + "\r")
+        bar = app.screen.query_one("#decisions FilterBar", FilterBar)
         await until(lambda: bar.query_one(Input).value and not bar.has_class("-open"), "enter")
         assert bar.query_one(Input).value == "correct and m>=2"
 

@@ -11,6 +11,7 @@ from textual.dom import DOMNode
 
 from app.commands import EVERYWHERE, METHOD_KEYS, NOTING, RUN, TIMELINE
 from app.key_rows import KeyRow, key_rows
+from app.methods.esm.page import EsmPage
 from app.methods.page import MethodPage
 from app.methods.pool.page import PoolPage
 from app.methods.serve.page import ServePage
@@ -18,8 +19,6 @@ from app.methods.slsm.page import SLSMPage
 from screens.compare.pairs import PairsScreen
 from screens.compare.screen import CompareScreen
 from screens.esm.decisions import DecisionsPane
-from screens.esm.library import LibraryPane
-from screens.esm.screen import EsmScreen
 from screens.esm.what_if import DecisionWhatIf
 from screens.evolution.answers import AnswersPane
 from screens.evolution.screen import EvolutionScreen
@@ -85,7 +84,7 @@ _SECTIONS: Sequence[tuple[type[DOMNode | MethodPage], str, Sequence[tuple[str, s
     (EfficiencyPanel, "", []),
     (LeversScreen, "", []),
     (
-        EsmScreen,
+        EsmPage,
         "",
         [
             ("esm-live", "The ESM screen during a run"),
@@ -130,10 +129,8 @@ def readme() -> str:
 
 
 def _section(screen: type[DOMNode | MethodPage], heading: str, pictures: Sequence[tuple[str, str]]) -> str:
-    bindings = {
-        Timeline: [command.binding() for command in TIMELINE],
-        EsmScreen: [*_own_bindings(EsmScreen), *_own_bindings(DecisionsPane)],
-    }.get(screen) or _own_bindings(screen)
+    timeline = [command.binding() for command in TIMELINE] if screen is Timeline else []
+    bindings = timeline or _own_bindings(screen)
     bindings += [
         binding for pane in _PANES.get(screen, ()) for binding in _own_bindings(pane) if binding.show
     ]
@@ -143,7 +140,7 @@ def _section(screen: type[DOMNode | MethodPage], heading: str, pictures: Sequenc
 
 
 _PANES: dict[type[DOMNode | MethodPage], Sequence[type[DOMNode]]] = {
-    EsmScreen: (LibraryPane,),
+    EsmPage: (CasesPane, DecisionsPane),
     EvolutionScreen: (AnswersPane,),
     GFlowNetScreen: (QuestionsPane, EvidenceAnswersPane),
     SLSMPage: (SLSMScreen,),

@@ -283,7 +283,7 @@ def test_a_decision_shows_the_question_candidates_and_differences(tmp_path: Path
     run = make_run(tmp_path, "r", events)
     source = read_run(RunDirectory(run)).cases
     page = text_of(case_document(msgspec.structs.replace(events[1], seq=1), source), "html")
-    for told in ("2+2?", "e1 at layer 2", "<del>five</del><ins>four</ins>", "✗ wrong", "✓ right"):
+    for told in ("2+2?", "injected at layer 2", "<del>five</del><ins>four</ins>", "2 ✗", "✓ right"):
         assert told in page
 
 

@@ -101,7 +101,7 @@ async def test_from_the_methods_to_the_first_decision_that_differs(
         await pilot.press("2")
         await pilot.pause()
         assert (app.wanted[-1].run_dir, app.wanted[-1].system) == (runs[1], "ESM")
-        assert app.wanted[-1].place == Place("decisions-pane", filter='method:esm example:"r"')
+        assert app.wanted[-1].place == Place("decisions", filter='method:esm example:"r"')
         await pilot.press("escape", "escape")
         assert screen.level == "compare-methods" and app.screen is screen
         await pilot.press("escape")

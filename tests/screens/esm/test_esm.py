@@ -17,12 +17,10 @@ from engine.events import DecisionTaken, Event, MethodEvaluated, StageStarted, U
 from engine.run.find_event import find_event
 from engine.run.stage_state import RUNNING
 from engine.wilson import wilson
-from screens.esm.library import LibraryPane
-from screens.esm.results import ResultsPane
 from screens.esm.screen import EsmScreen
 from screens.esm.what_if import DecisionWhatIf
 from screens.messages import SystemWanted
-from screens.widgets.detail_pane import DetailPane
+from screens.panes.cases import CasesPane
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import SyntheticRun, write_log
 
@@ -83,6 +81,10 @@ def drawn(app: App[None]) -> str:
     return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
+def entries(screen: EsmScreen) -> CasesPane:
+    return screen.query_one("#entries", CasesPane)
+
+
 def under_cursor(screen: EsmScreen, field: str) -> object:
     source = screen.decisions.source
     number = source.view.decision(screen.decisions.table.cursor)
@@ -116,7 +118,7 @@ async def test_decision_under_the_cursor_is_shown_whole(
         screen = await press(pilot, "g", "enter")
         place = session.state.esm.decisions.place(screen.decisions.source.view.decision(0))
         event = session.read(*place)
-        screen.query_one("#decision", DetailPane).scroll_home(animate=False)
+        screen.decisions.detail.scroll_home(animate=False)
         await pilot.pause()
         text = drawn(pilot.app)
         assert "scored highest" in text
@@ -148,14 +150,15 @@ async def test_w_asks_what_if_of_a_decision(session: RecordedSession) -> None:
         assert screen.decisions.has_class("-open")
 
 
-async def test_every_tab_opens_by_its_number(session: RecordedSession) -> None:
+async def test_every_tab_and_kind_opens_by_its_number(session: RecordedSession) -> None:
     """And shows what it is for."""
     async with EsmApp(session).run_test(size=WIDE) as pilot:
         for key, expected in (
-            ("2", "right wrote"),
+            ("2", "Tokens of an answer"),
             ("3", "control point"),
-            ("4", "tokens per answer"),
-            ("5", "mine/rollouts.jsonl"),
+            ("1", "best Â"),
+            ("1", "right wrote"),
+            ("1", "max sim"),
             ("1", "best Â"),
         ):
             await press(pilot, key)
@@ -180,12 +183,13 @@ async def test_every_tab_explains_its_emptiness(tmp_path: Path) -> None:
     entries = write_log(tmp_path / "events.jsonl", SyntheticRun().events())
     empty = RecordedSession(entries, tmp_path, upto=4)
     async with EsmApp(empty).run_test(size=SMALL) as pilot:
+        await press(pilot, "2")  # else the tab goes with the stage
         for key, expected in (
+            ("1", "No pair has been mined yet."),
+            ("1", "No entry has been picked yet."),
             ("1", "No decision has been taken yet."),
-            ("2", "No pair has been mined yet."),
-            ("3", "No entry has been picked yet."),
-            ("4", "No method has been evaluated yet."),
-            ("5", "mine"),
+            ("2", "The results appear here when they are measured"),
+            ("3", "Nothing has been trained yet."),
         ):
             await press(pilot, key, "j", "s", "y", "e")
             assert expected in drawn(pilot.app)
@@ -227,14 +231,6 @@ async def test_an_unknown_value_is_named_with_what_was_meant(session: RecordedSe
         assert len(screen.decisions.source)
 
 
-async def test_greedys_row_leads_nowhere_and_says_why(session: RecordedSession) -> None:
-    """It takes no decisions."""
-    async with EsmApp(session).run_test(size=WIDE) as pilot:
-        screen = await press(pilot, "4", "g", "enter")
-        assert screen.switcher.current == "results-pane"
-        assert any("compared with" in note.message for note in pilot.app._notifications)
-
-
 async def test_find_marks_and_n_goes_on(session: RecordedSession) -> None:
     """With tab the line finds: all rows stay, n and N visit the matches."""
     async with EsmApp(session).run_test(size=SMALL) as pilot:
@@ -266,15 +262,18 @@ async def test_d_goes_to_the_next_disagreement(session: RecordedSession) -> None
 
 
 async def test_from_a_method_to_the_decisions_behind_it(session: RecordedSession) -> None:
-    """Enter on a row of the results shows where the method differs from greedy."""
+    """A count of answers that a method turned leads to their decisions; backspace comes back."""
     async with EsmApp(session).run_test(size=SMALL) as pilot:
-        screen = await press(pilot, "4", "g", "j", "enter")
+        screen = await press(pilot, "2", "tab", "enter")
         source = screen.decisions.source
-        assert screen.decisions.table.has_focus
-        get = source.view.rows.getter("differs")
+        assert screen.decisions.filter_text == "method:esm fixed"
+        get = source.view.rows.getter("fixed")
         shown = [source.view.decision(row) for row in range(len(source))]
         assert shown and all(get(number) for number in shown)
-        assert under_cursor(screen, "method") == "esm"
+        assert len({session.state.esm.decisions.text("example", number) for number in shown}) == (
+            session.state.esm.final["esm"].fixed
+        )
+        assert (await press(pilot, "backspace")).shown_name == "results"
 
 
 async def test_live_rows_follow_and_freezing_holds_them(growing: RecordedSession) -> None:
@@ -299,24 +298,28 @@ async def test_live_rows_follow_and_freezing_holds_them(growing: RecordedSession
 
 
 async def test_the_tab_goes_with_the_stage_until_one_is_chosen(session: RecordedSession) -> None:
-    """Mining shows pairs, selecting the library, evaluating decisions; a chosen tab stays."""
+    """Mining shows pairs, selecting entries, evaluating decisions; a chosen tab stays."""
     async with EsmApp(session).run_test(size=SMALL) as pilot:
-        for stage, tab in (("mine", "pairs-pane"), ("select", "library-pane"), ("eval", "decisions-pane")):
+        for stage, shown in (
+            ("mine", "pairs"),
+            ("select", "entries"),
+            ("memory", "training"),
+            ("eval", "decisions"),
+        ):
             session.seek(first_event(session, stage))
-            screen = await press(pilot)
-            assert screen.switcher.current == tab
-        await press(pilot, "4")
+            assert (await press(pilot)).shown_name == shown
+        await press(pilot, "2")
         session.seek(first_event(session, "mine"))
-        assert (await press(pilot)).switcher.current == "results-pane"
+        assert (await press(pilot)).shown_name == "results"
 
 
 async def test_going_back_while_another_tab_is_on(session: RecordedSession) -> None:
     """Rows that are not seen stay those of a later moment: their detail is not drawn from an earlier one."""
     async with EsmApp(session).run_test(size=SMALL) as pilot:
-        screen = await press(pilot, "G", "4")
+        screen = await press(pilot, "G", "2")
         session.seek(first_event(session, "mine"))
         await press(pilot)
-        screen.decisions._draw_detail()
+        screen.decisions.show_detail()
         assert not (await press(pilot, "1")).decisions.source.view.total
 
 
@@ -339,20 +342,17 @@ async def test_gain_and_cost_are_there_while_eval_runs(
 
 
 async def test_results_have_the_budget_on_a_small_terminal(session: RecordedSession) -> None:
-    """Committed and probe tokens of every method; its own interval where there is room, also as a line."""
+    """Committed and probe tokens of every method; the interval of each accuracy where there is room."""
     esm = session.state.esm.final["esm"]
     async with EsmApp(session).run_test(size=SMALL) as pilot:
-        await press(pilot, "4")
-        assert f"{esm.mean_tokens:.1f} committed + {esm.mean_probe_tokens:.1f} probe, greedy" in drawn(
-            pilot.app
-        )
+        await press(pilot, "2", "end")
+        cells = [f"{esm.mean_tokens:.1f}", f"{esm.mean_probe_tokens:.1f}"]
+        assert cells in [line.split()[1:3] for line in drawn(pilot.app).splitlines()]
         assert "its 95%" not in drawn(pilot.app)
         await pilot.resize_terminal(*WIDE)
         await press(pilot)
-        assert "its 95%" in drawn(pilot.app)
         low, high = wilson(round(esm.accuracy * esm.n), esm.n)
-        text = drawn(pilot.app)
-        assert f"[{low:.3f}, {high:.3f}]" in text and "━●" in text and "accuracy, 95%" in text
+        assert "its 95%" in drawn(pilot.app) and f"[{low:.3f}, {high:.3f}]" in drawn(pilot.app)
 
 
 async def test_keys_go_on_after_a_narrow_terminal(session: RecordedSession) -> None:
@@ -481,7 +481,9 @@ async def test_text_of_models_is_only_text(session: RecordedSession, tmp_path: P
 
 @pytest.mark.parametrize("size", [SMALL, WIDE], ids=["small", "wide"])
 @pytest.mark.parametrize(
-    "keys", [("g", "d", "j"), ("2",), ("3",), ("5",)], ids=["decisions", "pairs", "library", "files"]
+    "keys",
+    [("g", "d", "j"), ("1", "1"), ("1", "1", "1"), ("2",), ("3",)],
+    ids=["decisions", "pairs", "entries", "results", "training"],
 )
 def test_picture(
     snap_compare, session: RecordedSession, size: tuple[int, int], keys: tuple[str, ...]
@@ -495,24 +497,14 @@ def test_picture(
     assert snap_compare(EsmApp(session), terminal_size=size, run_before=prepare)
 
 
-async def test_results_say_what_a_method_is(session: RecordedSession) -> None:
-    """A finished run stands on esm; the line below the table explains the method, or the column that is marked."""
-    async with EsmApp(session).run_test(size=SMALL) as pilot:
-        results = (await press(pilot, "4")).query_one(ResultsPane)
-        assert results.source.item(results.table.cursor).method == "esm"
-        assert "esm: steered by the entry of the memory" in str(results.line.render())
-        await press(pilot, "right", "right")
-        assert "n: examples" in str(results.line.render())
-
-
 async def test_a_finished_run_opens_where_esm_turned_an_answer(session: RecordedSession) -> None:
     """At the segment that left greedy's way; while an earlier moment is looked at, the newest row is followed."""
     async with EsmApp(session).run_test(size=SMALL) as pilot:
-        screen = await press(pilot, "1")
+        screen = await press(pilot)
         pane, decisions = screen.decisions, session.state.esm.decisions
         number = pane.source.view.decision(pane.table.cursor)
-        assert decisions.text("method", number) == "esm" and pane.source.turned(pane.table.cursor)
-        assert "following" not in pane._status().plain
+        assert decisions.text("method", number) == "esm" and pane.telling(pane.source.item(pane.table.cursor))
+        assert "following" not in str(pane.line.render())
         session.seek(session.total_events // 2)
         await press(pilot)
         assert pane.table.follow and pane.table.cursor == len(pane.source) - 1
@@ -522,18 +514,18 @@ async def test_a_finished_method_is_read_from_there_while_others_work(session: R
     """Its stages are finished, so no rows come; while one of them works, the newest row is followed."""
     session.state.status = "running"
     async with EsmApp(session).run_test(size=SMALL) as pilot:
-        pane = (await press(pilot, "1")).decisions
-        assert not pane.table.follow and pane.source.turned(pane.table.cursor)
+        pane = (await press(pilot)).decisions
+        assert not pane.table.follow and pane.telling(pane.source.item(pane.table.cursor))
     stages = session.state.stages
     stages["eval"] = replace(stages["eval"], status=RUNNING)
     async with EsmApp(session).run_test(size=SMALL) as pilot:
-        assert (await press(pilot, "1")).decisions.table.follow
+        assert (await press(pilot)).decisions.table.follow
 
 
 async def test_the_last_row_of_a_finished_run_is_taken_up_where_it_was_left(session: RecordedSession) -> None:
     """It is a row that somebody chose, not the newest one that is followed."""
     async with EsmApp(session).run_test(size=SMALL) as pilot:
-        screen = await press(pilot, "1", "G")
+        screen = await press(pilot, "G")
         left, last = screen.view(), len(screen.decisions.source) - 1
     again = EsmApp(session)
     again.esm.left_view = left
@@ -544,11 +536,15 @@ async def test_the_last_row_of_a_finished_run_is_taken_up_where_it_was_left(sess
 async def test_a_marked_column_says_what_filters_call_it(session: RecordedSession) -> None:
     """`prb` heads a narrow column; in a filter it is `probe`."""
     async with EsmApp(session).run_test(size=(200, 60)) as pilot:
-        table = (await press(pilot, "1")).decisions.table
-        table._marked = "probe"
-        assert "prb (filter probe): tokens spent on probes" in (await press(pilot)).decisions._status().plain
-        table._marked = "m"
-        assert "│  m: the segment" in (await press(pilot)).decisions._status().plain
+        pane = (await press(pilot)).decisions
+        table = pane.table
+        for marked, words in (
+            ("probe", "prb (filter probe): tokens spent on probes"),
+            ("m", "│  m: the segment"),
+        ):
+            table._marked = marked
+            pane.show_status()
+            assert words in str(pane.line.render())
         await pilot.hover(table, offset=(table._placed[-1].x, 0))
         assert table.tooltip is not None
 
@@ -556,27 +552,27 @@ async def test_a_marked_column_says_what_filters_call_it(session: RecordedSessio
 async def test_d_says_what_there_is_none_of(
     session: RecordedSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(LibraryPane, "telling", lambda pane, item: False)
+    monkeypatch.setattr(CasesPane, "telling", lambda pane, item: False)
     app = EsmApp(session)
     async with app.run_test(size=SMALL) as pilot:
-        await press(pilot, "3", "d")
+        await press(pilot, "1", "1", "d")
         assert [notice.message for notice in app._notifications] == [
-            "There is no entry that turned more answers wrong than right, in Library."
+            "There is no entry that turned more answers wrong than right"
         ]
 
 
 async def test_the_order_that_was_chosen_is_taken_up(session: RecordedSession) -> None:
-    """Also that of the log, although a finished run's library stands by use at first."""
+    """Also that of the log, although a finished run's entries stand by use at first."""
     async with EsmApp(session).run_test(size=SMALL) as pilot:
-        screen = await press(pilot, "3")
-        table = screen.query_one(LibraryPane).table
-        assert table.sort_column == "used"
+        screen = await press(pilot, "1", "1")
+        table = entries(screen).table
+        assert table.sort_column == "used" and table.sort_reverse
         table.sort_by(None)
         left = (await press(pilot, "down")).view()
     again = EsmApp(session)
     again.esm.left_view = left
     async with again.run_test(size=SMALL) as pilot:
-        assert (await press(pilot)).query_one(LibraryPane).table.sort_column is None
+        assert entries(await press(pilot)).table.sort_column is None
 
 
 async def test_a_table_without_rows_says_that_the_log_is_still_read(tmp_path: Path) -> None:
@@ -587,24 +583,20 @@ async def test_a_table_without_rows_says_that_the_log_is_still_read(tmp_path: Pa
 
     session = Reading(write_log(tmp_path / "events.jsonl", list(SyntheticRun().events())[:3]), tmp_path)
     async with EsmApp(session).run_test(size=SMALL) as pilot:
-        for tab in "12345":
+        for tab in "111123":
             screen = await press(pilot, tab)
             text = "\n".join(strip.text for strip in screen._compositor.render_strips())
-            assert ("still being read (34%)" in text) == (tab != "5"), tab
-            assert "yet." not in text
+            assert "still being read (34%)" in text, tab
 
 
 async def test_the_end_of_a_run_moves_nobody_who_reads(growing: RecordedSession) -> None:
-    """The row that was opened stays, and the method that was chosen."""
+    """The row that was opened stays."""
     async with EsmApp(growing).run_test(size=SMALL) as pilot:
-        screen = await press(pilot, "1", "G", "enter")
+        screen = await press(pilot, "1", "1", "1", "G", "enter")
         growing.grow(len(growing._entries) - growing.total_events - 1)
         screen = await press(pilot)
         newest = len(screen.decisions.source) - 1
-        results = (await press(pilot, "4", "down")).query_one(ResultsPane)
-        chosen = results.table.cursor
+        await press(pilot, "2")
         growing.grow(1)
         await press(pilot)
-        assert results.table.cursor == chosen > 0
-        screen = await press(pilot, "1")
-        assert screen.decisions.table.cursor == newest
+        assert (await press(pilot, "1")).decisions.table.cursor == newest

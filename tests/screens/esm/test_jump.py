@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 
 from app.blocks.block import Target
 from screens.esm.screen import EsmScreen
+from screens.panes.cases import CasesPane
 from screens.widgets.detail_pane import DetailPane
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import SyntheticRun, write_log
@@ -52,17 +53,18 @@ async def test_from_a_decision_to_its_entry_to_its_decisions_and_back(app: EsmAp
         targets = [found.target for found in screen.decisions.detail.links()]
         assert Target("entry", entry) in targets
         screen = await press(pilot, *["tab"] * (targets.index(Target("entry", entry)) + 1), "enter")
-        assert screen.switcher.current == "library-pane"
-        assert screen.library.source.item(screen.library.table.cursor).pick.entry == entry
+        assert screen.shown_name == "entries"
+        shown = screen.query_one("#entries", CasesPane).under_cursor()
+        assert shown is not None and shown.pick.entry == entry
 
         screen = await press(pilot, "enter", "enter", "enter")  # opens it, chooses its decisions, goes there
-        assert screen.switcher.current == "decisions-pane"
+        assert screen.shown_name == "decisions"
         view = screen.decisions.source.view
         used = screen.session.state.esm.ledger[entry].used
         assert len(view) == used and view.find(row) is not None
 
         screen = await press(pilot, "backspace", "backspace")
-        assert screen.switcher.current == "decisions-pane" and screen.decisions.has_class("-open")
+        assert screen.shown_name == "decisions" and screen.decisions.has_class("-open")
         assert screen.decisions.filter_text == "method:esm gate:chosen"
         assert screen.decisions.source.view.decision(screen.decisions.table.cursor) == row
         assert not screen.check_action("go_back", ())
@@ -74,7 +76,7 @@ async def test_a_hidden_decision_is_shown_without_the_filter(app: EsmApp) -> Non
         screen = await press(pilot)
         screen.decisions.filter_by("m:2")
         screen = await press(pilot, "g", "enter")
-        detail = screen.query_one("#decision", DetailPane)
+        detail = screen.decisions.detail
         first = next(found.target for found in detail.links() if found.target.kind == "decision")
         detail.post_message(DetailPane.Followed(first))
         screen = await press(pilot)
@@ -88,8 +90,8 @@ async def test_a_hidden_decision_is_shown_without_the_filter(app: EsmApp) -> Non
 async def test_what_is_not_there_yet_is_said(app: EsmApp) -> None:
     """At an earlier moment an entry may not have been picked."""
     async with app.run_test(size=(80, 24)) as pilot:
-        screen = await press(pilot, "1")
+        screen = await press(pilot)
         screen.follow(Target("entry", "wrong-9999"))
         screen = await press(pilot)
-        assert screen.switcher.current == "decisions-pane"
+        assert screen.shown_name == "decisions"
         assert any("wrong-9999" in note.message for note in pilot.app._notifications)

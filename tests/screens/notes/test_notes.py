@@ -124,7 +124,7 @@ async def test_marks_notes_list_and_export(tmp_path: Path) -> None:
 
         await pilot.press("escape")
         Notes(run).add(seq + 1, "", "from another console")  # a row that has only a note
-        table = app.screen.query_one("#decisions", VirtualTable)
+        table = app.screen.query_one("#decisions VirtualTable", VirtualTable)
         await until(lambda: sorted(table.signs.values()) == [NOTED, BOTH], "both signs")
         lines = ["".join(part.text for part in table.render_line(y)) for y in range(1, table.size.height)]
         assert sum(line[1] == BOTH for line in lines) == 1

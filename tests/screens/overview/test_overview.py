@@ -285,7 +285,7 @@ async def test_a_screen_is_taken_up_as_it_was_left(tmp_path: Path) -> None:
     app = RunApp(screen)
     async with app.run_test(size=(120, 40)) as pilot:
         await polled(pilot)
-        await pilot.press("2", "home", "down", "down")
+        await pilot.press("1", "home", "down", "down")
         await polled(pilot)
         left = screen.view()
     again = EsmScreen(session)
@@ -294,7 +294,7 @@ async def test_a_screen_is_taken_up_as_it_was_left(tmp_path: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await polled(pilot)
         table = again._table()
-        assert again.tabs.active == 1 and table is not None
+        assert again.shown_name == "pairs" and table is not None
         assert (table.cursor, table.follow) == (2, False)
 
 

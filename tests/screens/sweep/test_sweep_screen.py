@@ -119,12 +119,14 @@ async def test_a_sweep_at_work_says_how_far_it_is(tmp_path: Path, size: tuple[in
     record = folder.read()
     record.status, record.choose_on = "running", "dev"
     folder.write(record)
-    for number, (status, seconds) in enumerate((("finished", 60.0), ("finished", 100.0), ("running", 0.0))):
-        run = folder.run(record.points[number])
+    runs = [folder.run(point) for point in record.points[:3]]
+    states = ("finished", 60.0), ("finished", 100.0), ("running", 0.0)
+    for run, (status, seconds) in zip(runs, states, strict=True):
         made = run.read()
         made.status = made.stages["eval"].status = status
         made.stages["eval"].seconds = seconds
         run.write(made)
+    run = runs[-1]
     run.events.write_bytes(
         encode(Header(schema_version=1, name="name", run_id="1-1-0", seed=0, stages=["eval"]))
         + encode(StageStarted(stage="eval", total=200, done=0, unit="problems"))

@@ -1,0 +1,1 @@
+"""What episodic steering memory shows."""

@@ -1,0 +1,131 @@
+"""How good each method is, against greedy, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.blocks.block import Block, Picture, Span, Table, Target, plain, table_of
+from app.blocks.plots import Interval, interval_plot
+from app.figures import bounds, fixed, interval, probability, share, signed
+from app.methods.chart import Series
+from app.state.esm import GREEDY, METHOD, ESMState
+from app.state.run import RunState
+from app.table.column import Cell, ListColumn
+from app.words import method_name, method_notes
+from engine.events import MethodEvaluated
+from engine.wilson import wilson
+
+_SIGNS = {"▲": "fixed", "▼": "broken"}
+
+
+def _difference(row: MethodEvaluated) -> Cell:
+    if row.difference is None:
+        return Cell(fixed(None), "dim")
+    sure = row.low is not None and row.high is not None and (row.low > 0 or row.high < 0)
+    return Cell(signed(row.difference), ("good" if row.difference > 0 else "bad") if sure else "")
+
+
+_METHOD: ListColumn[MethodEvaluated] = ListColumn(
+    "method", "method", 17, value=lambda r: r.method,
+    show=lambda name: Cell(method_name(name), "strong" if name == METHOD else ""),
+)  # fmt: skip
+COLUMNS: Sequence[ListColumn[MethodEvaluated]] = (
+    _METHOD,
+    ListColumn("n", "n", 5, "right", 1, help="examples", value=lambda r: r.n),
+    ListColumn("accuracy", "accuracy", 8, "right", help="share of answers that are right",
+               value=lambda r: r.accuracy, show=fixed),
+    ListColumn("wilson", "its 95%", 14, "right", 4, help="Wilson interval of the accuracy",
+               value=lambda r: wilson(round(r.accuracy * r.n), r.n), show=lambda pair: bounds(*pair)),
+    ListColumn("difference", "− greedy", 8, "right", help="accuracy minus greedy's over the same examples",
+               value=lambda r: r, show=_difference),
+    ListColumn("interval", "95% interval", 16, "right", 2,
+               help="of the difference: paired bootstrap over these problems, with this memory",
+               value=lambda r: (r.low, r.high), show=lambda pair: interval(*pair)),
+    ListColumn("p", "p", 6, "right", 3, help="McNemar, exact, two-sided", value=lambda r: r.p, show=probability),
+    ListColumn("fixed", "▲", 4, "right", 1, help="right where greedy is wrong", value=lambda r: r.fixed),
+    ListColumn("broken", "▼", 4, "right", 1, help="wrong where greedy is right", value=lambda r: r.broken),
+)  # fmt: skip
+
+
+def compared(state: ESMState, rows: Sequence[MethodEvaluated], caption: str) -> list[Table]:
+    """A row for each method; counts of answers that it turned lead to its decisions."""
+    tables = table_of(COLUMNS, rows, caption, method_notes(row.method for row in rows))
+    return [_with_links(table, rows, state) for table in tables]
+
+
+def _with_links(table: Table, rows: Sequence[MethodEvaluated], state: ESMState) -> Table:
+    cells = [list(row) for row in table.rows]
+    for label, word in _SIGNS.items():
+        at = table.header.index(label)
+        for line, row in zip(cells, rows, strict=True):
+            if getattr(row, word) and _decides(state, row.method):
+                line[at] = Span(plain(line[at]), "accent", Target("filter", f"method:{row.method} {word}"))
+    return replace(table, rows=cells)
+
+
+def _decides(state: ESMState, method: str) -> bool:
+    """Whether it takes decisions; some write their answers in one piece."""
+    number = state.names.find(method)
+    return number is not None and number in state.decisions.column("method")[: len(state.decisions)]
+
+
+def _tokens(row: MethodEvaluated) -> float:
+    return row.mean_tokens + row.mean_probe_tokens
+
+
+def cost(state: ESMState) -> list[Table]:
+    """Tokens of an answer by method, and how many more than greedy's they are."""
+    greedy = state.final.get(GREEDY)
+
+    def more(row: MethodEvaluated) -> str:
+        if greedy is None or row is greedy or not _tokens(greedy):
+            return ""
+        ratio = _tokens(row) / _tokens(greedy) - 1
+        return ("+" if ratio >= 0 else "") + share(ratio)
+
+    columns: Sequence[ListColumn[MethodEvaluated]] = (
+        _METHOD,
+        ListColumn("tokens", "committed", 9, "right", value=lambda r: r.mean_tokens, show=lambda v: fixed(v, 1)),
+        ListColumn("probe", "probe", 7, "right", help="of majority vote: its other samples",
+                   value=lambda r: r.mean_probe_tokens, show=lambda v: fixed(v, 1)),
+        ListColumn("all", "all", 7, "right", value=_tokens, show=lambda v: fixed(v, 1)),
+        ListColumn("more", "− greedy", 8, "right", value=more),
+        ListColumn("speed", "tok/s", 7, "right", 1, help="committed and probe tokens a second",
+                   value=lambda r: r.tokens_per_second, show=lambda v: f"{v:,.0f}"),
+    )  # fmt: skip
+    return table_of(columns, state.final.values(), "Tokens of an answer")
+
+
+def results(state: ESMState) -> list[Block]:
+    """Those of the methods that are done."""
+    return [*compared(state, list(state.final.values()), "Methods, against greedy"), *cost(state)]
+
+
+def running(state: ESMState) -> list[Block]:
+    """Running figures of the methods that are not done."""
+    rows = [row for name, row in state.running.items() if name not in state.final]
+    return [*compared(state, rows, "Methods at work, against greedy so far")]
+
+
+def accuracy_curves(state: RunState) -> list[Series]:
+    """The running accuracy of each method, ESM's and greedy's first."""
+    curves = state.esm.curves
+    names = dict.fromkeys((METHOD, GREEDY, *curves))
+    return [
+        Series(method_name(name), [p.n for p in curves[name][:]], [p.accuracy for p in curves[name][:]])
+        for name in names
+        if name in curves
+    ]
+
+
+def difference_picture(state: ESMState) -> list[Picture]:
+    """Each method's difference to greedy with its interval."""
+    rows = [
+        Interval(method_name(row.method), row.difference, row.low, row.high)
+        for row in state.final.values()
+        if row.difference is not None
+    ]
+    drawing = interval_plot(rows, zero=True)
+    caption = "Accuracy minus greedy's, with paired bootstrap 95% intervals"
+    return [] if drawing is None else [Picture(drawing, caption)]

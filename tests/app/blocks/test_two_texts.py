@@ -1,0 +1,35 @@
+"""Two texts of the same thing, side by side and below each other."""
+
+from __future__ import annotations
+
+from rich.console import Console, RenderableType
+
+from app.blocks.two_texts import draw_texts
+from tests.app.methods.esm.made import PALETTE
+
+_OWN = "one apple\n\n  two pears\n\nthree"
+_GREEDY = "one apple\n\n  two plums\n\nthree\n\nfour"
+
+
+def lines(drawn: RenderableType, width: int) -> list[str]:
+    """What is drawn, as text."""
+    console = Console(width=width, no_color=True)
+    rendered = console.render_lines(drawn, console.options.update(width=width))
+    return ["".join(segment.text for segment in line).rstrip() for line in rendered]
+
+
+def test_differences_have_signs_beside_each_other_and_below() -> None:
+    """+ before what only the first has, − before what only the second has; indentation stays; ▸ marks a segment."""
+    here = (_OWN.index("  two"), _OWN.index("three"))
+    below = lines(draw_texts(_OWN, _GREEDY, ("esm", "greedy"), PALETTE, 60, here), 60)
+    assert below == [
+        "   + esm   − greedy",
+        "   one apple",
+        "−    two plums",
+        "+▸   two pears",
+        "   three",
+        "−  four",
+    ]
+    beside = lines(draw_texts(_OWN, _GREEDY, ("esm", "greedy"), PALETTE, 100, here), 100)
+    assert beside[2].startswith("+▸   two pears") and beside[2].partition("−")[2] == "    two plums"
+    assert beside[4].strip() == "−  four"

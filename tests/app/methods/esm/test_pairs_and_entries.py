@@ -1,0 +1,165 @@
+"""Pairs and entries: each column's cell, and a case of each in full; figures worked out by hand."""
+
+from __future__ import annotations
+
+from app.blocks.block import Target, in_one_column, spans
+from app.methods.esm.entries import COLUMNS as ENTRY_COLUMNS
+from app.methods.esm.entries import ENTRIES, entry_blocks
+from app.methods.esm.pairs import COLUMNS as PAIR_COLUMNS
+from app.methods.esm.pairs import PAIRS, pair_blocks
+from app.report.item_words import item_words
+from engine.events import RolloutEnded, RolloutsMined
+from tests.app.methods.esm.made import (
+    TURNED_RIGHT,
+    TURNED_WRONG,
+    W1,
+    answer,
+    cells,
+    decision,
+    document_of,
+    pair,
+    pick,
+    source_of,
+    text_of,
+    tried,
+)
+
+EFFECTS = {"fixes": (True, False), "none": (False, False), "unneeded": (True, True), "harms": (False, True)}
+
+
+def test_the_columns_of_a_pair() -> None:
+    row = source_of([pair(**tried(True, False))]).state.esm.pairs[0]
+    shown = cells(PAIR_COLUMNS, row)
+    assert {key: cell.text for key, cell in shown.items()} == {
+        "pair": "data-0001_m1_l2", "example": "data-0001", "m": "1", "layer": "2", "quality": "1.010",
+        "positives": "4", "negatives": "2", "delta": "33.7", "effect": "fixes", "source": "rollout",
+    }  # fmt: skip
+
+
+def test_what_a_vector_did_has_a_tone() -> None:
+    pairs = [pair(f"data-{number}", **tried(*EFFECTS[word])) for number, word in enumerate(EFFECTS)]
+    state = source_of(pairs).state
+    effects = [cells(PAIR_COLUMNS, row)["effect"] for row in state.esm.pairs]
+    assert effects == [("fixes", "good"), ("none", "dim"), ("unneeded", "dim"), ("harms", "bad")]
+    assert [PAIRS.notable(state, row) for row in state.esm.pairs] == [True, False, False, False]
+
+
+def test_a_pair_in_full() -> None:
+    """Both texts beside each other from 60 columns on, below each other under it."""
+    events = [
+        RolloutsMined(example="data-0001", question="How far?", n=6, correct=4, mean_tokens=1, mean_reward=1),
+        pair(**tried(True, False)),
+    ]
+    blocks = pair_blocks(events[1], source_of(events))  # type: ignore[arg-type]
+    lines = text_of(blocks, 100).splitlines()
+    assert lines[0] == "data-0001_m1_l2  4 right against 2 wrong rollouts, Q 1.010"
+    assert " ".join(lines[1:3]) == (
+        "tried out   from the wrong text on, greedy ends wrong, with the vector right; from the right text on, greedy "
+        "ends right"
+    )
+    assert [line.split() for line in lines[4:6]] == [
+        ["✓", "right", "wrote", "✗", "wrong", "wrote"], ["went", "forward", "went", "backward"],
+    ]  # fmt: skip
+    assert lines[-2:] == ["question", "How far?"]
+    assert "✓ right wrote                  ✗ wrong wrote" in text_of(blocks, 60)
+    narrow = text_of(blocks, 59).splitlines()
+    assert narrow.index("✗ wrong wrote") > narrow.index("went forward")
+    assert "went forward" in document_of(blocks) and item_words(events[1]) == "pair data-0001_m1_l2"
+
+
+def test_a_pair_that_was_not_tried_out_and_one_wrong_rollout() -> None:
+    event = pair(negatives=1)
+    text = text_of(pair_blocks(event, source_of([event])))
+    assert "4 right against 1 wrong rollout, Q" in text and "tried out" not in text and "question" not in text
+
+
+def test_what_all_pairs_say() -> None:
+    ended = [
+        RolloutEnded(example="a", draw=n, correct=n < 2, reward=1, tokens=1, segments=1) for n in range(3)
+    ]
+    assert PAIRS.remark(source_of(ended).state) == "3 rollouts, 2 right"
+    assert PAIRS.remark(source_of([]).state) == ""
+
+
+# ---------------------------------------------------------------- entries
+
+HURT = [
+    answer("greedy", "t-8", "28", "a 28"),
+    decision("t-8", 1, "b 29", gate="chosen", chosen="data-0009_m1_l2_wrong", delta_logprob=-0.5),
+    answer("esm", "t-8", "29", "b 29"),
+]
+LIBRARY = [
+    pair(),
+    pick(0, W1, max_similarity=-2.0, reason="floor"),
+    pick(1, "data-0009_m1_l2_wrong", quality=0.5, gain=0.25),
+    pick(2, "data-0003_m2_l2_right", "right", m=2),
+    *TURNED_RIGHT,
+    *HURT,
+]
+
+
+def test_the_columns_of_an_entry() -> None:
+    """The first has no entry before it to be similar to; what was not used has dots."""
+    first, hurt, right = ENTRIES.rows(source_of(LIBRARY).state)
+    assert {key: cell.text for key, cell in cells(ENTRY_COLUMNS, first).items()} == {
+        "order": "0", "entry": W1, "kind": "wrong", "used": "1", "turned_right": "1", "turned_wrong": "·", "net": "+1",
+        "logprob": "+0.250", "example": "data-0001", "m": "1", "layer": "2", "quality": "1.010", "gain": "−0.500",
+        "objective": "1.250", "similarity": "·", "reason": "floor",
+    }  # fmt: skip
+    shown = cells(ENTRY_COLUMNS, hurt)
+    assert (shown["turned_wrong"], shown["net"], shown["logprob"].text) == (
+        ("1", "bad"),
+        ("−1", "bad"),
+        "−0.500",
+    )
+    assert (shown["similarity"].text, shown["gain"].text) == ("0.800", "+0.250")
+    unused = cells(ENTRY_COLUMNS, right)
+    assert [unused[key].text for key in ("used", "turned_right", "net", "logprob", "m")] == [
+        "·",
+        "·",
+        "·",
+        "·",
+        "2",
+    ]
+
+
+def test_entries_that_hurt_are_named_and_worth_seeing() -> None:
+    state = source_of(LIBRARY).state
+    assert ENTRIES.remark(state) == "2 were injected: 1 help, 1 hurt: 0009_m1_l2_wr… −1"
+    without_effect = decision("t-9", 1, "c", gate="chosen", chosen="data-0005_m1_l2_wrong")
+    assert ENTRIES.remark(source_of([*LIBRARY, without_effect]).state).startswith(
+        "3 were injected: 1 help, 1 hurt: "
+    )
+    assert [ENTRIES.notable(state, row) for row in ENTRIES.rows(state)] == [False, True, False]
+    assert ENTRIES.remark(source_of(LIBRARY[:4]).state) == "" and ENTRIES.order == ("used", True)
+
+
+def test_an_entry_in_full() -> None:
+    source = source_of(LIBRARY)
+    blocks = entry_blocks(LIBRARY[1], source)  # type: ignore[arg-type]
+    lines = text_of(blocks, 120).splitlines()
+    assert lines[:4] == [
+        f"{W1}  wrong, control point 1, layer 2",
+        "injected in 1 decision   ▲ 1 turned right  ▼ 0 turned wrong   mean Δlogp +0.250",
+        "mined from data-0001",
+        "data-0001_m1_l2  4 right against 2 wrong rollouts, Q 1.010",
+    ]
+    assert "went forward" in lines[-1] and item_words(LIBRARY[1]) == f"library entry {W1}"
+    targets = [span.target for block in in_one_column(blocks) for span in spans(getattr(block, "text", ""))]
+    assert [target for target in targets if target] == [
+        Target("filter", f'method:esm chosen:"{W1}"'), Target("pair", "data-0001_m1_l2"),
+    ]  # fmt: skip
+
+
+def test_an_entry_that_was_never_injected() -> None:
+    asked = answer("greedy", "data-0003", "1", "a")
+    source = source_of([*LIBRARY, asked, pick(3, "data-0004_m1_l2_wrong")])
+    right = text_of(entry_blocks(LIBRARY[3], source))  # type: ignore[arg-type]
+    assert "a right entry is never injected: near it the state needs no steering" in right
+    assert right.endswith("How many in data-0003?"), "no pair of it is in the log"
+    assert "not injected by esm" in text_of(entry_blocks(pick(3, "data-0004_m1_l2_wrong"), source))
+
+
+def test_what_turned_wrong_counts_against_what_was_injected() -> None:
+    state = source_of([*LIBRARY, *TURNED_WRONG]).state  # nothing was injected in the one that turned wrong
+    assert [row.use.net for row in ENTRIES.rows(state)] == [1, -1, None]
