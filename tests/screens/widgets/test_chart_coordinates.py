@@ -19,7 +19,7 @@ from rich.text import Text
 from app.methods.chart import Series, with_mean
 from screens.widgets.axis import Axis, spanning
 from screens.widgets.plot import Frame, draw_plot
-from screens.widgets.plotext_canvas import Line, Sign, bends, draw_canvas, height_at, line_through
+from screens.widgets.plotext_canvas import Line, Sign, alone, bends, draw_canvas, height_at, line_through
 
 _NAMES = ("title", "axis", "faint", "cross", "point", "line-0", "line-1", "line-2", "line-3")
 STYLES = {name: Style(color=f"color({number})") for number, name in enumerate(_NAMES, start=1)}
@@ -222,6 +222,36 @@ def test_marks_lie_on_their_lines(dots: list[tuple[float, float]]) -> None:
     for column in range(20):
         height = height_at(line, 2 * column)
         assert height is None or rows[9 - height // 4][column] != " ", (column, height)
+
+
+def test_a_line_takes_a_dot_for_each_step_of_its_longer_way() -> None:
+    """From 0.5, which is dot 1, three across and one up: plotext rounds the heights of its steps down. Dots alone are
+    not joined."""
+    line = line_through([(0.5, 0.0), (4.0, 1.0), (4.0, 4.0)], 3)
+    assert list(dict.fromkeys(line.dots)) == [(1, 0), (2, 0), (3, 0), (4, 1), (4, 2), (4, 3), (4, 4)]
+    assert [height_at(line, x) for x in range(7)] == [0, 0, 0, 0, 1, 1, None]
+    assert alone([(0.5, 0.0), (4.0, 1.49)], 3) == Line([(1, 0), (4, 1)], 3, joined=False)
+
+
+@pytest.mark.parametrize(
+    ("dot", "sign"),
+    [
+        ((0, 0), "⡀"),
+        ((1, 0), "⢀"),
+        ((0, 1), "⠄"),
+        ((1, 1), "⠠"),
+        ((0, 2), "⠂"),
+        ((1, 2), "⠐"),
+        ((0, 3), "⠁"),
+        ((1, 3), "⠈"),
+    ],
+)
+def test_each_dot_of_a_cell_is_its_own(dot: tuple[int, int], sign: str) -> None:
+    """In the second cell of the third row from below, of 20 × 10: two more dots across, eight more up."""
+    axis = Axis(0, 1, 40, [0, 1])
+    rows = draw_canvas(axis, axis, [Line([(dot[0] + 2, dot[1] + 8)], 3)], [])
+    assert "".join(text for text, _ in rows[7])[2:5] == " " + sign + " "
+    assert rows[7][1:2] == [(sign, 3)]
 
 
 def test_names_stand_in_the_rows_of_their_lines_ends() -> None:
