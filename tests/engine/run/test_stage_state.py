@@ -49,6 +49,7 @@ def test_a_finished_stage_stays_finished(name: str) -> None:
     """Also in an older log, which calls that skipped: no user skipped it."""
     before = decode(f'{{"type":"{name}","seq":9,"time":1.0,"stage":"mine"}}'.encode())
     assert isinstance(before, ev.Event)
+    assert folded(HEADER, SECOND, before)["mine"].status == "finished"
     end = ev.StageFinished(stage="mine", seconds=9.0, summary={"pairs": 3}, files=["a"])
     stages = folded(HEADER, FIRST, BEGIN, end, SECOND, before)
     assert stages["mine"].status == "finished" and stages["mine"].fraction == 1.0

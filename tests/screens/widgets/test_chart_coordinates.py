@@ -78,6 +78,11 @@ def test_labels_stand_in_the_rows_of_their_values() -> None:
     ]
 
 
+def test_what_lies_outside_an_axis_stands_at_its_end() -> None:
+    """From 0 to 10 over 40 dots: a quarter of 39 is 9.75."""
+    assert Axis(0, 10, 40, [0, 10]).places([-5.0, 0.0, 2.5, 10.0, 12.5]) == [0.0, 0.0, 9.75, 39.0, 39.0]
+
+
 def test_labels_across_stand_under_their_values() -> None:
     """0 under the first column, 5 under dot 20 (5 / 10 × 39 = 19.5, rounded to even), which is column 10; 10 ends under
     the last column; the title stands behind the axis."""
