@@ -5,7 +5,7 @@
 Both ways write the same events of the same answers into a log on the disk; only the moment differs. A round decodes a
 batch of 32 problems each way, in turn the one and the other first. CPU seconds of this process, so that others at work
 on the machine do not count; the ratio is taken round by round. Beside it the share of those seconds that writing the
-events takes while the batch is decoded, which is more than the moment can cost.
+events takes while the batch is decoded.
 """
 
 from __future__ import annotations

@@ -23,6 +23,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from engine import events as ev
 from engine.config.file import load_config
 from engine.config.scale import ScaleSection

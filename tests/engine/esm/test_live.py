@@ -192,6 +192,8 @@ def test_a_verified_pair_is_reported_again_when_its_answers_have_ended(watched: 
     events = watched.at(PairMined)
     found = [event for _, event in events if event.steered_correct is None]
     tried = [(passes, event) for passes, event in events if event.steered_correct is not None]
+    spent = [one.tokens - sum(rollout["tokens"] for rollout in one.line["rollouts"]) for one in mined]
+    assert spent[0] > 1000 and not any(spent[1:]), "what trying out took is counted once a batch"
     records = {pair.record["pair_id"]: pair.record for one in mined for pair in one.pairs}
     assert len(found) == len(tried) == len(records) > 20
     for _, event in tried:
