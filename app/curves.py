@@ -6,28 +6,36 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import ceil, floor, isfinite, log10
 
+_LEAST = 1e-300
+"""What is smaller than this is nothing: a part of it could no longer be told from zero."""
+
 
 def thin(x: Sequence[float], y: Sequence[float], points: int) -> tuple[list[float], list[float]]:
     """At most about `points` points with the same outline: the lowest and highest of each stretch. Points
     that are no numbers are left out."""
-    if not isfinite(sum(x) + sum(y)):
-        pairs = [(a, b) for a, b in zip(x, y, strict=True) if isfinite(a) and isfinite(b)]
-        x, y = [a for a, _ in pairs], [b for _, b in pairs]
+    if not isfinite(sum(y)):
+        x, y = _numbers(x, y)
     if len(x) <= points:
-        return list(x), list(y)
+        return _numbers(x, y)
     stretches = max(1, points // 2)
     kept: list[int] = []
     for i in range(stretches):
         first, end = i * len(x) // stretches, (i + 1) * len(x) // stretches
         heights = y[first:end]
         kept += sorted({first + heights.index(min(heights)), first + heights.index(max(heights))})
-    return [x[i] for i in kept], [y[i] for i in kept]
+    return _numbers([x[i] for i in kept], [y[i] for i in kept])
+
+
+def _numbers(x: Sequence[float], y: Sequence[float]) -> tuple[list[float], list[float]]:
+    pairs = [(a, b) for a, b in zip(x, y, strict=True) if isfinite(a) and isfinite(b)]
+    return [a for a, _ in pairs], [b for _, b in pairs]
 
 
 def ticks(values: Sequence[float], most: int) -> list[float]:
     """Round numbers that enclose `values`, at most about `most` of them."""
     low, high = min(values), max(values)
-    span = (high - low) or abs(high) or 1.0
+    span = (high - low) or abs(high)
+    span = span if span > _LEAST else 1.0
     step = 10.0 ** floor(log10(span / most))
     step *= next(factor for factor in (1, 2, 5, 10) if span / (step * factor) <= most)
     first, last = floor(low / step), ceil(high / step)

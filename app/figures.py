@@ -1,5 +1,5 @@
 """How figures are written everywhere: in the console, in batch's tables and in reports. The same precision for the same
-quantity, one sign for what is not known, a minus as wide as a plus, and none before a zero."""
+quantity, one sign for what is not known, a minus as wide as a plus, and neither before a zero."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ def fixed(value: float | None, digits: int = 3) -> str:
 
 
 def signed(value: float | None, digits: int = 3) -> str:
-    """`+0.120`, `−0.020`, `+0.000`"""
-    if value is None or value != value:
-        return NONE
-    text = _minus(f"{value:+.{digits}f}")
-    return text if text[0] in "+−" else "+" + text
+    """`+0.120`, `−0.020`; what rounds to zero has no sign: `0.000`"""
+    text = fixed(value, digits)
+    return f"+{text}" if value and value > 0 and text.strip("0.") else text
 
 
 def of_unit(value: float | None, unit: str, is_difference: bool = False) -> str:

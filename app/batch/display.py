@@ -28,11 +28,11 @@ from engine.events import (
     ServeOpened,
     StageBegunAgain,
     StageFinished,
+    StageFinishedBefore,
     StagePaused,
     StageProgress,
     StageResumed,
     StagesChosen,
-    StageSkipped,
     StageStarted,
     StageStopped,
 )
@@ -70,8 +70,8 @@ def pace(stage: StageState) -> str:
 def sentence(event: Event) -> str | None:
     """An event in words; None for an event that is not shown by itself."""
     match event:
-        case StageSkipped():
-            return "finished before"
+        case StageFinishedBefore():
+            return "finished by an earlier attempt"
         case StagesChosen():
             return choices_sentence(event)
         case StageBegunAgain():

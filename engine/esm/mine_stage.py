@@ -90,13 +90,10 @@ class _Job:
             yield self.examples[first : first + self.size]
 
     def take_in(self, batch: Sequence[MinedExample]) -> None:
-        """Write and tell. The rollouts' lines come last: they say that the batch is finished."""
+        """Write a batch that is in the log already. The rollouts' lines come last: with them the batch is finished."""
         pairs = [pair for example in batch for pair in example.pairs]
         write_all_atomic([file for pair in pairs for file in self._files(pair)])
         for example in batch:
-            for pair in example.pairs:
-                self.context.emit(pair.event)
-            self.context.emit(example.event)
             self._count(example.line)
         append_jsonl(self.folder / "pairs.jsonl", [pair.record for pair in pairs])
         append_jsonl(self.folder / "rollouts.jsonl", [example.line for example in batch])

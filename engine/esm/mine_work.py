@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from engine.config.config import Config
@@ -25,11 +25,10 @@ Batch = Sequence[TaskExample]
 
 @dataclass(frozen=True)
 class MinedPair:
-    """A pair as `pairs.jsonl` keeps it, its vectors, and as the log tells it."""
+    """A pair as `pairs.jsonl` keeps it, and its vectors."""
 
     record: PairRecord
     vectors: Contrast
-    event: PairMined
 
 
 @dataclass(frozen=True)
@@ -39,13 +38,12 @@ class MinedExample:
     line: dict[str, Any]
     tokens: int
     pairs: list[MinedPair]
-    event: RolloutsMined
 
 
 @dataclass(frozen=True)
 class Mining:
     """Turns a batch of examples into what was mined from each. The batch is one call to the model; each rollout is
-    reported when it has ended."""
+    reported when it has ended, each pair with its example's last rollout, and once more when it has been verified."""
 
     config: Config
 
@@ -55,6 +53,21 @@ class Mining:
 
     def size(self, item: Batch) -> int:
         return len(item)
+
+
+@dataclass
+class _Sampled:
+    """An example of a batch: its rollouts by draw, and the pairs that they make when all have ended."""
+
+    example: TaskExample
+    prompt: Sequence[int]
+    gold: Rollout | None
+    by_draw: dict[int, Rollout] = field(default_factory=dict)
+    pairs: list[Mined] = field(default_factory=list)
+
+    @property
+    def rollouts(self) -> list[Rollout]:
+        return [self.by_draw[draw] for draw in sorted(self.by_draw)]
 
 
 class _Miner:
@@ -68,41 +81,56 @@ class _Miner:
         self.layers = candidate_layers(self.section.candidate_layers, model.info.num_layers)
 
     def mine(self, batch: Batch) -> list[MinedExample]:
-        k = self.section.K
-        scored: dict[int, Rollout] = {}
+        sampled = [self._begun(example) for example in batch]
 
         def ended(place: int, completion: Completion) -> None:
-            position, draw = divmod(place, k)
-            scored[place] = self._scored(batch[position], completion)
-            self.emit(_ended_event(batch[position], draw, scored[place]))
+            position, draw = divmod(place, self.section.K)
+            self._take(sampled[position], draw, completion)
 
-        self.model.generate(self._requests(batch), checkpoint=self.checkpoint, finished=ended)
-        rollouts = [[scored[position * k + draw] for draw in range(k)] for position in range(len(batch))]
-        found = [self._pairs(example, own) for example, own in zip(batch, rollouts, strict=True)]
-        verified, spent = self._verified(found)
-        tokens = [sum(rollout.tokens for rollout in own) for own in rollouts]
-        tokens[0] += spent
-        return [self._mined(*one) for one in zip(batch, rollouts, found, verified, tokens, strict=True)]
+        self.model.generate(self._requests(sampled), checkpoint=self.checkpoint, finished=ended)
+        verified, spent = self._verified(sampled)
+        mined = [self._mined(one, own) for one, own in zip(sampled, verified, strict=True)]
+        return [replace(mined[0], tokens=mined[0].tokens + spent), *mined[1:]]
 
-    def _verified(self, found: Sequence[Sequence[Mined]]) -> tuple[list[list[Verified | None]], int]:
+    def _begun(self, example: TaskExample) -> _Sampled:
+        gold, prompt = None, self._prompt(example)
+        if self.section.pos_source != "rollout":
+            gold = gold_rollout(self.model, prompt, example, self.layers, self.config)
+        return _Sampled(example, prompt, gold)
+
+    def _take(self, sampled: _Sampled, draw: int, completion: Completion) -> None:
+        """Report a rollout, and what its example gives where it is the last one."""
+        rollout = self._scored(sampled.example, completion)
+        sampled.by_draw[draw] = rollout
+        self.emit(_ended_event(sampled.example, draw, rollout))
+        if len(sampled.by_draw) == self.section.K:
+            sampled.pairs = self._pairs(sampled)
+            self.emit(_mined_event(sampled))
+            for pair in sampled.pairs:
+                self.emit(_pair_event(pair))
+
+    def _verified(self, sampled: Sequence[_Sampled]) -> tuple[list[list[Verified | None]], int]:
         """What each pair does, example by example, and the tokens that it took to see."""
         if not self.section.verify:
-            return [[None for _ in own] for own in found], 0
+            return [[None for _ in one.pairs] for one in sampled], 0
         verifier = Verifier(self.config, self.model, self.task, self.checkpoint)
-        results = iter(verifier.verify([pair for own in found for pair in own]))
-        return [[next(results) for _ in own] for own in found], verifier.tokens
+        results = iter(verifier.verify([pair for one in sampled for pair in one.pairs], self._tell_verified))
+        return [[next(results) for _ in one.pairs] for one in sampled], verifier.tokens
 
-    def _requests(self, batch: Batch) -> list[Request]:
+    def _tell_verified(self, pair: Mined, verified: Verified) -> None:
+        self.emit(_pair_event(pair, verified))
+
+    def _requests(self, sampled: Sequence[_Sampled]) -> list[Request]:
         sampling = Sampling(self.section.max_new_tokens, self.section.temperature)
         return [
             Request(
-                prompt=self._prompt(example),
+                prompt=one.prompt,
                 sampling=sampling,
-                seed=derive_seed(self.config.run.seed, "mine", example.id, draw),
+                seed=derive_seed(self.config.run.seed, "mine", one.example.id, draw),
                 capture_layers=self.layers,
                 capture_after=self.points.segment_delimiter,
             )
-            for example in batch
+            for one in sampled
             for draw in range(self.section.K)
         ]
 
@@ -110,26 +138,14 @@ class _Miner:
         prompt = self.config.prompt
         return self.model.tokenizer.encode_chat(self.task.prompt(example, prompt.template), prompt.system)
 
-    def _mined(
-        self,
-        example: TaskExample,
-        rollouts: Sequence[Rollout],
-        found: Sequence[Mined],
-        verified: Sequence[Verified | None],
-        tokens: int,
-    ) -> MinedExample:
-        pairs = [self._pair(pair, does) for pair, does in zip(found, verified, strict=True)]
-        event = RolloutsMined(
-            example=example.id,
-            question=example.question,
-            n=len(rollouts),
-            correct=sum(rollout.correct for rollout in rollouts),
-            mean_tokens=sum(r.tokens for r in rollouts) / len(rollouts),
-            mean_reward=sum(r.reward for r in rollouts) / len(rollouts),
-            segments=[len(r.ends) for r in rollouts],
-            pairs=len(pairs),
-        )
-        return MinedExample(_line(example, rollouts), tokens, pairs, event)
+    def _mined(self, sampled: _Sampled, verified: Sequence[Verified | None]) -> MinedExample:
+        fingerprint = self.model.info.fingerprint
+        pairs = [
+            MinedPair(_record(pair, fingerprint, does), pair.contrast)
+            for pair, does in zip(sampled.pairs, verified, strict=True)
+        ]
+        tokens = sum(rollout.tokens for rollout in sampled.rollouts)
+        return MinedExample(_line(sampled.example, sampled.rollouts), tokens, pairs)
 
     def _scored(self, example: TaskExample, completion: Completion) -> Rollout:
         pred = self.task.extract(completion.text)
@@ -148,35 +164,16 @@ class _Miner:
             ends=completion.state_ends[: self.points.M],
         )
 
-    def _pairs(self, example: TaskExample, rollouts: Sequence[Rollout]) -> list[Mined]:
-        gold, prompt = None, self._prompt(example)
-        if self.section.pos_source != "rollout":
-            gold = gold_rollout(self.model, prompt, example, self.layers, self.config)
+    def _pairs(self, sampled: _Sampled) -> list[Mined]:
         pairs: list[Mined] = []
         for m in range(1, self.points.M + 1):
-            sets = split_rollouts(rollouts, gold, m, self.section)
+            sets = split_rollouts(sampled.rollouts, sampled.gold, m, self.section)
             if sets is not None:
                 for position, layer in enumerate(self.layers):
                     difference = contrast(*sets, m, position)
                     if difference is not None:
-                        pairs.append(Mined(example, prompt, m, layer, difference, *sets))
+                        pairs.append(Mined(sampled.example, sampled.prompt, m, layer, difference, *sets))
         return pairs
-
-    def _pair(self, pair: Mined, verified: Verified | None) -> MinedPair:
-        record: PairRecord = {
-            "pair_id": f"{pair.example.id}_m{pair.m}_l{pair.layer}",
-            "example_id": pair.example.id,
-            "control_point_m": pair.m,
-            "layer": pair.layer,
-            "quality": pair.contrast.quality,
-            "positives": len(pair.positives),
-            "negatives": len(pair.negatives),
-            "source": pair.positives[0].source,
-            "model": self.model.info.fingerprint,
-            **(asdict(verified) if verified else {}),
-        }
-        event = _pair_event(record, pair, verified)
-        return MinedPair(record, pair.contrast, event)
 
 
 def _line(example: TaskExample, rollouts: Sequence[Rollout]) -> dict[str, Any]:
@@ -210,18 +207,44 @@ def _ended_event(example: TaskExample, draw: int, rollout: Rollout) -> RolloutEn
     )
 
 
-def _pair_event(pair: PairRecord, mined: Mined, verified: Verified | None) -> PairMined:
-    return PairMined(
-        pair=pair["pair_id"],
-        example=pair["example_id"],
-        control_point_m=pair["control_point_m"],
-        layer=pair["layer"],
-        quality=pair["quality"],
-        positives=pair["positives"],
-        negatives=pair["negatives"],
-        delta_norm=float((mined.contrast.delta**2).sum() ** 0.5),
-        source=pair["source"],
-        positive_text=mined.positives[0].text,
-        negative_text=mined.negatives[0].text,
+def _mined_event(sampled: _Sampled) -> RolloutsMined:
+    rollouts = sampled.rollouts
+    return RolloutsMined(
+        example=sampled.example.id,
+        question=sampled.example.question,
+        n=len(rollouts),
+        correct=sum(rollout.correct for rollout in rollouts),
+        mean_tokens=sum(r.tokens for r in rollouts) / len(rollouts),
+        mean_reward=sum(r.reward for r in rollouts) / len(rollouts),
+        segments=[len(r.ends) for r in rollouts],
+        pairs=len(sampled.pairs),
+    )
+
+
+def _facts(pair: Mined, verified: Verified | None) -> dict[str, Any]:
+    """What the record and the event of a pair call alike."""
+    return {
+        "control_point_m": pair.m,
+        "layer": pair.layer,
+        "quality": pair.contrast.quality,
+        "positives": len(pair.positives),
+        "negatives": len(pair.negatives),
+        "source": pair.positives[0].source,
         **(asdict(verified) if verified else {}),
+    }
+
+
+def _record(pair: Mined, fingerprint: str, verified: Verified | None) -> PairRecord:
+    names = {"pair_id": pair.name, "example_id": pair.example.id}
+    return {**names, "model": fingerprint, **_facts(pair, verified)}
+
+
+def _pair_event(pair: Mined, verified: Verified | None = None) -> PairMined:
+    return PairMined(
+        pair=pair.name,
+        example=pair.example.id,
+        delta_norm=float((pair.contrast.delta**2).sum() ** 0.5),
+        positive_text=pair.positives[0].text,
+        negative_text=pair.negatives[0].text,
+        **_facts(pair, verified),
     )

@@ -10,12 +10,13 @@ So each of its two entries is tried out, and kept if it does what it stands for:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.config.config import Config
 from engine.esm.contrast import Contrast, Rollout
-from engine.lm.protocol import LanguageModel, Request, Sampling, Steer
+from engine.lm.protocol import Completion, Finished, LanguageModel, Request, Sampling, Steer
 from engine.tasks.example import TaskExample
 from engine.tasks.task import Task
 
@@ -42,20 +43,54 @@ class Mined:
     positives: Sequence[Rollout]
     negatives: Sequence[Rollout]
 
+    @property
+    def name(self) -> str:
+        return f"{self.example.id}_m{self.m}_l{self.layer}"
+
+
+Key = tuple[str, Sequence[int]]
+
 
 @dataclass(frozen=True)
 class _Answer:
-    """A greedy answer to be written: `written` of it stands already."""
+    """A greedy answer to be written: `written` of it stands already; `steered`: the pair whose vector it gets."""
 
     example: TaskExample
     prompt: Sequence[int]
     written: Sequence[int]
+    steered: str = ""
     steer: Steer | None = None
 
     @property
-    def key(self) -> tuple[int, ...]:
+    def key(self) -> Key:
         """Equal for unsteered answers from one prefix: they are written once."""
-        return (*self.prompt, *self.written)
+        return self.steered, (*self.prompt, *self.written)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """A pair with the three answers that verify it."""
+
+    pair: Mined
+    steered: _Answer
+    wrong: _Answer
+    right: _Answer
+
+    @property
+    def keys(self) -> set[Key]:
+        return {self.steered.key, self.wrong.key, self.right.key}
+
+    def verified(self, correct: Mapping[Key, bool]) -> Verified:
+        return Verified(correct[self.steered.key], correct[self.wrong.key], correct[self.right.key])
+
+
+def _by_answer(trials: Sequence[_Trial]) -> dict[Key, list[_Trial]]:
+    """Which trials an answer belongs to."""
+    waiting: dict[Key, list[_Trial]] = defaultdict(list)
+    for trial in trials:
+        for key in trial.keys:
+            waiting[key].append(trial)
+    return waiting
 
 
 class Verifier:
@@ -69,27 +104,36 @@ class Verifier:
         self.model, self.task, self.checkpoint = model, task, checkpoint
         self.tokens = 0
 
-    def verify(self, pairs: Sequence[Mined]) -> list[Verified]:
-        """One result a pair, in order. The vector is injected as strongly as a perfect match would be online, before
-        what probing adds: k_scale * beta * quality."""
-        wrong = [_Answer(p.example, p.prompt, _prefix(p.negatives[0], p.m)) for p in pairs]
-        right = [_Answer(p.example, p.prompt, _prefix(p.positives[0], p.m)) for p in pairs]
-        plain = list({answer.key: answer for answer in [*wrong, *right]}.values())
-        steered = [
-            _Answer(p.example, p.prompt, _prefix(p.negatives[0], p.m), self._steer(p.layer, p.contrast))
-            for p in pairs
-        ]
-        correct = self._correct([*plain, *steered])
-        unsteered = {answer.key: outcome for answer, outcome in zip(plain, correct, strict=False)}
-        return [
-            Verified(with_vector, unsteered[there.key], unsteered[here.key])
-            for with_vector, there, here in zip(correct[len(plain) :], wrong, right, strict=True)
-        ]
+    def verify(self, pairs: Sequence[Mined], report: Callable[[Mined, Verified], None]) -> list[Verified]:
+        """One result a pair, in order; each is reported when the last of its answers has ended. The vector is injected
+        as strongly as a perfect match would be online, before what probing adds: k_scale * beta * quality."""
+        trials = [self._trial(pair) for pair in pairs]
+        everything = [*(t.wrong for t in trials), *(t.right for t in trials), *(t.steered for t in trials)]
+        answers = list({answer.key: answer for answer in everything}.values())
+        waiting = _by_answer(trials)
+        correct: dict[Key, bool] = {}
 
-    def _steer(self, layer: int, contrast: Contrast) -> Steer:
-        return Steer(contrast.delta, layer, self.strength * contrast.quality)
+        def ended(place: int, completion: Completion) -> None:
+            answer = answers[place]
+            correct[answer.key] = self._is_correct(answer, completion.text)
+            for trial in waiting[answer.key]:
+                if trial.keys <= correct.keys():
+                    report(trial.pair, trial.verified(correct))
 
-    def _correct(self, answers: Sequence[_Answer]) -> list[bool]:
+        self._write(answers, ended)
+        return [trial.verified(correct) for trial in trials]
+
+    def _trial(self, pair: Mined) -> _Trial:
+        wrong, right = _prefix(pair.negatives[0], pair.m), _prefix(pair.positives[0], pair.m)
+        steer = Steer(pair.contrast.delta, pair.layer, self.strength * pair.contrast.quality)
+        return _Trial(
+            pair,
+            steered=_Answer(pair.example, pair.prompt, wrong, pair.name, steer),
+            wrong=_Answer(pair.example, pair.prompt, wrong),
+            right=_Answer(pair.example, pair.prompt, right),
+        )
+
+    def _write(self, answers: Sequence[_Answer], ended: Finished) -> None:
         requests = [
             Request(
                 [*answer.prompt, *answer.written],
@@ -98,12 +142,9 @@ class Verifier:
             )
             for answer in answers
         ]
-        completions = self.model.generate(requests, checkpoint=self.checkpoint) if requests else []
-        self.tokens += sum(len(completion.tokens) for completion in completions)
-        return [
-            self._is_correct(answer, completion.text)
-            for answer, completion in zip(answers, completions, strict=True)
-        ]
+        if requests:
+            completions = self.model.generate(requests, checkpoint=self.checkpoint, finished=ended)
+            self.tokens += sum(len(completion.tokens) for completion in completions)
 
     def _is_correct(self, answer: _Answer, rest: str) -> bool:
         text = self.model.tokenizer.decode(answer.written) + rest

@@ -74,6 +74,7 @@ from engine.events.run import (
     StageBegunAgain,
     StageFailed,
     StageFinished,
+    StageFinishedBefore,
     StagePaused,
     StageProgress,
     StageResumed,

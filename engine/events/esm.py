@@ -34,7 +34,8 @@ class RolloutsMined(Event, tag=True, kw_only=True, frozen=True):
 
 
 class PairMined(Event, tag=True, kw_only=True, frozen=True):
-    """A contrastive pair was mined (spec ESM 3.4 to 3.7). With `offline_mine.verify`: whether the greedy answer is
+    """A contrastive pair was mined (spec ESM 3.4 to 3.7); said with its example's last rollout. With
+    `offline_mine.verify` it is said once more when its vector was tried out: whether the greedy answer is
     right from its wrong prefix with the vector and without, and from its right prefix without."""
 
     pair: str

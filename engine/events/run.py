@@ -63,8 +63,12 @@ class StageFinished(Event, tag=True, kw_only=True, frozen=True):
     verdict: Verdict | None = None
 
 
-class StageSkipped(Event, tag=True, kw_only=True, frozen=True):
+class StageFinishedBefore(Event, tag=True, kw_only=True, frozen=True):
     """The stage was finished by an earlier attempt."""
+
+
+class StageSkipped(StageFinishedBefore, tag=True, kw_only=True, frozen=True):
+    """Its name in older logs; no stage was skipped by the user there."""
 
 
 class StagesChosen(Event, tag=True, kw_only=True, frozen=True):

@@ -157,7 +157,7 @@ def _finished(stages: Stages, event: ev.StageFinished) -> None:
     )
 
 
-def _finished_before(stages: Stages, event: ev.StageSkipped) -> None:
+def _finished_before(stages: Stages, event: ev.StageFinishedBefore) -> None:
     _change(stages, event, status=FINISHED)
 
 
@@ -203,6 +203,7 @@ _FOLDS: dict[type, Callable[[Stages, Any], None]] = {
     ev.StageProgress: _progress,
     ev.ModelWorking: _working,
     ev.StageFinished: _finished,
+    ev.StageFinishedBefore: _finished_before,
     ev.StageSkipped: _finished_before,
     ev.StagesChosen: _chosen,
     ev.StageBegunAgain: _begun_again,

@@ -28,8 +28,8 @@ from engine.events import (
     StageBegunAgain,
     StageFailed,
     StageFinished,
+    StageFinishedBefore,
     StageProgress,
-    StageSkipped,
     StageStopped,
     WorkerStarted,
     WorkerStopped,
@@ -179,7 +179,7 @@ class Worker:
     ) -> None:
         """Run one stage (None: it is finished). Raises whatever it raises."""
         if stage is None:
-            self._emit(StageSkipped())
+            self._emit(StageFinishedBefore())
             return
         record = self._stage_record(name)
         context = StageContext(

@@ -30,7 +30,9 @@ class Axis:
         low, high = (log10(v) if self.log else v for v in (self.low, self.high))
         scale = (self.dots - 1) / ((high - low) or 1.0)
         at = map(log10, values) if self.log else values
-        return [max(0.0, min(self.dots - 1.0, (value - low) * scale)) for value in at]
+        last = self.dots - 1.0
+        places = [(value - low) * scale for value in at]
+        return [0.0 if place < 0 else last if place > last else place for place in places]
 
     @property
     def labels(self) -> list[str]:

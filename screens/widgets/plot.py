@@ -30,6 +30,7 @@ from screens.widgets.plotext_canvas import (
     Line,
     Run,
     Sign,
+    alone,
     draw_canvas,
     height_at,
     line_through,
@@ -144,7 +145,7 @@ def _rows(across: Axis, up: Axis, series: _Dots, at: float | None) -> list[list[
 
 def _line(one: Series, dots: Sequence[Dot]) -> Line:
     """Raw values are dots alone, so that they are told from their mean without colour."""
-    return Line(dots, _colour(one), joined=False) if one.faint else line_through(dots, _colour(one))
+    return alone(dots, _colour(one)) if one.faint else line_through(dots, _colour(one))
 
 
 def _marks(lines: Sequence[tuple[Series, Line]], wide: int) -> list[Sign]:

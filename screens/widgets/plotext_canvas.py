@@ -2,14 +2,15 @@
 
 plotext draws into one figure of the whole process: only the event loop may call this. The figure is read cell by cell,
 as signs and numbers of colours: plotext is given numbers and single signs, and no terminal code is ever made of them.
+plotext steps along each line; its dots are gathered into Braille signs here, which is many times faster.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from functools import partial
-from itertools import groupby, pairwise
-from math import ceil, floor, inf
+from itertools import chain, groupby, pairwise
+from math import floor, inf
 from typing import Any, NamedTuple
 
 from screens.widgets.axis import Axis
@@ -17,15 +18,17 @@ from screens.widgets.axis import Axis
 Dot = tuple[float, float]
 """Across from the left, up from the bottom; whole numbers are the middles of dots. A cell of Braille has 2 × 4."""
 ACROSS, UP = 2, 4
+_BITS = ((0x40, 0x80), (0x04, 0x20), (0x02, 0x10), (0x01, 0x08))
+"""Of a Braille sign, by row from below and by column."""
 _LONGEST = 5000
 """Dots of a line. A longer one would fill the chart, and plotext takes some microseconds for each dot."""
 
 
 class Line(NamedTuple):
-    """A line through dots, or the dots alone, which lie below all lines. `colour`: a number from 0 to 255 that its
-    cells are given."""
+    """The dots of a line, or dots alone, which lie below all lines. `colour`: a number from 0 to 255 that its cells are
+    given."""
 
-    dots: Sequence[Dot]
+    dots: Sequence[tuple[int, int]]
     colour: int
     joined: bool = True
 
@@ -63,8 +66,11 @@ def draw_canvas(
     if cross is not None:
         plotext.vertical_line(_in_cell(cross[0], ACROSS, across), color=cross[1])
     for line in lines:
-        draw = plotext.plot if line.joined else plotext.scatter
-        draw(*_unzipped(line.dots), marker="braille", color=line.colour)
+        cells = _braille(line.dots)
+        at = [(_in_cell(x * ACROSS, ACROSS, across), _in_cell(y * UP, UP, up)) for x, y in cells]
+        plotext.scatter(
+            *_unzipped(at), marker=[chr(0x2800 + bits) for bits in cells.values()], color=line.colour
+        )
     for (sign, colour), alike in groupby(signs, key=lambda one: one[1:]):
         cells = [(_in_cell(x, ACROSS, across), _in_cell(y, UP, up)) for (x, y), *_ in alike]
         plotext.scatter(*_unzipped(cells), marker=sign, color=colour)
@@ -131,38 +137,57 @@ def _unzipped(dots: Sequence[tuple[float, float]]) -> tuple[list[float], list[fl
 def line_through(dots: Sequence[Dot], colour: int) -> Line:
     """A line; one that would fill the chart is its dots alone."""
     if _length(dots) > _LONGEST:
-        return Line(dots, colour, joined=False)
-    return Line(bends(dots), colour)
+        return alone(dots, colour)
+    from plotext._utility import get_line
+
+    ends = _whole(bends(dots))
+    steps = (zip(*get_line(*_unzipped(pair)), strict=True) for pair in pairwise(ends))
+    return Line([ends[0], *chain.from_iterable(steps)], colour)
+
+
+def alone(dots: Sequence[Dot], colour: int) -> Line:
+    """Dots that no line joins."""
+    return Line(_whole(dots), colour, joined=False)
+
+
+def _whole(dots: Sequence[Dot]) -> list[tuple[int, int]]:
+    """Rounded half up, as plotext rounds."""
+    return [(floor(round(x + 0.5, 8)), floor(round(y + 0.5, 8))) for x, y in dots]
 
 
 def height_at(line: Line, x: int) -> int | None:
-    """The dot up at which plotext draws the line at the dot `x` across: between two dots, both rounded half up, it
-    takes steps of one dot along the longer way, and rounds down. None before the first dot and after the last."""
-    for (x0, y0), (x1, y1) in pairwise((floor(a + 0.5), floor(b + 0.5)) for a, b in line.dots):
-        if x0 <= x <= x1 and x1 > x0:
-            rise = (y1 - y0) * (x - x0) / (x1 - x0)
-            if abs(y1 - y0) > x1 - x0:
-                return y0 + (ceil(rise) if rise > 0 else floor(rise))
-            return floor(y0 + rise)
-    return None
+    """The dot up at which the line comes into the cells above and below the dot `x` across; None where it does not."""
+    return next((up for across, up in line.dots if across // ACROSS == x // ACROSS), None)
+
+
+def _braille(dots: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
+    """The dots of each cell, as bits of its sign."""
+    cells: dict[tuple[int, int], int] = {}
+    for x, y in dots:
+        cell = x // ACROSS, y // UP
+        cells[cell] = cells.get(cell, 0) | _BITS[y % UP][x % ACROSS]
+    return cells
 
 
 def bends(dots: Sequence[Dot]) -> list[Dot]:
     """The dots between which a line is straight, to within half a dot: plotext takes its time for each."""
-    kept = [dots[0]]
+    start, before = dots[0], dots[0]
+    kept = [start]
     flattest, steepest = -inf, inf
-    for before, here in pairwise(dots):
+    for here in dots:
         if here == before:
             continue
-        slope = _slope(kept[-1], here)
-        if not flattest <= slope <= steepest or slope == inf:
-            if before != kept[-1]:
-                kept.append(before)
+        run = here[0] - start[0]
+        if run <= 0 or not flattest <= (here[1] - start[1]) / run <= steepest:
+            if before != start:
+                start = before
+                kept.append(start)
             flattest, steepest = -inf, inf
-        flattest = max(flattest, _slope(kept[-1], here, -0.5))
-        steepest = min(steepest, _slope(kept[-1], here, 0.5))
-    return kept if dots[-1] == kept[-1] else [*kept, dots[-1]]
-
-
-def _slope(a: Dot, b: Dot, more: float = 0.0) -> float:
-    return inf if b[0] <= a[0] else (b[1] + more - a[1]) / (b[0] - a[0])
+            run = here[0] - start[0]
+        if run > 0:
+            rise = here[1] - start[1]
+            flattest, steepest = max(flattest, (rise - 0.5) / run), min(steepest, (rise + 0.5) / run)
+        else:
+            flattest = inf
+        before = here
+    return kept if dots[-1] == start else [*kept, dots[-1]]

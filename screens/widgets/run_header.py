@@ -74,7 +74,7 @@ class RunHeader(Widget):
         if state.scale.joined is not None:
             self._link(text, counted(len(state.scale.rows), "replicas"), "show_replicas")
         if state.unknown:
-            text.append(f"  {counted(state.unknown, 'unknown events')} skipped", self._style("dim"))
+            text.append(f"  {counted(state.unknown, 'unknown events')} ignored", self._style("dim"))
         return text
 
     def _stages(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from app.batch.display import pace, sentence
 from app.cli import main
 from app.doctor import machine as doctor
 from app.text import duration, error_line, resume_command
-from engine.events import StageFinished, StageProgress, StageStarted
+from engine.events import StageFinished, StageFinishedBefore, StageProgress, StagesChosen, StageStarted
 from engine.run.stage_state import Stages, fold_stages
 
 
@@ -118,6 +118,8 @@ def test_sentences_of_events() -> None:
     event = StageFinished(seconds=61, summary={"pairs": 12, "rate": 0.123456})
     assert sentence(event) == "finished in 1:01 (pairs 12; rate 0.1235)"
     assert sentence(StageProgress(done=1, total=2)) is None
+    assert sentence(StageFinishedBefore(stage="mine")) == "finished by an earlier attempt"
+    assert sentence(StagesChosen(skipped=["mine"])) == "skipped: mine"
 
 
 def test_words() -> None:

@@ -38,18 +38,20 @@ def test_a_value_with_fixed_digits(value: float, digits: int, told: str) -> None
 @pytest.mark.parametrize(
     ("value", "digits", "told"),
     [
-        (0.12, 3, "+0.120"), (-0.02, 3, f"{MINUS}0.020"), (0.0, 3, "+0.000"), (-0.0001, 3, "+0.000"),
-        (-45.94, 1, f"{MINUS}45.9"), (7.0, 0, "+7"),
+        (0.12, 3, "+0.120"), (-0.02, 3, f"{MINUS}0.020"), (0.0, 3, "0.000"), (-0.0001, 3, "0.000"),
+        (0.0004, 3, "0.000"), (0.0006, 3, "+0.001"), (-0.0006, 3, f"{MINUS}0.001"), (0.3, 0, "0"), (10.0, 0, "+10"),
+        (-45.94, 1, f"{MINUS}45.9"), (7.0, 0, "+7"), (inf, 3, "+inf"),
     ],
 )  # fmt: skip
 def test_a_difference_has_its_sign(value: float, digits: int, told: str) -> None:
-    """The minus is as wide as the plus: columns stay below each other."""
+    """The minus is as wide as the plus; what rounds to zero has neither, from below or above."""
     assert figures.signed(value, digits) == told
 
 
 def test_intervals() -> None:
     """Of a difference with signs, of a value without."""
     assert figures.interval(-0.05, 0.21) == f"[{MINUS}0.050, +0.210]"
+    assert figures.interval(0.0, 1.0) == "[0.000, +1.000]"
     assert figures.interval(-50.14, -41.66, 1) == f"[{MINUS}50.1, {MINUS}41.7]"
     assert figures.bounds(0.75, 0.87) == "[0.750, 0.870]"
     assert figures.bounds(12.34, 15.66, 1) == "[12.3, 15.7]"

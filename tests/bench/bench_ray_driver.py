@@ -82,10 +82,8 @@ def _renamed(one: MinedExample, name: str) -> MinedExample:
     for pair in one.pairs:
         record = {**pair.record, "example_id": name}
         record["pair_id"] = f"{name}_m{record['control_point_m']}_l{record['layer']}"
-        event = msgspec.structs.replace(pair.event, example=name, pair=record["pair_id"])
-        pairs.append(replace(pair, record=record, event=event))
-    event = msgspec.structs.replace(one.event, example=name)
-    return replace(one, line={**one.line, "example_id": name}, pairs=pairs, event=event)
+        pairs.append(replace(pair, record=record))
+    return replace(one, line={**one.line, "example_id": name}, pairs=pairs)
 
 
 class Simulated:
@@ -145,7 +143,7 @@ def take_in_nothing(folder: Path, emit: Any, count: int) -> tuple[Any, Callable[
 
 
 def take_in_mined(folder: Path, emit: Any, count: int) -> tuple[Any, Callable[[Any], None]]:
-    """What stage mine does with results: vectors, lines, events."""
+    """What stage mine does with results: vectors, lines."""
     config = load_config(DEMO, [])
     context = StageContext("mine", config, folder, emit, lambda: None, load_model)
     job = MineJob(context, [], folder / "esm/mine", pairs=[])
@@ -154,7 +152,7 @@ def take_in_mined(folder: Path, emit: Any, count: int) -> tuple[Any, Callable[[A
 
 
 def take_in_answered(folder: Path, emit: Any, count: int) -> tuple[Any, Callable[[Any], None]]:
-    """What stage eval does with results: lines, decisions, running figures against greedy."""
+    """What stage eval does with results: lines, running figures against greedy."""
     from engine.esm.eval_work import Batch
 
     config = load_config(DEMO, [])

@@ -18,9 +18,9 @@ _CAME = {1: "and came out right", -1: "and came out wrong"}
 
 
 class Chain(NamedTuple):
-    """`chosen`: for each segment the name of the entry that was injected, None for null. `left`: the segment, from 1, in
-    which the answer left greedy's way, 0 where it did not; `sign`: how the answer came out against greedy's, as in
-    `Outcomes.against_greedy`."""
+    """`chosen`: for each segment the name of the entry that was injected, None for null. `left`: the segment,
+    from 1, in which the answer left greedy's way, 0 where it did not; `sign`: how the answer came out against
+    greedy's, as in `Outcomes.against_greedy`."""
 
     method: str
     example: str

@@ -52,9 +52,9 @@ def printed(events: Iterable[Event], width: int = 140) -> str:
         (evolution_events, ["all questions 40 75% 0.900 0.800 [0.600, 0.950] 0.920 0.880", "names 10 0% · · · · ·",
                             "the unchanged model 6 2 0.900 [0.800, 0.950] 40.0 0.740",
                             "the evolved deltas 6 2 0.900 [0.800, 0.950] 20.0 0.810",
-                            "a request for short answers −0.100 [−0.200, +0.000] 0.250 −28.0 [−30.5, −25.5] "
+                            "a request for short answers −0.100 [−0.200, 0.000] 0.250 −28.0 [−30.5, −25.5] "
                             "−0.022 [−0.060, +0.010]",
-                            "the evolved deltas +0.000 [−0.050, +0.050] 1.000 −20.0 [−22.0, −18.0] · ·",
+                            "the evolved deltas 0.000 [−0.050, +0.050] 1.000 −20.0 [−22.0, −18.0] · ·",
                             "a request for short answers: Answer briefly."]),
          (gflownet_events, ["distinct paths 100 20 0.900 [0.830, 0.970] 0.720 0.980 0.930 · 9.5 ·",
                             "independent draws 100 20 0.870 [0.800, 0.940] 0.696 0.950 0.900 · 9.2 · 0.280 (n 98)",
@@ -62,7 +62,7 @@ def printed(events: Iterable[Event], width: int = 140) -> str:
                             "GFlowNet path reader (offline) 3 1.000 0.800 0.750 5.0 58.0 +1.000 [+0.400, +1.000] "
                             "0.250"]),
          (slsm_events, ["no note none 2 0.000 [0.000, 0.000] 0 0 0 0 0 0",
-                       "a note always structured 2 1.000 [1.000, 1.000] +1.000 [+0.000, +1.000] 2 2 0 0 0 0",
+                       "a note always structured 2 1.000 [1.000, 1.000] +1.000 [0.000, +1.000] 2 2 0 0 0 0",
                        "fixed: the note made a failing answer pass"]),
         (pool_events, ["after injection 0.867 2/3 0.667 [0.208, 0.939]",
                        "similarity (RICES) 2 0.810 [0.710, 0.910] 0.750 [0.550, 0.950]",

@@ -119,6 +119,24 @@ def test_rollouts_are_counted_by_example_and_draw() -> None:
     assert (len(esm.rollouts), esm.rollouts_right) == (4, 2)
 
 
+def test_a_pair_is_one_row_before_and_after_it_was_tried_out() -> None:
+    """Also where a later attempt mines it again."""
+    found = ev.PairMined(
+        pair="p",
+        example="a",
+        control_point_m=1,
+        layer=2,
+        quality=0.5,
+        positives=1,
+        negatives=1,
+        delta_norm=1.0,
+    )
+    tried = replace(found, steered_correct=True, wrong_correct=False, right_correct=True)
+    assert [pair.effect for pair in folded(found).esm.pairs] == [""]
+    rows = list(folded(found, tried, found, tried).esm.pairs)
+    assert [(pair.effect, pair.place) for pair in rows] == [("fixes", Place(300, 10))]
+
+
 def test_totals_follow_the_later_report() -> None:
     """A pool query asked again, and a controller's call that failed at first."""
     done = ev.PoolQueryDone(

@@ -14,7 +14,7 @@ from app.ctl.decisions import Query, decisions
 from app.runs.client import LogTail, prepare_resume, start_worker
 from app.state.run import RunState
 from engine.comparison.run_items import read_items
-from engine.events import DecisionTaken, ExampleEvaluated, RolloutEnded, decode
+from engine.events import DecisionTaken, ExampleEvaluated, PairMined, RolloutEnded, decode
 from engine.files import read_jsonl
 from engine.run.directory import RunDirectory
 from tests.kill_and_resume import SYSTEMS, artefacts, prepared, run_whole
@@ -43,6 +43,8 @@ def test_what_is_told_twice_stands_once_and_the_files_are_those_of_a_run_never_s
     whole, run = prepared(tmp_path, "whole", SMALL), prepared(tmp_path, "killed", SMALL)
     run_whole(whole)
     killed_after(run, b'{"type":"RolloutEnded"')
+    killed_after(run, b'{"type":"PairMined"')
+    assert not (run.path / "esm/mine/pairs.jsonl").exists(), "the batch was through"
     killed_after(run, b'"method":"esm","example"')
     lines = run.path / "esm/eval/esm/per_example.jsonl"
     assert not lines.exists() or not lines.read_bytes(), "the batch was through"
@@ -50,7 +52,7 @@ def test_what_is_told_twice_stands_once_and_the_files_are_those_of_a_run_never_s
     assert artefacts(run) == artefacts(whole)
     told = Counter(_key(decode(line)) for line in run.events.read_bytes().splitlines())
     again = {key[0] for key, times in told.items() if key and times > 1}
-    assert {DecisionTaken, RolloutEnded} <= again, "the kills hit no batch"
+    assert {DecisionTaken, RolloutEnded, PairMined} <= again, "the kills hit no batch"
     states = [_folded(run), _folded(whole)]
     answers = {
         method: read_jsonl(run.path / f"esm/eval/{method}/per_example.jsonl")
@@ -60,6 +62,7 @@ def test_what_is_told_twice_stands_once_and_the_files_are_those_of_a_run_never_s
     for state in states:
         assert len(state.esm.decisions) == steps
         assert len(state.esm.rollouts) == 8, "2 examples, 4 draws"
+        assert len(state.esm.pairs) == len(read_jsonl(run.path / "esm/mine/pairs.jsonl")) > 0
     assert states[0].esm.ledger == states[1].esm.ledger
     assert _table(states[0]) == _table(states[1])
     items = [{key: len(arm.items) for key, arm in read_items(one.path).arms.items()} for one in (run, whole)]
@@ -74,6 +77,8 @@ def _key(event: object) -> tuple[object, ...]:
         return DecisionTaken, event.method, event.example, event.phase, event.m
     if isinstance(event, RolloutEnded):
         return RolloutEnded, event.example, event.draw
+    if isinstance(event, PairMined):
+        return PairMined, event.pair, event.steered_correct
     if isinstance(event, ExampleEvaluated):
         return ExampleEvaluated, event.method, event.example
     return ()

@@ -18,7 +18,7 @@ from engine.config.file import load_config
 from engine.esm.eval_work import Answered, Answering, Batch
 from engine.esm.mine_work import Mining
 from engine.esm.sources import Sources
-from engine.events import DecisionTaken, Event, ExampleEvaluated, RolloutEnded
+from engine.events import DecisionTaken, Event, ExampleEvaluated, PairMined, RolloutEnded, RolloutsMined
 from engine.lm.load import EMBEDDED
 from engine.lm.transformers.model import TransformersModel
 from engine.scale.work import WorkContext
@@ -141,3 +141,64 @@ def test_a_rollout_is_reported_when_it_has_ended(watched: Watched) -> None:
             assert (event.correct, event.reward, event.tokens, event.segments, event.pred) == (
                 rollout["correct"], rollout["reward"], rollout["tokens"], rollout["segments"], rollout["pred"],
             )  # fmt: skip
+
+
+MINED = ("offline_mine.K=4", "offline_mine.max_new_tokens=900", "offline_mine.verify=false")
+
+
+def test_a_pair_is_reported_with_the_last_rollout_of_its_example(watched: Watched) -> None:
+    """While the slowest answer of the batch is still written; the lines of the batch say the same."""
+    mined = Mining(configured(*MINED)).open(watched.context())(BATCH)
+    ended = watched.at(RolloutEnded)
+    tokens = sorted(event.tokens for _, event in ended)
+    assert tokens[-1] == 900 >= 10 * median(tokens)
+    last = {event.example: passes for passes, event in ended}
+    pairs = watched.at(PairMined)
+    assert len(pairs) > 20 and all(passes == last[event.example] for passes, event in pairs)
+    assert 10 * pairs[0][0] < ended[-1][0]
+    assert [event.pair for one in mined for event in reported(watched, one.line["example_id"])] == [
+        pair.record["pair_id"] for one in mined for pair in one.pairs
+    ]
+    assert {event.steered_correct for _, event in pairs} == {None}
+
+
+def reported(watched: Watched, example: str) -> list[PairMined]:
+    return [event for _, event in watched.at(PairMined) if event.example == example]
+
+
+def test_an_example_s_question_is_in_the_log_before_its_pairs(watched: Watched) -> None:
+    mined = Mining(configured(*MINED)).open(watched.context())(BATCH[:4])
+    for one in mined:
+        name = one.line["example_id"]
+        kinds = [type(event) for _, event in watched.reported if getattr(event, "example", "") == name]
+        assert kinds == [RolloutEnded] * 4 + [RolloutsMined] + [PairMined] * len(one.pairs)
+    whole = {event.example: event for _, event in watched.at(RolloutsMined)}
+    for one in mined:
+        event, rollouts = whole[one.line["example_id"]], one.line["rollouts"]
+        assert (event.n, event.correct, event.pairs) == (
+            4,
+            sum(r["correct"] for r in rollouts),
+            len(one.pairs),
+        )
+        assert event.mean_tokens == sum(r["tokens"] for r in rollouts) / 4
+        assert event.segments == [r["segments"] for r in rollouts]
+    assert sum(len(one.pairs) for one in mined) > 3
+
+
+def test_a_verified_pair_is_reported_again_when_its_answers_have_ended(watched: Watched) -> None:
+    """Once when it is found, without outcomes, and once with them; some of them while others are still tried out."""
+    settings = ("offline_mine.K=4", "offline_mine.max_new_tokens=300", "offline_mine.verify=true")
+    mined = Mining(configured(*settings)).open(watched.context())(BATCH)
+    events = watched.at(PairMined)
+    found = [event for _, event in events if event.steered_correct is None]
+    tried = [(passes, event) for passes, event in events if event.steered_correct is not None]
+    spent = [one.tokens - sum(rollout["tokens"] for rollout in one.line["rollouts"]) for one in mined]
+    assert spent[0] > 1000 and not any(spent[1:]), "what trying out took is counted once a batch"
+    records = {pair.record["pair_id"]: pair.record for one in mined for pair in one.pairs}
+    assert len(found) == len(tried) == len(records) > 20
+    for _, event in tried:
+        record = records[event.pair]
+        assert (event.steered_correct, event.wrong_correct, event.right_correct) == (
+            record["steered_correct"], record["wrong_correct"], record["right_correct"],
+        )  # fmt: skip
+    assert tried[0][0] < tried[-1][0], "all were reported at the end"

@@ -226,9 +226,13 @@ def test_rollouts_and_rewards(run: Run, expected: Expected) -> None:
 
 
 def test_pairs_and_what_they_do(run: Run, expected: Expected) -> None:
-    events, kept = run.of(PairMined), read_jsonl(run.folder / "mine/pairs.jsonl")
-    assert [event.pair for event in events] == [pair.name for pair in expected.pairs]
-    for event, record, pair in zip(events, kept, expected.pairs, strict=True):
+    last, kept = (
+        {event.pair: event for event in run.of(PairMined)},
+        read_jsonl(run.folder / "mine/pairs.jsonl"),
+    )
+    assert last.keys() == {pair.name for pair in expected.pairs}
+    for record, pair in zip(kept, expected.pairs, strict=True):
+        event = last[pair.name]
         assert (event.example, event.control_point_m, event.layer) == (pair.example, pair.m, pair.layer)
         assert (event.positives, event.negatives) == (len(pair.positives), len(pair.negatives))
         assert (event.positive_text, event.negative_text) == (pair.positives[0].text, pair.negatives[0].text)

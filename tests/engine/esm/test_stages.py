@@ -63,7 +63,7 @@ def test_a_pair_is_a_wrong_and_a_right_candidate(run: tuple[Path, list[Event]]) 
     pairs: dict[str, dict[str, Any]] = {}
     for candidate in candidates:
         pairs.setdefault(candidate["pair_id"], {})[candidate["kind"]] = candidate
-    mined = [event for event in events if isinstance(event, PairMined)]
+    mined = {event.pair: event for event in events if isinstance(event, PairMined)}.values()
     helps = {event.pair for event in mined if event.steered_correct and not event.wrong_correct}
     well_alone = {event.pair for event in mined if event.right_correct}
     assert 5 < len(helps) < len(well_alone) < len(mined)
@@ -81,15 +81,18 @@ def test_a_pair_is_a_wrong_and_a_right_candidate(run: tuple[Path, list[Event]]) 
 def test_a_pair_is_verified_by_greedy_answers_from_its_prefixes(embedded: TransformersModel) -> None:
     """One at a time, from the first wrong rollout with and without the vector, and from the first right one."""
     config, task = load_config(DEMO, [*SMALL, "online.k_scale=1.5"]), get_task("generated")
+    reported: list[Event] = []
     context = WorkContext(
-        "mine", lambda section: embedded, lambda: None, lambda event: None, lambda kept: None, KnownServers()
+        "mine", lambda section: embedded, lambda: None, reported.append, lambda kept: None, KnownServers()
     )
     outcomes: Counter[tuple[bool, ...]] = Counter()
-    for mined in Mining(config).open(context)(training_examples(config)[:5]):
+    results = Mining(config).open(context)(training_examples(config)[:5])
+    verified = {event.pair: event for event in reported if isinstance(event, PairMined)}
+    for mined in results:
         example = next(e for e in training_examples(config) if e.id == mined.line["example_id"])
         prompt = embedded.tokenizer.encode_chat(task.prompt(example))
         for pair in mined.pairs:
-            event, vectors = pair.event, pair.vectors
+            event, vectors = verified[pair.record["pair_id"]], pair.vectors
             steer = Steer(vectors.right_key - vectors.wrong_key, event.layer, 1.5 * event.quality)
             found = []
             for text, added in (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,10 @@ from engine.events import AnswerJudged, Event
 from engine.evolution import layout
 from engine.evolution.clusters.clusters_stage import BuildClusters
 from engine.evolution.evolve_stage import Evolve
+from engine.evolution.judges.judge import Verdict
 from engine.files import read_jsonl
 from engine.lm.load import load_model
+from engine.lm.model_server import Answered, InProcessServer, ModelAnswer, ModelQuestion
 from engine.run.stage import StageContext
 from engine.servers.side_by_side import Calls, map_side_by_side
 from tests.engine.evolution.test_evolve import MODEL, configured
@@ -55,6 +59,66 @@ def test_an_answer_is_reported_before_its_batch_is_stored(tmp_path: Path) -> Non
         assert (event.answer, event.correct, event.tokens) == (
             line["answer"], line["correct"], len(line["token_ids"]),
         )  # fmt: skip
+
+
+class Waiting:
+    """A judge that finds every answer right, each when it is let go on."""
+
+    name = "one after another"
+
+    def __init__(self) -> None:
+        self.let = threading.Semaphore(0)
+
+    def cannot_tell(self, question: str, golds: Sequence[str]) -> str:
+        return ""
+
+    def judge(self, question: str, golds: Sequence[str], answer: str) -> Verdict:
+        assert self.let.acquire(timeout=20)
+        return Verdict(True, "")
+
+
+def test_a_verdict_is_reported_while_the_model_writes_the_next_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two passes of the model, not when the next answer has ended: here none ends before the report."""
+    config = configured(
+        iterations=1,
+        minibatch_size=3,
+        best_by="minibatch",
+        validation_size=0,
+        test_size=0,
+        length_caps=0,
+        brief_prompts=[],
+    )
+    judge, reported, answer = Waiting(), list[str](), InProcessServer.answer
+    monkeypatch.setattr("engine.evolution.evolution_run.make_judge", lambda context: judge)
+
+    def one_after_another(
+        server: InProcessServer,
+        asks: Sequence[ModelQuestion],
+        checkpoint: Callable[[], None],
+        answered: Answered,
+    ) -> list[ModelAnswer]:
+        answers = answer(server, asks, lambda: None)
+        for number, one in enumerate(answers):
+            before, until = len(reported), time.monotonic() + 10
+            answered(number, one)
+            judge.let.release()
+            while len(reported) == before:
+                checkpoint()
+                assert time.monotonic() < until, "the verdict waits for the next answer"
+        return answers
+
+    monkeypatch.setattr(InProcessServer, "answer", one_after_another)
+    model = load_model(MODEL)
+    run_stage(BuildClusters(), config, tmp_path, model)
+
+    def emit(event: Event) -> None:
+        if isinstance(event, AnswerJudged):
+            reported.append(event.example)
+
+    Evolve().run(StageContext("evolve", config, tmp_path, emit, lambda: None, lambda section: model))
+    assert [line["example_id"] for line in read_jsonl(layout.answers(tmp_path))] == reported
 
 
 def test_calls_start_while_items_still_come_and_hand_over_in_the_order_in_which_they_end() -> None:

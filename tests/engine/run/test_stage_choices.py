@@ -149,7 +149,7 @@ def names(events: list[Event]) -> list[str]:
         "WorkerStarted",
         "StagesChosen",
         "StageBegunAgain",
-        "StageSkipped",
+        "StageFinishedBefore",
         "StageFinished",
         "WorkerStopped",
     )
@@ -180,7 +180,7 @@ def test_begun_again_from_here_on(make_run: MakeRun, worker: Worker, events_of: 
     assert list(kept) == [SECOND] and kept[SECOND]["files"] == ["again/items.jsonl"]
     assert run.events.read_bytes().startswith(log)
     assert names(events_of(run)[log.count(b"\n") :]) == [
-        "StagesChosen", "WorkerStarted", "StagesChosen", "StageSkipped", "StageBegunAgain", "StageFinished",
+        "StagesChosen", "WorkerStarted", "StagesChosen", "StageFinishedBefore", "StageBegunAgain", "StageFinished",
         "WorkerStopped",
     ]  # fmt: skip
     assert inspect(run.path).state == "finished" and not run.read().stages[SECOND].stale

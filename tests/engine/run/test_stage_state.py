@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine import events as ev
+from engine.events import decode
 from engine.run.stage_state import Stages, fold_stages
 
 NAMES = ["mine", "select"]
@@ -43,9 +44,14 @@ def test_what_a_worker_left_waits_for_the_next(last: list[ev.Event]) -> None:
     assert (mine.status, mine.done, mine.error) == ("waiting", 6, None)
 
 
-def test_a_finished_stage_stays_finished() -> None:
+@pytest.mark.parametrize("name", ["StageFinishedBefore", "StageSkipped"])
+def test_a_finished_stage_stays_finished(name: str) -> None:
+    """Also in an older log, which calls that skipped: no user skipped it."""
+    before = decode(f'{{"type":"{name}","seq":9,"time":1.0,"stage":"mine"}}'.encode())
+    assert isinstance(before, ev.Event)
+    assert folded(HEADER, SECOND, before)["mine"].status == "finished"
     end = ev.StageFinished(stage="mine", seconds=9.0, summary={"pairs": 3}, files=["a"])
-    stages = folded(HEADER, FIRST, BEGIN, end, SECOND, ev.StageSkipped(stage="mine"))
+    stages = folded(HEADER, FIRST, BEGIN, end, SECOND, before)
     assert stages["mine"].status == "finished" and stages["mine"].fraction == 1.0
     assert stages["select"].status == "waiting"
 

@@ -21,9 +21,9 @@ from engine.events import (
     Notice,
     StageFailed,
     StageFinished,
+    StageFinishedBefore,
     StagePaused,
     StageResumed,
-    StageSkipped,
     StageStarted,
     StageStopped,
     WorkerStarted,
@@ -94,10 +94,10 @@ def test_second_attempt_skips_what_is_finished(
     before = (run.path / ITEMS).stat().st_mtime_ns
     assert worker(run).wait(60) == 0
     events = events_of(run)
-    assert names(events)[-3:] == ["WorkerStarted", "StageSkipped", "WorkerStopped"]
+    assert names(events)[-3:] == ["WorkerStarted", "StageFinishedBefore", "WorkerStopped"]
     assert [event.attempt for event in events if isinstance(event, WorkerStarted)] == [1, 2]
     assert (run.path / ITEMS).stat().st_mtime_ns == before
-    assert any(isinstance(event, StageSkipped) for event in events)
+    assert any(isinstance(event, StageFinishedBefore) for event in events)
 
 
 def test_killed_run_ends_as_if_it_had_not_been(
@@ -283,7 +283,7 @@ def test_full_disk_is_said_and_costs_nothing_finished(
     subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], check=True)
     process = worker(run)
     process.wait(60)
-    assert any(isinstance(event, StageSkipped) for event in events_of(run))
+    assert any(isinstance(event, StageFinishedBefore) for event in events_of(run))
 
 
 def test_log_over_the_size_limit_is_a_full_disk(make_run: MakeRun, events_of: EventsOf) -> None:

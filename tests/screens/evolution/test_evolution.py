@@ -82,7 +82,7 @@ async def test_the_comparison_is_shown_with_what_it_says(session: RecordedSessio
         await press(pilot, "g", "enter")
         text = " ".join(drawn(pilot.app).split())
         assert "on the test set the evolved deltas are ahead of every baseline, within the error" in text
-        assert "short request 0.800 −0.100 [−0.200, +0.000] 0.250 12.0 0.788" in text
+        assert "short request 0.800 −0.100 [−0.200, 0.000] 0.250 12.0 0.788" in text
         assert "short request −28.0 [−30.5, −25.5] −0.022 [−0.060, +0.010]" in text
         assert "short request: Answer briefly." in text
 

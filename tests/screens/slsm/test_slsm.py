@@ -152,7 +152,7 @@ async def test_modes_stand_side_by_side(session: RecordedSession, size: tuple[in
         for _ in range(4):
             text += await press(pilot, "pagedown")
         assert "controller rules (offline)" in text and "judge exact (offline)" in text
-        assert "on_detection, flat:  fixed 2" in text and "[+0.000, +1.000]" in text
+        assert "on_detection, flat:  fixed 2" in text and "[0.000, +1.000]" in text
         if size == WIDE:
             assert "fixed: the note made a failing answer pass" in text and "detector" in text
 

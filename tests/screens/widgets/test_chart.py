@@ -42,6 +42,9 @@ def test_thinned_lines_keep_their_outline(y: list[float], points: int) -> None:
 def test_what_is_no_number_is_left_out() -> None:
     """NaN and infinities have no place on an axis."""
     assert thin([1, 2, 3, 4], [0.5, nan, inf, 0.25], 10) == ([1, 4], [0.5, 0.25])
+    assert thin([1, nan, 3, inf], [0.5, 0.75, 1.0, 0.25], 10) == ([1, 3], [0.5, 1.0])
+    assert thin([1, nan, 3, 4], [0.5, 0.75, 1.0, nan], 2) == ([1, 3], [0.5, 1.0])
+    assert thin([1, nan, 3, 4], [0.5, 0.75, 0.25, 0.5], 2) == ([3], [0.25]), "the highest has no place"
 
 
 @given(st.lists(st.floats(-1e6, 1e6).map(lambda v: round(v, 3)), min_size=1, max_size=20), st.integers(2, 12))
@@ -51,6 +54,11 @@ def test_ticks_enclose_the_values(values: list[float], most: int) -> None:
     assert found[0] <= min(values) + 1e-6 and found[-1] >= max(values) - 1e-6
     assert found == sorted(found)
     assert len(found) <= most + 3
+
+
+def test_a_value_too_small_to_divide_has_ticks() -> None:
+    """The least number above zero, which half of is zero."""
+    assert ticks([5e-324], 5) == [0.0, 0.2]
 
 
 def test_ticks_of_accuracies() -> None:

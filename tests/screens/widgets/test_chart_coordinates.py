@@ -19,7 +19,7 @@ from rich.text import Text
 from app.methods.chart import Series, with_mean
 from screens.widgets.axis import Axis, spanning
 from screens.widgets.plot import Frame, draw_plot
-from screens.widgets.plotext_canvas import Line, Sign, bends, draw_canvas, height_at, line_through
+from screens.widgets.plotext_canvas import Line, Sign, alone, bends, draw_canvas, height_at, line_through
 
 _NAMES = ("title", "axis", "faint", "cross", "point", "line-0", "line-1", "line-2", "line-3")
 STYLES = {name: Style(color=f"color({number})") for number, name in enumerate(_NAMES, start=1)}
@@ -76,6 +76,11 @@ def test_labels_stand_in_the_rows_of_their_values() -> None:
         "   └",
         "    ",
     ]
+
+
+def test_what_lies_outside_an_axis_stands_at_its_end() -> None:
+    """From 0 to 10 over 40 dots: a quarter of 39 is 9.75."""
+    assert Axis(0, 10, 40, [0, 10]).places([-5.0, 0.0, 2.5, 10.0, 12.5]) == [0.0, 0.0, 9.75, 39.0, 39.0]
 
 
 def test_labels_across_stand_under_their_values() -> None:
@@ -224,6 +229,36 @@ def test_marks_lie_on_their_lines(dots: list[tuple[float, float]]) -> None:
         assert height is None or rows[9 - height // 4][column] != " ", (column, height)
 
 
+def test_a_line_takes_a_dot_for_each_step_of_its_longer_way() -> None:
+    """From 0.5, which is dot 1, three across and one up: plotext rounds the heights of its steps down. Dots alone are
+    not joined."""
+    line = line_through([(0.5, 0.0), (4.0, 1.0), (4.0, 4.0)], 3)
+    assert list(dict.fromkeys(line.dots)) == [(1, 0), (2, 0), (3, 0), (4, 1), (4, 2), (4, 3), (4, 4)]
+    assert [height_at(line, x) for x in range(7)] == [0, 0, 0, 0, 1, 1, None]
+    assert alone([(0.5, 0.0), (4.0, 1.49)], 3) == Line([(1, 0), (4, 1)], 3, joined=False)
+
+
+@pytest.mark.parametrize(
+    ("dot", "sign"),
+    [
+        ((0, 0), "⡀"),
+        ((1, 0), "⢀"),
+        ((0, 1), "⠄"),
+        ((1, 1), "⠠"),
+        ((0, 2), "⠂"),
+        ((1, 2), "⠐"),
+        ((0, 3), "⠁"),
+        ((1, 3), "⠈"),
+    ],
+)
+def test_each_dot_of_a_cell_is_its_own(dot: tuple[int, int], sign: str) -> None:
+    """In the second cell of the third row from below, of 20 × 10: two more dots across, eight more up."""
+    axis = Axis(0, 1, 40, [0, 1])
+    rows = draw_canvas(axis, axis, [Line([(dot[0] + 2, dot[1] + 8)], 3)], [])
+    assert "".join(text for text, _ in rows[7])[2:5] == " " + sign + " "
+    assert rows[7][1:2] == [(sign, 3)]
+
+
 def test_names_stand_in_the_rows_of_their_lines_ends() -> None:
     """Lines that end at 1, 0.5 and 0: in the first, sixth (dot 20 of 40 counted from below is row 4) and last row."""
     ends = lines_of([Series(name, [0, 10], [0.0, y]) for name, y in (("a", 1.0), ("b", 0.5), ("c", 0.0))])
@@ -281,7 +316,9 @@ def test_names_from_data_are_never_plotexts(name: str) -> None:
 
 def test_plotext_is_not_imported_before_a_chart_is_drawn() -> None:
     """Neither the first paint nor a screen with charts waits for it."""
-    code = "import sys, app.shell, screens.pool.screen, screens.chart_screen; print('plotext' in sys.modules)"
+    code = (
+        "import sys, app.shell, screens.pool.what_if, screens.chart_screen; print('plotext' in sys.modules)"
+    )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"
 

@@ -1,0 +1,96 @@
+"""When a pair counts as verified, with answers that end in an order of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+
+from engine.config.file import load_config
+from engine.esm.contrast import Contrast, Rollout
+from engine.esm.verify import Mined, Verified, Verifier
+from engine.lm.protocol import Completion, LanguageModel, Request
+from engine.tasks.example import TaskExample
+from engine.tasks.task import Task
+from tests.kill_and_resume import DEMO
+
+EXAMPLE = TaskExample("a", "?", "7")
+
+
+@dataclass
+class Scripted:
+    """A model whose answers end in `order`; each says the next of `texts`. Tokens are characters."""
+
+    order: Sequence[int]
+    texts: Sequence[str]
+    asked: list[Request] = field(default_factory=list)
+
+    @property
+    def tokenizer(self) -> Any:
+        return self
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        return "".join(map(chr, tokens))
+
+    def generate(
+        self, requests: Sequence[Request], *, checkpoint: object, finished: Callable[[int, Completion], None]
+    ) -> list[Completion]:
+        self.asked = list(requests)
+        done = [Completion(tokens=[1, 2], text=text, logprobs=[], ended="eos") for text in self.texts]
+        assert len(done) == len(requests) == len(self.order)
+        for place in self.order:
+            finished(place, done[place])
+        return done
+
+
+class Last:
+    """The answer is the last character."""
+
+    def extract(self, text: str) -> str:
+        return text[-1]
+
+    def is_correct(self, pred: str, answer: str) -> bool:
+        return pred == answer
+
+
+def rollout(text: str) -> Rollout:
+    return Rollout(text, [ord(c) for c in text], True, 0.0, "", np.zeros((1, 1, 2), np.float32), [len(text)])
+
+
+def pair(layer: int, right: str, wrong: str) -> Mined:
+    contrast = Contrast(np.ones(2, np.float32), np.zeros(2, np.float32), 0.5)
+    return Mined(EXAMPLE, [63], 1, layer, contrast, [rollout(right)], [rollout(wrong)])
+
+
+def test_a_pair_is_reported_with_the_last_of_its_three_answers() -> None:
+    """Two pairs at two layers of one wrong text. Answers: 0 the wrong text's, 1 and 2 the right texts', 3 and 4
+    with the vectors. They end as 2, 4, 0 (now the second pair is known), 3, 1 (now the first)."""
+    model = Scripted((2, 4, 0, 3, 1), ["3", "7", "5", "7", "1"])
+    config = load_config(DEMO, ["offline_mine.max_new_tokens=10", "online.k_scale=2", "online.beta=3"])
+    verifier = Verifier(config, cast(LanguageModel, model), cast(Task, Last()), lambda: None)
+    first, second = pair(1, "x", "ww"), pair(2, "yyy", "ww")
+    reported: list[tuple[str, Verified]] = []
+    results = verifier.verify([first, second], lambda mined, result: reported.append((mined.name, result)))
+    assert results == [Verified(True, False, True), Verified(False, False, False)]
+    assert reported == [("a_m1_l2", results[1]), ("a_m1_l1", results[0])]
+    assert verifier.tokens == 10
+    assert ["".join(map(chr, request.prompt)) for request in model.asked] == [
+        "?ww",
+        "?x",
+        "?yyy",
+        "?ww",
+        "?ww",
+    ]
+    assert [request.sampling.max_tokens for request in model.asked] == [8, 9, 7, 8, 8]
+    steers = [request.steer for request in model.asked]
+    assert steers[:3] == [None] * 3
+    assert [(s.layer, s.scale) for s in steers[3:] if s] == [(1, 3.0), (2, 3.0)]
+
+
+def test_no_pair_asks_for_no_answer() -> None:
+    model = Scripted((), [])
+    verifier = Verifier(load_config(DEMO, []), cast(LanguageModel, model), cast(Task, Last()), lambda: None)
+    assert verifier.verify([], lambda mined, result: None) == []
+    assert model.asked == [] and verifier.tokens == 0
