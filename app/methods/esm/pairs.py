@@ -19,7 +19,7 @@ _EMPTY = """No pair has been mined yet.
 
 The mine stage writes several answers to each training question; the line below counts those that
 have ended. Where some are right and some are wrong at the same control point, their difference
-becomes a pair and appears here when the answers of its batch are compared."""
+becomes a pair, which appears here with the question's last answer."""
 
 COLUMNS: Sequence[ListColumn[Pair]] = (
     ListColumn("pair", "pair", 18, flex=True, help="the words in which wrong and right text differ first",

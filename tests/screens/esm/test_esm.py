@@ -166,10 +166,10 @@ async def test_every_tab_and_kind_opens_by_its_number(session: RecordedSession) 
 
 
 @pytest.mark.parametrize("size", [SMALL, WIDE])
-async def test_a_click_on_a_stage_opens_its_method(session: RecordedSession, size: tuple[int, int]) -> None:
+async def test_a_click_on_a_stage_opens_its_method(growing: RecordedSession, size: tuple[int, int]) -> None:
     """In the line of all stages, and where every stage has a line."""
     messages: list[Message] = []
-    app = EsmApp(session)
+    app = EsmApp(growing)
     async with app.run_test(size=size, message_hook=messages.append) as pilot:
         rows = [strip.text for strip in app.screen._compositor.render_strips()]
         row = next(at for at, line in enumerate(rows) if "eval" in line)

@@ -39,7 +39,7 @@ def test_a_decision_that_turned_an_answer_right() -> None:
         "t-1  esm  segment 2   ✓ right  ▲ fixed",
         "question  How many in t-1?",
         "answers   right is 28   esm 28 ✓   greedy 34 ✗",
-        "segments  1 null ─ ▲ [2 ▸0001_m1_l2_…] ─ 3 null",
+        "segments  1 null ─ ▲ [2 ▸data-0001_m1_l2_wrong] ─ 3 null",
         "turned    ▲ left greedy's way in segment 2 and came out right: data-0001_m1_l2_wrong was injected there",
         "rule      chosen: data-0001_m1_l2_wrong scored highest (0.700, null 0.300), so it was injected at layer 2 "
         "with α 1.400.",
@@ -75,7 +75,7 @@ def test_right_and_wrong_have_their_tones() -> None:
 
 def test_an_answer_that_left_greedys_way_and_came_out_the_same() -> None:
     text = drawn(SAME_OUTCOME, 1)
-    assert text.startswith("t-3  esm  segment 1   ✓ right\n") and "≠ [1 ▸0001_m1_l2_…]" in text
+    assert text.startswith("t-3  esm  segment 1   ✓ right\n") and "≠ [1 ▸data-0001_m1_l2_wrong]" in text
     assert "≠ left greedy's way in segment 1 and came out the same" in text
     assert "what null would have written was not recorded (online.record_null does that)" in text
 

@@ -24,6 +24,8 @@ from tests.app.methods.esm.made import (
     tried,
 )
 
+NAME = "backward → forward, step 1"
+"""The words in which the texts of the pair differ first."""
 EFFECTS = {"fixes": (True, False), "none": (False, False), "unneeded": (True, True), "harms": (False, True)}
 
 
@@ -31,7 +33,7 @@ def test_the_columns_of_a_pair() -> None:
     row = source_of([pair(**tried(True, False))]).state.esm.pairs[0]
     shown = cells(PAIR_COLUMNS, row)
     assert {key: cell.text for key, cell in shown.items()} == {
-        "pair": "data-0001_m1_l2", "example": "data-0001", "m": "1", "layer": "2", "quality": "1.010",
+        "pair": NAME, "id": "data-0001_m1_l2", "example": "data-0001", "m": "1", "layer": "2", "quality": "1.010",
         "positives": "4", "negatives": "2", "delta": "33.7", "effect": "fixes", "source": "rollout",
     }  # fmt: skip
 
@@ -52,12 +54,13 @@ def test_a_pair_in_full() -> None:
     ]
     blocks = pair_blocks(events[1], source_of(events))  # type: ignore[arg-type]
     lines = text_of(blocks, 100).splitlines()
-    assert lines[0] == "data-0001_m1_l2  4 right against 2 wrong rollouts, Q 1.010"
-    assert " ".join(lines[1:3]) == (
+    assert lines[0] == f"{NAME}  data-0001_m1_l2"
+    assert lines[1] == "4 right against 2 wrong rollouts, Q 1.010"
+    assert " ".join(lines[2:4]) == (
         "tried out   from the wrong text on, greedy ends wrong, with the vector right; from the right text on, greedy "
         "ends right"
     )
-    assert [line.split() for line in lines[4:6]] == [
+    assert [line.split() for line in lines[5:7]] == [
         ["✓", "right", "wrote", "✗", "wrong", "wrote"], ["went", "forward", "went", "backward"],
     ]  # fmt: skip
     assert lines[-2:] == ["question", "How far?"]
@@ -102,7 +105,7 @@ def test_the_columns_of_an_entry() -> None:
     """The first has no entry before it to be similar to; what was not used has dots."""
     first, hurt, right = ENTRIES.rows(source_of(LIBRARY).state)
     assert {key: cell.text for key, cell in cells(ENTRY_COLUMNS, first).items()} == {
-        "order": "0", "entry": W1, "kind": "wrong", "used": "1", "turned_right": "1", "turned_wrong": "·", "net": "+1",
+        "order": "0", "entry": NAME, "id": W1, "kind": "wrong", "used": "1", "turned_right": "1", "turned_wrong": "·", "net": "+1",
         "logprob": "+0.250", "example": "data-0001", "m": "1", "layer": "2", "quality": "1.010", "gain": "−0.500",
         "objective": "1.250", "similarity": "·", "reason": "floor",
     }  # fmt: skip
@@ -125,7 +128,7 @@ def test_the_columns_of_an_entry() -> None:
 
 def test_entries_that_hurt_are_named_and_worth_seeing() -> None:
     state = source_of(LIBRARY).state
-    assert ENTRIES.remark(state) == "2 were injected: 1 help, 1 hurt: 0009_m1_l2_wr… −1"
+    assert ENTRIES.remark(state) == "2 were injected: 1 help, 1 hurt: data-0009_m1_l2_wrong −1"
     without_effect = decision("t-9", 1, "c", gate="chosen", chosen="data-0005_m1_l2_wrong")
     assert ENTRIES.remark(source_of([*LIBRARY, without_effect]).state).startswith(
         "3 were injected: 1 help, 1 hurt: "
@@ -138,16 +141,17 @@ def test_an_entry_in_full() -> None:
     source = source_of(LIBRARY)
     blocks = entry_blocks(LIBRARY[1], source)  # type: ignore[arg-type]
     lines = text_of(blocks, 120).splitlines()
-    assert lines[:4] == [
-        f"{W1}  wrong, control point 1, layer 2",
+    assert lines[:5] == [
+        f"{NAME}  wrong, control point 1, layer 2",
         "injected in 1 decision   ▲ 1 turned right  ▼ 0 turned wrong   mean Δlogp +0.250",
-        "mined from data-0001",
-        "data-0001_m1_l2  4 right against 2 wrong rollouts, Q 1.010",
+        f"mined from data-0001   id {W1}",
+        f"{NAME}  data-0001_m1_l2",
+        "4 right against 2 wrong rollouts, Q 1.010",
     ]
     assert "went forward" in lines[-1] and item_words(LIBRARY[1]) == f"library entry {W1}"
     targets = [span.target for block in in_one_column(blocks) for span in spans(getattr(block, "text", ""))]
     assert [target for target in targets if target] == [
-        Target("filter", f'method:esm chosen:"{W1}"'), Target("pair", "data-0001_m1_l2"),
+        Target("filter", f'method:esm chosen:"{NAME}"'), Target("pair", "data-0001_m1_l2"),
     ]  # fmt: skip
 
 

@@ -243,7 +243,7 @@ def test_the_page_of_a_what_if() -> None:
         committed=committed, null=null, yours=yours, exact=False, difference="another word",
     )  # fmt: skip
     text = document_of(what_if(event, source_of([])))
-    for said in (f"{W1}, b, here and at all later control points", "| committed | 28 | ✓ right | 11 |",
+    for said in (f"{W1} + b, here and at all later control points", "| committed | 28 | ✓ right | 11 |",
                  "| null | 1 | ✗ wrong | 3 |", "| yours, α 0.500 | 34 | ✗ wrong | 9 |",
                  "The recorded answer was not repeated: another word",
                  "− committed, + yours, α 0.500\n\n```diff\n- one. plus. 28\n+ one. minus. 34",
