@@ -429,7 +429,7 @@ async def test_branch_is_asked_for_and_esc_leads_back(
         await on_screen(app, EvolutionScreen)
         screen = app.screen
         assert isinstance(screen, EvolutionScreen)
-        await until(lambda: screen.query("#iterations-pane"), "the tab")
+        await until(lambda: screen.query("#iterations"), "the tab")
         await until(lambda: len(screen.iterations.source) > 2, "the iterations")
         await pilot.press("g", "down", "b")
         assert wanted == []
