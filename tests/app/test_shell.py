@@ -440,8 +440,8 @@ async def test_branch_is_asked_for_and_esc_leads_back(
         await pilot.press("escape")
         await until(lambda: app.screen is screen, "the run it came from")
         assert session_of(app).run_dir == parent.path
-        selected = screen.iterations.selected
-        assert selected is not None and selected.iteration == 1
+        selected = screen.iterations.under_cursor()
+        assert selected is not None and selected.item.iteration == 1
         await pilot.press("escape")
         await on_screen(app, OverviewScreen)
         await pilot.press("escape")

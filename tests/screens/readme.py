@@ -157,7 +157,7 @@ def _help(owner: Any) -> str:
 def _own_bindings(owner: Any) -> list[Binding]:
     """The bindings that a class declares itself; the digits of a tabbed screen's tabs with the tabs' names."""
     bindings = [binding for binding in getattr(owner, "BINDINGS", ()) if isinstance(binding, Binding)]
-    if not issubclass(owner, TabbedScreen):
+    if not (issubclass(owner, TabbedScreen) and owner.TABS):
         return bindings
     tabs = f"The tabs: {', '.join(tab.label for tab in owner.TABS)}."
     digits = Binding("1", "tab", "Tabs", key_display=f"1 … {len(owner.TABS)}", tooltip=tabs)

@@ -151,11 +151,14 @@ def _why(state: EvolutionState, item: IterationState) -> list[Block]:
 
 
 def _changed(state: EvolutionState, item: IterationState) -> str:
-    """The clusters whose deltas differ from those before, by their words, the largest change first."""
+    """The clusters whose deltas differ from those before, with their words, the largest change first."""
     rows = sorted(delta_rows(state, item), key=lambda row: -abs(row.change))
     rows = [row for row in rows if row.change]
     more = f", and {len(rows) - _MOST} more" if len(rows) > _MOST else ""
-    named = (f"{fit(in_a_table(state, row.name), _WORDS)} {signed(row.change, 2)}" for row in rows[:_MOST])
+    named = (
+        f"{row.name} {fit(in_a_table(state, row.name), _WORDS)} {signed(row.change, 2)}"
+        for row in rows[:_MOST]
+    )
     return ", ".join(named) + more
 
 

@@ -201,7 +201,7 @@ def test_an_iteration_says_what_it_gained_and_why(log: Log) -> None:
         "iteration 1  ★ kept as best  its 4 answers  ▲ 1 turned right  ▼ 1 turned wrong",
         "▲ +0.120 composite on the validation set, from 0.500 (iteration 0) to 0.620",
         "why these: the reply to iteration 0: Less padding.",
-        "changed: Based provided −0.80, end of text +0.40",
+        "changed: 2 Based provided −0.80, 0 end of text +0.40",
         "o3 replied, after 2 attempts, for the next iteration",
         "Still less.",
     ]
@@ -269,7 +269,7 @@ def test_five_changed_clusters_are_four_and_one_more() -> None:
         ev.ReflectorReplied(iteration=0, reflector="o3", deltas=after, summary="x"),
         ev.IterationBegan(iteration=1, deltas=after),
     )  # fmt: skip
-    assert texts(log.case(log.events[3]))[-1] == "changed:  −0.60,  −0.50,  −0.40,  −0.30, and 1 more"
+    assert texts(log.case(log.events[3]))[-1] == "changed: 6  −0.60, 5  −0.50, 4  −0.40, 3  −0.30, and 1 more"
 
 
 def test_worse_and_not_surely_better_iterations() -> None:
