@@ -10,13 +10,17 @@ from app.state.method import MethodState, Place
 from engine import events as ev
 
 MINIBATCH, VALIDATION, BASELINE = "minibatch", "validation", "baseline"
-TEST = "test"
+TEST, TEST_PLAIN = "test", "test_plain"
+UNCHANGED = (BASELINE, TEST_PLAIN)
+"""Splits that the unchanged model answers."""
 UNDER_DELTAS = (MINIBATCH, VALIDATION, TEST)
 """Every other split is answered without deltas, and belongs to no iteration."""
 
 
 class AnswerRow(NamedTuple):
-    """An answer as a list shows it; its text, tokens and judgement stand in the log."""
+    """An answer as a list shows it; its text, tokens and judgement stand in the log. Beside the unchanged model's
+    answer to the same question: `turned`: 1 where only this one is right, -1 where only that one is; `longer`: by how
+    many tokens; None where there is no such answer."""
 
     iteration: int
     split: str
@@ -25,12 +29,15 @@ class AnswerRow(NamedTuple):
     gold: str
     tokens: int
     correct: bool | None
+    turned: int
+    longer: int | None
     place: Place
 
 
 @dataclass(frozen=True)
 class IterationState:
-    """One iteration. `scores` by split; `reply`: the reflector's, once there is one; `place`: of its first event."""
+    """One iteration. `scores` by split; `reply`: the reflector's, once there is one; `server`: what the model server
+    did last in it; `place`: of its first event."""
 
     iteration: int
     deltas: dict[str, float]
@@ -38,6 +45,7 @@ class IterationState:
     scores: dict[str, ev.AnswersScored] = field(default_factory=dict)
     reply: ev.ReflectorReplied | None = None
     finished: bool = False
+    server: ev.ServerChanged | None = None
     place: Place | None = None
 
     @property
@@ -66,6 +74,7 @@ class EvolutionState(MethodState):
 
     title = "Evolution"
     stages_shown = ("clusters", "evolve")
+    page = "app.methods.evolution.page:EvolutionPage"
     screen = "screens.evolution.screen:EvolutionScreen"
     fields_of_stage: ClassVar = {"clusters": ("clusters",)}
 
@@ -111,6 +120,11 @@ class EvolutionState(MethodState):
             return best.composite, f"iteration {earlier[-1].iteration}"
         return None if self.by_minibatch or self.baseline is None else (self.baseline.composite, "no deltas")
 
+    def unchanged(self, example: str) -> AnswerRow | None:
+        """The unchanged model's answer to a question, once there is one."""
+        rows = (self.answers.find((0, split, example)) for split in UNCHANGED)
+        return next((row for row in rows if row is not None), None)
+
     def change(self, iteration: int, **changes: object) -> None:
         """Exchange an iteration for a changed one."""
         item = self.iterations.get(iteration) or IterationState(iteration, {})
@@ -130,6 +144,9 @@ def _began(state: EvolutionState, event: ev.EvolutionBegan, place: Place) -> Non
 @EvolutionState.on(ev.ServerChanged)
 def _server(state: EvolutionState, event: ev.ServerChanged, place: Place) -> None:
     state.server = event
+    last = next(reversed(state.iterations.values()), None)
+    if last is not None and not last.finished:
+        state.change(last.iteration, server=event)
 
 
 @EvolutionState.on(ev.IterationBegan)
@@ -139,6 +156,8 @@ def _iteration(state: EvolutionState, event: ev.IterationBegan, place: Place) ->
 
 @EvolutionState.on(ev.AnswerJudged)
 def _answer(state: EvolutionState, event: ev.AnswerJudged, place: Place) -> None:
+    plain = None if event.split in UNCHANGED else state.unchanged(event.example)
+    judged = plain is not None and None not in (plain.correct, event.correct)
     row = AnswerRow(
         event.iteration,
         event.split,
@@ -147,6 +166,8 @@ def _answer(state: EvolutionState, event: ev.AnswerJudged, place: Place) -> None
         event.gold,
         event.tokens,
         event.correct,
+        int(bool(event.correct)) - int(bool(plain.correct)) if plain is not None and judged else 0,
+        None if plain is None else event.tokens - plain.tokens,
         place,
     )
     state.answers.append(row, key=(event.iteration, event.split, event.example))

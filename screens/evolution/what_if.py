@@ -11,11 +11,12 @@ from rich.text import Text
 
 from app.blocks.model_text import one_line
 from app.figures import signed
+from app.methods.evolution.clusters import cluster_words
+from app.methods.source import CaseSource
 from app.runs.what_if import WhatIfProcess
 from app.state.evolution import UNDER_DELTAS, EvolutionState
 from app.text import counted
 from engine.events import AnswerJudged, AnswerTried, OtherAnswer
-from screens.evolution.cluster_words import cluster_words
 from screens.what_if.answer import AnswerWhatIf, most_telling
 from screens.what_if.drawing import draw_verdict
 from screens.what_if.fields import Field, number, strengths, whole, words_of
@@ -135,3 +136,8 @@ the run; its figures stay as they are.
                 Text(cluster_words(self._state, name), palette["dim"]),
             )
         return table
+
+
+def of_answer(process: WhatIfProcess, event: AnswerJudged, source: CaseSource) -> DeltasWhatIf:
+    """An answer under other deltas."""
+    return DeltasWhatIf(process, event, source.state.evolution)

@@ -83,12 +83,13 @@ def _evolution(state: RunState) -> list[Pointer]:
     if (best := evolution.best) is not None:
         score = evolution.deciding(best)
         told = f", composite {score.composite:.3f} on {evolution.decided_on}" if score is not None else ""
-        place = Place("iterations-pane", list(evolution.iterations).index(best.iteration), open=True)
+        place = Place("iterations", list(evolution.iterations).index(best.iteration), open=True)
         found.append(Pointer(f"iteration {best.iteration}: the best deltas{told}", place))
     if len(evolution.iterations) > 1:
-        found.append(Pointer("how every cluster was raised and lowered", Place("deltas-pane")))
+        found.append(Pointer("how every cluster was raised and lowered", Place("training")))
     if len(evolution.answers):
-        found.append(Pointer("the longest answers, in the colours of their clusters", Place("answers-pane")))
+        text = "the answers beside the unchanged model's, in the colours of their clusters"
+        found.append(Pointer(text, Place("answers")))
     return found
 
 

@@ -11,6 +11,7 @@ from engine import events as ev
 from screens.what_if.screen import WhatIfScreen
 
 _SCREENS: dict[type[ev.Event], str] = {
+    ev.AnswerJudged: "screens.evolution.what_if:of_answer",
     ev.ConversationAnswered: "screens.slsm.what_if:of_answer",
     ev.DecisionTaken: "screens.esm.what_if:of_decision",
     ev.PoolQueryDone: "screens.pool.what_if:of_query",

@@ -429,7 +429,7 @@ async def test_branch_is_asked_for_and_esc_leads_back(
         await on_screen(app, EvolutionScreen)
         screen = app.screen
         assert isinstance(screen, EvolutionScreen)
-        await until(lambda: screen.query("#iterations-pane"), "the tab")
+        await until(lambda: screen.query("#iterations"), "the tab")
         await until(lambda: len(screen.iterations.source) > 2, "the iterations")
         await pilot.press("g", "down", "b")
         assert wanted == []
@@ -440,8 +440,8 @@ async def test_branch_is_asked_for_and_esc_leads_back(
         await pilot.press("escape")
         await until(lambda: app.screen is screen, "the run it came from")
         assert session_of(app).run_dir == parent.path
-        selected = screen.iterations.selected
-        assert selected is not None and selected.iteration == 1
+        selected = screen.iterations.under_cursor()
+        assert selected is not None and selected.item.iteration == 1
         await pilot.press("escape")
         await on_screen(app, OverviewScreen)
         await pilot.press("escape")

@@ -12,6 +12,7 @@ from textual.dom import DOMNode
 from app.commands import EVERYWHERE, METHOD_KEYS, NOTING, RUN, TIMELINE
 from app.key_rows import KeyRow, key_rows
 from app.methods.esm.page import EsmPage
+from app.methods.evolution.page import EvolutionPage
 from app.methods.page import MethodPage
 from app.methods.pool.page import PoolPage
 from app.methods.serve.page import ServePage
@@ -20,7 +21,6 @@ from screens.compare.pairs import PairsScreen
 from screens.compare.screen import CompareScreen
 from screens.esm.decisions import DecisionsPane
 from screens.esm.what_if import DecisionWhatIf
-from screens.evolution.answers import AnswersPane
 from screens.evolution.screen import EvolutionScreen
 from screens.evolution.what_if import DeltasWhatIf
 from screens.gflownet.evidence_answers import EvidenceAnswersPane
@@ -93,7 +93,7 @@ _SECTIONS: Sequence[tuple[type[DOMNode | MethodPage], str, Sequence[tuple[str, s
         ],
     ),
     (DecisionWhatIf, "", []),
-    (EvolutionScreen, "", [("evolution", "Iterations")]),
+    (EvolutionPage, "", [("evolution", "An iteration")]),
     (DeltasWhatIf, "", []),
     (GFlowNetScreen, "", [("gflownet", "The sampled paths of a question")]),
     (PathsWhatIf, "", []),
@@ -141,7 +141,7 @@ def _section(screen: type[DOMNode | MethodPage], heading: str, pictures: Sequenc
 
 _PANES: dict[type[DOMNode | MethodPage], Sequence[type[DOMNode]]] = {
     EsmPage: (CasesPane, DecisionsPane),
-    EvolutionScreen: (AnswersPane,),
+    EvolutionPage: (EvolutionScreen,),
     GFlowNetScreen: (QuestionsPane, EvidenceAnswersPane),
     SLSMPage: (SLSMScreen,),
     PoolPage: (CasesPane,),
@@ -157,7 +157,7 @@ def _help(owner: Any) -> str:
 def _own_bindings(owner: Any) -> list[Binding]:
     """The bindings that a class declares itself; the digits of a tabbed screen's tabs with the tabs' names."""
     bindings = [binding for binding in getattr(owner, "BINDINGS", ()) if isinstance(binding, Binding)]
-    if not issubclass(owner, TabbedScreen):
+    if not (issubclass(owner, TabbedScreen) and owner.TABS):
         return bindings
     tabs = f"The tabs: {', '.join(tab.label for tab in owner.TABS)}."
     digits = Binding("1", "tab", "Tabs", key_display=f"1 … {len(owner.TABS)}", tooltip=tabs)

@@ -135,7 +135,9 @@ def _summary(given: ReflectorInput, evidence: Evidence, deltas: Deltas, step: fl
     most = [place for place in np.argsort(-evidence.padding)[:_NAMED] if evidence.padding[place] > 0]
     padded = ", ".join(f"{names[place]} ({_tokens(given, names[place])})" for place in most) or "none"
     moved = sorted(names, key=lambda name: -abs(deltas[name] - given.deltas[name]))[:_NAMED]
-    changes = ", ".join(f"{name} {given.deltas[name]:+.2f} to {deltas[name]:+.2f}" for name in moved)
+    changes = ", ".join(
+        f"{name} ({_tokens(given, name)}) {given.deltas[name]:+.2f} to {deltas[name]:+.2f}" for name in moved
+    )
     first = (
         f"By counting: the longest answers have {evidence.long:.0f} tokens, the shortest right ones "
         f"{evidence.short:.0f}, and {evidence.wrong:.0%} are wrong."

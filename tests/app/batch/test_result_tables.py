@@ -47,14 +47,12 @@ def printed(events: Iterable[Event], width: int = 140) -> str:
 @pytest.mark.parametrize(
     ("events", "rows"),
     [
-        (lambda: ESM, ["Methods, against greedy", "ESM 200 0.985 [0.957, 0.995] +0.365 [+0.300, +0.430] 1e-09 0 0",
-                     "ESM 68.2 20.5 88.8 0"]),
-        (evolution_events, ["all questions 40 75% 0.900 0.800 [0.600, 0.950] 0.920 0.880", "names 10 0% · · · · ·",
-                            "the unchanged model 6 2 0.900 [0.800, 0.950] 40.0 0.740",
-                            "the evolved deltas 6 2 0.900 [0.800, 0.950] 20.0 0.810",
-                            "a request for short answers −0.100 [−0.200, 0.000] 0.250 −28.0 [−30.5, −25.5] "
-                            "−0.022 [−0.060, +0.010]",
-                            "the evolved deltas 0.000 [−0.050, +0.050] 1.000 −20.0 [−22.0, −18.0] · ·",
+        (lambda: ESM, ["Methods, against greedy", "ESM 200 0.985 +0.365 [+0.300, +0.430] 1e-09 68.2 20.5"]),
+        (evolution_events, ["all questions 40 75% 0.900 0.800 [0.600, 0.950] 0.920 0.880",
+                            "the unchanged model 40.0 · · 0.900 · · ·",
+                            "the evolved deltas 20.0 −20.0 [−22.0, −18.0] 0.900 0.000 [−0.050, +0.050] 1.000",
+                            "a request for short answers 0.788 −0.022 [−0.060, +0.010] 6 2 [0.700, 0.900]",
+                            "the evolved deltas 0.810 · · 6 2 [0.800, 0.950]",
                             "a request for short answers: Answer briefly."]),
          (gflownet_events, ["distinct paths 100 20 0.900 [0.830, 0.970] 0.720 0.980 0.930 · 9.5 ·",
                             "independent draws 100 20 0.870 [0.800, 0.940] 0.696 0.950 0.900 · 9.2 · 0.280 (n 98)",

@@ -9,11 +9,9 @@ from textual import on
 from textual.app import App
 from textual.pilot import Pilot
 
-from app.state.evolution import EvolutionState
-from engine.events import IterationBegan, TokenCluster
+from engine.events import IterationBegan
 from screens.ask import AskScreen
 from screens.evolution.branch import branch_question
-from screens.evolution.cluster_words import cluster_words
 from screens.evolution.screen import EvolutionScreen
 from screens.messages import BranchWanted
 from tests.recorded_session import RecordedSession
@@ -77,35 +75,12 @@ async def test_an_iteration_is_shown_whole(session: RecordedSession, size: tuple
         assert item.minibatch is not None and f"{item.minibatch.composite:.3f}" in text
 
 
-async def test_the_comparison_is_shown_with_what_it_says(session: RecordedSession) -> None:
-    async with EvolutionApp(session).run_test(size=WIDE) as pilot:
-        await press(pilot, "g", "enter")
-        text = " ".join(drawn(pilot.app).split())
-        assert "on the test set the evolved deltas are ahead of every baseline, within the error" in text
-        assert "short request 0.800 −0.100 [−0.200, 0.000] 0.250 12.0 0.788" in text
-        assert "short request −28.0 [−30.5, −25.5] −0.022 [−0.060, +0.010]" in text
-        assert "short request: Answer briefly." in text
-
-
-async def test_the_judge_is_shown_with_its_agreement_and_its_limits(session: RecordedSession) -> None:
-    async with EvolutionApp(session).run_test(size=WIDE) as pilot:
-        await press(pilot, "g", "enter")
-        text = " ".join(drawn(pilot.app).split())
-        assert "the judge cannot tell on 7 of 30 questions" in text
-        assert "all questions 40 75% 0.900 0.800 [+0.600, +0.950] 0.920 0.880" in text
-        assert "names 10 0% · · · · ·" in text
-
-
-async def test_every_tab_shows_what_it_is_for(session: RecordedSession) -> None:
-    async with EvolutionApp(session).run_test(size=WIDE) as pilot:
-        for key, expected in (
-            ("2", "answered 41"),
-            ("3", "−3.20"),
-            ("4", "has learnt so far"),
-            ("5", "serving statements"),
-            ("6", "evolution/history.json"),
-            ("1", "composite"),
-        ):
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+async def test_every_tab_shows_what_it_is_for(session: RecordedSession, size: tuple[int, int]) -> None:
+    """`1` again shows the answers."""
+    async with EvolutionApp(session).run_test(size=size) as pilot:
+        for key, expected in (("2", "against the unchanged model"), ("3", "scores of the answers"), ("1", "composite"),
+                              ("1", "statement-"), ("1", "★ kept as best")):  # fmt: skip
             await press(pilot, key)
             assert expected in drawn(pilot.app), key
 
@@ -113,25 +88,30 @@ async def test_every_tab_shows_what_it_is_for(session: RecordedSession) -> None:
 async def test_every_tab_explains_its_emptiness(tmp_path: Path) -> None:
     empty = RecordedSession(write_log(tmp_path / "events.jsonl", list(evolution_events())[:3]), tmp_path)
     async with EvolutionApp(empty).run_test(size=SMALL) as pilot:
-        for key, expected in (("1", "No iteration"), ("2", "no answers"), ("3", "no deltas"), ("4", "not replied"),
-                              ("5", "No server")):  # fmt: skip
+        await press(pilot)
+        for key, expected in (("3", "Nothing has been trained"), ("2", "until then, Cases"), ("1", "No iteration"),
+                              ("1", "no answers")):  # fmt: skip
             await press(pilot, key)
             assert expected in drawn(pilot.app)
 
 
-async def test_answers_are_those_of_the_iteration_longest_first(session: RecordedSession) -> None:
+async def test_the_results_are_shown_with_what_they_say(session: RecordedSession) -> None:
     async with EvolutionApp(session).run_test(size=WIDE) as pilot:
-        screen = await press(pilot, "g", "down", "2", "g")
-        table = screen._table()
-        assert table is not None and len(table.source) == 4
-        assert {table.source.cells(row)[0].text for row in range(4)} == {"1"}
-        tokens = [int(table.source.cells(row)[2].text) for row in range(len(table.source))]
-        assert tokens == sorted(tokens, reverse=True)
+        await press(pilot, "2")
+        text = " ".join(drawn(pilot.app).split())
+        assert "On the test set the evolved deltas are ahead of every baseline, within the error." in text
+        assert (
+            "a request for short answers 12.0 −28.0 [−30.5, −25.5] 0.800 −0.100 [−0.200, 0.000] 0.250"
+            in text
+        )
+        assert "a request for short answers: Answer briefly." in text
+        assert "names 10 0% · · · · ·" in text and "the judge cannot tell on 7 of 30 questions" in text
 
 
 async def test_it_grows_and_scrubs(growing: RecordedSession) -> None:
     async with EvolutionApp(growing).run_test(size=SMALL) as pilot:
         screen = await press(pilot)
+        assert screen.shown_name == "iterations", "the stage at work"
         before = len(screen.iterations.source)
         growing.grow(40)
         await press(pilot)
@@ -173,26 +153,15 @@ async def test_forty_columns_get_a_notice(session: RecordedSession) -> None:
         assert "columns are too few" in drawn(pilot.app)
 
 
-async def test_the_deltas_scroll_by_iterations(session: RecordedSession) -> None:
-    """Where not all have room; every cell has its number and a block, so that no colour is needed."""
-    async with EvolutionApp(session).run_test(size=(60, 24)) as pilot:
-        screen = await press(pilot, "3")
-        newest = drawn(pilot.app)
-        assert "show others" in newest
-        await press(pilot, *["left"] * 20)
-        assert "iterations 0 to" in drawn(pilot.app)
-        await press(pilot, *["right"] * 20)
-        assert drawn(pilot.app) == newest
-        assert screen.tabs.active == 2
-
-
 async def test_from_an_iteration_to_its_answers_and_back(session: RecordedSession) -> None:
     async with EvolutionApp(session).run_test(size=WIDE) as pilot:
         screen = await press(pilot, "g", "down", "enter", "enter", "enter")
-        assert screen.switcher.current == "answers-pane"
-        assert {row.iteration for row in screen.query_one("#answers-pane").source._items} == {1}  # type: ignore[attr-defined]
+        assert screen.shown_name == "answers"
+        table = screen._table()
+        assert table is not None and table.source.cells(table.cursor)[0].text == "1"
+        assert table.cursor == 0 or table.source.cells(table.cursor - 1)[0].text != "1"
         screen = await press(pilot, "backspace")
-        assert screen.switcher.current == "iterations-pane" and screen.iterations.has_class("-open")
+        assert screen.shown_name == "iterations" and screen.iterations.has_class("-open")
 
 
 async def test_a_chart_fills_the_screen(session: RecordedSession) -> None:
@@ -200,7 +169,7 @@ async def test_a_chart_fills_the_screen(session: RecordedSession) -> None:
     from screens.chart_screen import ChartScreen
 
     async with EvolutionApp(session).run_test(size=SMALL) as pilot:
-        await press(pilot, "1")
+        await press(pilot, "3")
         await pilot.press("z")
         await pilot.pause()
         chart = pilot.app.screen
@@ -224,9 +193,10 @@ async def test_a_finished_run_opens_on_its_best_iteration_and_tells_its_gain(
 ) -> None:
     """What it gained over the best before it, and the reply that its deltas come from."""
     async with EvolutionApp(session).run_test(size=WIDE) as pilot:
-        screen = await press(pilot, "1")
+        screen = await press(pilot, "escape")
         best = session.state.evolution.best
-        assert best is not None and screen.iterations.selected == best
+        row = screen.iterations.under_cursor()
+        assert best is not None and row is not None and row.item == best
         gain = session.state.evolution.gain(best.iteration)
         assert gain is not None and best.validation is not None
         text = " ".join(drawn(pilot.app).split())
@@ -237,85 +207,31 @@ async def test_a_finished_run_opens_on_its_best_iteration_and_tells_its_gain(
 async def test_looking_back_in_a_finished_run_follows_its_iterations(session: RecordedSession) -> None:
     """The cursor that nobody moved goes to the newest iteration of that moment."""
     async with EvolutionApp(session).run_test(size=WIDE) as pilot:
-        screen = await press(pilot, "1")
+        screen = await press(pilot, "escape")
         began = [at for at, (event, *_) in enumerate(session._entries) if isinstance(event, IterationBegan)]
         session.seek(began[1])
         await press(pilot)
         assert screen.iterations.table.follow and screen.iterations.table.cursor == 1
 
 
-def test_a_cluster_has_the_same_words_everywhere() -> None:
-    """`<|im_end|>` and `' '` say little to a reader."""
-    state = EvolutionState()
-    for name, tokens in (("0", ["<|im_end|>"]), ("2", [" ", "\n", " the"])):
-        state.clusters[name] = TokenCluster(
-            id=name, description="", size=1, share=0.1, central_tokens=tokens, frequent_tokens=tokens
-        )
-    assert cluster_words(state, "0") == "end of text"
-    assert cluster_words(state, "2") == "(space) (new line) the"
-
-
-@pytest.fixture
-def published(tmp_path: Path) -> RecordedSession:
-    return RecordedSession(write_log(tmp_path / "events.jsonl", published_events()), tmp_path)
+async def test_what_is_not_under_the_cursor_cannot_be_branched(growing: RecordedSession) -> None:
+    """Nor are there branches outside the table of iterations."""
+    async with EvolutionApp(growing).run_test(size=SMALL) as pilot:
+        screen = await press(pilot, "G", "b")
+        assert isinstance(pilot.app.screen, EvolutionScreen) and screen.check_action("branch", ()) is True
+        await press(pilot, "1")
+        assert screen.check_action("branch", ()) is False and screen.check_action("stop_after", ()) is True
 
 
 async def test_as_published_the_minibatch_decides_and_nothing_else_is_shown_as_measured(
-    published: RecordedSession,
+    tmp_path: Path,
 ) -> None:
-    """Iteration 1 has 0.800 after 0.500: a gain of 0.300 on other questions. No validation set, no test set."""
-    async with EvolutionApp(published).run_test(size=WIDE) as pilot:
-        await press(pilot, "g", "down", "enter")
-        text = " ".join(drawn(pilot.app).split())
-        assert (
-            "▲ +0.300 composite on its minibatch, from 0.500 (iteration 0) to 0.800; other questions" in text
-        )
-        assert "not tried on the validation set" not in text and "test set" not in text
-        assert (
-            "composite = 0.4 × shortness + 0.6 × share of right answers; shortness = 1 / (1 + mean tokens / 40)"
-            in text
-        )
-        await press(pilot, "escape")
-        text = " ".join(drawn(pilot.app).split())
-        assert "★ iteration 1 is the best by its minibatch: 0.800 │" in text
-        assert "no deltas" not in text and "◇" not in text
-        await press(pilot, "3")
-        text = " ".join(drawn(pilot.app).split())
-        assert (
-            "★ a new best: the highest composite so far on its minibatch composite = 0.4 × shortness" in text
-        )
-        await press(pilot, "4")
-        text = " ".join(drawn(pilot.app).split())
-        assert (
-            "→ iteration 1: 20.0 tokens, 1.000 correct; composite on its minibatch 0.800, iteration 0 0.500"
-            in text
-        )
-
-
-async def test_where_the_minibatch_decides_nothing_is_held_against_a_validation_set(tmp_path: Path) -> None:
     """One may be there for the baselines' settings: composites of other questions are no gain."""
     events = write_log(tmp_path / "events.jsonl", published_events(baseline=True))
-    session = RecordedSession(events, tmp_path)
-    async with EvolutionApp(session).run_test(size=WIDE) as pilot:
-        screen = await press(pilot, "g")
-        state = screen.session.state.evolution
-        assert state.baseline is not None and state.gain(0) is None
+    async with EvolutionApp(RecordedSession(events, tmp_path)).run_test(size=WIDE) as pilot:
+        await press(pilot, "g", "down")
         text = " ".join(drawn(pilot.app).split())
         assert "★ iteration 1 is the best by its minibatch: 0.800 │" in text and "no deltas" not in text
-
-
-async def test_with_a_validation_set_the_status_says_that_it_decides(session: RecordedSession) -> None:
-    async with EvolutionApp(session).run_test(size=WIDE) as pilot:
-        screen = await press(pilot, "g")
-        best = screen.session.state.evolution.best
-        assert best is not None and best.validation is not None
-        words = (
-            f"★ iteration 4 is the best by the validation set: {best.validation.composite:.3f}, no deltas 0."
-        )
-        assert words in " ".join(drawn(pilot.app).split())
-
-
-def test_the_gain_is_beside_the_best_before_it(published: RecordedSession) -> None:
-    state = published.state.evolution
-    assert [state.gain(number) for number in range(3)] == [None, (0.5, "iteration 0"), (0.8, "iteration 1")]
-    assert state.best is state.iterations[1] and state.decided_on == "its minibatch"
+        assert "not tried on the validation set" not in text and "test set" not in text
+        await press(pilot, "3")
+        assert "no deltas" not in drawn(pilot.app)

@@ -119,7 +119,7 @@ async def test_an_answer_under_other_deltas(opened: Opened, size: tuple[int, int
 
     app, process = opened(EvolutionScreen, evolution_events(), answer)
     async with app.run_test(size=size) as pilot:
-        await press(pilot, "2", "g")
+        await press(pilot, "1", "g", *["down"] * 6)  # behind the answers without deltas
         assert "right answer" in await press(pilot, "w")
         text = await press(pilot, "enter")
         system, wanted = process.asked[0]

@@ -11,6 +11,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 
+from app.methods.evolution.iterations import iteration_rows
 from app.methods.slsm.answers import ANSWERS
 from app.shell import SteerApp
 from app.state.run import RunState
@@ -52,11 +53,7 @@ def folded(events: Iterator[Event]) -> RunState:
     ("module", "columns", "items"),
     [
         ("app.methods.slsm.answers", "COLUMNS", lambda: list(ANSWERS.rows(folded(slsm_events())))),
-        (
-            "screens.evolution.iterations",
-            "COLUMNS",
-            lambda: list(folded(evolution_events()).evolution.iterations.values()),
-        ),
+        ("app.methods.evolution.iterations", "COLUMNS", lambda: iteration_rows(folded(evolution_events()))),
         ("app.methods.pool.queries", "COLUMNS", lambda: list(folded(pool_events()).pool.queries)),
     ],
 )

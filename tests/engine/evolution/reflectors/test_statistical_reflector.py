@@ -53,6 +53,7 @@ def test_padding_goes_and_answers_stay_right() -> None:
         reply = reflector.reflect(ReflectorInput(iteration, deltas, {}, judged, history), "")
         assert list(reply.deltas) == NAMES
         assert 2 <= reply.summary.count(". ") + 1 <= 6
+        assert reply.summary.partition("I changed")[2].count("(no tokens)") == 3, "words beside each number"
         deltas = reply.deltas
     assert min(scores[-3:], key=lambda s: s.mean_tokens).mean_tokens < 0.5 * scores[0].mean_tokens
     assert scores[-1].correctness > 0.9

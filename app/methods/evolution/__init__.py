@@ -1,0 +1,1 @@
+"""What Evolution shows."""

@@ -1,0 +1,213 @@
+"""An answer: its verdict, the unchanged model's answer beside it, and the clusters that its tokens lie in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import cast
+
+from rich.console import RenderableType
+from rich.style import Style
+
+from app.blocks.block import (
+    Beside,
+    Block,
+    Changes,
+    Drawn,
+    Heading,
+    Palette,
+    Paragraph,
+    Span,
+    Table,
+    Target,
+    Words,
+    facts,
+    writing,
+)
+from app.blocks.model_text import one_line
+from app.blocks.terminal import draw
+from app.figures import outcome, outcome_words, signed
+from app.methods.evolution.clusters import in_a_table
+from app.methods.page import Cases
+from app.methods.source import CaseSource
+from app.state.evolution import UNCHANGED, UNDER_DELTAS, AnswerRow, EvolutionState
+from app.state.run import RunState
+from app.table.column import Cell, ListColumn, Tone
+from app.text import counted
+from engine.events import AnswerJudged
+
+_EMPTY = """There are no answers yet.
+
+Every answer gets a row here as soon as it is judged."""
+_NO_CLUSTER = 255
+_COLOURS = (
+    "bright_black", "bright_cyan", "bright_yellow", "bright_magenta", "bright_green", "bright_red", "bright_blue",
+    "cyan", "yellow", "magenta", "green", "red", "blue",
+)  # fmt: skip
+"""They differ in lightness, too; the table below an answer has the number of each cluster."""
+_PALETTE = {f"cluster {place}": Style(color=colour) for place, colour in enumerate(_COLOURS)}
+_NOT_ASKED = "the unchanged model was not asked this question; w asks it, under no deltas"
+
+
+def _correct(correct: bool | None) -> Cell:
+    return Cell(outcome(correct), "dim" if correct is None else "good" if correct else "bad")
+
+
+def _turned(turned: int) -> Cell:
+    return {1: Cell("▲", "good"), -1: Cell("▼", "bad")}.get(turned, Cell(" "))
+
+
+def _longer(tokens: int | None) -> Cell:
+    if tokens is None:
+        return Cell("·", "dim")
+    return Cell(signed(tokens, 0) if tokens else "0", "good" if tokens < 0 else "bad" if tokens else "dim")
+
+
+COLUMNS: Sequence[ListColumn[AnswerRow]] = (
+    ListColumn("iteration", "#", 3, "right", 1, help="iteration; · answered without deltas",
+               value=lambda a: a.iteration if a.split in UNDER_DELTAS else None,
+               show=lambda n: "·" if n is None else str(n)),
+    ListColumn("correct", "✓", 1, help="✓ right, ✗ wrong, · not judged", value=lambda a: a.correct, show=_correct),
+    ListColumn("turned", "±", 1, priority=0, value=lambda a: a.turned, show=_turned,
+               help="▲ right where the unchanged model is wrong, ▼ wrong where it is right"),
+    ListColumn("tokens", "tokens", 6, "right", 0, help="length of the answer", value=lambda a: a.tokens),
+    ListColumn("longer", "longer", 6, "right", 0, value=lambda a: a.longer, show=_longer,
+               help="tokens more than the unchanged model's answer; below 0 it is shorter, which is better"),
+    ListColumn("split", "split", 10, priority=2, value=lambda a: a.split,
+               help="minibatch, validation, test; the unchanged model: baseline, test_plain; asked to be brief: "
+                    "brief_1, test_brief"),
+    ListColumn("question", "question", 22, flex=True, priority=3, value=lambda a: a.question),
+    ListColumn("gold", "gold", 13, flex=True, priority=4, help="the right answer", value=lambda a: a.gold),
+    ListColumn("example", "example", 12, priority=5, name=True, value=lambda a: a.example),
+)  # fmt: skip
+
+
+def answers_of(state: EvolutionState, iteration: int) -> list[int]:
+    """Numbers of the answers that were given under an iteration's deltas."""
+    return [
+        at for at, row in enumerate(state.answers) if row.iteration == iteration and row.split in UNDER_DELTAS
+    ]
+
+
+def answer_blocks(event: AnswerJudged, source: CaseSource) -> list[Block]:
+    """Verdict and judge, the answer beside the unchanged model's, the clusters."""
+    state = source.state.evolution
+    row = None if event.split in UNCHANGED else state.unchanged(event.example)
+    plain = None if row is None else source.at(row.place, AnswerJudged)
+    missing = plain is None and event.split not in UNCHANGED
+    return [
+        _title(event, plain),
+        facts([
+            ("question", one_line(event.question)),
+            ("right answer", event.gold),
+            ("judge", event.reasoning),
+        ]),
+        ColouredAnswer(event, plain, state),
+        *([Paragraph(_NOT_ASKED, "dim")] if missing else []),
+    ]  # fmt: skip
+
+
+def _title(event: AnswerJudged, plain: AnswerJudged | None) -> Block:
+    where: list[str | Span] = [Span(event.example, "strong"), "  "]
+    if event.split in UNDER_DELTAS:
+        link = Target("iteration", str(event.iteration))
+        where += [Span(f"iteration {event.iteration}", "accent", link), ", "]
+    where += [f"{event.split}   ", _verdict(event), f"   {counted(event.tokens, 'tokens')}"]
+    if plain is not None:
+        less = plain.tokens - event.tokens
+        than = f"{abs(less):,} {'fewer' if less >= 0 else 'more'}" if less else "as many"
+        where.append(f", {than} {'than' if less else 'as'} the unchanged model  ")
+        where.append(_against(event, plain))
+    return Paragraph(where)
+
+
+def _verdict(event: AnswerJudged) -> Span:
+    if event.cannot_tell:
+        return Span("· the judge cannot tell", "dim")
+    tones: dict[bool | None, Tone] = {True: "good", False: "bad", None: "warn"}
+    return Span(outcome_words(event.correct), tones[event.correct])
+
+
+def _against(event: AnswerJudged, plain: AnswerJudged) -> Span:
+    if None in (event.correct, plain.correct) or event.correct == plain.correct:
+        return Span("")
+    return Span("▲ which is wrong", "good") if event.correct else Span("▼ which is right", "bad")
+
+
+class ColouredAnswer(Drawn):
+    """The answer beside the unchanged model's, each token in the colour of its cluster, and what is added to each
+    cluster. Documents show in what the two answers differ."""
+
+    def __init__(self, event: AnswerJudged, plain: AnswerJudged | None, state: EvolutionState) -> None:
+        self._event, self._plain, self._state = event, plain, state
+
+    def draw(self, palette: Palette, width: int) -> RenderableType:
+        first = _coloured(self._event, _under(self._event))
+        second = [] if self._plain is None else _coloured(self._plain, "the unchanged model")
+        texts = [Beside(first, second)] if second else first
+        clusters = cluster_counts(self._event, self._plain, self._state, "■ ")
+        return draw([*texts, clusters], {**palette, **_PALETTE}, width)
+
+    def in_documents(self) -> Sequence[Block]:
+        event, plain = self._event, self._plain
+        clusters = cluster_counts(event, plain, self._state)
+        name = f"{_under(event)} ({counted(event.tokens, 'tokens')})"
+        if plain is None:
+            return [Heading(name, 4), writing(event.answer), clusters]
+        names = name, f"the unchanged model ({counted(plain.tokens, 'tokens')})"
+        return [Changes(event.answer, plain.answer, names), clusters]
+
+
+def _under(event: AnswerJudged) -> str:
+    if event.split in UNDER_DELTAS:
+        return f"under the deltas of iteration {event.iteration}"
+    return "the unchanged model" if event.split in UNCHANGED else "asked to be brief"
+
+
+def _coloured(event: AnswerJudged, name: str) -> list[Block]:
+    pieces = [
+        Span(piece, _tone(cluster)) for piece, cluster in zip(event.pieces, event.clusters, strict=False)
+    ]
+    return [Heading(name, 4), Paragraph(pieces or event.answer)]
+
+
+def _tone(cluster: int) -> Tone:
+    return "" if cluster == _NO_CLUSTER else cast(Tone, f"cluster {cluster % len(_COLOURS)}")
+
+
+def cluster_counts(
+    event: AnswerJudged, plain: AnswerJudged | None, state: EvolutionState, mark: str = ""
+) -> Table:
+    """How many tokens of the answers lie in each cluster, and what is added to them. `mark`: a sign in its colour."""
+    item = state.iterations.get(event.iteration)
+    deltas = item.deltas if item is not None and event.split in UNDER_DELTAS else {}
+    answers = [event] if plain is None else [event, plain]
+    counts = [Counter(answer.clusters) for answer in answers]
+    rows: list[Sequence[Words]] = []
+    for cluster in sorted(set().union(*counts), key=lambda c: -max(count[c] for count in counts)):
+        name = "none" if cluster == _NO_CLUSTER else str(cluster)
+        words = Span(mark, _tone(cluster)), in_a_table(state, name)
+        rows.append((words, name, *(str(count[cluster]) for count in counts), signed(deltas.get(name), 2)))
+    header = ("most frequent tokens", "cluster", *("tokens", "unchanged")[: len(answers)], "delta")
+    notes = ["tokens of each cluster in an answer; delta: what is added to their logits"]
+    return Table(header, rows, len(header) - 1, notes=notes)
+
+
+def _worth_seeing(state: RunState, row: AnswerRow) -> bool:
+    if row.split not in UNDER_DELTAS:
+        return False
+    halved = row.longer is not None and -row.longer >= row.tokens
+    return row.turned != 0 or bool(row.correct and halved)
+
+
+ANSWERS: Cases[AnswerRow] = Cases(
+    name="answers",
+    columns=COLUMNS,
+    rows=lambda state: state.evolution.answers,
+    event=AnswerJudged,
+    words=lambda event: f"answer to {event.example}, {event.split}, iteration {event.iteration}",
+    draw=answer_blocks,
+    empty=_EMPTY,
+    notable=_worth_seeing,
+    notable_words="answer that the deltas turned right (▲) or wrong (▼), or halved",
+)

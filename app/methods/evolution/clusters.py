@@ -1,0 +1,146 @@
+"""Clusters of tokens, described by a few of their tokens, and the deltas that are added to their logits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from app.blocks.block import Block, Span, Table, Words, table_of
+from app.blocks.model_text import clean
+from app.figures import share, signed
+from app.state.evolution import EvolutionState, IterationState
+from app.table.column import Cell, ListColumn, Tone
+
+_SPECIAL = {"0": "end of text", "1": "digits and symbols"}
+"""The two clusters that never go through k-means."""
+_BLANK = {" ": "(space)", "\n": "(new line)", "\t": "(tab)", "\r": "(return)"}
+_LEVELS = "▁▂▃▄▅▆▇█"
+_MOST_ITERATIONS = 30
+_WORDS_HEAD = "most frequent tokens"
+_IN_A_TABLE = 6
+"""Tokens that describe a cluster in a table."""
+
+
+def cluster_words(state: EvolutionState, name: str, most: int = 8) -> str:
+    """The most frequent tokens of a cluster, as a line of text."""
+    if name in _SPECIAL:
+        return _SPECIAL[name]
+    cluster = state.clusters.get(name)
+    if cluster is None:
+        return ""
+    tokens = cluster.frequent_tokens or cluster.central_tokens
+    shown = " ".join(token.strip() or _BLANK.get(token, repr(token)) for token in tokens[:most])
+    return clean(shown).replace("\n", "⏎").strip() or cluster.description
+
+
+def in_a_table(state: EvolutionState, name: str) -> str:
+    """The words of a cluster that stand beside its number."""
+    return cluster_words(state, name, _IN_A_TABLE)
+
+
+class DeltaRow(NamedTuple):
+    """A cluster's delta in the iteration before, in this one, and in the next; None where there is none."""
+
+    name: str
+    words: str
+    before: float | None
+    here: float
+    next: float | None
+
+    @property
+    def change(self) -> float:
+        """Since the iteration before."""
+        return 0.0 if self.before is None else self.here - self.before
+
+    @property
+    def next_change(self) -> float:
+        """Until the next iteration."""
+        return 0.0 if self.next is None else self.next - self.here
+
+
+def _delta(value: float | None) -> str:
+    return signed(value, 2)
+
+
+def _change(value: float) -> Cell:
+    return Cell(_delta(value), "good" if value > 0 else "bad") if value else Cell("·", "dim")
+
+
+DELTAS: Sequence[ListColumn[DeltaRow]] = (
+    ListColumn("words", _WORDS_HEAD, 20, value=lambda r: r.words),
+    ListColumn("cluster", "cluster", 7, "right", value=lambda r: r.name),
+    ListColumn("before", "before", 6, "right", 4, value=lambda r: r.before, show=_delta),
+    ListColumn("here", "here", 6, "right", value=lambda r: r.here, show=_delta),
+    ListColumn("change", "here − before", 13, "right", 1, value=lambda r: r.change, show=_change),
+    ListColumn("next", "next", 6, "right", 2, value=lambda r: r.next, show=_delta),
+    ListColumn("next_change", "next − here", 11, "right", 3, value=lambda r: r.next_change, show=_change),
+)
+
+
+def delta_rows(state: EvolutionState, item: IterationState) -> list[DeltaRow]:
+    """All clusters, the most changed first."""
+    earlier = state.iterations.get(item.iteration - 1)
+    before = {} if earlier is None else earlier.deltas
+    after = {} if item.reply is None else item.reply.deltas
+    rows = [
+        DeltaRow(name, in_a_table(state, name), before.get(name), value, after.get(name))
+        for name, value in item.deltas.items()
+    ]
+    return sorted(rows, key=lambda row: -max(abs(row.change), abs(row.next_change)))
+
+
+def delta_table(state: EvolutionState, item: IterationState) -> list[Table]:
+    """The deltas of an iteration, beside those before and after."""
+    notes = ["added to the logits of every token of the cluster, in nats: below 0 its tokens become rarer"]
+    return table_of(DELTAS, delta_rows(state, item), f"Deltas of iteration {item.iteration}", notes)
+
+
+def delta_map(state: EvolutionState) -> list[Block]:
+    """A row for each cluster, a column for each iteration. Every cell has its number and a block as high as the delta
+    is strong, so that it reads in any number of colours. Where there is no room the oldest iterations are left out,
+    never the best one."""
+    columns = _iterations(state)
+    if not columns:
+        return []
+    best = None if state.best is None else state.best.iteration
+    most = max((abs(value) for _, deltas in columns for value in deltas.values()), default=0.0) or 1.0
+    rows: list[Sequence[Words]] = [
+        (in_a_table(state, name), name, *(_block(deltas.get(name, 0.0), most) for _, deltas in columns))
+        for name in columns[-1][1]
+    ]
+    header = [_WORDS_HEAD, "cluster", *(f"★{n}" if n == best else str(n) for n, _ in columns)]
+    priority = [0, 0, *(0 if n == best else len(columns) - at for at, (n, _) in enumerate(columns))]
+    notes = [
+        "added to the logits of every token of the cluster, in nats; ▁ to █: how strong",
+        f"★ best: the highest composite on {state.decided_on}; older iterations are left out where there is no room",
+    ]
+    return [Table(header, rows, len(columns) + 1, "Deltas by iteration", notes, priority=priority)]
+
+
+def _iterations(state: EvolutionState) -> list[tuple[int, Mapping[str, float]]]:
+    """Numbers and deltas of the best iteration, the newest ones, and the reflector's next deltas."""
+    items = [item for item in state.iterations.values() if item.deltas]
+    columns = [(item.iteration, item.deltas) for item in items]
+    if items and (reply := items[-1].reply) is not None and reply.deltas:
+        columns.append((items[-1].iteration + 1, reply.deltas))
+    older, newest = columns[:-_MOST_ITERATIONS], columns[-_MOST_ITERATIONS:]
+    return [*(c for c in older if state.best is not None and c[0] == state.best.iteration), *newest]
+
+
+def _block(value: float, most: float) -> Span:
+    if not value:
+        return Span("· ", "dim")
+    level = _LEVELS[min(len(_LEVELS) - 1, int(abs(value) / most * len(_LEVELS)))]
+    tone: Tone = "good" if value > 0 else "bad"
+    return Span(f"{signed(value, 2)}{level}", tone)
+
+
+def cluster_table(state: EvolutionState) -> list[Table]:
+    """What the vocabulary was divided into."""
+    rows = [
+        (in_a_table(state, name), name, f"{cluster.size:,}", share(cluster.share))
+        for name, cluster in state.clusters.items()
+    ]
+    header = (_WORDS_HEAD, "cluster", "tokens", "share")
+    notes = ["tokens: of the vocabulary; share: of all tokens that were counted"]
+    return [Table(header, rows, 3, "Clusters of the vocabulary", notes)] if rows else []

@@ -1,0 +1,269 @@
+"""An iteration: what its deltas brought and where they come from, its scores, the deltas, the reflector's reply."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from app.blocks.block import Block, Heading, Paragraph, Span, Table, Target, Tone, Words, facts, writing
+from app.blocks.fit import fit
+from app.figures import fixed, signed
+from app.methods.evolution.answers import answers_of
+from app.methods.evolution.clusters import delta_rows, delta_table, in_a_table
+from app.methods.page import Cases
+from app.methods.source import CaseSource
+from app.state.evolution import EvolutionState, IterationState
+from app.state.method import Place
+from app.state.run import RunState
+from app.table.column import Cell, ListColumn
+from app.text import counted
+from engine.events import AnswersScored, EvolutionBegan, IterationBegan, ServerChanged
+
+_EMPTY = """No iteration has started yet.
+
+First the vocabulary is divided into clusters; a validation set, where there is one, is answered
+once without a processor. After that every iteration gets a row here: the scores of its answers,
+and the state of the reflector's reply."""
+_MOST, _WORDS = 4, 20
+"""How many changed clusters are named, and in how many columns each."""
+_QUIET = ("healthy", "stopping", "stopped")
+"""States of the model server of which nothing has to be said."""
+
+_TURNED: Sequence[tuple[int, str, Tone]] = ((1, "turned right", "good"), (-1, "turned wrong", "bad"))
+
+
+class IterationRow(NamedTuple):
+    """An iteration, and the one that tries the reflector's reply to it."""
+
+    item: IterationState
+    next: IterationState | None
+    place: Place
+
+
+def iteration_rows(state: RunState) -> list[IterationRow]:
+    """The iterations that began."""
+    items = state.evolution.iterations
+    return [
+        IterationRow(item, items.get(item.iteration + 1), item.place)
+        for item in items.values()
+        if item.place is not None
+    ]
+
+
+def _of(score: AnswersScored | None, name: str, digits: int = 3) -> Cell:
+    return Cell(fixed(None), "dim") if score is None else Cell(fixed(getattr(score, name), digits))
+
+
+def _status(item: IterationState) -> Cell:
+    if item.reply is not None and item.reply.aborted:
+        return Cell("aborted", "bad")
+    if item.inherited:
+        return Cell("inherited", "dim")
+    if item.finished:
+        return Cell("✓", "good")
+    return Cell("reflecting" if item.minibatch is not None else "answering", "warn")
+
+
+COLUMNS: Sequence[ListColumn[IterationRow]] = (
+    ListColumn("iteration", "#", 3, "right", 0, value=lambda r: r.item.iteration),
+    ListColumn("best", "★", 1, priority=1, help="kept as best: the highest composite so far",
+               value=lambda r: r.item.best, show=lambda best: Cell("★" if best else " ", "accent")),
+    ListColumn("composite", "composite", 9, "right", 0, help="0.4 shortness + 0.6 correctness, minibatch",
+               value=lambda r: r.item.minibatch, show=lambda s: _of(s, "composite")),
+    ListColumn("correctness", "correct", 7, "right", 1, help="share of judged answers, minibatch",
+               value=lambda r: r.item.minibatch, show=lambda s: _of(s, "correctness")),
+    ListColumn("tokens", "tokens", 7, "right", 2, help="mean length of an answer, minibatch",
+               value=lambda r: r.item.minibatch, show=lambda s: _of(s, "mean_tokens", 1)),
+    ListColumn("validation", "validated", 9, "right", 3, help="composite on the validation set, where it decides",
+               value=lambda r: r.item.validation, show=lambda s: _of(s, "composite")),
+    ListColumn("validation_correctness", "v.correct", 9, "right", 5, help="correctness on the validation set",
+               value=lambda r: r.item.validation, show=lambda s: _of(s, "correctness")),
+    ListColumn("validation_tokens", "v.tokens", 8, "right", 6, help="mean length on the validation set",
+               value=lambda r: r.item.validation, show=lambda s: _of(s, "mean_tokens", 1)),
+    ListColumn("state", "state", 10, priority=4, value=lambda r: r.item, show=_status),
+)  # fmt: skip
+
+
+def iteration_blocks(event: IterationBegan, source: CaseSource) -> list[Block]:
+    """The iteration in full."""
+    state = source.state.evolution
+    item = state.iterations.get(event.iteration)
+    if item is None:
+        return [Paragraph("The log has nothing more about this iteration.")]
+    return [
+        _title(state, item), *server_blocks(item.server), *_gained(state, item), *_scores(state, item),
+        *_why(state, item), *delta_table(state, item), *_reply(state, item),
+    ]  # fmt: skip
+
+
+def _title(state: EvolutionState, item: IterationState) -> Block:
+    answers = answers_of(state, item.iteration)
+    words: list[str | Span] = [Span(f"iteration {item.iteration}", "strong")]
+    if item.best:
+        words.append(Span("  ★ kept as best", "accent"))
+    if item.inherited:
+        words.append(Span(f"  from {item.inherited}", "dim"))
+    if answers:
+        link = Target("answers", str(item.iteration))
+        words += ["  ", Span(f"its {counted(len(answers), 'answers')}", "accent", link)]
+    turned = Counter(state.answers[at].turned for at in answers)
+    for sign, text, tone in _TURNED:
+        if count := turned[sign]:
+            link = Target(text.split()[-1], str(item.iteration))
+            words += ["  ", Span(f"{'▲' if sign > 0 else '▼'} {count:,} {text}", tone, link)]
+    return Paragraph(words)
+
+
+def server_blocks(server: ServerChanged | None) -> list[Block]:
+    """The model server while it starts and where it failed, with the end of its log; else nothing."""
+    if server is None or (server.state in _QUIET and not server.detail):
+        return []
+    tone: Tone = "bad" if server.state == "failed" else "warn"
+    head = Paragraph((f"model server, {server.server}: ", Span(server.state, tone), f"  {server.detail}"))
+    return [head, writing("\n".join(server.log), "dim")] if server.log else [head]
+
+
+def _gained(state: EvolutionState, item: IterationState) -> list[Block]:
+    """What the iteration's deltas brought on what decides, beside the best before them."""
+    score, best = state.deciding(item), state.gain(item.iteration)
+    if score is None or best is None:
+        return []
+    before, of = best
+    gain = score.composite - before
+    sign = "▲" if score.best else "≈" if gain > 0 else "▼"
+    other = "; other questions than before" if state.by_minibatch else ""
+    words: Words = (
+        Span(f"{sign} {signed(gain)} composite on {state.decided_on}, ", "good" if score.best else "dim"),
+        Span(f"from {fixed(before)} ({of}) to {fixed(score.composite)}{other}", "dim"),
+    )
+    return [Paragraph(words)]
+
+
+def _why(state: EvolutionState, item: IterationState) -> list[Block]:
+    """Where the iteration's deltas come from: the reply to the iteration before it."""
+    earlier = state.iterations.get(item.iteration - 1)
+    if earlier is None or earlier.reply is None or earlier.reply.aborted:
+        return []
+    link = Span(f"iteration {earlier.iteration}", "accent", Target("iteration", str(earlier.iteration)))
+    why: Words = (Span("the reply to ", "dim"), link, Span(": ", "dim"), earlier.reply.summary)
+    return [facts([("why these", why), ("changed", _changed(state, item))])]
+
+
+def _changed(state: EvolutionState, item: IterationState) -> str:
+    """The clusters whose deltas differ from those before, with their words, the largest change first."""
+    rows = sorted(delta_rows(state, item), key=lambda row: -abs(row.change))
+    rows = [row for row in rows if row.change]
+    more = f", and {len(rows) - _MOST} more" if len(rows) > _MOST else ""
+    named = (
+        f"{row.name} {fit(in_a_table(state, row.name), _WORDS)} {signed(row.change, 2)}"
+        for row in rows[:_MOST]
+    )
+    return ", ".join(named) + more
+
+
+def _scores(state: EvolutionState, item: IterationState) -> list[Block]:
+    """Its scores, and what the unchanged model reaches on the validation set."""
+    scores = list(item.scores.items())
+    if item.validation is not None and state.baseline is not None:
+        scores.append(("validation, unchanged model", state.baseline))
+    if not item.scores or state.began is None:
+        return []
+    rows: list[Sequence[Words]] = [
+        (
+            name, f"{score.correct} of {score.judged}", fixed(score.correctness), fixed(score.mean_tokens, 1),
+            fixed(score.shortness), Span(fixed(score.composite), "strong"), fixed(score.error),
+        )
+        for name, score in scores
+    ]  # fmt: skip
+    header = ("answers", "right", "correct", "tokens", "shortness", "composite", "± error")
+    notes = [composite_words(state.began), "± error: standard error of the composite"]
+    table = Table(header, rows, 6, notes=notes, priority=(0, 3, 1, 1, 4, 0, 2))
+    return [table, *_unscored(item), *_not_tried(state, item)]
+
+
+def composite_words(began: EvolutionBegan) -> str:
+    """What the composite is, with this run's weights and scale."""
+    short, correct = began.weights
+    return (
+        f"composite = {short:g} × shortness + {correct:g} × share of right answers; "
+        f"shortness = 1 / (1 + mean tokens / {began.scale:g})"
+    )
+
+
+def _unscored(item: IterationState) -> list[Block]:
+    """Answers that count for nothing: the judge cannot tell, or failed."""
+    blocks: list[Block] = []
+    for name, score in item.scores.items():
+        if score.cannot_tell:
+            blocks.append(Paragraph(f"{name}: on {score.cannot_tell} the judge cannot tell", "dim"))
+        if failures := score.answers - score.judged - score.cannot_tell:
+            blocks.append(Paragraph(f"{name}: on {failures} the judge failed", "warn"))
+    return blocks
+
+
+def _not_tried(state: EvolutionState, item: IterationState) -> list[Block]:
+    if item.validation is not None or item.minibatch is None or state.by_minibatch:
+        return []
+    text = "not tried on the validation set: the minibatch was not better than the best, within its error"
+    return [Paragraph(text, "dim")]
+
+
+def _reply(state: EvolutionState, item: IterationState) -> list[Block]:
+    """What the reflector answered, and what came of it."""
+    reply = item.reply
+    if reply is None:
+        return []
+    attempts = Span(f", after {reply.attempts} attempts" if reply.attempts > 1 else "", "warn")
+    heading = Heading((f"{reply.reflector} replied", attempts, Span(", for the next iteration", "dim")), 4)
+    if reply.aborted:
+        return [heading, Paragraph(f"no valid reply: {reply.aborted}", "bad")]
+    sent = [Paragraph(f"sent: {reply.message}", "dim")] if reply.message else []
+    return [heading, writing(reply.summary), *_outcome(state, item.iteration + 1), *sent]
+
+
+def _outcome(state: EvolutionState, iteration: int) -> list[Block]:
+    """What the deltas of a reply did in the iteration that tried them."""
+    tried = state.iterations.get(iteration)
+    if tried is None or tried.minibatch is None:
+        return []
+    link = Span(f"iteration {iteration}", "accent", Target("iteration", str(iteration)))
+    figures = f": {tried.minibatch.mean_tokens:.1f} tokens, {fixed(tried.minibatch.correctness)} correct"
+    score, best = state.deciding(tried), state.gain(iteration)
+    if score is not None and best is not None:
+        figures += f"; composite on {state.decided_on} {fixed(score.composite)}, {best[1]} {fixed(best[0])}"
+    return [Paragraph(("→ ", link, figures, Span("  ★ kept as best" if tried.best else "", "accent")))]
+
+
+def _is_best(state: RunState, row: IterationRow) -> bool:
+    best = state.evolution.best
+    return best is not None and best.iteration == row.item.iteration
+
+
+def _remark(state: RunState) -> str:
+    evolution = state.evolution
+    began, best, before = evolution.began, evolution.best, evolution.baseline
+    if began is None:
+        return ""
+    planned = f"{began.iterations} planned"
+    if best is None or (score := evolution.deciding(best)) is None:
+        return planned
+    summary = f"★ iteration {best.iteration} is the best by {evolution.decided_on}: {score.composite:.3f}"
+    gain = "" if evolution.by_minibatch or before is None else f", no deltas {before.composite:.3f}"
+    return (
+        summary + gain if len(evolution.iterations) == began.iterations else f"{planned}  │  {summary}{gain}"
+    )
+
+
+ITERATIONS: Cases[IterationRow] = Cases(
+    name="iterations",
+    columns=COLUMNS,
+    rows=iteration_rows,
+    event=IterationBegan,
+    words=lambda event: f"iteration {event.iteration}",
+    draw=iteration_blocks,
+    empty=_EMPTY,
+    notable=_is_best,
+    notable_words="iteration whose deltas are kept as best (★)",
+    remark=_remark,
+)

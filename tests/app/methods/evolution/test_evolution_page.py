@@ -1,0 +1,643 @@
+"""What Evolution's page says, from events made by hand."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.style import Style
+
+from app.blocks.block import (
+    Block,
+    Changes,
+    Facts,
+    Heading,
+    Paragraph,
+    Table,
+    Target,
+    Writing,
+    plain,
+    spans,
+)
+from app.blocks.drawing import Label
+from app.blocks.terminal import draw
+from app.methods.evolution import training
+from app.methods.evolution.answers import ANSWERS, ColouredAnswer
+from app.methods.evolution.clusters import cluster_table, cluster_words, delta_map
+from app.methods.evolution.iterations import ITERATIONS
+from app.methods.evolution.page import EvolutionPage
+from app.methods.pages import charts_of
+from app.methods.place import Place
+from app.methods.source import CaseSource
+from app.report.method_plots import method_plots
+from app.state.run import RunState
+from app.table.column import Cell, ListColumn, cell_of
+from engine import events as ev
+
+PAGE = EvolutionPage()
+PALETTE = {
+    name: Style() for name in ("dim", "strong", "good", "bad", "accent", "warn", "heading")
+}  # fmt: skip
+
+
+class Log:
+    """A state folded from events that can be read again."""
+
+    def __init__(self, *events: ev.Event) -> None:
+        self.events, self.state = events, RunState()
+        for at, event in enumerate(events):
+            self.state.apply(event, at, 1)
+
+    def case(self, event: ev.Event) -> list[Block]:
+        """The case in full that is drawn from an event."""
+        kind = ITERATIONS if isinstance(event, ev.IterationBegan) else ANSWERS
+        source = CaseSource(Path("run"), self.state, lambda offset, length: self.events[offset])
+        return kind.draw(event, source)
+
+
+def cells(columns: Sequence[ListColumn[Any]], row: Any) -> list[Cell]:
+    return [cell_of(column.show(column.value(row))) for column in columns]
+
+
+def texts(blocks: Sequence[Block]) -> list[str]:
+    """All lines of headings, paragraphs, facts and writings."""
+    lines: list[str] = []
+    for block in blocks:
+        if isinstance(block, Paragraph | Heading | Writing):
+            lines.append(plain(block.text))
+        elif isinstance(block, Facts):
+            lines += [f"{name}: {plain(value)}" for name, value in block.rows]
+    return lines
+
+
+def table(blocks: Sequence[Block], caption: str = "") -> Table:
+    """The table whose caption begins so; without one, the table that has none."""
+    tables = [block for block in blocks if isinstance(block, Table) and bool(block.caption) == bool(caption)]
+    [found] = [block for block in tables if block.caption.startswith(caption)]
+    return found
+
+
+def rows(found: Table) -> list[list[str]]:
+    return [list(map(plain, row)) for row in found.rows]
+
+
+CLUSTERS = ev.ClustersBuilt(
+    tokens=100,
+    clusters=[
+        ev.TokenCluster(id="0", description="", size=1, share=0.05, frequent_tokens=["<|im_end|>"]),
+        ev.TokenCluster(
+            id="2", description="", size=1234, share=0.25, frequent_tokens=[" Based", " provided"]
+        ),
+        ev.TokenCluster(id="3", description="", size=20, share=0.5, frequent_tokens=[" cash"]),
+    ],
+)
+
+
+def began(**more: Any) -> ev.EvolutionBegan:
+    fields: dict[str, Any] = {
+        "clusters": ["0", "2", "3"], "iterations": 4, "minibatch": 4, "validation": 2, "test": 2, "scale": 40.0,
+        "weights": [0.4, 0.6], "server": "SGLang", "judge": "gpt-4o", "reflector": "o3", "questions": 30,
+    }  # fmt: skip
+    return ev.EvolutionBegan(**{**fields, **more})
+
+
+def scored(
+    iteration: int, split: str, composite: float, tokens: float, correct: int = 3, **more: Any
+) -> ev.Event:
+    return ev.AnswersScored(
+        iteration=iteration, split=split, answers=4, judged=4, correct=correct, mean_tokens=tokens, shortness=0.5,
+        correctness=correct / 4, composite=composite, error=0.012, **more,
+    )  # fmt: skip
+
+
+def answer(
+    iteration: int,
+    split: str,
+    example: str,
+    tokens: int,
+    correct: bool | None,
+    text: str = "Cash was 41.",
+    **more: Any,
+) -> ev.AnswerJudged:
+    return ev.AnswerJudged(
+        iteration=iteration, split=split, example=example, question="What was cash?", gold="41", tokens=tokens,
+        correct=correct, answer=text, reasoning="it says 41", **more,
+    )  # fmt: skip
+
+
+FIRST = ev.IterationBegan(iteration=0, deltas={"0": 0.0, "2": 0.0, "3": 0.0})
+SECOND = ev.IterationBegan(iteration=1, deltas={"0": 0.4, "2": -0.8, "3": 0.0})
+PLAIN_Q = answer(0, "baseline", "q", 10, False, "Based on it, no.",
+                 pieces=["Based", " on it", ", no."], clusters=[2, 3, 3])  # fmt: skip
+UNDER_Q = answer(1, "validation", "q", 4, True, pieces=["Cash", " was 41."], clusters=[3, 255])
+UNDER_P = answer(1, "validation", "p", 9, False)
+
+
+@pytest.fixture
+def log() -> Log:
+    """Iteration 0 has zero deltas, 1 is better and kept, the reflector's reply to it is the last that is known."""
+    return Log(
+        CLUSTERS, began(), PLAIN_Q, answer(0, "baseline", "p", 6, True), answer(0, "baseline", "r", 8, True),
+        scored(0, "baseline", 0.5, 8.0), FIRST, scored(0, "minibatch", 0.51, 9.0),
+        scored(0, "validation", 0.5, 8.0, best=True),
+        ev.ReflectorReplied(iteration=0, reflector="o3", deltas=SECOND.deltas, summary="Less padding.",
+                            message="m.txt"),
+        ev.IterationFinished(iteration=0, best_iteration=0, calls=1, tokens=10),
+        SECOND, answer(1, "minibatch", "m", 5, None), UNDER_Q, UNDER_P, answer(1, "validation", "r", 4, True),
+        scored(1, "minibatch", 0.6, 5.0, correct=2), scored(1, "validation", 0.62, 6.5, best=True),
+        ev.ReflectorReplied(iteration=1, reflector="o3", deltas={"0": 0.4, "2": -1.0, "3": 0.1}, summary="Still less.",
+                            attempts=2),
+        ev.IterationFinished(iteration=1, best_iteration=1, calls=1200, tokens=34567, cost=1.5),
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- iterations
+
+
+def test_the_cells_of_an_iteration(log: Log) -> None:
+    first, second = ITERATIONS.rows(log.state)
+    assert [cell.text for cell in cells(ITERATIONS.columns, first)] == [
+        "0", "★", "0.510", "0.750", "9.0", "0.500", "0.750", "8.0", "✓",
+    ]  # fmt: skip
+    assert [cell.text for cell in cells(ITERATIONS.columns, second)] == [
+        "1", "★", "0.600", "0.500", "5.0", "0.620", "0.750", "6.5", "✓",
+    ]  # fmt: skip
+    assert [ITERATIONS.notable(log.state, row) for row in (first, second)] == [False, True], "the last best"
+    assert ITERATIONS.remark(log.state) == (
+        "4 planned  │  ★ iteration 1 is the best by the validation set: 0.620, no deltas 0.500"
+    )
+    assert "0.4 shortness + 0.6 correctness" in ITERATIONS.columns[2].help
+
+
+def test_the_states_of_an_iteration() -> None:
+    def shown(*events: ev.Event) -> list[Cell]:
+        log = Log(began(iterations=1), *events)
+        [row] = ITERATIONS.rows(log.state)
+        return cells(ITERATIONS.columns, row)
+
+    assert shown(FIRST)[-1] == Cell("answering", "warn") and shown(FIRST)[2] == Cell("·", "dim")
+    assert shown(FIRST)[1].text == " "
+    assert shown(FIRST, scored(0, "minibatch", 0.5, 1.0))[-1] == Cell("reflecting", "warn")
+    assert shown(FIRST, ev.IterationFinished(iteration=0, best_iteration=0))[-1] == Cell("✓", "good")
+    failed = ev.ReflectorReplied(iteration=0, reflector="o3", aborted="no JSON")
+    assert shown(FIRST, failed)[-1] == Cell("aborted", "bad")
+    inherited = ev.IterationBegan(iteration=0, deltas={}, inherited="run-1")
+    assert shown(inherited)[-1] == Cell("inherited", "dim")
+    assert ITERATIONS.remark(Log(began(), FIRST).state) == "4 planned" and ITERATIONS.remark(RunState()) == ""
+
+
+def test_an_iteration_that_the_log_has_only_scores_of_has_no_row() -> None:
+    log = Log(began(), scored(0, "minibatch", 0.5, 1.0))
+    assert ITERATIONS.rows(log.state) == []
+
+
+def test_an_iteration_says_what_it_gained_and_why(log: Log) -> None:
+    blocks = log.case(SECOND)
+    assert texts(blocks) == [
+        "iteration 1  ★ kept as best  its 4 answers  ▲ 1 turned right  ▼ 1 turned wrong",
+        "▲ +0.120 composite on the validation set, from 0.500 (iteration 0) to 0.620",
+        "why these: the reply to iteration 0: Less padding.",
+        "changed: 2 Based provided −0.80, 0 end of text +0.40",
+        "o3 replied, after 2 attempts, for the next iteration",
+        "Still less.",
+    ]
+    assert isinstance(blocks[0], Paragraph) and isinstance(blocks[1], Paragraph)
+    assert [span.target for span in spans(blocks[0].text) if span.target] == [
+        Target("answers", "1"), Target("right", "1"), Target("wrong", "1"),
+    ]  # fmt: skip
+    assert spans(blocks[1].text)[0].tone == "good"
+
+
+def test_the_first_iteration_is_held_against_no_deltas_and_says_what_came_of_its_reply(log: Log) -> None:
+    assert texts(log.case(FIRST)) == [
+        "iteration 0  ★ kept as best",
+        "▲ +0.000 composite on the validation set, from 0.500 (no deltas) to 0.500",
+        "o3 replied, for the next iteration",
+        "Less padding.",
+        "→ iteration 1: 5.0 tokens, 0.500 correct; composite on the validation set 0.620, iteration 0 0.500"
+        "  ★ kept as best",
+        "sent: m.txt",
+    ]
+
+
+def test_the_scores_of_an_iteration_stand_beside_the_unchanged_model(log: Log) -> None:
+    scores = table(log.case(SECOND))
+    assert list(scores.header) == [
+        "answers",
+        "right",
+        "correct",
+        "tokens",
+        "shortness",
+        "composite",
+        "± error",
+    ]
+    assert rows(scores) == [
+        ["minibatch", "2 of 4", "0.500", "5.0", "0.500", "0.600", "0.012"],
+        ["validation", "3 of 4", "0.750", "6.5", "0.500", "0.620", "0.012"],
+        ["validation, unchanged model", "3 of 4", "0.750", "8.0", "0.500", "0.500", "0.012"],
+    ]
+    assert scores.figures == 6 and list(scores.notes) == [
+        "composite = 0.4 × shortness + 0.6 × share of right answers; shortness = 1 / (1 + mean tokens / 40)",
+        "± error: standard error of the composite",
+    ]
+
+
+def test_a_clusters_words_stand_beside_its_number_and_the_most_changed_comes_first(log: Log) -> None:
+    deltas = table(log.case(SECOND), "Deltas of iteration 1")
+    assert list(deltas.header) == [
+        "most frequent tokens", "cluster", "before", "here", "here − before", "next", "next − here",
+    ]  # fmt: skip
+    assert rows(deltas) == [
+        ["Based provided", "2", "+0.00", "−0.80", "−0.80", "−1.00", "−0.20"],
+        ["end of text", "0", "+0.00", "+0.40", "+0.40", "+0.40", "·"],
+        ["cash", "3", "+0.00", "+0.00", "·", "+0.10", "+0.10"],
+    ]
+    assert [spans(row[4])[0].tone for row in deltas.rows] == ["bad", "good", "dim"]
+    assert deltas.figures == 6 and "below 0 its tokens become rarer" in deltas.notes[0]
+    first = rows(table(log.case(FIRST), "Deltas of iteration 0"))
+    assert first[0] == ["Based provided", "2", "·", "+0.00", "·", "−0.80", "−0.80"]
+
+
+def test_five_changed_clusters_are_four_and_one_more() -> None:
+    before, after = ({str(n): n * factor for n in range(2, 7)} for factor in (0.0, -0.1))
+    log = Log(
+        began(), ev.IterationBegan(iteration=0, deltas=before),
+        ev.ReflectorReplied(iteration=0, reflector="o3", deltas=after, summary="x"),
+        ev.IterationBegan(iteration=1, deltas=after),
+    )  # fmt: skip
+    assert texts(log.case(log.events[3]))[-1] == "changed: 6  −0.60, 5  −0.50, 4  −0.40, 3  −0.30, and 1 more"
+
+
+def test_worse_and_not_surely_better_iterations() -> None:
+    def gained(composite: float, best: bool = False) -> str:
+        log = Log(
+            began(),
+            scored(0, "baseline", 0.5, 8.0),
+            FIRST,
+            scored(0, "validation", composite, 8.0, best=best),
+        )
+        return texts(log.case(FIRST))[1]
+
+    assert gained(0.45).startswith("▼ −0.050 composite") and gained(0.51).startswith("≈ +0.010 composite")
+    assert gained(0.51, best=True).startswith("▲ +0.010 composite")
+
+
+def test_minibatches_are_other_questions() -> None:
+    events = [began(best_by="minibatch", validation=0), FIRST, scored(0, "minibatch", 0.5, 9.0, best=True),
+              SECOND, scored(1, "minibatch", 0.8, 5.0, best=True)]  # fmt: skip
+    lines = texts(Log(*events).case(SECOND))
+    assert lines[1] == (
+        "▲ +0.300 composite on its minibatch, from 0.500 (iteration 0) to 0.800; other questions than before"
+    )
+    assert not any("validation" in line for line in lines)
+    assert ITERATIONS.remark(Log(*events).state).endswith("the best by its minibatch: 0.800")
+
+
+def test_what_was_not_tried_failed_or_cannot_be_told() -> None:
+    score = scored(1, "minibatch", 0.4, 9.0, cannot_tell=1)
+    score = ev.AnswersScored(iteration=1, split="minibatch", answers=7, judged=4, correct=1, mean_tokens=9.0,
+                             shortness=0.5, correctness=0.25, composite=0.4, cannot_tell=1)  # fmt: skip
+    reply = ev.ReflectorReplied(iteration=1, reflector="o3", aborted="no JSON in 3 replies", attempts=3)
+    lines = texts(Log(began(), SECOND, score, reply).case(SECOND))
+    assert lines == [
+        "iteration 1",
+        "minibatch: on 1 the judge cannot tell",
+        "minibatch: on 2 the judge failed",
+        "not tried on the validation set: the minibatch was not better than the best, within its error",
+        "o3 replied, after 3 attempts, for the next iteration",
+        "no valid reply: no JSON in 3 replies",
+    ]
+
+
+def test_the_server_is_mentioned_where_there_is_something_to_say() -> None:
+    def lines(state: str, **more: Any) -> list[str]:
+        log = Log(began(), FIRST, ev.ServerChanged(state=state, server="SGLang", **more))
+        return texts(log.case(FIRST))[1:]
+
+    assert lines("failed", log=["loading", "out of memory"]) == [
+        "model server, SGLang: failed  ", "loading\nout of memory",
+    ]  # fmt: skip
+    assert lines("starting") == ["model server, SGLang: starting  "]
+    assert lines("healthy", log=["serving"]) == lines("stopped") == lines("stopping") == []
+    assert lines("healthy", detail="port 4711") == ["model server, SGLang: healthy  port 4711"]
+    done = ev.IterationFinished(iteration=0, best_iteration=0)
+    later = Log(began(), FIRST, done, ev.ServerChanged(state="failed", server="SGLang"))
+    assert len(texts(later.case(FIRST))) == 1, "after the iteration"
+    assert texts(training.course(later.state.evolution))[0] == "model server, SGLang: failed  "
+
+
+# ---------------------------------------------------------------- answers
+
+
+def test_the_cells_of_an_answer(log: Log) -> None:
+    shown = [cells(ANSWERS.columns, row) for row in ANSWERS.rows(log.state)]
+    assert [tuple(cell.text for cell in row[:6]) for row in shown] == [
+        ("·", "✗", " ", "10", "·", "baseline"), ("·", "✓", " ", "6", "·", "baseline"),
+        ("·", "✓", " ", "8", "·", "baseline"), ("1", "·", " ", "5", "·", "minibatch"),
+        ("1", "✓", "▲", "4", "−6", "validation"), ("1", "✗", "▼", "9", "+3", "validation"),
+        ("1", "✓", " ", "4", "−4", "validation"),
+    ]  # fmt: skip
+    assert [cell.text for cell in shown[4][6:]] == ["What was cash?", "41", "q"]
+    assert [shown[at][2].tone for at in (4, 5)] == ["good", "bad"]
+    assert [shown[at][4].tone for at in (3, 4, 5)] == ["dim", "good", "bad"], "fewer tokens are better"
+    notable = [ANSWERS.notable(log.state, row) for row in ANSWERS.rows(log.state)]
+    assert notable == [False, False, False, False, True, True, True], "the last one is halved"
+
+
+def test_asked_to_be_brief_is_no_work_of_the_deltas() -> None:
+    log = Log(began(), answer(0, "baseline", "q", 10, True), answer(0, "brief_1", "q", 3, False),
+              answer(0, "validation", "q", 6, True), answer(0, "validation", "q2", 1, True))  # fmt: skip
+    found = list(ANSWERS.rows(log.state))
+    assert cells(ANSWERS.columns, found[1])[:5] == [
+        Cell("·"), Cell("✗", "bad"), Cell("▼", "bad"), Cell("3"), Cell("−7", "good"),
+    ]  # fmt: skip
+    assert [ANSWERS.notable(log.state, row) for row in found] == [False, False, False, False]
+    assert "asked to be brief" in printed(log.case(log.events[2]))
+
+
+def test_an_answer_stands_beside_that_of_the_unchanged_model(log: Log) -> None:
+    blocks = log.case(UNDER_Q)
+    assert texts(blocks) == [
+        "q  iteration 1, validation   ✓ right   4 tokens, 6 fewer than the unchanged model  ▲ which is wrong",
+        "question: What was cash?", "right answer: 41", "judge: it says 41",
+    ]  # fmt: skip
+    [coloured] = [block for block in blocks if isinstance(block, ColouredAnswer)]
+    changes, clusters = coloured.in_documents()
+    names = "under the deltas of iteration 1 (4 tokens)", "the unchanged model (10 tokens)"
+    assert changes == Changes("Cash was 41.", "Based on it, no.", names)
+    assert isinstance(clusters, Table)
+    assert list(clusters.header) == ["most frequent tokens", "cluster", "tokens", "unchanged", "delta"]
+    assert rows(clusters) == [
+        ["cash", "3", "1", "2", "+0.00"], ["Based provided", "2", "0", "1", "−0.80"], ["", "none", "1", "0", "·"],
+    ]  # fmt: skip
+    assert texts(log.case(UNDER_P))[0] == (
+        "p  iteration 1, validation   ✗ wrong   9 tokens, 3 more than the unchanged model  ▼ which is right"
+    )
+
+
+def test_an_answer_alone(log: Log) -> None:
+    lines = texts(log.case(log.events[12]))
+    assert lines[0] == "m  iteration 1, minibatch   · not judged   5 tokens"
+    assert lines[-1] == "the unchanged model was not asked this question; w asks it, under no deltas"
+    blocks = log.case(PLAIN_Q)
+    assert texts(blocks)[0] == "q  baseline   ✗ wrong   10 tokens" and "w asks" not in texts(blocks)[-1]
+    [coloured] = [block for block in blocks if isinstance(block, ColouredAnswer)]
+    heading, text, clusters = coloured.in_documents()
+    assert heading == Heading("the unchanged model (10 tokens)", 4) and text == Writing("Based on it, no.")
+    assert isinstance(clusters, Table) and rows(clusters)[0] == ["cash", "3", "2", "·"]
+    told = answer(0, "minibatch", "x", 8, None, cannot_tell=True)
+    assert texts(Log(told).case(told))[0] == "x  iteration 0, minibatch   · the judge cannot tell   8 tokens"
+
+
+def test_as_many_tokens() -> None:
+    log = Log(began(), answer(0, "test_plain", "q", 5, True), answer(3, "test", "q", 5, True))
+    assert texts(log.case(log.events[2]))[0] == (
+        "q  iteration 3, test   ✓ right   5 tokens, as many as the unchanged model  "
+    )
+    assert cells(ANSWERS.columns, ANSWERS.rows(log.state)[1])[4] == Cell("0", "dim")
+
+
+def printed(blocks: Sequence[Block], width: int = 100) -> str:
+    console = Console(width=width, file=io.StringIO(), color_system=None)
+    console.print(draw(blocks, PALETTE, width))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_tokens_have_the_colours_of_their_clusters(log: Log) -> None:
+    """Beside each other where there is room; a token of no cluster has none."""
+    text = printed(log.case(UNDER_Q))
+    assert any(
+        "under the deltas of iteration 1" in line and "the unchanged model" in line
+        for line in text.splitlines()
+    )
+    assert "■ cash" in text and "Based on it, no." in text
+    [coloured] = [block for block in log.case(UNDER_Q) if isinstance(block, ColouredAnswer)]
+    console = Console(width=60, file=io.StringIO())
+    segments = list(console.render(coloured.draw(PALETTE, 60)))
+    colours = {segment.text.strip(): segment.style and segment.style.color for segment in segments}
+    assert colours["Cash"] == colours["on it"] != colours["Based"] and not colours["was 41."]
+    marks = [s.style.color.name for s in segments if s.text.startswith("■") and s.style and s.style.color]
+    assert marks == ["bright_magenta", "bright_yellow"], "clusters 3 and 2"
+
+
+# ---------------------------------------------------------------- links
+
+
+def test_links_lead_to_iterations_and_answers(log: Log) -> None:
+    def place(kind: str, name: str) -> Place | None:
+        return PAGE.place_of(Target(kind, name), log.state)
+
+    assert place("iteration", "1") == Place("iterations", 1, open=True) and place("iteration", "7") is None
+    assert place("answers", "1") == Place("answers", 3) and place("answers", "0") is None
+    assert place("right", "1") == Place("answers", 4, open=True)
+    assert place("wrong", "1") == Place("answers", 5, open=True)
+
+
+# ---------------------------------------------------------------- results
+
+
+def compared(
+    method: str, correctness: float = 0.9, mean_tokens: float = 40.04, composite: float = 0.74, **more: Any
+) -> ev.MethodCompared:
+    return ev.MethodCompared(
+        method=method, n=6, correctness=correctness, wilson_low=0.8, wilson_high=0.95, mean_tokens=mean_tokens,
+        shortness=0.5, composite=composite, **more,
+    )  # fmt: skip
+
+
+COMPARED = (
+    compared("no_processor", ahead=-0.07, ahead_low=-0.09, ahead_high=-0.05),
+    compared("length_cap", cap=25, mean_tokens=25.0, correctness=0.5, difference=-0.4, low=-0.5, high=-0.3, p=0.0001,
+             tokens_difference=-15.0, tokens_low=-15.5, tokens_high=-14.5, cannot_tell=2),
+    compared("brief_prompt", prompt="Be brief.", mean_tokens=45.0, difference=0.02, low=-0.1, high=0.2, p=0.25,
+             tokens_difference=5.0, tokens_low=1.0, tokens_high=9.0, ahead=0.02, ahead_low=0.01, ahead_high=0.03),
+    compared("best", mean_tokens=20.0, composite=0.81, difference=0.05, low=0.01, high=0.09, p=1.0,
+             tokens_difference=-20.0, tokens_low=-22.0, tokens_high=-18.0),
+)  # fmt: skip
+SAID = ev.ComparisonDrawn(text="on the test set length_cap is behind, difference -0.014 [-0.017, -0.011]")
+MEASURED = (
+    ev.JudgeMeasured(judge="gpt-4o", labels="l", answers=40, judged=30, agreement=0.9, kappa=0.8, kappa_low=0.6,
+                     kappa_high=0.95, precision=0.92, recall=0.88),
+    ev.JudgeMeasured(judge="gpt-4o", labels="l", question_type="names", answers=10, judged=0),
+)  # fmt: skip
+
+
+def test_the_methods_on_the_test_set() -> None:
+    log = Log(began(), *MEASURED, *COMPARED, SAID)
+    found = PAGE.results(log.state)
+    tokens = table(found, "Evolved deltas, against the unchanged model")
+    assert rows(tokens) == [
+        ["the unchanged model", "40.0", "·", "·", "0.900", "·", "·", "·"],
+        ["a cap at the same length: 25", "25.0", "−15.0", "[−15.5, −14.5]", "0.500", "−0.400", "[−0.500, −0.300]",
+         "1e-04"],
+        ["a request for short answers", "45.0", "+5.0", "[+1.0, +9.0]", "0.900", "+0.020", "[−0.100, +0.200]", "0.250"],
+        ["the evolved deltas", "20.0", "−20.0", "[−22.0, −18.0]", "0.900", "+0.050", "[+0.010, +0.090]", "1.000"],
+    ]  # fmt: skip
+    assert [spans(row[2])[0].tone for row in tokens.rows] == ["", "good", "bad", "good"], (
+        "fewer tokens are better"
+    )
+    assert [spans(row[5])[0].tone for row in tokens.rows] == ["", "bad", "", "good"]
+    assert spans(tokens.rows[3][0])[0].tone == "strong" and tokens.figures == 7
+    assert list(tokens.notes) == [
+        "On the test set a cap at the same length is behind, difference −0.014 [−0.017, −0.011].",
+        "a request for short answers: Be brief.",
+    ]
+    composite = table(found, "Composite, against the evolved deltas")
+    assert rows(composite) == [
+        ["the unchanged model", "0.740", "−0.070", "[−0.090, −0.050]", "6", "0", "[0.800, 0.950]"],
+        ["a cap at the same length: 25", "0.740", "·", "·", "6", "2", "[0.800, 0.950]"],
+        ["a request for short answers", "0.740", "+0.020", "[+0.010, +0.030]", "6", "0", "[0.800, 0.950]"],
+        ["the evolved deltas", "0.810", "·", "·", "6", "0", "[0.800, 0.950]"],
+    ]
+    assert [spans(row[2])[0].tone for row in composite.rows] == ["bad", "", "good", ""]
+    assert "composite: 0.4 shortness + 0.6 correctness" in composite.legend
+
+
+def test_at_eighty_columns_tokens_and_correctness_against_the_unchanged_model_are_left() -> None:
+    found = table(PAGE.results(Log(began(), *COMPARED).state), "Evolved deltas").narrowed(78)
+    assert list(found.header) == ["on the test set", "tokens", "change", "95%", "correct", "change"]
+
+
+def test_the_judge_beside_people() -> None:
+    log = Log(began(cannot_tell=7), *MEASURED, *COMPARED)
+    overall = table(PAGE.results(log.state), "Judge gpt-4o, against people's labels")
+    assert rows(overall) == [
+        ["all questions", "40", "75%", "0.900", "0.800", "[0.600, 0.950]", "0.920", "0.880"]
+    ]
+    more = PAGE.more_results(log.state)
+    assert rows(table(more, "Judge")) == [["names", "10", "0%", "·", "·", "·", "·", "·"]]
+    assert texts(more) == ["the judge cannot tell on 7 of 30 questions: their answers are not scored"]
+    early = Log(began(), *MEASURED)
+    assert PAGE.results(early.state) == []
+    assert [row[0] for row in rows(table(PAGE.more_results(early.state), "Judge"))] == [
+        "all questions",
+        "names",
+    ]
+
+
+def test_without_a_test_set_nothing_is_compared() -> None:
+    log = Log(began(test=0), FIRST, scored(0, "validation", 0.5, 8.0, best=True), SECOND,
+              scored(1, "validation", 0.62, 6.5, correct=4, best=True, cannot_tell=1))  # fmt: skip
+    found = table(PAGE.results(log.state), "Deltas, on the validation set")
+    assert rows(found) == [
+        ["first, iteration 0", "4", "0", "0.750", "8.0", "0.500"],
+        ["best, iteration 1", "4", "1", "1.000", "6.5", "0.620"],
+    ]
+    assert "no test set compares it with the unchanged model" in found.notes[0]
+
+
+def test_the_tokens_that_each_method_saves_are_drawn() -> None:
+    [picture] = PAGE.pictures(Log(*COMPARED).state)
+    labels = [mark.text for mark in picture.drawing.marks if isinstance(mark, Label)]
+    assert "−20.0 [−22.0, −18.0]" in labels and "the evolved deltas" in labels and "+5.0" not in labels
+    assert "the unchanged model" not in labels and PAGE.pictures(RunState()) == []
+
+
+# ---------------------------------------------------------------- training
+
+
+def test_the_charts_have_the_level_of_no_deltas(log: Log) -> None:
+    scores = {line.label: (list(line.x), list(line.y), line.mark) for line in training.scores(log.state)}
+    assert scores == {
+        "composite": ([0, 1], [0.51, 0.6], ""), "correct": ([0, 1], [0.75, 0.5], ""),
+        "validation": ([0, 1], [0.5, 0.62], ""), "no deltas": ([0, 1], [0.5, 0.5], ""),
+        "best": ([0, 1], [0.5, 0.62], "★"),
+    }  # fmt: skip
+    tokens = {line.label: (list(line.x), list(line.y)) for line in training.lengths(log.state)}
+    assert tokens == {
+        "minibatch": ([0, 1], [9, 5]),
+        "validation": ([0, 1], [8, 6.5]),
+        "no deltas": ([0, 1], [8, 8]),
+    }
+    assert [y for y, _, _ in charts_of(PAGE, log.state)] == [
+        "scores of the answers, 0 to 1",
+        "length of an answer, tokens",
+    ]
+
+
+def test_where_minibatches_decide_nothing_is_drawn_of_other_questions() -> None:
+    log = Log(
+        began(best_by="minibatch"),
+        scored(0, "baseline", 0.9, 3.0),
+        FIRST,
+        scored(0, "minibatch", 0.5, 9.0, best=True),
+    )
+    assert [line.label for line in training.lengths(log.state)] == ["minibatch"]
+    scores = training.scores(log.state)
+    assert [line.label for line in scores] == ["composite", "correct", "best"] and list(scores[2].y) == [0.5]
+
+
+def test_a_report_leaves_out_single_points(log: Log) -> None:
+    drawn = method_plots(log.state, "Evolution")
+    names = [mark.text for picture in drawn for mark in picture.drawing.marks if isinstance(mark, Label)]
+    assert len(drawn) == 2 and "no deltas" in names and "best" not in names
+
+
+def test_who_took_part_and_what_it_cost(log: Log) -> None:
+    assert texts(PAGE.training(log.state)) == [
+        "iterations: 2 of 4",
+        "model server: SGLang",
+        "judge, reflector: gpt-4o, o3; both: 1,200 calls, 34,567 tokens, cost 1.50",
+        "score: composite = 0.4 × shortness + 0.6 × share of right answers; shortness = 1 / (1 + mean tokens / 40)",
+    ]
+    branched = texts(PAGE.training(Log(began(branched_from="demo/1")).state))
+    assert (
+        branched[:2] == ["iterations: 0 of 4", "branched from: demo/1"]
+        and "judge, reflector: gpt-4o, o3" in branched
+    )
+    assert PAGE.training(RunState()) == []
+
+
+def test_all_deltas_by_iteration(log: Log) -> None:
+    [found] = delta_map(log.state.evolution)
+    assert isinstance(found, Table)
+    assert list(found.header) == ["most frequent tokens", "cluster", "0", "★1", "2"] and found.figures == 4
+    assert rows(found) == [
+        ["end of text", "0", "· ", "+0.40▄", "+0.40▄"],
+        ["Based provided", "2", "· ", "−0.80▇", "−1.00█"],
+        ["cash", "3", "· ", "· ", "+0.10▁"],
+    ]
+    assert [spans(cell)[0].tone for cell in found.rows[1][2:]] == ["dim", "bad", "bad"]
+    assert spans(found.rows[0][3])[0].tone == "good"
+    assert list(found.narrowed(48).header) == ["most frequent tokens", "cluster", "★1", "2"], (
+        "the best one stays"
+    )
+    assert list(found.narrowed(40).header) == ["most frequent tokens", "cluster", "★1"]
+    assert "highest composite on the validation set" in found.notes[1] and "in nats" in found.notes[0]
+    assert delta_map(RunState().evolution) == []
+
+
+def test_of_many_iterations_the_best_and_the_newest_stand() -> None:
+    events = [ev.IterationBegan(iteration=n, deltas={"2": -0.1 * n}) for n in range(40)]
+    log = Log(began(), *events[:3], scored(2, "validation", 0.9, 3.0, best=True), *events[3:])
+    [found] = delta_map(log.state.evolution)
+    assert isinstance(found, Table)
+    assert (
+        list(found.header)[2:5] == ["★2", "10", "11"] and found.header[-1] == "39" and len(found.header) == 33
+    )
+
+
+def test_the_clusters_of_the_vocabulary(log: Log) -> None:
+    [found] = cluster_table(log.state.evolution)
+    assert rows(found) == [
+        ["end of text", "0", "1", "5.0%"], ["Based provided", "2", "1,234", "25.0%"], ["cash", "3", "20", "50.0%"],
+    ]  # fmt: skip
+
+
+def test_a_cluster_has_the_same_words_everywhere(log: Log) -> None:
+    """`<|im_end|>` and `' '` say little to a reader."""
+    built = ev.ClustersBuilt(tokens=9, clusters=[
+        ev.TokenCluster(id="2", description="", size=1, frequent_tokens=[" ", "\n", " the", "\r", "\x1b[2J"]),
+        ev.TokenCluster(id="3", description="", size=1, central_tokens=[f" t{n}" for n in range(9)]),
+        ev.TokenCluster(id="4", description="names", size=1),
+    ])  # fmt: skip
+    state = Log(built).state.evolution
+    assert cluster_words(state, "0") == "end of text" and cluster_words(state, "1") == "digits and symbols"
+    assert cluster_words(state, "2").startswith("(space) (new line) the (return)")
+    assert cluster_words(state, "3") == "t0 t1 t2 t3 t4 t5 t6 t7" and cluster_words(state, "3", 2) == "t0 t1"
+    assert cluster_words(state, "4") == "names" and cluster_words(state, "9") == ""
