@@ -13,9 +13,6 @@ from engine.run.find_event import find_event
 _TABS: dict[type[ev.Event], tuple[str, str]] = {
     ev.IterationBegan: ("Evolution", "iterations-pane"),
     ev.AnswerJudged: ("Evolution", "answers-pane"),
-    ev.SamplerStep: ("GFlowNet", "steps-pane"),
-    ev.QuestionSampled: ("GFlowNet", "questions-pane"),
-    ev.EvidenceAnswered: ("GFlowNet", "evidence-answers-pane"),
 }
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from app.blocks import block as blocks_of
 from app.blocks.printed import printed
 from app.methods.pages import pages
-from app.result_tables import evolution, gflownet, run
+from app.result_tables import evolution, run
 from app.state.run import RunState
 from app.verdict_text import verdict_sentence, verdicts
 from engine.run.directory import RunDirectory
@@ -25,7 +25,6 @@ def _of_pages(state: RunState) -> list[Table]:
 
 TABLES: Sequence[Callable[[RunState], list[Table]]] = (
     evolution.tables,
-    gflownet.tables,
     _of_pages,
     run.servers,
     run.stages,

@@ -10,7 +10,7 @@ from app.blocks.plots import Curve, Interval, curve_plot, interval_plot
 from app.methods.page import MethodPage
 from app.methods.pages import charts_of, pages
 from app.state.run import RunState
-from app.words import method_name, sampler_name
+from app.words import method_name
 
 
 def method_plots(state: RunState, method: str) -> list[Picture]:
@@ -58,28 +58,4 @@ def _evolution(state: RunState) -> _Plots:
     yield caption, interval_plot(saved, digits=1, zero=True)
 
 
-def _gflownet(state: RunState) -> _Plots:
-    steps = list(state.gflownet.steps)
-    numbers = [row.step for row in steps]
-    yield (
-        "Loss while the sampler was trained",
-        curve_plot([Curve("loss", numbers, [row.loss for row in steps])], "training step"),
-    )
-    for name, words in (
-        ("success@1", "Share of first paths that reach an answer"),
-        ("answer_recall_union@{}", "Share of the answers that K paths reach"),
-    ):
-        rows = []
-        for event in state.gflownet.test:
-            metric = name.format(event.k)
-            if (value := event.metrics.get(metric)) is not None:
-                rows.append(
-                    Interval(sampler_name(event.method), value, *event.intervals.get(metric, (None, None)))
-                )
-        yield (
-            f"{words}, on held-out questions, with 95% intervals where they were computed",
-            interval_plot(rows),
-        )
-
-
-_FROM = {"Evolution": _evolution, "GFlowNet": _gflownet}
+_FROM = {"Evolution": _evolution}

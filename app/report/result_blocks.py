@@ -10,12 +10,11 @@ from rich.text import Text
 from app.blocks.block import Block, Paragraph, Table
 from app.methods.pages import pages
 from app.report.method_plots import method_plots
-from app.result_tables import evolution, gflownet, run
+from app.result_tables import evolution, run
 from app.state.run import RunState
 
 _TABLES: dict[str, Callable[[RunState], list[rich_table.Table]]] = {
     "Evolution": evolution.tables,
-    "GFlowNet": gflownet.tables,
 }
 
 

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from screens.gflownet.evidence_answers import EvidenceAnswersPane
+from screens.gflownet.questions import QuestionsPane
+from screens.gflownet.screen import GFlowNetScreen
 from textual.binding import Binding
 from textual.dom import DOMNode
 
@@ -23,9 +26,6 @@ from screens.esm.what_if import DecisionWhatIf
 from screens.evolution.answers import AnswersPane
 from screens.evolution.screen import EvolutionScreen
 from screens.evolution.what_if import DeltasWhatIf
-from screens.gflownet.evidence_answers import EvidenceAnswersPane
-from screens.gflownet.questions import QuestionsPane
-from screens.gflownet.screen import GFlowNetScreen
 from screens.gflownet.what_if import PathsWhatIf
 from screens.leaving import LeaveScreen
 from screens.levers.screen import LeversScreen

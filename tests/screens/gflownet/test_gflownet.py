@@ -6,11 +6,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from screens.gflownet.screen import GFlowNetScreen
 from textual.app import App
 from textual.pilot import Pilot
 
 from engine import events as ev
-from screens.gflownet.screen import GFlowNetScreen
 from tests.recorded_session import RecordedSession
 from tests.synthetic_gflownet import gflownet_events
 from tests.synthetic_run import write_log

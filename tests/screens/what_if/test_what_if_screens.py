@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from screens.gflownet.screen import GFlowNetScreen
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -17,7 +18,6 @@ from engine.errors import SteerError
 from engine.events import AnswerTried, Event, OtherAnswer, PathsTried, QuestionSampled
 from screens import tabbed_screen
 from screens.evolution.screen import EvolutionScreen
-from screens.gflownet.screen import GFlowNetScreen
 from screens.method_screen import MethodScreen
 from screens.slsm.screen import SLSMScreen
 from screens.slsm.what_if import NoteWhatIf
