@@ -39,6 +39,8 @@ def place_of(event: ev.Event, offset: int) -> tuple[str, Place] | None:
         from app.methods.esm.decisions import decisions_of  # only those who look for an answer need it
 
         return "ESM", Place("decisions", filter=decisions_of(event.method, event.example))
+    if isinstance(event, ev.SamplerStep):
+        return "GFlowNet", Place("training")
     if (owner := cases_of_events().get(type(event))) is not None:
         return owner[0].title, Place(owner[1].name, OfEvent(offset), open=True)
     if (found := _TABS.get(type(event))) is None:

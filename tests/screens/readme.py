@@ -6,15 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from screens.gflownet.evidence_answers import EvidenceAnswersPane
-from screens.gflownet.questions import QuestionsPane
-from screens.gflownet.screen import GFlowNetScreen
 from textual.binding import Binding
 from textual.dom import DOMNode
 
 from app.commands import EVERYWHERE, METHOD_KEYS, NOTING, RUN, TIMELINE
 from app.key_rows import KeyRow, key_rows
 from app.methods.esm.page import EsmPage
+from app.methods.gflownet.page import GFlowNetPage
 from app.methods.page import MethodPage
 from app.methods.pool.page import PoolPage
 from app.methods.serve.page import ServePage
@@ -95,7 +93,7 @@ _SECTIONS: Sequence[tuple[type[DOMNode | MethodPage], str, Sequence[tuple[str, s
     (DecisionWhatIf, "", []),
     (EvolutionScreen, "", [("evolution", "Iterations")]),
     (DeltasWhatIf, "", []),
-    (GFlowNetScreen, "", [("gflownet", "The sampled paths of a question")]),
+    (GFlowNetPage, "", [("gflownet", "The sampled paths of a question")]),
     (PathsWhatIf, "", []),
     (SLSMPage, "", [("slsm", "A conversation beside its memory")]),
     (NoteWhatIf, "", []),
@@ -142,7 +140,7 @@ def _section(screen: type[DOMNode | MethodPage], heading: str, pictures: Sequenc
 _PANES: dict[type[DOMNode | MethodPage], Sequence[type[DOMNode]]] = {
     EsmPage: (CasesPane, DecisionsPane),
     EvolutionScreen: (AnswersPane,),
-    GFlowNetScreen: (QuestionsPane, EvidenceAnswersPane),
+    GFlowNetPage: (CasesPane,),
     SLSMPage: (SLSMScreen,),
     PoolPage: (CasesPane,),
 }

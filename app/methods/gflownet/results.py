@@ -12,13 +12,17 @@ from app.methods.gflownet.answers import answer_pairs
 from app.methods.gflownet.evidence import PATHS, evidence_name
 from app.state.gflownet import GFlowNetState
 from app.state.run import RunState
-from app.table.column import Cell, ListColumn
+from app.table.column import Cell, ListColumn, Tone
 from app.text import counted
 from app.words import figure_name, sampler_name
 from engine.events import EvidenceCompared, SamplerEvaluated
 
 _SAMPLER = ("gflownet", "distinct")
 _SUCCESS, _REACHED, _HITS = "success@{}", "answer_recall_union@{}", "unique_success_paths@{}"
+_ALONE: Sequence[tuple[int, str, str, str, Tone]] = (
+    (1, "▲", "better", "paths", "good"),
+    (-1, "▼", "worse", "triples", "bad"),
+)
 _NOTES = (
     "independent draws: each path drawn for itself from P_F; the verdict speaks of these",
     "distinct paths: the same sampler, drawing without replacement: no path twice, the most probable first",
@@ -74,18 +78,11 @@ def answered(state: GFlowNetState) -> list[Block]:
 def _parted(state: GFlowNetState) -> Words:
     """On how many questions one kind of evidence alone leads to a right answer; the counts lead to the first."""
     signs = [pair.sign for pair in answer_pairs(state)]
-    paths, triples = signs.count(1), signs.count(-1)
     words: list[str | Span] = []
-    if paths:
-        words += [
-            Span(f"▲ {counted(paths, 'questions')}", "good", Target("better", PATHS)),
-            " right from paths only  ",
-        ]
-    if triples:
-        words += [
-            Span(f"▼ {counted(triples, 'questions')}", "bad", Target("worse", PATHS)),
-            " from triples only",
-        ]
+    for sign, mark, kind, name, tone in _ALONE:
+        if count := signs.count(sign):
+            link = Span(f"{mark} {counted(count, 'questions')}", tone, Target(kind, ""))
+            words += ["  " if words else "", link, f" right from {name} only"]
     return words
 
 

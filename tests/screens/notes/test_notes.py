@@ -28,7 +28,6 @@ from engine.events import (
     PairMined,
     PoolQueryDone,
     QuestionSampled,
-    SamplerStep,
     SelectorPicked,
     StageStarted,
 )
@@ -50,7 +49,7 @@ from tests.synthetic_slsm import slsm_events
 from tests.two_runs import decided, make_run
 
 ITEMS = (
-    *(DecisionTaken, PairMined, EntryPicked, IterationBegan, AnswerJudged, SamplerStep, QuestionSampled),
+    *(DecisionTaken, PairMined, EntryPicked, IterationBegan, AnswerJudged, QuestionSampled),
     *(EvidenceAnswered, ConversationAnswered, PoolQueryDone, SelectorPicked),
 )
 
