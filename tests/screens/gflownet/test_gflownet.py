@@ -82,7 +82,7 @@ async def test_a_question_is_shown_with_its_paths(session: RecordedSession, size
             "×16  P_F 0.790  R 1.000  ✓ Sella" in text
             and "Vordania ━capital━▶ Ostrel ━lies on━▶ Sella★" in text
         )
-        assert "(Ostrel,lies on,Sella)" in await press(pilot, "G")
+        assert "(Ostrel,lies on,Sella)" in await press(pilot, "end")
         text = await press(pilot, "escape", "G", "enter")
         assert "3 paths drawn without replacement from P_F" in text and "×" not in text
 

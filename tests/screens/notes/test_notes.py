@@ -14,6 +14,7 @@ from textual.widgets import Input
 
 from app.cli import main
 from app.cli.run import at_event
+from app.methods.place import Place
 from app.runs.notes import Notes, read_notes
 from app.shell import SteerApp
 from engine.errors import RunError
@@ -28,6 +29,7 @@ from engine.events import (
     PairMined,
     PoolQueryDone,
     QuestionSampled,
+    SamplerStep,
     SelectorPicked,
     StageStarted,
 )
@@ -194,6 +196,8 @@ def test_runat_event(
         assert at_event(text) == (text, None)
     with pytest.raises(RunError, match="no event of this number"):
         event_place(run, len(events))
+    step = next(i for i, e in enumerate(events) if isinstance(e, SamplerStep))
+    assert event_place(run, step) == ("GFlowNet", Place("training"))
     with pytest.raises(RunError, match="StageStarted, which no table"):
         event_place(run, next(i for i, e in enumerate(events) if isinstance(e, StageStarted)))
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
