@@ -140,7 +140,6 @@ def _section(screen: type[DOMNode | MethodPage], heading: str, pictures: Sequenc
 _PANES: dict[type[DOMNode | MethodPage], Sequence[type[DOMNode]]] = {
     EsmPage: (CasesPane, DecisionsPane),
     EvolutionScreen: (AnswersPane,),
-    GFlowNetPage: (CasesPane,),
     SLSMPage: (SLSMScreen,),
     PoolPage: (CasesPane,),
 }

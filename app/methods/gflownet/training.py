@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from app.blocks.block import Block, Heading, Paragraph, Span, Table, Words, facts, table_of
 from app.figures import fixed, signed
@@ -141,7 +142,7 @@ def _thousands(value: float) -> str:
     return f"{value:,.0f}"
 
 
-GRAPHS: Sequence[ListColumn[GraphsBuilt]] = (
+GRAPHS: Sequence[ListColumn[Any]] = (
     ListColumn("split", "split", 10, value=lambda g: g.split),
     ListColumn("hops", "hops", 18, priority=2, help="length of the shortest path to an answer : questions",
                value=lambda g: g.hops, show=_hops),
@@ -156,13 +157,8 @@ GRAPHS: Sequence[ListColumn[GraphsBuilt]] = (
                value=lambda g: g.signal_to_noise, show=lambda v: f"{v:.2%}"),
 )  # fmt: skip
 
-AGENT_GRAPHS: Sequence[ListColumn[AgentGraphsBuilt]] = (
-    ListColumn("split", "split", 10, value=lambda g: g.split),
-    ListColumn("left_out", "left out", 20, value=_left_out),
-    ListColumn("questions", "questions", 9, "right", value=lambda g: g.samples, show=_thousands),
-    ListColumn("edges", "edges", 7, "right", value=lambda g: g.edges_mean, show=_thousands),
-    ListColumn("nodes", "nodes", 7, "right", value=lambda g: g.nodes_mean, show=_thousands),
-)
+_OF_BOTH = ("split", "left_out", "questions", "edges", "nodes")
+AGENT_GRAPHS: Sequence[ListColumn[Any]] = [column for column in GRAPHS if column.key in _OF_BOTH]
 
 
 def data(state: GFlowNetState) -> list[Block]:
