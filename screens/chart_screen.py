@@ -38,7 +38,7 @@ class ChartScreen(ConsoleScreen[None]):
 # A chart
 
 The arrows move the crosshair from point to point, with `shift` by a tenth of the line, `home` and `end` to its ends;
-the line below the chart has the values under it. A digit hides a line or shows it again. `l` spreads values that are
+the line below the chart has the values under it. A digit hides a line or shows it again. `v` spreads values that are
 no shares by their logarithm: what is not positive is left out then. `tab` goes to the next chart of the tab.
 Dim dots are the raw values, the line in colour is their running mean.
 """

@@ -15,7 +15,6 @@ from screens.widgets.plot import Frame, draw_plot
 from screens.widgets.tones import tone
 
 _STYLES = ("title", "axis", "faint", "cross", "point", "line-0", "line-1", "line-2", "line-3")
-_SHARES = ("share", "0 to 1")
 
 
 class Chart(Widget):
@@ -65,7 +64,7 @@ class Chart(Widget):
     @property
     def of_shares(self) -> bool:
         """Whether its values are shares, by the unit in the title: a logarithm would say nothing of them."""
-        return self.y_title.rpartition(", ")[2] in _SHARES
+        return self.y_title.endswith(", share")
 
     def on_click(self) -> None:
         self.post_message(self.Opened(self))

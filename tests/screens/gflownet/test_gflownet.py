@@ -115,11 +115,11 @@ async def test_a_chart_of_shares_has_no_logarithmic_axis(session: RecordedSessio
     """The loss has one; `tab` twice leads to the share of paths that meet an answer."""
     async with GFlowNetApp(session).run_test(size=WIDE) as pilot:
         assert "Log axis" in await press(pilot, "3", "z")
-        text = await press(pilot, "tab", "tab", "l")
+        text = await press(pilot, "tab", "tab", "v")
         assert "sampled paths that meet an answer, share" in text and "og axis" not in text
         screen = pilot.app.screen
         assert isinstance(screen, ChartScreen) and not screen.chart.log_axis
-        assert "log axis" in await press(pilot, "tab", "l")
+        assert "log axis" in await press(pilot, "tab", "v")
 
 
 async def test_the_step_whose_weights_are_kept_is_marked(tmp_path: Path) -> None:
