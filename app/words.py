@@ -60,9 +60,12 @@ def short_method_name(name: str) -> str:
     return _SHORT.get(name, name.replace("_", " "))
 
 
+SAMPLERS = {"gflownet": "independent draws (GFlowNet)", "distinct": "distinct paths (GFlowNet)"}
+
+
 def sampler_name(name: str) -> str:
-    """A method that draws paths, in words: how GFlowNet's own two rows differ."""
-    return "independent draws" if name == "gflownet" else method_name(name)
+    """A method that draws paths, in words; the trained sampler draws in two ways."""
+    return SAMPLERS.get(name, method_name(name))
 
 
 METRICS = {

@@ -38,8 +38,8 @@ class ChartScreen(ConsoleScreen[None]):
 # A chart
 
 The arrows move the crosshair from point to point, with `shift` by a tenth of the line, `home` and `end` to its ends;
-the line below the chart has the values under it. A digit hides a line or shows it again. `l` spreads the values by
-their logarithm: what is not positive is left out then. `tab` goes to the next chart of the tab.
+the line below the chart has the values under it. A digit hides a line or shows it again. `v` spreads values that are
+no shares by their logarithm: what is not positive is left out then. `tab` goes to the next chart of the tab.
 Dim dots are the raw values, the line in colour is their running mean.
 """
 
@@ -115,12 +115,15 @@ Dim dots are the raw values, the line in colour is their running mean.
         self._at = (self._at + 1) % len(self._charts)
         self.chart.hidden, self.chart.at, self.chart.log_axis = frozenset(), None, False
         self._show()
+        self.refresh_bindings()
 
     def action_close(self) -> None:
         """Back to the tab."""
         self.dismiss()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "log":
+            return not self._charts[self._at].of_shares
         return len(self._charts) > 1 if action == "next_chart" else True
 
     def _places(self) -> list[float]:

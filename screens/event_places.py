@@ -10,12 +10,6 @@ from engine import events as ev
 from engine.errors import RunError
 from engine.run.find_event import find_event
 
-_TABS: dict[type[ev.Event], tuple[str, str]] = {
-    ev.SamplerStep: ("GFlowNet", "steps-pane"),
-    ev.QuestionSampled: ("GFlowNet", "questions-pane"),
-    ev.EvidenceAnswered: ("GFlowNet", "evidence-answers-pane"),
-}
-
 
 def event_place(run_dir: Path, seq: int) -> tuple[str, Place]:
     """(method, place in its screen) of the event with this number. Raises RunError if it is not in the log or is no
@@ -40,14 +34,14 @@ def place_of(event: ev.Event, offset: int) -> tuple[str, Place] | None:
         from app.methods.esm.decisions import decisions_of  # only those who look for an answer need it
 
         return "ESM", Place("decisions", filter=decisions_of(event.method, event.example))
+    if isinstance(event, ev.SamplerStep):
+        return "GFlowNet", Place("training")
     if (owner := cases_of_events().get(type(event))) is not None:
         return owner[0].title, Place(owner[1].name, OfEvent(offset), open=True)
-    if (found := _TABS.get(type(event))) is None:
-        return None
-    return found[0], Place(found[1], OfEvent(offset), open=True)
+    return None
 
 
 def kinds_with_place() -> dict[type[ev.Event], str]:
-    """Which events have a row in a table, each with its method."""
+    """Which events have a place, each with its method."""
     declared = {kind: page.title for kind, (page, _) in cases_of_events().items()}
-    return {kind: method for kind, (method, _) in _TABS.items()} | declared | {ev.ExampleEvaluated: "ESM"}
+    return declared | {ev.ExampleEvaluated: "ESM", ev.SamplerStep: "GFlowNet"}

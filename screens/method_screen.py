@@ -72,6 +72,23 @@ class MethodScreen(TabbedScreen):
         """The pane of a kind of cases; a subclass may have one of its own."""
         return CasesPane(self.session, cases, id=cases.name)
 
+    def _go_with_the_stage(self) -> None:
+        super()._go_with_the_stage()
+        if self.shown_name in self._kinds and self.session.state.active_stage is None:
+            self._show_kind_with_rows()
+
+    @property
+    def _kinds(self) -> list[str]:
+        return [cases.name for cases in self.method.cases]
+
+    def _show_kind_with_rows(self) -> None:
+        """While nothing works: the first kind of cases that the run has any of, unless somebody reads a row."""
+        state = self.session.state
+        kind = next((cases.name for cases in self.method.cases if len(cases.rows(state))), self.shown_name)
+        table = self._table()
+        if kind != self.shown_name and (table is None or table.untouched):
+            self._show_named(kind)
+
     def result_blocks(self, state: RunState) -> list[Block]:
         """The verdicts in sentences, and the tables."""
         tables = [*self.method.results(state), *self.method.more_results(state)]

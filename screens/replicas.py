@@ -9,6 +9,7 @@ from rich.text import Text
 from textual.binding import BindingType
 from textual.widgets import Static
 
+from app.blocks.bars import bar
 from app.commands import DIALOG, PANEL, bindings
 from app.figures import NONE, fixed
 from app.state.scale import LOST, READY, ReplicaRow, ScaleState
@@ -16,7 +17,6 @@ from app.text import counted
 from engine.run.stage_state import StageState
 from screens.run_session import Session
 from screens.session_panel import SessionPanel
-from screens.widgets.bars import bar
 
 _BAR = 10
 _WIDE = 110

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich import box
 from rich import table as rich
 from rich.text import Text
@@ -12,8 +14,8 @@ _LEAST = 32
 """Cells of a column of words below which it is not cut."""
 
 
-def printed(table: Table, folded: str = "") -> rich.Table:
-    """Words on the left, figures on the right. The column `folded` is wrapped where its text is too long."""
+def printed(table: Table, folded: Sequence[str] = ("model", "files")) -> rich.Table:
+    """Words on the left, figures on the right. The columns `folded` are wrapped where their text is too long."""
     cells = [[Text(plain(cell)) for cell in row] for row in table.rows]
     drawn = rich.Table(box=box.SIMPLE, title=table.caption, title_justify="left", caption_justify="left")
     for at, heading in enumerate(table.header):
@@ -22,8 +24,8 @@ def printed(table: Table, folded: str = "") -> rich.Table:
         drawn.add_column(
             heading,
             justify="right" if figure else "left",
-            no_wrap=figure or heading != folded,
-            overflow="fold" if heading == folded else "ellipsis",
+            no_wrap=figure or heading not in folded,
+            overflow="fold" if heading in folded else "ellipsis",
             min_width=longest if figure else min(longest, _LEAST),
         )
     for row in cells:

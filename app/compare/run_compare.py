@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from app.blocks.block import Table as Block
+from app.blocks.printed import printed
 from app.compare.json_form import json_form
 from app.comparison_text import run_words, table_row
-from app.result_tables.layout import result_tables
 from engine.comparison.comparison import Comparison, compare_runs
 
 _NARROW = ("B − A", "95% interval", "p", "only A/B")
@@ -39,14 +40,15 @@ def comparison_lines(comparison: Comparison, wide: bool) -> list[Table | Text]:
         Text(f"{letter}: {run.name} ({run.about})") for letter, run in zip("AB", words, strict=True)
     ]
     changed = [(field.name, field.a or "not there", field.b or "not there") for field in comparison.changed]
-    lines += result_tables("Changed fields", ["field", "A", "B"], [], changed, folded="B")
-    if not changed:
+    if changed:
+        lines.append(printed(Block(("field", "A", "B"), changed, caption="Changed fields"), ["B"]))
+    else:
         lines.append(Text("Changed fields: none"))
     names = _WIDE if wide else _NARROW
     for system in dict.fromkeys(arm.a.system for arm in comparison.arms):
         rows = [table_row(arm, names) for arm in comparison.arms if arm.a.system == system]
         title = f"{system}, over the items that are in both runs"
-        lines += result_tables(title, ["method", "finding"], names, rows)
+        lines.append(printed(Block(("method", "finding", *names), rows, len(names), title)))
     lines += [Text(f"- {remark}") for remark in comparison.remarks]
     if comparison.arms:
         lines.append(Text("--json lists every item, and where its two answers part."))

@@ -12,7 +12,6 @@ from app.blocks.block import Block, Command, Document, Heading, Remark, cut, fac
 from app.methods.esm import documents
 from app.methods.pages import cases_of_events
 from app.methods.source import CaseSource
-from app.report.cases import gflownet
 from app.report.item_words import item_words
 from app.report.times import clock
 from app.runs.notes import Entry
@@ -23,8 +22,6 @@ Drawn = Callable[[Any, CaseSource], list[Block]]
 _CASES: dict[type[ev.Event], Drawn] = {
     ev.ExampleEvaluated: documents.evaluated,
     ev.WhatIfTried: documents.what_if,
-    ev.QuestionSampled: gflownet.question,
-    ev.EvidenceAnswered: gflownet.evidence,
 }
 """Items with a page of their own; of others the fields of the event are listed."""
 

@@ -13,8 +13,6 @@ _WORDS: dict[type[ev.Event], Callable[[Any], str]] = {
     ev.RolloutEnded: lambda e: f"rollout {e.draw + 1} of {e.example}",
     ev.RolloutsMined: lambda e: f"rollouts of {e.example}",
     ev.WhatIfTried: lambda e: f"what-if on {e.example}, segment {e.m}",
-    ev.QuestionSampled: lambda e: f"paths of {e.sample_id}",
-    ev.EvidenceAnswered: lambda e: f"answer to {e.sample_id} from {e.method}",
     ev.SamplerStep: lambda e: f"training step {e.step}",
     ev.PoolPairEvaluated: lambda e: f"pair {e.pair[0]}, {e.pair[1]} tried on {e.query_id}",
     ev.SelectorStep: lambda e: f"training step {e.step} of the selector",

@@ -22,9 +22,10 @@ from app.blocks.block import (
 from app.report.case import case_blocks, open_command, remark
 from app.report.compared import compared_blocks
 from app.report.item_words import item_words
-from app.report.result_blocks import method_blocks, server_blocks
+from app.report.result_blocks import method_blocks
 from app.report.source import RunSource
 from app.report.times import clock
+from app.result_tables import servers
 from app.runs.notes import Entry
 from app.runs.run_names import names_of
 from app.stage_words import listed
@@ -154,7 +155,7 @@ def _made(source: RunSource, level: int) -> list[Block]:
     models = [(m.name, str(m.num_layers), m.dtype, m.device, m.fingerprint[:16]) for m in source.models]
     if models:
         blocks.append(Table(("model", "layers", "numbers", "device", "fingerprint"), models, 0, "Models"))
-    blocks += server_blocks(source.state)
+    blocks += servers(source.state)
     if record.changes:
         rows = [(name, _value(name, value)) for name, value in record.changes.items()]
         blocks.append(Table(("field", "value"), rows, 0, "Fields set over the configuration file"))

@@ -66,7 +66,7 @@ class GFlowNetState(MethodState):
 
     title = "GFlowNet"
     stages_shown = ("graphs", "retriever", "agent-graphs", "gflownet", "answer")
-    screen = "screens.gflownet.screen:GFlowNetScreen"
+    page = "app.methods.gflownet.page:GFlowNetPage"
     fields_of_stage: ClassVar = {
         "graphs": ("graphs",),
         "retriever": ("epochs", "recall"),

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
-from app.result_tables.layout import result_tables
+from app.blocks.block import Table as Block
+from app.blocks.printed import printed
 from app.runs.run_names import setting_words
 from app.sweep_text import (
     counts_words,
@@ -33,10 +34,9 @@ def summary_lines(results: SweepResults, width: int) -> Iterator[Table | Text]:
     if roomy:
         names = ["n", "baseline", *names, "tokens"]
     rows = [_row(one, results, roomy, with_kl) for one in results.settings]
-    yield from result_tables(
-        f"Settings, each against its baseline on the same items; {progress_words(results)}",
-        ["setting", "state"], names, rows, folded="setting",
-    )  # fmt: skip
+    title = f"Settings, each against its baseline on the same items; {progress_words(results)}"
+    if rows:
+        yield printed(Block(("setting", "state", *names), rows, len(names), title), ["setting"])
     for remark in remarks(results):
         yield Text(f"- {remark}")
     if counts := counts_words(results):

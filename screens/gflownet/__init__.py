@@ -1,1 +1,1 @@
-"""The screen of evidence paths."""
+"""What if: other paths."""

@@ -10,10 +10,11 @@ from rich.text import Text
 
 from app.blocks.model_text import clean, one_line
 from app.figures import outcome
+from app.methods.gflownet.paths import LEGEND, draw_path
+from app.methods.source import CaseSource
 from app.runs.what_if import WhatIfProcess
 from app.text import counted
-from engine.events import PathsTried, QuestionSampled, SampledPath
-from screens.gflownet.paths import LEGEND, draw_path
+from engine.events import EvidenceAnswered, PathsTried, QuestionSampled, SampledPath
 from screens.what_if.drawing import ABREAST, abreast, draw_exact
 from screens.what_if.fields import Field, number, whole, yes_or_no
 from screens.what_if.screen import Palette, WhatIfScreen
@@ -125,3 +126,19 @@ def _words(path: SampledPath) -> str:
     if not path.steps:
         return "STOP at once"
     return clean(path.steps[0].head + "".join(f" ─{step.relation}▶ {step.tail}" for step in path.steps))
+
+
+def of_question(process: WhatIfProcess, event: QuestionSampled, source: CaseSource) -> PathsWhatIf:
+    """A question's paths."""
+    return PathsWhatIf(process, event)
+
+
+def of_answer(process: WhatIfProcess, event: EvidenceAnswered, source: CaseSource) -> PathsWhatIf | str:
+    """The paths that an answer was read from."""
+    row = source.state.gflownet.questions.find(event.sample_id)
+    sampled = None if row is None else source.at(row.place, QuestionSampled)
+    return (
+        "The log does not have the paths of this question."
+        if sampled is None
+        else PathsWhatIf(process, sampled)
+    )

@@ -10,6 +10,7 @@ from rich.text import Text
 from textual.binding import BindingType
 from textual.widgets import Static
 
+from app.blocks.bars import bar
 from app.commands import DIALOG, bindings
 from app.figures import NONE
 from app.state.run import RunState
@@ -19,7 +20,6 @@ from app.words import method_name
 from engine.run.stage_state import StageState
 from screens.run_session import Session, shown_stages
 from screens.session_panel import SessionPanel
-from screens.widgets.bars import bar
 from screens.widgets.spark import spark
 
 _BAR = 16

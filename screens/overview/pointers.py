@@ -98,7 +98,7 @@ def _gflownet(state: RunState) -> list[Pointer]:
     missed = [at for at, row in enumerate(state.gflownet.questions) if row.answers and not row.met]
     if missed:
         text = f"{counted(len(missed), 'questions')} of which no path meets an answer"
-        found.append(Pointer(text, Place("questions-pane", missed[0])))
+        found.append(Pointer(text, Place("questions", missed[0])))
     hits = {(row.sample_id, row.method): row.hit for row in state.gflownet.answers}
     questions = list(dict.fromkeys(sample for sample, _ in hits))
     lost = [
@@ -108,11 +108,11 @@ def _gflownet(state: RunState) -> list[Pointer]:
     ]
     if lost:
         text = f"{counted(len(lost), 'questions')} answered right from triples and wrong from paths"
-        found.append(Pointer(text, Place("evidence-answers-pane", lost[0])))
+        found.append(Pointer(text, Place("answers", lost[0])))
     if len(state.gflownet.steps):
-        found.append(Pointer("the training, and how far it is from sampling by reward", Place("steps-pane")))
+        found.append(Pointer("the training, and how far it is from sampling by reward", Place("training")))
     if state.gflownet.test:
-        found.append(Pointer("the sampler beside beam search, figure by figure", Place("methods-pane")))
+        found.append(Pointer("the sampler beside beam search, figure by figure", Place("results")))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.blocks.bars import plain_bar
 from app.figures import of_unit
 from app.runs.run_list import RunRow
 from app.runs.run_names import started
@@ -10,7 +11,6 @@ from app.text import duration, how_far
 from app.verdict_text import verdicts
 from screens.runs.fields import changes_text, headline
 from screens.systems import system_of, systems_of
-from screens.widgets.bars import plain_bar
 from screens.widgets.difference import difference_cell
 from screens.widgets.spark import spark
 

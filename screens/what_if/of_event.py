@@ -14,6 +14,8 @@ _SCREENS: dict[type[ev.Event], str] = {
     ev.AnswerJudged: "screens.evolution.what_if:of_answer",
     ev.ConversationAnswered: "screens.slsm.what_if:of_answer",
     ev.DecisionTaken: "screens.esm.what_if:of_decision",
+    ev.EvidenceAnswered: "screens.gflownet.what_if:of_answer",
+    ev.QuestionSampled: "screens.gflownet.what_if:of_question",
     ev.PoolQueryDone: "screens.pool.what_if:of_query",
     ev.SelectorPicked: "screens.pool.what_if:of_picks",
 }

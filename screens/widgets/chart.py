@@ -61,6 +61,11 @@ class Chart(Widget):
             self.series = series
             self.refresh()
 
+    @property
+    def of_shares(self) -> bool:
+        """Whether its values are shares, by the unit in the title: a logarithm would say nothing of them."""
+        return self.y_title.endswith(", share")
+
     def on_click(self) -> None:
         self.post_message(self.Opened(self))
 

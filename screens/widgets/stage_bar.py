@@ -11,6 +11,7 @@ from textual import events
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from app.blocks.bars import bar
 from app.runs.time_left import time_left_short
 from app.stage_words import stage_sign, stage_words
 from app.text import duration, how_far
@@ -21,7 +22,6 @@ from engine.run.stage_state import StageState
 from screens.messages import SystemWanted
 from screens.run_session import Session, run_time_left, shown_stages
 from screens.systems import system_of
-from screens.widgets.bars import bar
 from screens.widgets.stretch import visible
 from screens.widgets.tones import tone
 

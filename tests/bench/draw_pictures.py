@@ -30,7 +30,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "esm-ledger": ("1", "wait", "1", "1", "wait"),
     "esm-results": ("1", "wait", "2", "wait"),
     "evolution": ("2", "wait"),
-    "gflownet": ("3", "wait", "3", "wait"),
+    "gflownet": ("3", "wait", "1", "wait"),
     "slsm": ("4", "wait"),
     "pool": ("5", "wait"),
 }

@@ -13,6 +13,7 @@ from app.commands import EVERYWHERE, METHOD_KEYS, NOTING, RUN, TIMELINE
 from app.key_rows import KeyRow, key_rows
 from app.methods.esm.page import EsmPage
 from app.methods.evolution.page import EvolutionPage
+from app.methods.gflownet.page import GFlowNetPage
 from app.methods.page import MethodPage
 from app.methods.pool.page import PoolPage
 from app.methods.serve.page import ServePage
@@ -23,9 +24,6 @@ from screens.esm.decisions import DecisionsPane
 from screens.esm.what_if import DecisionWhatIf
 from screens.evolution.screen import EvolutionScreen
 from screens.evolution.what_if import DeltasWhatIf
-from screens.gflownet.evidence_answers import EvidenceAnswersPane
-from screens.gflownet.questions import QuestionsPane
-from screens.gflownet.screen import GFlowNetScreen
 from screens.gflownet.what_if import PathsWhatIf
 from screens.leaving import LeaveScreen
 from screens.levers.screen import LeversScreen
@@ -95,7 +93,7 @@ _SECTIONS: Sequence[tuple[type[DOMNode | MethodPage], str, Sequence[tuple[str, s
     (DecisionWhatIf, "", []),
     (EvolutionPage, "", [("evolution", "An iteration")]),
     (DeltasWhatIf, "", []),
-    (GFlowNetScreen, "", [("gflownet", "The sampled paths of a question")]),
+    (GFlowNetPage, "", [("gflownet", "The sampled paths of a question")]),
     (PathsWhatIf, "", []),
     (SLSMPage, "", [("slsm", "A conversation beside its memory")]),
     (NoteWhatIf, "", []),
@@ -142,7 +140,6 @@ def _section(screen: type[DOMNode | MethodPage], heading: str, pictures: Sequenc
 _PANES: dict[type[DOMNode | MethodPage], Sequence[type[DOMNode]]] = {
     EsmPage: (CasesPane, DecisionsPane),
     EvolutionPage: (EvolutionScreen,),
-    GFlowNetScreen: (QuestionsPane, EvidenceAnswersPane),
     SLSMPage: (SLSMScreen,),
     PoolPage: (CasesPane,),
 }

@@ -9,8 +9,10 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
+from app.methods.place import Place
 from engine import events as ev
-from screens.gflownet.screen import GFlowNetScreen
+from screens.chart_screen import ChartScreen
+from screens.method_screen import MethodScreen
 from tests.recorded_session import RecordedSession
 from tests.synthetic_gflownet import gflownet_events
 from tests.synthetic_run import write_log
@@ -24,162 +26,163 @@ class GFlowNetApp(App[None]):
 
     def __init__(self, session: RecordedSession) -> None:
         super().__init__()
-        self.session = session
+        self.method_screen = MethodScreen(session, "GFlowNet")
 
     def on_mount(self) -> None:
-        self.push_screen(GFlowNetScreen(self.session))
+        self.push_screen(self.method_screen)
+
+
+def recorded(tmp_path: Path, *events: ev.Event, upto: int | None = None) -> RecordedSession:
+    log = write_log(tmp_path / "events.jsonl", iter(events or gflownet_events()))
+    return RecordedSession(log, tmp_path, upto)
 
 
 @pytest.fixture
 def session(tmp_path: Path) -> RecordedSession:
-    return RecordedSession(write_log(tmp_path / "events.jsonl", gflownet_events()), tmp_path)
+    return recorded(tmp_path)
 
 
 async def press(pilot: Pilot[None], *keys: str) -> str:
     """Press, let the screen draw, and give it as text."""
     await pilot.press(*keys)
     await pilot.pause()
-    screen = pilot.app.screen
-    if isinstance(screen, GFlowNetScreen):
+    if isinstance(screen := pilot.app.screen, MethodScreen):
         screen.poll()
     await pilot.pause()
-    return drawn(pilot.app)
-
-
-def drawn(app: App[None]) -> str:
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+    return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
 
 
 @each_size
-async def test_a_training_step_is_shown_whole(session: RecordedSession, size: tuple[int, int]) -> None:
+async def test_a_finished_run_opens_on_an_answer(session: RecordedSession, size: tuple[int, int]) -> None:
     async with GFlowNetApp(session).run_test(size=size) as pilot:
-        text = await press(pilot, "2", "g", "enter")
-        assert "step 10 of 200" in text
-        assert "δ 5%" in text and "retriever prior α" in text
-        # the backward head's losses: 1.5 e^-0.15 and so on; what does not learn has no such rows
-        for row in (
-            "−log P_B of the walks 1.2911",
-            "−entropy, weighted −0.0011",
-            "entropy of P_B, nats 1.144",
-        ):
-            assert row in " ".join(text.split()), row
+        text = await press(pilot)
+        assert "1 Cases 3   2 Results   3 Training" in text
+        assert "3 answers  │  ▲ 3 right from paths only, ▼ 0 from triples only" in text
+        assert "from sampled paths            ✓ Sella   5 triples, 58 tokens" in text
+        assert "from the best-scored triples  ✗ unknown" in text
 
 
-@each_size
-async def test_the_step_whose_weights_are_kept_is_marked(tmp_path: Path, size: tuple[int, int]) -> None:
-    """The last of the evaluations on validation that were the best so far: after step 100, with a success of 0.6."""
-
-    def judged(event: ev.Event) -> ev.Event:
-        looked = isinstance(event, ev.SamplerEvaluated) and event.split == "validation"
-        return msgspec.structs.replace(event, best=event.step <= 100) if looked else event  # type: ignore[attr-defined]
-
-    log = write_log(tmp_path / "events.jsonl", map(judged, gflownet_events()))
-    session = RecordedSession(log, tmp_path)
-    async with GFlowNetApp(session).run_test(size=size) as pilot:
-        text = await press(pilot, "2")
-        assert (text.count("★") > text.count("★ best on validation")) == (size == WIDE), (
-            "a point of the chart"
-        )
-        kept = session.state.gflownet.kept
-        assert kept is not None and kept.step == 100
-        text = await press(pilot, "g", "enter")
-        for _ in range(12 if size == SMALL else 0):
-            text += await press(pilot, "down")
-        assert "★ best on validation: step 100, success 0.600" in text
-
-
-async def test_a_run_that_kept_its_last_weights_marks_no_step(session: RecordedSession) -> None:
+async def test_links_lead_from_an_answer_to_its_paths_and_back(session: RecordedSession) -> None:
     async with GFlowNetApp(session).run_test(size=WIDE) as pilot:
-        assert "★" not in await press(pilot, "2") + await press(pilot, "g", "enter")
-        assert session.state.gflownet.kept is None
+        await press(pilot, "down", "enter", "tab", "enter")
+        screen = pilot.app.screen
+        assert isinstance(screen, MethodScreen) and screen.shown_name == "questions"
+        assert "from  Mara Quint" in await press(pilot)
+        await press(pilot, "tab", "enter")
+        assert screen.shown_name == "answers" and "test-1" in await press(pilot)
 
 
 @each_size
 async def test_a_question_is_shown_with_its_paths(session: RecordedSession, size: tuple[int, int]) -> None:
     """Frequency, probability, reward, answers, edges of shortest paths, and the prompt."""
     async with GFlowNetApp(session).run_test(size=size) as pilot:
-        text = await press(pilot, "3", "g", "enter")
-        assert "×16" in text and "P_F 0.790" in text and "R 1.000" in text
-        assert "✓ Sella" in text and "━capital━▶" in text and "STOP at once" in text
-        await press(pilot, "G")
-        assert "what the language model gets" in drawn(pilot.app)
-
-
-@each_size
-async def test_paths_say_how_they_were_drawn(session: RecordedSession, size: tuple[int, int]) -> None:
-    """Independent samples have a frequency, distinct paths have none."""
-    async with GFlowNetApp(session).run_test(size=size) as pilot:
-        text = await press(pilot, "3", "g", "enter")
-        assert "20 independent samples of P_F" in text and "×16" in text
+        text = await press(pilot, "1", "g", "enter")
+        assert "20 independent draws from P_F" in text
+        assert (
+            "×16  P_F 0.790  R 1.000  ✓ Sella" in text
+            and "Vordania ━capital━▶ Ostrel ━lies on━▶ Sella★" in text
+        )
+        assert "(Ostrel,lies on,Sella)" in await press(pilot, "end")
         text = await press(pilot, "escape", "G", "enter")
         assert "3 paths drawn without replacement from P_F" in text and "×" not in text
 
 
 @each_size
-async def test_a_method_tells_its_settings_and_its_distance_from_r(
-    session: RecordedSession, size: tuple[int, int]
-) -> None:
+async def test_results_say_the_answers_first(session: RecordedSession, size: tuple[int, int]) -> None:
     async with GFlowNetApp(session).run_test(size=size) as pilot:
-        text = await press(pilot, "4", "g", "down", "enter")
-        assert "temperature 1, chosen on validation" in text
-        text = await press(pilot, "escape", "up", "enter")
-        assert "each path drawn for itself: the figures of the overview" in " ".join(text.split())
-        assert "total variation from R: over the 98 questions whose paths can all be listed" in text
+        text = await press(pilot, "2")
+        assert "Answers of the reader, against triples" in text and "sampled paths" in text
+        assert "[+0.400, +1.000]" in text
+        if size == WIDE:
+            assert "questions with an answer met, share" in text
+            assert "independent draws (GFlowNet)" in text
+        screen = pilot.app.screen
+        assert isinstance(screen, MethodScreen)
+        await press(pilot, "tab", "enter")
+        assert screen.shown_name == "answers"
 
 
 @each_size
-async def test_methods_stand_side_by_side(session: RecordedSession, size: tuple[int, int]) -> None:
+async def test_the_training_is_charted(session: RecordedSession, size: tuple[int, int]) -> None:
     async with GFlowNetApp(session).run_test(size=size) as pilot:
-        text = await press(pilot, "4")
-        for method in ("independent draws", "distinct paths", "greedy", "beam", "prior"):
-            assert method in text
-        assert "0.870" in text  # success@1 of the sampler
+        text = await press(pilot, "3")
+        assert "step 200 of 200" in text and "loss" in text
+        assert ("residual δ and log Z, nats" in text) == (size == WIDE)
+        assert "answer out of reach 3" in await press(pilot, "end")
 
 
-@each_size
-async def test_data_and_answers_are_shown(session: RecordedSession, size: tuple[int, int]) -> None:
-    """What was kept and dropped of each split; then both kinds of evidence for a question."""
-    async with GFlowNetApp(session).run_test(size=size) as pilot:
-        text = await press(pilot, "1") + await press(pilot, "end")
-        assert "answer out of reach 3" in text and "recall@10" in text and "0.870" in text
-        text = await press(pilot, "5", "g", "enter")
-        assert "from sampled paths" in text and "from the best-scored triples" in text and "Sella" in text
+async def test_a_chart_of_shares_has_no_logarithmic_axis(session: RecordedSession) -> None:
+    """The loss has one; `tab` twice leads to the share of paths that meet an answer."""
+    async with GFlowNetApp(session).run_test(size=WIDE) as pilot:
+        assert "Log axis" in await press(pilot, "3", "z")
+        text = await press(pilot, "tab", "tab", "v")
+        assert "sampled paths that meet an answer, share" in text and "og axis" not in text
+        screen = pilot.app.screen
+        assert isinstance(screen, ChartScreen) and not screen.chart.log_axis
+        assert "log axis" in await press(pilot, "tab", "v")
+
+
+async def test_the_step_whose_weights_are_kept_is_marked(tmp_path: Path) -> None:
+    """The last of the evaluations on validation that were the best so far: after step 100, with a success of 0.6."""
+
+    def judged(event: ev.Event) -> ev.Event:
+        looked = isinstance(event, ev.SamplerEvaluated) and event.split == "validation"
+        return msgspec.structs.replace(event, best=event.step <= 100) if looked else event  # type: ignore[attr-defined]
+
+    async with GFlowNetApp(recorded(tmp_path, *map(judged, gflownet_events()))).run_test(size=WIDE) as pilot:
+        text = await press(pilot, "3")
+        assert "★ best on validation, kept: step 100, success 0.600" in text and "★ best 0.600" in text
+
+
+async def test_a_run_that_kept_its_last_weights_marks_no_step(session: RecordedSession) -> None:
+    async with GFlowNetApp(session).run_test(size=WIDE) as pilot:
+        text = await press(pilot, "3")
+        assert "★ best 0" not in text and "kept: step" not in text
 
 
 async def test_an_empty_run_says_what_will_come(tmp_path: Path) -> None:
-    events = list(gflownet_events())[:2]
-    session = RecordedSession(write_log(tmp_path / "events.jsonl", iter(events)), tmp_path)
+    async with GFlowNetApp(recorded(tmp_path, *list(gflownet_events())[:2])).run_test(size=SMALL) as pilot:
+        assert "No question has been answered" in await press(pilot)
+        assert "No paths have been sampled" in await press(pilot, "1")
+        assert "The results appear here" in await press(pilot, "2")
+        assert "Nothing has been trained" in await press(pilot, "3")
+
+
+async def test_a_run_without_answers_opens_on_a_missed_question(tmp_path: Path) -> None:
+    events = [event for event in gflownet_events() if event.stage != "answer"]
+    at = [number for number, event in enumerate(events) if isinstance(event, ev.QuestionSampled)][1]
+    stopped = [msgspec.structs.replace(path, answers=[]) for path in events[at].paths]  # type: ignore[attr-defined]
+    events[at] = msgspec.structs.replace(events[at], paths=stopped)
+    async with GFlowNetApp(recorded(tmp_path, *events)).run_test(size=WIDE) as pilot:
+        text = await press(pilot)
+        assert "3 questions  │  1 missed: no path meets an answer" in text
+        assert "✗ none of 3 paths meets an answer" in text and "Mara Quint" in text
+        assert "No question has been answered" in await press(pilot, "1"), "what somebody chooses is shown"
+
+
+async def test_the_stage_is_followed(tmp_path: Path) -> None:
+    """While the sampler is trained its training is shown; answers when the reader answers."""
+    events = list(gflownet_events(finish=False))
+    began = msgspec.structs.replace(
+        next(event for event in events if isinstance(event, ev.StageStarted)), stage="answer"
+    )
+    session = recorded(
+        tmp_path, *events, ev.StageFinished(seconds=1.0, stage="gflownet"), began, upto=len(events)
+    )
     async with GFlowNetApp(session).run_test(size=SMALL) as pilot:
-        words = (
-            "No graph has been built",
-            "Training has not started",
-            "No paths have been sampled",
-            "Nothing has been measured",
-            "No question has been answered",
-        )
-        for key, expected in enumerate(words, 1):
-            assert expected in await press(pilot, str(key))
+        await press(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, MethodScreen) and screen.shown_name == "training"
+        session.grow(2)
+        await press(pilot)
+        assert screen.shown_name == "answers"
 
 
-async def test_a_missed_question_says_where_its_paths_went_wrong(tmp_path: Path) -> None:
-    """How many left the shortest paths, where and by which relation; a finished run opens there."""
-    steps = [
-        ev.PathStep(head="Oslo", relation="capital", tail="Ostrel", score=0.9, gt=True),
-        ev.PathStep(head="Ostrel", relation="twinned with", tail="Lima", score=0.2),
-    ]
-    paths = [
-        ev.SampledPath(steps=steps, count=1, probability=0.5, reward=0.001),
-        ev.SampledPath(steps=steps[:1], count=1, probability=0.3, reward=0.001),
-    ]
-    met = next(e for e in gflownet_events() if isinstance(e, ev.QuestionSampled))
-    missed = msgspec.structs.replace(met, sample_id="missed", paths=paths)
-    events = [e for e in gflownet_events() if not isinstance(e, ev.QuestionSampled)]
-    log = write_log(tmp_path / "events.jsonl", [*events[:-2], met, missed, *events[-2:]])
-    async with GFlowNetApp(RecordedSession(log, tmp_path)).run_test(size=WIDE) as pilot:
-        text = await press(pilot, "3")
-        assert "✗ none of 2 paths meets an answer" in text and "1 missed" in text
-        assert (
-            "1 left the shortest paths at step 2 by twinned with" in text
-            and "1 stopped before an answer" in text
-        )
-        assert "Ostrel ≠ ─twinned with─▶ Lima" in text
+async def test_the_place_of_an_event_is_opened(session: RecordedSession) -> None:
+    async with GFlowNetApp(session).run_test(size=SMALL) as pilot:
+        await press(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, MethodScreen)
+        screen.open_place(Place("answers", 2, open=True))
+        text = await press(pilot)
+        assert "test-2" in text and "✓ tin" in text

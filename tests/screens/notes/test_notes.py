@@ -14,6 +14,7 @@ from textual.widgets import Input
 
 from app.cli import main
 from app.cli.run import at_event
+from app.methods.place import Place
 from app.runs.notes import Notes, read_notes
 from app.shell import SteerApp
 from engine.errors import RunError
@@ -50,7 +51,7 @@ from tests.synthetic_slsm import slsm_events
 from tests.two_runs import decided, make_run
 
 ITEMS = (
-    *(DecisionTaken, PairMined, EntryPicked, IterationBegan, AnswerJudged, SamplerStep, QuestionSampled),
+    *(DecisionTaken, PairMined, EntryPicked, IterationBegan, AnswerJudged, QuestionSampled),
     *(EvidenceAnswered, ConversationAnswered, PoolQueryDone, SelectorPicked),
 )
 
@@ -195,6 +196,8 @@ def test_runat_event(
         assert at_event(text) == (text, None)
     with pytest.raises(RunError, match="no event of this number"):
         event_place(run, len(events))
+    step = next(i for i, e in enumerate(events) if isinstance(e, SamplerStep))
+    assert event_place(run, step) == ("GFlowNet", Place("training"))
     with pytest.raises(RunError, match="StageStarted, which no table"):
         event_place(run, next(i for i, e in enumerate(events) if isinstance(e, StageStarted)))
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)

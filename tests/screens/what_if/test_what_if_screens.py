@@ -17,7 +17,6 @@ from engine.errors import SteerError
 from engine.events import AnswerTried, Event, OtherAnswer, PathsTried, QuestionSampled
 from screens import tabbed_screen
 from screens.evolution.screen import EvolutionScreen
-from screens.gflownet.screen import GFlowNetScreen
 from screens.method_screen import MethodScreen
 from screens.slsm.screen import SLSMScreen
 from screens.slsm.what_if import NoteWhatIf
@@ -218,13 +217,13 @@ async def test_paths_at_another_temperature(opened: Opened, size: tuple[int, int
         fewer = msgspec.structs.replace(own, paths=own.paths[1:], temperature=wanted["temperature"])
         return PathsTried(example=own.sample_id, committed=own, none=same, yours=fewer, exact=True)
 
-    app, process = opened(GFlowNetScreen, gflownet_events(), answer)
+    app, process = opened(partial(MethodScreen, title="GFlowNet"), gflownet_events(), answer)
     async with app.run_test(size=size) as pilot:
         session = app.first.session
         event = session.read(*session.state.gflownet.questions[0].place)
         assert isinstance(event, QuestionSampled)
         logged.append(event)
-        await press(pilot, "3", "g", "w")
+        await press(pilot, "1", "g", "w")
         assert isinstance(pilot.app.screen, WhatIfScreen)
         await fill(pilot, temperature="hot")
         assert "expected a number, found 'hot'" in await press(pilot, "enter")

@@ -105,7 +105,8 @@ def test_the_columns_of_an_entry() -> None:
     """The first has no entry before it to be similar to; what was not used has dots."""
     first, hurt, right = ENTRIES.rows(source_of(LIBRARY).state)
     assert {key: cell.text for key, cell in cells(ENTRY_COLUMNS, first).items()} == {
-        "order": "0", "entry": NAME, "id": W1, "kind": "wrong", "used": "1", "turned_right": "1", "turned_wrong": "·", "net": "+1",
+        "order": "0", "entry": NAME, "id": W1, "kind": "wrong", "used": "1", "turned_right": "1", "turned_wrong": "·",
+        "net": "+1",
         "logprob": "+0.250", "example": "data-0001", "m": "1", "layer": "2", "quality": "1.010", "gain": "−0.500",
         "objective": "1.250", "similarity": "·", "reason": "floor",
     }  # fmt: skip

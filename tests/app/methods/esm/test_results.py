@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from app.blocks.block import Span, Table, Target, plain, spans
+from app.blocks.block import Picture, Span, Table, Target, plain, spans
 from app.blocks.drawing import Dot, Line
 from app.methods.esm import results, training
 from app.methods.esm.documents import evaluated, what_if
 from app.methods.esm.page import EsmPage
 from app.methods.pages import charts_of
 from app.methods.place import Place
-from app.report.method_plots import method_plots
+from app.report.result_blocks import method_blocks
 from app.state.run import RunState
 from engine.events import (
     Event,
@@ -129,7 +129,7 @@ def test_each_method_has_a_curve() -> None:
 def test_the_picture_of_the_differences() -> None:
     """−0.4 to 0.4 around zero with 0.04 of room on 190 to 490: +0.25 stands at 490, less 0.19 of 0.88 × 300: 425.2."""
     state = state_of(GREEDY, ESM, WORSE)
-    picture = method_plots(state, "ESM")[0]
+    picture = pictures_of(state, "ESM")[0]
     assert picture.caption == "Accuracy minus greedy's, with paired bootstrap 95% intervals"
     dots = [(round(mark.x, 1), mark.y) for mark in picture.drawing.marks if isinstance(mark, Dot)]
     assert dots == [(425.2, 11.0), (254.8, 33.0)]
@@ -266,3 +266,8 @@ def test_a_run_of_esm_opens_its_tabs() -> None:
     text = text_of([*page.training(state), *page.results(state), *page.more_results(state)], 120)
     for caption in ("1 entry picked", "Methods, against greedy", "Tokens of an answer", "Methods at work"):
         assert caption in text
+
+
+def pictures_of(state: RunState, method: str) -> list[Picture]:
+    """Those of the report."""
+    return [block for block in method_blocks(state, method) if isinstance(block, Picture)]

@@ -17,6 +17,7 @@ from app.blocks.block import (
     Facts,
     Heading,
     Paragraph,
+    Picture,
     Table,
     Target,
     Writing,
@@ -33,7 +34,7 @@ from app.methods.evolution.page import EvolutionPage
 from app.methods.pages import charts_of
 from app.methods.place import Place
 from app.methods.source import CaseSource
-from app.report.method_plots import method_plots
+from app.report.result_blocks import method_blocks
 from app.state.run import RunState
 from app.table.column import Cell, ListColumn, cell_of
 from engine import events as ev
@@ -573,7 +574,7 @@ def test_where_minibatches_decide_nothing_is_drawn_of_other_questions() -> None:
 
 
 def test_a_report_leaves_out_single_points(log: Log) -> None:
-    drawn = method_plots(log.state, "Evolution")
+    drawn = pictures_of(log.state, "Evolution")
     names = [mark.text for picture in drawn for mark in picture.drawing.marks if isinstance(mark, Label)]
     assert len(drawn) == 2 and "no deltas" in names and "best" not in names
 
@@ -641,3 +642,8 @@ def test_a_cluster_has_the_same_words_everywhere(log: Log) -> None:
     assert cluster_words(state, "2").startswith("(space) (new line) the (return)")
     assert cluster_words(state, "3") == "t0 t1 t2 t3 t4 t5 t6 t7" and cluster_words(state, "3", 2) == "t0 t1"
     assert cluster_words(state, "4") == "names" and cluster_words(state, "9") == ""
+
+
+def pictures_of(state: RunState, method: str) -> list[Picture]:
+    """Those of the report."""
+    return [block for block in method_blocks(state, method) if isinstance(block, Picture)]

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from rich.table import Table
-
-from app.result_tables.layout import result_tables
+from app.blocks.block import Table
 from app.stage_words import stage_words
 from app.state.run import RunState
 from app.text import duration
 from app.usage_text import HEADINGS, total_cost, usage_cells
 from engine.run.stage_state import FINISHED, SKIPPED
 
+_WORDS = 3
+"""How many of the columns about servers are words."""
+
 
 def servers(state: RunState) -> list[Table]:
-    """Requests, tokens and cost by stage and role."""
+    """Requests, tokens and cost by stage and role; no table where none was asked."""
+    rows = list(map(usage_cells, state.usage.values()))
     cost = total_cost(state.usage.values())
     title = "Servers" + ("" if cost is None else f", total cost {cost:,.4f}")
-    rows = map(usage_cells, state.usage.values())
-    return result_tables(title, HEADINGS[:3], HEADINGS[3:], rows, folded="model")
+    return [Table(HEADINGS, rows, len(HEADINGS) - _WORDS, title)] if rows else []
 
 
 def stages(state: RunState) -> list[Table]:
@@ -29,4 +30,4 @@ def stages(state: RunState) -> list[Table]:
         for stage in state.stages.values()
         if stage.status in (FINISHED, SKIPPED) or stage.stale
     ]
-    return result_tables("Stages", ["stage", "time", "files"], [], rows, folded="files")
+    return [Table(("stage", "time", "files"), rows, 0, "Stages")] if rows else []

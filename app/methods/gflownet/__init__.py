@@ -1,0 +1,1 @@
+"""GFlowNet: paths of a knowledge graph, and the answers read from them."""

@@ -1,0 +1,73 @@
+"""GFlowNet: answers from sampled paths, the paths themselves, the sampler beside simpler methods, its training."""
+
+from __future__ import annotations
+
+from app.blocks.block import Block, Picture, Target
+from app.methods.gflownet import results, training
+from app.methods.gflownet.answers import ANSWERS, answer_pairs
+from app.methods.gflownet.questions import QUESTIONS
+from app.methods.page import Chart, MethodPage
+from app.methods.place import Place
+from app.state.run import RunState
+
+_SIGNS = {"better": 1, "worse": -1}
+
+
+class GFlowNetPage(MethodPage):
+    title = "GFlowNet"
+    help = """\
+# GFlowNet: evidence paths
+
+A sampler walks from the question's entities along edges of its graph and may stop at any time. It is trained so
+that it samples each path in proportion to its reward R: 1 for a path that meets an answer, 0.001 for others. P_F is the
+probability of a path. On every path of a perfect sampler δ = log Z + log P_F − log P_B − log R is zero.
+
+*Cases: answers* has a row for each held-out question: what the reader answered from sampled paths and, at the same
+token budget, from the best-scored triples (▲ right from paths only, ▼ from triples only), with both prompts.
+*Cases: questions* has the paths of each question: probability, reward and the answers that they meet (thick lines lie
+on a shortest path), then the prompt for the language model. Of a question that no path answers it says how many paths
+left the shortest ones, at which step and by which relation; ≠ marks the place. Paths are drawn without replacement, or
+each for itself; then ×n says how often one came up. `d` goes to the next answer that differs, or the next question
+without a hit; `w` draws a question's paths again at another temperature, with another prior or draw.
+*Results* compares the reader's answers, and the paths with those of simpler methods: *distinct paths* and *independent
+draws* are the trained sampler. TV is how far P_F is from R: 0 for a perfect sampler, 1 at most. *Training* charts the
+loss, δ with its quantiles, and how many samples meet an answer; below stand some of the steps, and what each stage kept
+of the data.
+"""
+    shown_by = {
+        "graphs": "training", "retriever": "training", "agent-graphs": "training", "gflownet": "training",
+        "answer": "answers",
+    }  # fmt: skip
+    cases = (ANSWERS, QUESTIONS)
+    result_charts = (
+        Chart("answers that the first K paths meet, share", "K, paths of a question", results.reached_by_k),
+        Chart("questions with an answer met, share", "K, paths of a question", results.success_by_k),
+    )
+    training_charts = (
+        Chart("loss", "step", training.loss_curve),
+        Chart("residual δ and log Z, nats", "step", training.residual_curves),
+        Chart("sampled paths that meet an answer, share", "step", training.success_curves),
+    )
+
+    def results(self, state: RunState) -> list[Block]:
+        return [*results.answered(state.gflownet), *results.sampled(state.gflownet)]
+
+    def more_results(self, state: RunState) -> list[Block]:
+        return results.coverage(state.gflownet)
+
+    def training(self, state: RunState) -> list[Block]:
+        return [*training.steps(state.gflownet), *training.data(state.gflownet)]
+
+    def pictures(self, state: RunState) -> list[Picture]:
+        return results.pictures(state.gflownet)
+
+    def place_of(self, target: Target, state: RunState) -> Place | None:
+        """A `question` with its paths, the `evidence` that the reader answered it from, or the first answer that is
+        `better` or `worse` from paths."""
+        if target.kind == "question":
+            kind, rows = QUESTIONS, [row.sample_id == target.name for row in state.gflownet.questions]
+        else:
+            kind, sign = ANSWERS, _SIGNS.get(target.kind)
+            pairs = answer_pairs(state.gflownet)
+            rows = [pair.sample_id == target.name if sign is None else pair.sign == sign for pair in pairs]
+        return Place(kind.name, rows.index(True), open=True) if True in rows else None

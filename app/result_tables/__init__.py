@@ -1,1 +1,0 @@
-"""The result tables at the end of batch, a file for each method."""

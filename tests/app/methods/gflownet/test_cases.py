@@ -1,0 +1,312 @@
+"""What GFlowNet's cases say, from events made by hand."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from rich.console import Console
+from rich.style import Style
+
+from app.blocks.block import (
+    Beside,
+    Block,
+    Facts,
+    Heading,
+    Paragraph,
+    Span,
+    Table,
+    Target,
+    Writing,
+    plain,
+    spans,
+)
+from app.blocks.terminal import draw
+from app.methods.gflownet.answers import ANSWERS
+from app.methods.gflownet.answers import COLUMNS as ANSWER_COLUMNS
+from app.methods.gflownet.page import GFlowNetPage
+from app.methods.gflownet.paths import LEGEND, Paths, left_at, met, way
+from app.methods.gflownet.questions import COLUMNS as QUESTION_COLUMNS
+from app.methods.gflownet.questions import QUESTIONS
+from app.methods.source import CaseSource
+from app.report.item_words import item_words
+from app.state.run import RunState
+from app.table.column import Cell, cell_of
+from engine import events as ev
+
+PALETTE = {name: Style.null() for name in ("dim", "strong", "good", "bad", "accent", "warn", "heading")}
+CAPITAL = ev.PathStep(head="Oslo", relation="capital", tail="Ostrel", score=0.9, gt=True)
+RIVER = ev.PathStep(head="Ostrel", relation="lies on", tail="Sella", score=0.8, gt=True, answer=True)
+TWIN = ev.PathStep(head="Ostrel", relation="twinned with", tail="Lima", score=0.2)
+RIGHT = ev.SampledPath(steps=[CAPITAL, RIVER], count=12, probability=0.6, reward=1.0, answers=["Sella"])
+ASTRAY = ev.SampledPath(steps=[CAPITAL, TWIN], count=6, probability=0.25, reward=0.001)
+SHORT = ev.SampledPath(steps=[CAPITAL], count=1, probability=0.1, reward=0.001)
+STOPPED = ev.SampledPath(steps=[], count=1, probability=0.0004, reward=0.001)
+
+
+def question(sample_id: str = "q1", *paths: ev.SampledPath, **more: Any) -> ev.QuestionSampled:
+    event = ev.QuestionSampled(
+        sample_id=sample_id, question="Which river?", starts=["Oslo", "Bergen"], answers=["Sella", "Glomma"],
+        golds=["Sella", "Glomma"], nodes=140, edges=1, samples=20, log_z=1.314, temperature=1.4, prior_alpha=0.5,
+        paths=list(paths or (RIGHT, ASTRAY, STOPPED)), prompt="Triplets:\n(a,b,c)",
+    )  # fmt: skip
+    return msgspec.structs.replace(event, **more)
+
+
+def answer(sample_id: str, method: str, hit: bool, text: str, **more: Any) -> ev.EvidenceAnswered:
+    return ev.EvidenceAnswered(
+        sample_id=sample_id, method=method, question="Which river?", golds=["Sella", "Glomma"], answer=text, hit=hit,
+        recall=float(hit), **({"triples": 4, "prompt_tokens": 53, "prompt": f"P of {method}"} | more),
+    )  # fmt: skip
+
+
+class Log:
+    """A state folded from events that can be read again; an event's number is its place."""
+
+    def __init__(self, *events: ev.Event) -> None:
+        self.events, self.state = events, RunState()
+        for at, event in enumerate(events):
+            self.state.apply(event, at, 1)
+
+    @property
+    def source(self) -> CaseSource:
+        return CaseSource(Path("run"), self.state, lambda offset, length: self.events[offset])
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log(
+        question("q1"), question("q2", ASTRAY, SHORT), answer("q1", "triples", False, "Lima"),
+        answer("q1", "gflownet", True, "Sella"), answer("q2", "triples", True, "Glomma"),
+        answer("q2", "gflownet", False, "Lima"), answer("q3", "triples", True, "Sella"),
+    )  # fmt: skip
+
+
+def texts(blocks: Any) -> list[str]:
+    """All lines of headings, paragraphs, facts and texts."""
+    lines: list[str] = []
+    for block in blocks:
+        if isinstance(block, Paragraph | Heading):
+            lines.append(plain(block.text))
+        elif isinstance(block, Facts):
+            lines += [f"{name}: {plain(value)}" for name, value in block.rows]
+        elif isinstance(block, Writing):
+            lines.append(block.text)
+        elif isinstance(block, Beside):
+            lines += [f"| {line}" for line in texts([*block.first, *block.second])]
+    return lines
+
+
+def on_terminal(blocks: list[Block], width: int) -> list[str]:
+    out = io.StringIO()
+    Console(file=out, width=width).print(draw(blocks, PALETTE, width))
+    return [line.rstrip() for line in out.getvalue().splitlines()]
+
+
+def cells(columns: Any, row: Any) -> list[Cell]:
+    return [cell_of(column.show(column.value(row))) for column in columns]
+
+
+# ---------------------------------------------------------------- answers
+
+
+def test_the_cells_of_an_answer(log: Log) -> None:
+    rows = ANSWERS.rows(log.state)
+    assert [column.label for column in ANSWER_COLUMNS] == [
+        "paths", "±", "triples", "question", "answer from paths", "id"
+    ]  # fmt: skip
+    assert cells(ANSWER_COLUMNS, rows[0]) == [
+        Cell("✓", "good"), Cell("▲", "good"), Cell("✗", "bad"), Cell("Which river?"), Cell("Sella"), Cell("q1"),
+    ]  # fmt: skip
+    assert cells(ANSWER_COLUMNS, rows[1])[:3] == [Cell("✗", "bad"), Cell("▼", "bad"), Cell("✓", "good")]
+    assert cells(ANSWER_COLUMNS, rows[2])[:5] == [
+        Cell("·", "dim"), Cell(" "), Cell("✓", "good"), Cell("Which river?"), Cell(""),
+    ]  # fmt: skip
+    assert [ANSWERS.notable(log.state, row) for row in rows] == [True, True, False]
+    assert ANSWERS.remark(log.state) == "▲ 1 right from paths only, ▼ 1 from triples only"
+
+
+def test_answers_that_agree_are_not_notable() -> None:
+    log = Log(answer("q1", "triples", True, "Sella"), answer("q1", "gflownet", True, "Sella"))
+    [row] = ANSWERS.rows(log.state)
+    assert cells(ANSWER_COLUMNS, row)[1] == Cell(" ") and not ANSWERS.notable(log.state, row)
+    assert ANSWERS.remark(log.state) == ""
+    assert not any("only" in line for line in texts(ANSWERS.draw(log.events[0], log.source)))
+
+
+def test_a_row_stands_for_both_events(log: Log) -> None:
+    row = ANSWERS.rows(log.state)[0]
+    assert [place.offset for place in row.places] == [2, 3] and row.place.offset == 2
+    for event in log.events[2:4]:
+        assert (
+            texts(ANSWERS.draw(event, log.source))[1] == "from sampled paths: ✓ Sella   4 triples, 53 tokens"
+        )
+
+
+def test_an_answer_has_the_one_from_triples_beside_it(log: Log) -> None:
+    blocks = ANSWERS.draw(log.events[3], log.source)
+    assert texts(blocks) == [
+        "Which river?   q1",
+        "from sampled paths: ✓ Sella   4 triples, 53 tokens",
+        "from the best-scored triples: ✗ Lima   4 triples, 53 tokens",
+        "right: Sella, Glomma",
+        "▲ only the sampled paths lead to a right answer",
+        "the paths that were sampled",
+        "| what the reader got: sampled paths", "| P of gflownet",
+        "| what the reader got: the best-scored triples", "| P of triples",
+    ]  # fmt: skip
+    [beside] = [block for block in blocks if isinstance(block, Beside)]
+    assert texts(beside.first) == ["what the reader got: sampled paths", "P of gflownet"]
+    lines = on_terminal(blocks, 120)
+    assert any("P of gflownet" in line and "P of triples" in line for line in lines)
+    assert not any("P of gflownet" in line and "P of triples" in line for line in on_terminal(blocks, 80))
+    lost = ANSWERS.draw(log.events[5], log.source)
+    assert "▼ only the best-scored triples lead to a right answer" in texts(lost)
+    tones = {plain(block.text)[0]: block.tone for block in [*blocks, *lost] if isinstance(block, Paragraph)}
+    assert (tones["▲"], tones["▼"]) == ("good", "bad")
+
+
+def test_an_answer_that_stands_alone(log: Log) -> None:
+    """The other one is not there yet, and its paths are not in the log."""
+    blocks = ANSWERS.draw(log.events[6], log.source)
+    assert texts(blocks) == [
+        "Which river?   q3", "from the best-scored triples: ✓ Sella   4 triples, 53 tokens", "right: Sella, Glomma",
+        "what the reader got: the best-scored triples", "P of triples",
+    ]  # fmt: skip
+
+
+def test_answers_that_failed_were_cut_or_are_empty() -> None:
+    log = Log(
+        answer("q", "triples", False, "", failure="no reply", triples=1, prompt_tokens=1, prompt=""),
+        answer("q", "gflownet", False, "Sel\nla", cut=True, prompt=""), answer("r", "gflownet", False, "", prompt=""),
+    )  # fmt: skip
+    lines = texts(ANSWERS.draw(log.events[0], log.source))
+    assert lines[1] == "from sampled paths: ✗ Sel, la (cut off)   4 triples, 53 tokens"
+    assert lines[2] == "from the best-scored triples: ✗ no answer: no reply   1 triple, 1 token"
+    assert lines[3:] == ["right: Sella, Glomma"]
+    assert (
+        texts(ANSWERS.draw(log.events[2], log.source))[1]
+        == "from sampled paths: ✗ (empty)   4 triples, 53 tokens"
+    )
+
+
+# ---------------------------------------------------------------- questions
+
+
+def test_the_cells_of_a_question(log: Log) -> None:
+    """q1: 12 of 20 draws meet one of two answers, the first path does; of q2 none does."""
+    rows = QUESTIONS.rows(log.state)
+    assert [column.label for column in QUESTION_COLUMNS] == [
+        "hit", "question", "success", "answers", "paths", "edges", "id"
+    ]  # fmt: skip
+    assert cells(QUESTION_COLUMNS, rows[0]) == [
+        Cell("1", "good"), Cell("Which river?"), Cell("0.60"), Cell("1/2"), Cell("3"), Cell("1"), Cell("q1"),
+    ]  # fmt: skip
+    assert cells(QUESTION_COLUMNS, rows[1])[:5] == [
+        Cell("–", "bad"), Cell("Which river?"), Cell("0.00"), Cell("0/2"), Cell("2"),
+    ]  # fmt: skip
+    assert [QUESTIONS.notable(log.state, row) for row in rows] == [False, True]
+    assert QUESTIONS.remark(log.state) == "1 missed: no path meets an answer"
+    later = Log(question("q", ASTRAY, RIGHT))
+    assert cells(QUESTION_COLUMNS, later.state.gflownet.questions[0])[0] == Cell("2")
+    assert QUESTIONS.remark(later.state) == ""
+    nothing = Log(question("q", ASTRAY, answers=[]))
+    assert not QUESTIONS.notable(nothing.state, nothing.state.gflownet.questions[0])
+
+
+def test_a_question_with_its_paths_and_answers(log: Log) -> None:
+    blocks = QUESTIONS.draw(log.events[0], log.source)
+    assert texts(blocks) == [
+        "Which river?   q1", "from: Oslo, Bergen", "to: Sella, Glomma",
+        "✓ 1 of 3 paths meet an answer; 1 of 2 answers met",
+        "from sampled paths: ✓ Sella", "from the best-scored triples: ✗ Lima",
+        "140 nodes, 1 edge   temperature 1.4, prior α 0.50, log Z 1.31",
+        "20 independent draws from P_F, the most frequent path first",
+        "what the language model gets", "Triplets:\n(a,b,c)",
+    ]  # fmt: skip
+    distinct = question(distinct=True, golds=["Sella"], prompt="", samples=1)
+    lines = texts(QUESTIONS.draw(distinct, Log().source))
+    assert lines[3] == "right answers: Sella"
+    assert lines[-1] == "1 path drawn without replacement from P_F, the most probable first"
+
+
+def test_a_missed_question_says_where_its_paths_went_wrong() -> None:
+    blocks = QUESTIONS.draw(question("q", ASTRAY, ASTRAY, SHORT, STOPPED), Log().source)
+    assert texts(blocks)[3:6] == [
+        "✗ none of 4 paths meets an answer",
+        "  2 left the shortest paths at step 2 by twinned with",
+        "  2 stopped before an answer",
+    ]
+    assert [left_at(path) for path in (RIGHT, ASTRAY, SHORT, STOPPED)] == [0, 2, 0, 0]
+
+
+def test_the_paths_in_a_terminal() -> None:
+    """A bar of ten cells of the share of draws, 12 of 20; edges of shortest paths are thick, ★ is an answer."""
+    assert on_terminal([Paths(question())], 110) == [
+        *LEGEND.splitlines(),
+        "  1 ━━━━━━──── ×12  P_F 0.600  R 1.000  ✓ Sella",
+        "    Oslo ━capital━▶ Ostrel ━lies on━▶ Sella★",
+        "  2 ━━━─────── ×6   P_F 0.250  R 0.001  ✗ no answer",
+        "    Oslo ━capital━▶ Ostrel ≠ ─twinned with─▶ Lima",
+        "  3 ╸───────── ×1   P_F 4e-04  R 0.001  ✗ no answer",
+        "    STOP at once",
+    ]
+    distinct = on_terminal([Paths(question(distinct=True))], 110)  # the bar is P_F: 0.6, 0.25
+    assert distinct[2] == "  1 ━━━━━━──── P_F 0.600  R 1.000  ✓ Sella"
+    assert distinct[4] == "  2 ━━╸─────── P_F 0.250  R 0.001  ✗ no answer"
+
+
+def test_the_paths_in_documents() -> None:
+    [table] = Paths(question()).in_documents()
+    assert isinstance(table, Table) and table.figures == 3 and list(table.notes) == LEGEND.splitlines()
+    assert list(table.header) == ["path", "meets", "drawn", "P_F", "R"]
+    assert [tuple(map(plain, row)) for row in table.rows] == [
+        ("Oslo ━capital━▶ Ostrel ━lies on━▶ Sella★", "✓ Sella", "12", "0.600", "1.000"),
+        ("Oslo ━capital━▶ Ostrel ≠ ─twinned with─▶ Lima", "✗ no answer", "6", "0.250", "0.001"),
+        ("STOP at once", "✗ no answer", "1", "4e-04", "0.001"),
+    ]
+    many, more = Paths(question("q", *[RIGHT] * 32)).in_documents()
+    assert isinstance(many, Table) and len(many.rows) == 30
+    assert isinstance(more, Paragraph) and plain(more.text) == "2 more paths are in the log."
+    assert len(Paths(question("q", *[RIGHT] * 30)).in_documents()) == 1
+
+
+def test_the_tones_of_a_way() -> None:
+    assert [span.tone for span in spans(way(RIGHT))] == ["", "bad", "accent", "", "bad", "accent", "good"]
+    assert [span.tone for span in spans(way(ASTRAY))][4:] == ["bad", "dim", ""]
+    both = ev.SampledPath(steps=[TWIN], count=1, probability=1, reward=1, answers=["Lima", "Rima"])
+    assert plain(way(both)) == "Ostrel ─twinned with─▶ Lima", (
+        "a path that meets an answer went nowhere astray"
+    )
+    assert met(both) == Span("✓ Lima, Rima", "good") and met(SHORT) == Span("✗ no answer", "bad")
+
+
+# ---------------------------------------------------------------- links and words
+
+
+def test_links_lead_from_answers_to_paths_and_back(log: Log) -> None:
+    def targets(blocks: list[Block]) -> list[Target]:
+        lines = [block.text for block in blocks if isinstance(block, Paragraph)]
+        lines += [value for block in blocks if isinstance(block, Facts) for _, value in block.rows]
+        return [span.target for words in lines for span in spans(words) if span.target]
+
+    assert targets(ANSWERS.draw(log.events[5], log.source)) == [Target("question", "q2")]
+    assert targets(QUESTIONS.draw(log.events[1], log.source)) == [Target("evidence", "q2")] * 2
+    page = GFlowNetPage()
+    wanted = Target("question", "q2"), Target("evidence", "q3"), Target("better", ""), Target("worse", "")
+    places = [page.place_of(target, log.state) for target in wanted]
+    assert [(p.tab, p.key, p.open) for p in places if p] == [
+        ("questions", 1, True), ("answers", 2, True), ("answers", 0, True), ("answers", 1, True),
+    ]  # fmt: skip
+    assert page.place_of(Target("question", "q3"), log.state) is None
+    assert page.place_of(Target("better", ""), Log().state) is None
+
+
+def test_cases_in_a_few_words(log: Log) -> None:
+    assert item_words(log.events[0]) == "paths of q1"
+    assert item_words(log.events[3]) == "answer to q1 from sampled paths"
+    assert item_words(log.events[2]) == "answer to q1 from the best-scored triples"
+    assert item_words(answer("q", "oracle", True, "x")) == "answer to q from oracle"
