@@ -216,7 +216,7 @@ def test_an_iteration_says_what_it_gained_and_why(log: Log) -> None:
 def test_the_first_iteration_is_held_against_no_deltas_and_says_what_came_of_its_reply(log: Log) -> None:
     assert texts(log.case(FIRST)) == [
         "iteration 0  ★ kept as best",
-        "▲ +0.000 composite on the validation set, from 0.500 (no deltas) to 0.500",
+        "▲ 0.000 composite on the validation set, from 0.500 (no deltas) to 0.500",
         "o3 replied, for the next iteration",
         "Less padding.",
         "→ iteration 1: 5.0 tokens, 0.500 correct; composite on the validation set 0.620, iteration 0 0.500"
@@ -253,14 +253,14 @@ def test_a_clusters_words_stand_beside_its_number_and_the_most_changed_comes_fir
         "most frequent tokens", "cluster", "before", "here", "here − before", "next", "next − here",
     ]  # fmt: skip
     assert rows(deltas) == [
-        ["Based provided", "2", "+0.00", "−0.80", "−0.80", "−1.00", "−0.20"],
-        ["end of text", "0", "+0.00", "+0.40", "+0.40", "+0.40", "·"],
-        ["cash", "3", "+0.00", "+0.00", "·", "+0.10", "+0.10"],
+        ["Based provided", "2", "0.00", "−0.80", "−0.80", "−1.00", "−0.20"],
+        ["end of text", "0", "0.00", "+0.40", "+0.40", "+0.40", "·"],
+        ["cash", "3", "0.00", "0.00", "·", "+0.10", "+0.10"],
     ]
     assert [spans(row[4])[0].tone for row in deltas.rows] == ["bad", "good", "dim"]
     assert deltas.figures == 6 and "below 0 its tokens become rarer" in deltas.notes[0]
     first = rows(table(log.case(FIRST), "Deltas of iteration 0"))
-    assert first[0] == ["Based provided", "2", "·", "+0.00", "·", "−0.80", "−0.80"]
+    assert first[0] == ["Based provided", "2", "·", "0.00", "·", "−0.80", "−0.80"]
 
 
 def test_five_changed_clusters_are_four_and_one_more() -> None:
@@ -373,7 +373,7 @@ def test_an_answer_stands_beside_that_of_the_unchanged_model(log: Log) -> None:
     assert isinstance(clusters, Table)
     assert list(clusters.header) == ["most frequent tokens", "cluster", "tokens", "unchanged", "delta"]
     assert rows(clusters) == [
-        ["cash", "3", "1", "2", "+0.00"], ["Based provided", "2", "0", "1", "−0.80"], ["", "none", "1", "0", "·"],
+        ["cash", "3", "1", "2", "0.00"], ["Based provided", "2", "0", "1", "−0.80"], ["", "none", "1", "0", "·"],
     ]  # fmt: skip
     assert texts(log.case(UNDER_P))[0] == (
         "p  iteration 1, validation   ✗ wrong   9 tokens, 3 more than the unchanged model  ▼ which is right"
