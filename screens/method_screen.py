@@ -17,7 +17,8 @@ from app.methods.place import Place
 from app.state.run import RunState
 from app.verdict_text import verdict_sentence, verdicts
 from screens.panes.blocks import BlocksPane
-from screens.panes.cases import CasesPane, CasesTab
+from screens.panes.cases import CasesPane
+from screens.panes.cases_tab import CasesTab
 from screens.run_session import Session
 from screens.tabbed_screen import TabbedScreen
 from screens.widgets.tab_line import Tab

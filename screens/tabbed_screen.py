@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, cast
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -25,11 +25,12 @@ from screens.chart_screen import ChartScreen
 from screens.console_screen import NARROWEST
 from screens.messages import UpWanted
 from screens.panes.blocks import BlocksPane
-from screens.panes.cases import CasesTab
+from screens.panes.cases import CasesPane
+from screens.panes.cases_tab import CasesTab
 from screens.run_screen import RunScreen
 from screens.run_session import Session, reading_words, work_over
 from screens.tab_views import pane_view, place_in, show_place, take_up
-from screens.what_if.screen import WhatIfScreen
+from screens.what_if.of_event import has_choice
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
 from screens.widgets.tab_line import Tab, TabLine
@@ -75,15 +76,6 @@ class Pane(Protocol):
 
     def close_one(self) -> bool:
         """Step back inside the pane; False if there was nothing to close."""
-        ...
-
-
-@runtime_checkable
-class Asking(Protocol):
-    """A tab whose rows can be tried under another choice."""
-
-    def what_if(self, process: WhatIfProcess) -> WhatIfScreen[Any] | str:
-        """The screen for it, or why there is none for this row."""
         ...
 
 
@@ -270,7 +262,7 @@ class TabbedScreen(RunScreen):
             case "go_back":
                 return len(self._history) > 0
             case "what_if":
-                return self.is_mounted and isinstance(self.pane, Asking)
+                return self.is_mounted and self._cases_with_choices() is not None
             case _:
                 return super().check_action(action, parameters)
 
@@ -331,12 +323,16 @@ class TabbedScreen(RunScreen):
 
     # ------------------------------------------------------------ what if
 
+    def _cases_with_choices(self) -> CasesPane | None:
+        pane = self.pane
+        return pane if isinstance(pane, CasesPane) and has_choice(pane.cases.event) else None
+
     def action_what_if(self) -> None:
         """Try another choice in the place of the one under the cursor."""
-        if not isinstance(self.pane, Asking):
+        if (cases := self._cases_with_choices()) is None:
             return
         self._what_if = self._what_if or WhatIfProcess(self.session.run_dir)
-        asked = self.pane.what_if(self._what_if)
+        asked = cases.what_if(self._what_if)
         if isinstance(asked, str):
             self.notify(asked, markup=False)
         else:

@@ -28,7 +28,7 @@ async def main() -> None:
         while type(app.screen).__name__ != "OverviewScreen" or app.session is None or not app.session.caught_up:
             await pilot.pause(0.05)
         await pilot.press("1")
-        while type(app.screen).__name__ != "AgreementScreen" or "6&#160;questions" not in app.export_screenshot():
+        while type(app.screen).__name__ != "MethodScreen" or "6&#160;questions" not in app.export_screenshot():
             await pilot.pause(0.05)
         await pilot.pause(0.3)
         print(app.export_screenshot().replace("&#160;", " "))

@@ -79,7 +79,7 @@ class DecisionsPane(CasesPane):
         """The first answer that esm turned, where it left greedy's way."""
         return self.source.first_turned(METHOD) or 0
 
-    def telling(self, item: int) -> bool:
+    def is_notable(self, item: int) -> bool:
         return self.source.turned(item)
 
     def _why_empty(self) -> str:

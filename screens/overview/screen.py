@@ -33,6 +33,7 @@ COMMANDS = (
     Command(
         "dollar_sign", "efficiency", "Cost", "Where the time, the tokens and the money went.", display="$"
     ),
+    Command("O", "files", "Files", "The figures and files of every stage, servers, and notices."),
     REPORT,
     ERROR,
     *(
@@ -206,6 +207,12 @@ can be begun again from there on, skipped, stopped, or made the last one.
         from screens.overview.stages import StagesPanel
 
         self.app.push_screen(StagesPanel(self.session))
+
+    def action_files(self) -> None:
+        """Figures and files of every stage."""
+        from screens.overview.files import FilesPanel
+
+        self.app.push_screen(FilesPanel(self.session))
 
     def action_efficiency(self) -> None:
         """Where time and tokens went."""

@@ -1,9 +1,7 @@
-"""The tab Cases: for each kind a table with the case under the cursor in full, one kind at a time."""
+"""The cases of one kind: a table, beside or above the case under the cursor in full."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rich.console import RenderableType
@@ -12,34 +10,33 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Container, Vertical
 from textual.getters import query_one
-from textual.message import Message
-from textual.widget import Widget
-from textual.widgets import ContentSwitcher
 
 from app.blocks.terminal import draw
 from app.methods.page import Cases
 from app.methods.source import CaseSource
 from app.runs.what_if import WhatIfProcess
-from app.state.columns import Grow
+from app.state.method import Place
 from app.state.run import RunState
+from app.table.column import Column
+from app.text import counted
 from engine.errors import SteerError
-from screens.panes.list_pane import ListPane
+from engine.events import Event
 from screens.run_session import Session
 from screens.what_if.of_event import what_if_screen
 from screens.what_if.screen import WhatIfScreen
+from screens.widgets.detail_pane import DetailPane
 from screens.widgets.rows import ItemSource, ListSource
-from screens.widgets.tab_line import Tab, TabLine
+from screens.widgets.steady import Steady
+from screens.widgets.virtual_table import VirtualTable
 
-_NEXT_KIND = "1 the next kind"
 
-
-class CasesPane(ListPane):
+class CasesPane(Container):
     """The cases of one kind."""
 
-    LINKS = True
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "app.find", "Find", key_display="/", tooltip="Find a row of the table by its words."),
         Binding("d", "differ(1)", "Next notable", tooltip="Go to the next case worth seeing."),
         Binding("D", "differ(-1)", "Previous notable", show=False, tooltip="Go to the previous case worth seeing."),
         Binding("left_parenthesis", "step(-1)", "Steps", key_display="( )", tooltip="The case one step earlier."),
@@ -47,6 +44,10 @@ class CasesPane(ListPane):
         Binding("right", "beside(1)", "After", show=False, tooltip="In an opened case: the case after it."),
         Binding("right_parenthesis", "step(1)", "Later", show=False, tooltip="The case one step later."),
     ]  # fmt: skip
+
+    table = query_one(VirtualTable)
+    detail = query_one(DetailPane)
+    line = query_one(".pane-status", Steady)
 
     def __init__(
         self,
@@ -56,34 +57,150 @@ class CasesPane(ListPane):
         *,
         id: str | None = None,
     ) -> None:
-        source = ListSource(cases.columns, cases.name) if source is None else source
-        super().__init__(session, source, cases.empty, id=id)
+        super().__init__(id=id)
+        self.session = session
         self.cases = cases
-        self.order = cases.order
+        self.source = ListSource(cases.columns, cases.name) if source is None else source
+        self._shown: object = None
+        self._shown_item: object = None
+        self._begun = False
         self._step: int | None = None
         self._step_of: object = None
 
-    def items(self, state: RunState) -> Sequence[Any] | Grow[Any]:
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="pane-table"):
+            yield VirtualTable(self.source, self.cases.empty)
+            yield Steady(classes="pane-status")
+        yield DetailPane()
+
+    def items(self, state: RunState) -> Any:
+        """What the table is made from."""
         return self.cases.rows(state)
 
-    def telling(self, item: Any) -> bool:
+    def show(self) -> None:
+        """Draw the session's state."""
+        self.source.show(self.items(self.session.state))
+        self.table.refresh_rows()
+        self._begin()
+        self.show_detail()
+        self.show_status()
+
+    def _begin(self) -> None:
+        """A run that is over is read from its first notable case on; a live one is followed."""
+        if not self._begun and len(self.source) and self.table.over:
+            self._begun = True
+            if not self.table.follow or self.has_class("-open"):  # somebody reads a row
+                return
+            if self.cases.order is not None:
+                self.table.sort_by(*self.cases.order)
+            self.table.begin_at(self.first_row())
+
+    def first_row(self) -> int:
+        """The row from which a run that is over is read."""
+        rows = range(len(self.source))
+        return next((row for row in rows if self._is_notable_row(row)), 0)
+
+    def is_notable(self, item: Any) -> bool:
+        """Whether the case is worth seeing."""
         return self.cases.notable(self.session.state, item)
 
-    def remark(self) -> str:
-        return self.cases.remark(self.session.state)
+    def _is_notable_row(self, row: int) -> bool:
+        return self.is_notable(self.source.item(row))
+
+    @on(VirtualTable.Highlighted)
+    def _moved(self) -> None:
+        self.show_detail()
+
+    def show_detail(self) -> None:
+        """Draw the row under the cursor in full; where more became known of it, the place in it is kept."""
+        if not len(self.source):
+            self._shown = None
+            self.detail.show(None)
+            return
+        item = self.source.item(min(self.table.cursor, len(self.source) - 1))
+        if (key := self.key(item)) != self._shown:
+            top, self._shown, self._shown_item = item != self._shown_item, key, item
+            self.detail.show(lambda palette, width: self._drawn(item, palette, width), top, links=True)
 
     def key(self, item: Any) -> object:
+        """What the detail depends on; another case begins with its last step."""
         if self.place(item) != self._step_of:
             self._step_of, self._step = self.place(item), None
         return item, self._step
 
-    def draw(self, item: Any, palette: dict[str, Style], width: int) -> RenderableType:
+    def _drawn(self, item: Any, palette: dict[str, Style], width: int) -> RenderableType:
         try:
             event = self.session.read(*self.place(item))
+            return draw(self.cases.draw(event, self._case_source()), palette, width)
         except (OSError, SteerError) as error:
             return Text(str(error), palette["bad"])
-        source = CaseSource(self.session.run_dir, self.session.state, self.session.read, self._step)
-        return draw(self.cases.draw(event, source), palette, width)
+        except LookupError:
+            return Text("The log lacks an event that this would be drawn from.", palette["bad"])
+
+    def _case_source(self) -> CaseSource:
+        return CaseSource(self.session.run_dir, self.session.state, self.session.read, self._step)
+
+    def under_cursor(self) -> Any | None:
+        """The item under the cursor."""
+        return self.source.item(min(self.table.cursor, len(self.source) - 1)) if len(self.source) else None
+
+    def read_row(self) -> Event | None:
+        """The event that the row under the cursor is about. Raises SteerError or OSError where the log cannot be
+        read."""
+        item = self.under_cursor()
+        return None if item is None else self.session.read(*self.place(item))
+
+    def place(self, item: Any) -> Place:
+        """Where the event that an item is about stands in the log."""
+        return item.place
+
+    def counted(self) -> str:
+        """How many rows there are."""
+        return counted(len(self.source), self.source.noun)
+
+    def about(self, column: Column) -> str:
+        """What a column shows."""
+        return f"{column.label}: {column.help}"
+
+    @on(VirtualTable.Changed)
+    def _changed(self) -> None:
+        self.show_status()
+
+    def show_status(self) -> None:
+        """Say below the table what it shows."""
+        table = self.table
+        parts = [self.counted(), *filter(None, [self.cases.remark(self.session.state)])]
+        if table.wanted:
+            parts.append(f"find {' '.join(table.wanted)}: n next, esc none")
+        if table.sort_column is not None:
+            label = next(c.label for c in self.source.columns if c.key == table.sort_column)
+            parts.append(f"sorted by {label} {'↓' if table.sort_reverse else '↑'}")
+        elif table.follow and not self.table.over:
+            parts.append("following")
+        column = table.marked_column
+        if column is None and len(self.source):
+            parts.append("← → explain a column")
+        elif column is not None and column.help:
+            parts.append(self.about(column))
+        self.line.update(Text("  │  ".join(parts), no_wrap=True, overflow="ellipsis"))
+
+    @on(VirtualTable.Selected)
+    def open(self) -> None:
+        """Give the detail all the room."""
+        self.add_class("-open")
+        self.detail.focus()
+
+    def close_one(self) -> bool:
+        """Close the opened detail, else end finding; False if there was neither."""
+        if self.has_class("-open"):
+            self.remove_class("-open")
+            self.table.focus()
+            return True
+        found = bool(self.table.wanted)
+        self.table.look_for(())
+        return found
+
+    # ------------------------------------------------------------ actions
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "step":
@@ -94,7 +211,7 @@ class CasesPane(ListPane):
 
     def action_differ(self, by: int) -> None:
         """Go to the next or previous case worth seeing."""
-        if not self.table.seek(by, lambda row: self.telling(self.source.item(row))):
+        if not self.table.seek(by, self._is_notable_row):
             self.notify(f"There is no {self.cases.notable_words}", markup=False)
 
     def action_beside(self, by: int) -> None:
@@ -118,61 +235,4 @@ class CasesPane(ListPane):
             return str(error)
         if event is None:
             return "No case is shown."
-        source = CaseSource(self.session.run_dir, self.session.state, self.session.read, self._step)
-        return what_if_screen(process, event, source)
-
-
-class CasesTab(Vertical):
-    """All kinds of a method's cases, one at a time; a line names them where there are several."""
-
-    DEFAULT_CSS = """
-    CasesTab > ContentSwitcher { height: 1fr; }
-    """
-    switcher = query_one(ContentSwitcher)
-
-    def __init__(self, panes: Sequence[Widget], *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._panes = panes
-
-    def compose(self) -> ComposeResult:
-        if len(self._panes) > 1:
-            yield TabLine([Tab(name, name.capitalize()) for name in self.names], hint=_NEXT_KIND)
-        with ContentSwitcher(initial=self.names[0]):
-            yield from self._panes
-
-    @property
-    def names(self) -> list[str]:
-        """The kinds."""
-        return [str(pane.id) for pane in self._panes]
-
-    @property
-    def shown_name(self) -> str:
-        """The kind that is shown."""
-        return self.switcher.current or self.names[0]
-
-    @property
-    def shown(self) -> Widget:
-        """Its pane."""
-        return self._panes[self.names.index(self.shown_name)]
-
-    def choose(self, name: str) -> None:
-        """Show a kind."""
-        self.switcher.current = name
-        for line in self.query(TabLine):
-            line.active = self.names.index(name)
-
-    @property
-    def next_name(self) -> str:
-        """The kind after the one that is shown."""
-        return self.names[(self.names.index(self.shown_name) + 1) % len(self._panes)]
-
-    @on(TabLine.Chosen)
-    def _clicked(self, message: TabLine.Chosen) -> None:
-        message.stop()
-        self.post_message(self.KindWanted(self.names[message.index]))
-
-    @dataclass
-    class KindWanted(Message):
-        """Another kind is to be shown."""
-
-        name: str
+        return what_if_screen(process, event, self._case_source())

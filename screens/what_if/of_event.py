@@ -22,10 +22,12 @@ _SCREENS: dict[type[ev.Event], str] = {
 """Imported only by those who ask."""
 
 
+def has_choice(kind: type[ev.Event]) -> bool:
+    """Whether another choice can be tried in the place of such events."""
+    return kind in _SCREENS
+
+
 def what_if_screen(process: WhatIfProcess, event: ev.Event, source: CaseSource) -> WhatIfScreen[Any] | str:
     """The screen for this event's choice, or why there is none."""
-    name = _SCREENS.get(type(event))
-    if name is None:
-        return "Here is no choice that could be another."
-    module, _, function = name.partition(":")
+    module, _, function = _SCREENS[type(event)].partition(":")
     return getattr(import_module(module), function)(process, event, source)

@@ -23,7 +23,7 @@ class AgreementState(MethodState):
 
     title = "Agreement"
     stages_shown = ("agreement",)
-    screen = "agreement.screen:AgreementScreen"
+    page = "agreement.page:AgreementPage"
 
     def __init__(self) -> None:
         self.rows: Grow[Row] = Grow()

@@ -1,0 +1,83 @@
+"""The figures and files of all stages, the use of servers, and the notices of the run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.style import Style
+from textual.binding import BindingType
+from textual.widgets import Static
+
+from app.blocks.block import Block, Facts, Heading, Paragraph, Span, Words, facts
+from app.blocks.terminal import draw
+from app.commands import DIALOG, bindings
+from app.figures import short
+from app.result_tables import servers
+from app.stage_words import stage_sign, stage_words
+from app.state.run import RunState
+from app.table.column import Tone
+from app.text import counted, duration
+from app.words import figure_name
+from engine.run.stage_state import FAILED, FINISHED, RUNNING, StageState
+from screens.run_session import Session
+from screens.session_panel import SessionPanel
+
+_TONES: dict[str, Tone] = {FINISHED: "good", FAILED: "bad", RUNNING: "accent"}
+_BOLD = Style(bold=True)
+_PALETTE = {"dim": Style(dim=True)} | dict.fromkeys(
+    ("strong", "heading", "good", "bad", "accent", "warn"), _BOLD
+)
+
+
+class FilesPanel(SessionPanel):
+    """Drawn from the run's log while it is open."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(DIALOG), ("O,q", "close", "")]
+    HELP = """\
+# Files
+
+The run's folder; for each stage its figures and the files that it wrote; the use of servers; the notices of the run.
+"""
+    TITLE_WORD = "Figures and files"
+    CONTENTS = ("files",)
+
+    def draw(self, session: Session) -> None:
+        blocks = [Paragraph((Span("folder  ", "dim"), str(session.run_dir))), *file_blocks(session.state)]
+        self.query_one("#files", Static).update(draw(blocks, _PALETTE, self.size.width - 6))
+
+
+def file_blocks(state: RunState) -> list[Block]:
+    """Stage by stage; then servers and notices."""
+    if not state.stages:
+        return [Paragraph("Figures and files appear here when a stage is finished.", "dim")]
+    stages = [block for stage in state.stages.values() for block in _stage(stage)]
+    return [*stages, *servers(state), *_notices(state)]
+
+
+def _stage(stage: StageState) -> Sequence[Block]:
+    words: list[str | Span] = [Span(f"{stage_sign(stage)} ", _TONES.get(stage.status, "dim"))]
+    words += [Span(stage.name, "strong"), f"  {stage_words(stage)}"]
+    if stage.status == FINISHED and stage.seconds:
+        words.append(f" in {duration(stage.seconds)}")
+    elif stage.total and stage.status != "waiting":
+        words.append(f"  {stage.done:,} of {counted(stage.total, stage.unit)}")
+    error = stage.error
+    failed = [] if error is None else [(error.what, error.where), ("how to fix", error.mend)]
+    figures: list[tuple[str, Words]] = [
+        (figure_name(name), short(value)) for name, value in stage.summary.items()
+    ]
+    files = [Paragraph(f"   {name}", "dim") for name in stage.files]
+    return [Heading(words, 4), facts(failed), *([Facts(figures)] if figures else []), *files]
+
+
+def _notices(state: RunState) -> list[Block]:
+    if not state.notices:
+        return []
+    rows: list[tuple[str, Words]] = []
+    for notice in state.notices:
+        clock = time.strftime("%H:%M:%S", time.localtime(notice.time))
+        words = Span(f"! {notice.text}", "warn") if notice.level == "warning" else notice.text
+        rows.append((f"{clock}  {notice.stage}", words))
+    return [Heading("notices", 4), Facts(rows)]

@@ -1,0 +1,57 @@
+"""What it shows: a row a question, and the samples' agreement in full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agreement.events import AgreementMeasured
+from agreement.state import AgreementState, Row
+from app.blocks.block import Block, Paragraph, Table
+from app.figures import fixed
+from app.methods.page import Cases, MethodPage
+from app.methods.source import CaseSource
+from app.state.columns import Grow
+from app.state.run import RunState
+from app.table.column import ListColumn
+
+COLUMNS: Sequence[ListColumn[Row]] = (
+    ListColumn("example", "question", 14, flex=True, name=True, value=lambda row: row.example),
+    ListColumn("answer", "answer", 8, value=lambda row: row.answer),
+    ListColumn("share", "share", 6, "right", value=lambda row: row.share, show=fixed),
+)
+
+
+def rows(state: RunState) -> Grow[Row]:
+    """The rows of the run at the moment looked at."""
+    agreement = state.others["agreement"]
+    assert isinstance(agreement, AgreementState)
+    return agreement.rows
+
+
+def question_blocks(event: AgreementMeasured, source: CaseSource) -> list[Block]:
+    """How many samples agree."""
+    return [Paragraph(f"{event.answer}: {event.share:.0%} of {event.samples} samples")]
+
+
+QUESTIONS: Cases[Row] = Cases(
+    name="questions",
+    columns=COLUMNS,
+    rows=rows,
+    event=AgreementMeasured,
+    words=lambda event: f"samples of {event.example}",
+    draw=question_blocks,
+    empty="No question has been sampled yet.",
+)
+
+
+class AgreementPage(MethodPage):
+    title = "Agreement"
+    help = "# Agreement\n\nHow far several samples of an answer agree."
+    shown_by = {"agreement": "questions"}
+    cases = (QUESTIONS,)
+
+    def results(self, state: RunState) -> list[Block]:
+        shares = [row.share for row in rows(state)]
+        if not shares:
+            return []
+        return [Table(("questions", "mean share"), [(str(len(shares)), fixed(sum(shares) / len(shares)))], 2)]
