@@ -19,7 +19,7 @@ from app.verdict_text import verdict_sentence, verdicts
 from screens.panes.blocks import BlocksPane
 from screens.panes.cases import CasesPane
 from screens.panes.cases_tab import CasesTab
-from screens.run_session import Session
+from screens.run_session import Session, work_over
 from screens.tabbed_screen import TabbedScreen
 from screens.widgets.tab_line import Tab
 
@@ -74,21 +74,11 @@ class MethodScreen(TabbedScreen):
         return CasesPane(self.session, cases, id=cases.name)
 
     def _go_with_the_stage(self) -> None:
+        """When the work is over, a kind of cases without any gives way to the first that has some."""
         super()._go_with_the_stage()
-        if self.shown_name in self._kinds and self.session.state.active_stage is None:
-            self._show_kind_with_rows()
-
-    @property
-    def _kinds(self) -> list[str]:
-        return [cases.name for cases in self.method.cases]
-
-    def _show_kind_with_rows(self) -> None:
-        """While nothing works: the first kind of cases that the run has any of, unless somebody reads a row."""
-        state = self.session.state
-        kind = next((cases.name for cases in self.method.cases if len(cases.rows(state))), self.shown_name)
-        table = self._table()
-        if kind != self.shown_name and (table is None or table.untouched):
-            self._show_named(kind)
+        kinds = {cases.name: len(cases.rows(self.session.state)) for cases in self.method.cases}
+        if kinds.get(self.shown_name) == 0 and work_over(self.session, self.STAGE_TABS):
+            self._show_named(next((name for name, rows in kinds.items() if rows), self.shown_name))
 
     def result_blocks(self, state: RunState) -> list[Block]:
         """The verdicts in sentences, and the tables."""

@@ -19,10 +19,10 @@ def method_blocks(state: RunState, method: str) -> list[Block]:
 
 
 def _curves(page: MethodPage, state: RunState) -> list[Picture]:
-    """Its charts as pictures; of lines with a running mean the mean alone."""
+    """Its charts as pictures; of lines with a running mean the mean alone, and no single points."""
     pictures: list[Picture] = []
     for y, x, series in charts_of(page, state):
-        lines = [Curve(line.label, line.x, line.y) for line in series if not line.faint]
+        lines = [Curve(line.label, line.x, line.y) for line in series if not (line.faint or line.points)]
         if (drawing := curve_plot(lines, x)) is not None:
             pictures.append(Picture(drawing, y))
     return pictures

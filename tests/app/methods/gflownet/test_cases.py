@@ -33,9 +33,12 @@ from app.methods.gflownet.questions import COLUMNS as QUESTION_COLUMNS
 from app.methods.gflownet.questions import QUESTIONS
 from app.methods.source import CaseSource
 from app.report.item_words import item_words
+from app.runs.what_if import WhatIfProcess
 from app.state.run import RunState
 from app.table.column import Cell, cell_of
 from engine import events as ev
+from screens.gflownet.what_if import PathsWhatIf
+from screens.what_if.of_event import what_if_screen
 
 PALETTE = {name: Style.null() for name in ("dim", "strong", "good", "bad", "accent", "warn", "heading")}
 CAPITAL = ev.PathStep(head="Oslo", relation="capital", tail="Ostrel", score=0.9, gt=True)
@@ -191,6 +194,33 @@ def test_answers_that_failed_were_cut_or_are_empty() -> None:
         texts(ANSWERS.draw(log.events[2], log.source))[1]
         == "from sampled paths: ✗ (empty)   4 triples, 53 tokens"
     )
+
+
+def test_the_remark_counts_each_way() -> None:
+    """Right from paths only: three; from triples only: two; the same from both: one."""
+    hits = [(True, False)] * 3 + [(False, True)] * 2 + [(True, True)]
+    log = Log(*(
+        answer(f"q{at}", method, hit, "x")
+        for at, pair in enumerate(hits) for method, hit in zip(("gflownet", "triples"), pair, strict=True)
+    ))  # fmt: skip
+    assert ANSWERS.remark(log.state) == "▲ 3 right from paths only, ▼ 2 from triples only"
+
+
+def test_an_empty_answer_can_be_followed_from_its_paths() -> None:
+    log = Log(question("q"), answer("q", "gflownet", False, ""))
+    assert texts(QUESTIONS.draw(log.events[0], log.source))[4] == "from sampled paths: ✗ (no answer)"
+
+
+def test_what_if_on_an_answer_draws_its_paths_again(log: Log) -> None:
+    process = WhatIfProcess(Path("run"))
+    screen = what_if_screen(process, log.events[5], log.source)
+    assert isinstance(screen, PathsWhatIf) and screen.heading().plain.startswith(
+        "What if · q2 · temperature 1.4"
+    )
+    direct = what_if_screen(process, log.events[0], log.source)
+    assert isinstance(direct, PathsWhatIf) and "What if · q1" in direct.heading().plain
+    lacking = what_if_screen(process, log.events[6], log.source)
+    assert lacking == "The log does not have the paths of this question."
 
 
 # ---------------------------------------------------------------- questions

@@ -182,6 +182,7 @@ def test_every_figure_and_what_was_left_out(sampled: RunState) -> None:
     assert list(table.header) == [
         "figure", "independent draws (GFlowNet)", "distinct paths (GFlowNet)", "greedy", "beam search"
     ]  # fmt: skip
+    assert table.narrowed(66).header == ["figure", "independent draws (GFlowNet)"]
     assert results.coverage(state_of().gflownet) == []
     whole = state_of(evaluated("greedy", {"success@1": 0.8}, k=1))
     assert lines_of(results.coverage(whole.gflownet)) == []
@@ -194,6 +195,10 @@ def test_curves_over_the_number_of_paths(sampled: RunState) -> None:
         ("independent draws (GFlowNet)", [1, 10, 20], [0.4, 0.7, 0.85]),
         ("distinct paths (GFlowNet)", [1, 10, 20], [0.4, 0.7, 0.85]), ("greedy", [], []),
     ]  # fmt: skip
+    mixed = evaluated("beam", {"success@20": 0.9, "success@3": 0.5})
+    assert list(results.success_by_k(state_of(mixed))[0].x) == [3, 20], (
+        "in the order of K, whatever that of the log"
+    )
     success = results.success_by_k(sampled)
     assert list(success[0].y) == [0.5, 0.8, 0.9] and list(success[1].y) == [0.75, 0.8, 0.9]
 
@@ -278,6 +283,9 @@ def test_of_many_steps_ten_are_listed_the_newest_first() -> None:
     """Of 25 every third: 250, 220, …, 10."""
     table = training.steps(state_of(*(step(10 * n) for n in range(1, 26))).gflownet)[1]
     assert [int(row[0]) for row in rows_of(table)] == [250, 220, 190, 160, 130, 100, 70, 40, 10]
+    table = training.steps(state_of(*(step(n) for n in range(1, 12))).gflownet)[1]
+    assert [int(row[0]) for row in rows_of(table)] == [11, 9, 7, 5, 3, 1], "eleven are more than ten"
+    assert len(rows_of(training.steps(state_of(*(step(n) for n in range(1, 11))).gflownet)[1])) == 10
 
 
 def test_the_curves_of_the_training() -> None:
