@@ -503,7 +503,7 @@ async def test_a_finished_run_opens_where_esm_turned_an_answer(session: Recorded
         screen = await press(pilot)
         pane, decisions = screen.decisions, session.state.esm.decisions
         number = pane.source.view.decision(pane.table.cursor)
-        assert decisions.text("method", number) == "esm" and pane.telling(pane.source.item(pane.table.cursor))
+        assert decisions.text("method", number) == "esm" and pane.is_notable(pane.source.item(pane.table.cursor))
         assert "following" not in str(pane.line.render())
         session.seek(session.total_events // 2)
         await press(pilot)
@@ -515,7 +515,7 @@ async def test_a_finished_method_is_read_from_there_while_others_work(session: R
     session.state.status = "running"
     async with EsmApp(session).run_test(size=SMALL) as pilot:
         pane = (await press(pilot)).decisions
-        assert not pane.table.follow and pane.telling(pane.source.item(pane.table.cursor))
+        assert not pane.table.follow and pane.is_notable(pane.source.item(pane.table.cursor))
     stages = session.state.stages
     stages["eval"] = replace(stages["eval"], status=RUNNING)
     async with EsmApp(session).run_test(size=SMALL) as pilot:
