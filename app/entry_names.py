@@ -1,12 +1,9 @@
-"""Names of memory entries as they are typed, and in little room."""
+"""Names of memory entries as they are typed."""
 
 from __future__ import annotations
 
 import re
 
-from app.blocks.fit import fit
-
-_STEP = re.compile(r", step \d+")
 _BETWEEN = re.compile(r"\+|,(?! step \d)")
 
 
@@ -20,9 +17,3 @@ def typed_names(text: str) -> list[str]:
         for piece, parts in zip(pieces, words, strict=True)
         for name in (parts if all(map(str.isdecimal, parts)) else [piece])
     ]
-
-
-def name_within(name: str, width: int) -> str:
-    """A name in at most `width` cells: one that is too long goes without its step, which candidates of one decision
-    share; its number stays."""
-    return fit(name if len(name) <= width else _STEP.sub("", name), width)

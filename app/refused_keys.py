@@ -23,6 +23,6 @@ class RefusedKeys(App[ReturnType]):
             return None
         for _, bindings in self.screen._modal_binding_chain:
             for binding in bindings.key_to_bindings.get(key, ()):
-                if binding.description and not binding.priority:
+                if binding.tooltip and not binding.priority:  # a command of the console, not one of Textual's
                     return binding
         return None

@@ -13,12 +13,16 @@ _WORDS = 3
 """How many of the columns about servers are words."""
 
 
+_PRIORITY = (0, 0, 0, 0, 3, 2, 1, 1, 4, 0)
+"""Which columns go first where there is no room: the time waited, then retries and failures, then tokens."""
+
+
 def servers(state: RunState) -> list[Table]:
     """Requests, tokens and cost by stage and role; no table where none was asked."""
     rows = list(map(usage_cells, state.usage.values()))
     cost = total_cost(state.usage.values())
     title = "Servers" + ("" if cost is None else f", total cost {cost:,.4f}")
-    return [Table(HEADINGS, rows, len(HEADINGS) - _WORDS, title)] if rows else []
+    return [Table(HEADINGS, rows, len(HEADINGS) - _WORDS, title, priority=_PRIORITY)] if rows else []
 
 
 def stages(state: RunState) -> list[Table]:

@@ -1,4 +1,4 @@
-"""Requests to servers and their cost as cells of a table: for the end of batch and for the tab Files."""
+"""Requests to servers and their cost as cells of a table: for the end of batch, reports and the panel Files."""
 
 from __future__ import annotations
 

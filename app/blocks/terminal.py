@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from rich import table as rich
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.text import Text
@@ -26,11 +27,14 @@ from app.blocks.block import (
     Target,
     Words,
     Writing,
+    plain,
     spans,
 )
 from app.blocks.model_text import clean, model_text
 from app.blocks.two_texts import draw_texts
 
+_LEAST_WORDS = 8
+"""Cells below which a column of words is not squeezed."""
 META = "goto"
 """In a style's meta: where its text leads."""
 
@@ -124,7 +128,14 @@ def _table(table: Table, palette: Palette) -> RenderableType:
     words = len(table.header) - table.figures
     for place, name in enumerate(table.header):
         figure = place >= words
-        drawn.add_column(Text(name), justify="right" if figure else "left", no_wrap=figure, overflow="fold")
+        longest = max(cell_len(plain(cell)) for cell in (name, *(row[place] for row in table.rows)))
+        drawn.add_column(
+            Text(name),
+            justify="right" if figure else "left",
+            no_wrap=figure,
+            overflow="fold",
+            min_width=longest if figure else min(longest, _LEAST_WORDS),
+        )
     for row in table.rows:
         drawn.add_row(*(line(cell, palette) for cell in row))
     above = [Text(table.caption, palette["heading"])] if table.caption else []

@@ -70,7 +70,7 @@ class WhatIf:
             raise DataError(
                 what=f"the held-out questions have no {wanted.sample_id}",
                 where=str(layout.agent_graphs(self._run_dir, "test")),
-                mend="choose one of the tab Paths",
+                mend="choose one of the questions among the cases",
             )
         sample, own = self._sampler.sample, self._drawing
         committed = sample(number, self._alpha, own)

@@ -73,11 +73,11 @@ def settings(tmp_path: Path) -> list[str]:
 
 
 def test_runs_are_named_by_what_differs(settings: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--compare", *settings[:2]]) == 0
+    assert main(["compare", *settings[:2]]) == 0
     first, second = capsys.readouterr().out.splitlines()[:2]
     ids = [Path(path).name for path in settings]
     assert first == f"A: online.L=3 (demo/{ids[0]})" and second == f"B: online.L=5 (demo/{ids[1]})"
-    assert main(["--compare", *settings[:2], "--json"]) == 0
+    assert main(["compare", *settings[:2], "--json"]) == 0
     form = json.loads(capsys.readouterr().out)
     assert [form[run]["shown_as"] for run in "ab"] == ["online.L=3", "online.L=5"]
     assert [form[run]["name"] for run in "ab"] == ["demo", "demo"]
@@ -86,7 +86,7 @@ def test_runs_are_named_by_what_differs(settings: list[str], capsys: pytest.Capt
 def test_runs_that_share_no_items_are_not_called_unjudged(
     settings: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--compare", settings[0], settings[2]]) == 0
+    assert main(["compare", settings[0], settings[2]]) == 0
     out = capsys.readouterr().out
     assert "no common items" in out and "not judged" not in out
 

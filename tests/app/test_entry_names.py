@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.entry_names import name_within, typed_names
+from app.entry_names import typed_names
+from app.methods.esm.entry_words import name_within
 
 NAME, OTHER = "Backward → Forward, step 2", "32 → 22, step 12 #3"
 
@@ -27,6 +28,6 @@ def test_names_ids_and_numbers(text: str, names: list[str]) -> None:
     assert typed_names(text) == names
 
 
-@pytest.mark.parametrize(("width", "shown"), [(19, OTHER), (18, "32 → 22 #3"), (3, "32 → 22 #3")])
+@pytest.mark.parametrize(("width", "shown"), [(19, OTHER), (18, "32 → 22 #3"), (3, "32…")])
 def test_in_little_room_the_step_is_left_out(width: int, shown: str) -> None:
     assert name_within(OTHER, width) == shown

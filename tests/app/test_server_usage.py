@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from textual.app import App
 
+from app.blocks.block import Block, Facts, Heading, Paragraph, plain
 from app.state.run import RunState
 from app.usage_text import total_cost, usage_cells
-from engine.events import ServerUsage
-from screens.slsm.screen import SLSMScreen
+from engine.events import Notice, ServerUsage, StageFailed, StageFinished, StageStarted
+from screens.overview.files import FilesPanel, file_blocks
 from tests.recorded_session import RecordedSession
 from tests.synthetic_run import write_log
 from tests.synthetic_slsm import slsm_events
@@ -49,28 +50,54 @@ def test_a_copy_of_the_state_keeps_what_was_spent_then() -> None:
 
 
 class Files(App[None]):
-    """The SLSM screen, whose last tab is the files."""
+    """The panel of figures and files."""
 
     def __init__(self, session: RecordedSession) -> None:
         super().__init__()
         self.session = session
 
     def on_mount(self) -> None:
-        self.push_screen(SLSMScreen(self.session))
+        self.push_screen(FilesPanel(self.session))
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 50)])
 async def test_the_files_of_a_run_say_what_its_servers_cost(tmp_path: Path, size: tuple[int, int]) -> None:
     log = write_log(tmp_path / "events.jsonl", [*slsm_events(), JUDGE, MODEL])
     async with Files(RecordedSession(log, tmp_path)).run_test(size=size) as pilot:
-        await pilot.press("4")
         await pilot.pause()
-        screen = pilot.app.screen
-        assert isinstance(screen, SLSMScreen)
-        screen.poll()
-        await pilot.pause()
+        panel = pilot.app.screen
+        assert isinstance(panel, FilesPanel)
+        panel.poll()
         await pilot.press("end")
         await pilot.pause()
-        text = "\n".join(strip.text for strip in screen._compositor.render_strips())
-    assert "1.2500 in all" in text and "requests 1,234" in text and "judge-1" in text
-    assert "4,000 letters" in text
+        text = "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
+    assert "total cost 1.2500" in text and "judge" in text and "slsm" in text
+
+
+def test_files_show_each_stage_its_figures_files_and_error() -> None:
+    state = RunState()
+    for event in (
+        StageStarted(stage="mine", total=4, unit="examples"),
+        StageFinished(
+            stage="mine", seconds=61, summary={"accuracy": 0.8125, "rollouts": 2400}, files=["esm/a.json"]
+        ),
+        StageStarted(stage="eval", total=4, unit="problems"),
+        StageFailed(stage="eval", what="the disk is full", where="/data", mend="make room"),
+        Notice(stage="eval", level="warning", text="slow"),
+    ):
+        state.apply(event)
+    lines = [line.strip() for block in file_blocks(state) for line in lines_of(block)]
+    assert lines[:4] == ["✓ mine  finished in 1:01", "accuracy 0.8125", "rollouts 2,400", "esm/a.json"]
+    assert lines[4].startswith("✗ eval  failed")
+    assert lines[5:7] == ["the disk is full /data", "how to fix make room"]
+    assert lines[-2] == "notices" and lines[-1].endswith("eval ! slow")
+    assert [plain(b.text) for b in file_blocks(RunState()) if isinstance(b, Paragraph)] == [
+        "Figures and files appear here when a stage is finished."
+    ]
+
+
+def lines_of(block: Block) -> list[str]:
+    if isinstance(block, Facts):
+        return [f"{name} {plain(value)}" for name, value in block.rows]
+    assert isinstance(block, Heading | Paragraph)
+    return [plain(block.text)]

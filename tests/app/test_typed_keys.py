@@ -64,7 +64,7 @@ async def test_enter_takes_all_that_was_typed_before_it(
     app = SteerApp(outputs=tmp_path / "outputs")
     async with app.run_test(size=(100, 30)) as pilot:
         await until(lambda: isinstance(app.screen, RunsScreen), "the list")
-        throw(app, "ntask.eval_size=4000" + BACKSPACE + " online.L=3\r")
+        throw(app, "+task.eval_size=4000" + BACKSPACE + " online.L=3\r")
         await until(lambda: started, "the start")
         await pilot.pause()
     assert [changes for _, changes in started] == ["task.eval_size=400 online.L=3"]
@@ -94,7 +94,7 @@ async def test_pasted_text_and_keys_keep_their_order(tmp_path: Path) -> None:
     app = SteerApp(outputs=tmp_path / "outputs")
     async with app.run_test(size=(100, 30)):
         await until(lambda: isinstance(app.screen, RunsScreen), "the list")
-        throw(app, "na")
+        throw(app, "+a")
         app.post_message(Paste("bcd"))
         throw(app, BACKSPACE + "e")
         await until(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.blocks.block import Span, Target
-from app.entry_names import name_within
+from app.methods.esm.entry_words import name_within
 from app.state.decisions import NULL
 from app.state.esm import ESMState
 from app.table.column import Tone

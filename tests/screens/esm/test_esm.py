@@ -503,7 +503,9 @@ async def test_a_finished_run_opens_where_esm_turned_an_answer(session: Recorded
         screen = await press(pilot)
         pane, decisions = screen.decisions, session.state.esm.decisions
         number = pane.source.view.decision(pane.table.cursor)
-        assert decisions.text("method", number) == "esm" and pane.is_notable(pane.source.item(pane.table.cursor))
+        assert decisions.text("method", number) == "esm" and pane.is_notable(
+            pane.source.item(pane.table.cursor)
+        )
         assert "following" not in str(pane.line.render())
         session.seek(session.total_events // 2)
         await press(pilot)
