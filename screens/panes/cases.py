@@ -162,6 +162,10 @@ class CasesPane(Container):
         """What a column shows."""
         return f"{column.label}: {column.help}"
 
+    def remark(self) -> str:
+        """What all rows together say, for the line under them."""
+        return self.cases.remark(self.session.state)
+
     @on(VirtualTable.Changed)
     def _changed(self) -> None:
         self.show_status()
@@ -169,7 +173,7 @@ class CasesPane(Container):
     def show_status(self) -> None:
         """Say below the table what it shows."""
         table = self.table
-        parts = [self.counted(), *filter(None, [self.cases.remark(self.session.state)])]
+        parts = [self.counted(), *filter(None, [self.remark()])]
         if table.wanted:
             parts.append(f"find {' '.join(table.wanted)}: n next, esc none")
         if table.sort_column is not None:

@@ -50,6 +50,7 @@ MEANINGS = {
     "L": {"Live"},
     "M": {"Notes"},
     "N": {"Previous match"},
+    "O": {"Files"},
     "R": {"Report"},
     "S": {"Stop", "Stopping", "Stop and keep"},
     "T": {"Tags"},

@@ -225,7 +225,7 @@ async def test_an_opened_decision_says_how_to_go_on_and_back(tmp_path: Path) -> 
         await polled(pilot)
         await pilot.press("g", "enter")
         await polled(pilot)
-        assert "←→ Next" in footer(pilot.app) and "esc Back" in footer(pilot.app)
+        assert "← → Others" in footer(pilot.app) and "esc Back" in footer(pilot.app)
 
 
 async def test_talk_does_not_take_the_keys_of_who_comes_back(tmp_path: Path) -> None:

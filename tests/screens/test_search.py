@@ -130,6 +130,6 @@ def test_an_answer_is_found_among_the_decisions_of_its_example() -> None:
         method="esm", index=0, example='a"b', question="", gold="", pred="", correct=True, tokens_used=1,
         budget_used=1, text="",
     )  # fmt: skip
-    place = Place("decisions-pane", filter='method:esm example:"a\\"b"')
+    place = Place("decisions", filter='method:esm example:"a\\"b"')
     assert place_of(answer, 7) == ("ESM", place) and place_of(ev.Notice(text=""), 7) is None
     assert kinds_with_place()[ev.ExampleEvaluated] == "ESM" and ev.Notice not in kinds_with_place()

@@ -554,7 +554,7 @@ async def test_a_marked_column_says_what_filters_call_it(session: RecordedSessio
 async def test_d_says_what_there_is_none_of(
     session: RecordedSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CasesPane, "telling", lambda pane, item: False)
+    monkeypatch.setattr(CasesPane, "is_notable", lambda pane, item: False)
     app = EsmApp(session)
     async with app.run_test(size=SMALL) as pilot:
         await press(pilot, "1", "1", "d")

@@ -60,7 +60,10 @@ def test_lower_is_better_where_it_is(make: Make) -> None:
     group = Group("all", tuple(rows))
     assert [group.cell(name).text for name in ("result", "id")] == ["★ 30.0", "lowest of 3 runs"]
     about = about_group(group).plain
-    assert about == "lowest     of 3 runs: b  60.0 → 30.0 tokens  answer length over 50 questions"
+    assert (
+        about
+        == "lowest     of 3 runs: b  no processor 60.0 → 30.0 tok  ▲ −30 [−9, −1]  answer length over 50 questions"
+    )
 
 
 def test_equal_values_are_ordered_by_tokens(make: Make) -> None:
@@ -153,12 +156,14 @@ async def test_the_heading_under_the_cursor_says_the_best(make: Make, tmp_path: 
     app = RunsApp(tmp_path / "outputs")
     async with app.run_test(size=(80, 24)) as pilot:
         await app.workers.wait_for_complete()
-        await pilot.press("o")
+        await pilot.press("B")
         await pilot.press("g")
         await pilot.pause()
         assert app.runs.selected is None
         assert str(app.runs.about.content).startswith("best       of 2 test runs: demo")
-        assert "0.600 → 0.900 ▲66 ▼0  accuracy over 200 examples" in str(app.runs.about.content)
+        assert "greedy 60.0% → 90.0%  ▲ +30 [24, 36]  accuracy over 200 examples" in str(
+            app.runs.about.content
+        )
         assert "★ 0.900" in app.rows()[0]
         await pilot.press("slash", *"gain>0", "enter")
         await pilot.pause()
