@@ -76,9 +76,10 @@ class MethodScreen(TabbedScreen):
     def _go_with_the_stage(self) -> None:
         """When the work is over, a kind of cases without any gives way to the first that has some."""
         super()._go_with_the_stage()
-        kinds = {cases.name: len(cases.rows(self.session.state)) for cases in self.method.cases}
-        if kinds.get(self.shown_name) == 0 and work_over(self.session, self.STAGE_TABS):
-            self._show_named(next((name for name, rows in kinds.items() if rows), self.shown_name))
+        state, shown = self.session.state, self.shown_name
+        is_empty = any(cases.name == shown and not len(cases.rows(state)) for cases in self.method.cases)
+        if is_empty and work_over(self.session, self.STAGE_TABS):
+            self._show_named(next((c.name for c in self.method.cases if len(c.rows(state))), shown))
 
     def result_blocks(self, state: RunState) -> list[Block]:
         """The verdicts in sentences, and the tables."""

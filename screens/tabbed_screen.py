@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -57,14 +58,6 @@ COMMANDS = (
     GO_BACK,
     Command("escape", "pane_back", "Back", "Close what is open; else back to the overview.", display="esc"),
 )
-
-
-def tab_commands(tabs: Sequence[Tab]) -> tuple[Command, ...]:
-    """A digit for each tab."""
-    return tuple(
-        Command(str(i + 1), f"tab({i})", tab.label, "Show the tab of this number.", shown=False)
-        for i, tab in enumerate(tabs)
-    )
 
 
 class Pane(Protocol):
@@ -383,13 +376,10 @@ class TabbedScreen(RunScreen):
 
     def action_export(self) -> None:
         """Write the table, as it is filtered and sorted, as CSV."""
-        if isinstance(self.pane, BlocksPane):
-            for block in self.pane.tables():
-                self._write(
-                    block.caption or "table",
-                    list(block.header),
-                    [list(map(plain, row)) for row in block.rows],
-                )
+        if isinstance(self.pane, BlocksPane) and (tables := self.pane.tables()):
+            for each in tables:
+                rows = [list(map(plain, row)) for row in each.rows]
+                self._write(_file_name(each.caption or each.header[0]), "rows", list(each.header), rows)
             return
         table = self._table()
         if table is None or not len(table.source):
@@ -397,12 +387,12 @@ class TabbedScreen(RunScreen):
             return
         header = [column.key for column in table.source.columns]
         rows = [table.source.values(row) for row in range(len(table.source))]
-        self._write(table.source.noun, header, rows)
+        self._write(table.source.noun, table.source.noun, header, rows)
 
     @work(thread=True, group="export", exit_on_error=False)
-    def _write(self, noun: str, header: list[str], rows: list) -> None:
+    def _write(self, name: str, noun: str, header: list[str], rows: list) -> None:
         try:
-            path = export_path(self.session.run_dir, noun, ".csv")
+            path = export_path(self.session.run_dir, name, ".csv")
             count = write_csv(path, header, rows)
         except (OSError, SteerError) as error:
             self.notify(f"The table was not written: {error}", severity="error", markup=False)
@@ -412,3 +402,8 @@ class TabbedScreen(RunScreen):
     def _table(self) -> VirtualTable | None:
         tables = cast(Widget, self.pane).query(VirtualTable)
         return tables.first() if tables else None
+
+
+def _file_name(title: str) -> str:
+    """`best-known-pair-of-a-pool`: the beginning of a table's title."""
+    return "-".join(re.findall(r"[a-z0-9]+", title.partition(",")[0].lower())) or "table"

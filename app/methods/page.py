@@ -88,7 +88,3 @@ class MethodPage:
     def place_of(self, target: Target, state: RunState) -> Place | None:
         """Where a link leads; None if it is not there."""
         return None
-
-    def count(self, name: str, state: RunState) -> int | None:
-        """How many rows or figures a tab has, to stand beside its name."""
-        return None

@@ -162,34 +162,26 @@ def test_vanished_worker_is_told_of(
     assert discover(tmp_path / "outputs")[0].state == "interrupted"
 
 
+@pytest.mark.parametrize("comes_back", [False, True])
 def test_a_folder_that_is_deleted_at_work_is_told_of(
-    make_config: Make, tmp_path: Path, wait_until: WaitUntil, monkeypatch: pytest.MonkeyPatch
+    make_config: Make,
+    tmp_path: Path,
+    wait_until: WaitUntil,
+    monkeypatch: pytest.MonkeyPatch,
+    comes_back: bool,
 ) -> None:
-    """With nothing to resume."""
+    """With nothing to resume, even where a file that was being written has made the folder again."""
     monkeypatch.setenv("ITEM_SECONDS", "0.05")
     process = start("--config", make_config("Count", items=400))
     wait_until(lambda: running(tmp_path), "the worker")
     [run] = discover(tmp_path / "outputs")
     shutil.rmtree(run.directory.path.rename(tmp_path / "bin"))
+    if comes_back:
+        (run.directory.path / "count").mkdir(parents=True)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 1
     assert "moved or deleted while the engine worked in it" in err and "--resume" not in err
     assert not discover(tmp_path / "outputs")
-
-
-def test_a_file_that_was_being_written_does_not_make_a_deleted_folder_a_run(
-    make_config: Make, tmp_path: Path, wait_until: WaitUntil, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Writing a file makes its folder again, under the run's old path."""
-    monkeypatch.setenv("ITEM_SECONDS", "0.05")
-    process = start("--config", make_config("Count", items=400))
-    wait_until(lambda: running(tmp_path), "the worker")
-    [run] = discover(tmp_path / "outputs")
-    shutil.rmtree(run.directory.path.rename(tmp_path / "bin"))
-    (run.directory.path / "count").mkdir(parents=True)
-    _, err = process.communicate(timeout=120)
-    assert process.returncode == 1
-    assert "moved or deleted while the engine worked in it" in err and "--resume" not in err
 
 
 def test_run_somebody_works_on_is_refused(

@@ -155,6 +155,21 @@ async def test_results(session: RecordedSession, size: tuple[int, int]) -> None:
             assert "0.012" in text and "right: share answered fully right" in text
 
 
+async def test_the_tables_of_a_page_are_files_named_by_their_titles(
+    session: RecordedSession, tmp_path: Path
+) -> None:
+    async with PoolApp(session).run_test(size=WIDE) as pilot:
+        await press(pilot, "2", "e")
+        await pilot.app.workers.wait_for_complete()
+    files = {path.name[:-20]: path.read_text().splitlines() for path in (tmp_path / "exports").glob("*.csv")}
+    assert {"demonstrations-picked", "best-known-pair-of-a-pool", "mined-trajectories", "the-model"} <= set(
+        files
+    )
+    assert files["best-known-pair-of-a-pool"][:2] == [
+        "oracle@64,mean,fully right,share,95%", 'original data,0.633,1/3,0.333,"[0.061, 0.792]"',
+    ]  # fmt: skip
+
+
 async def test_totals_so_far_are_those_of_the_end(session: RecordedSession, tmp_path: Path) -> None:
     """Running figures, summed over the queries, agree with what the stage tells in the end."""
     running = session.state.pool.running
