@@ -177,7 +177,7 @@ def test_a_folder_that_is_deleted_at_work_is_told_of(
     [run] = discover(tmp_path / "outputs")
     shutil.rmtree(run.directory.path.rename(tmp_path / "bin"))
     if comes_back:
-        (run.directory.path / "count").mkdir(parents=True)
+        (run.directory.path / "count").mkdir(parents=True, exist_ok=True)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 1
     assert "moved or deleted while the engine worked in it" in err and "--resume" not in err
