@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from app.text import counted, loading
 from screens.method_progress import progress_of
-from screens.run_session import Session, engine_state
+from screens.run_session import Session, engine_state, shown_stages
 from screens.systems import system_of, systems
 from screens.widgets.tones import tone
 
@@ -89,7 +89,8 @@ class RunHeader(Widget):
         text, self._spans = Text(no_wrap=True), []
         if self._following:
             text.append("F→ ", self._style("good"))
-        methods = progress_of(list(self._session.state.stages.values())) if self._session.state.stages else []
+        stages = shown_stages(self._session)
+        methods = progress_of(stages) if stages else []
         gap = "  " if self.content_size.width >= _ROOMY else " "
         start = text.cell_len
         text.append(OVERVIEW, self._of_title(OVERVIEW))

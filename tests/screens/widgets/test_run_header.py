@@ -15,7 +15,7 @@ from screens.widgets.run_header import RunHeader
 
 def test_loading_then_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     state = RunState()
-    session: Any = SimpleNamespace(state=state)
+    session: Any = SimpleNamespace(state=state, status=None)
     header = RunHeader(session, "ESM")
     monkeypatch.setattr(header, "_style", lambda name: Style())
     state.apply(ev.Header(schema_version=1, name="demo", run_id="1", seed=1, stages=[], versions={}))
@@ -33,7 +33,7 @@ def test_loading_then_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_model_is_that_of_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
     """On the overview that of the method at work, and none where none works."""
     state = RunState()
-    session: Any = SimpleNamespace(state=state)
+    session: Any = SimpleNamespace(state=state, status=None)
 
     def named(title: str) -> str:
         header = RunHeader(session, title)
@@ -65,3 +65,18 @@ def test_the_model_is_that_of_the_method(monkeypatch: pytest.MonkeyPatch) -> Non
     assert named("Overview") == ""
     state.apply(ev.StageStarted(stage="graphs", total=3))
     assert named("Overview") == ""
+
+
+def test_a_vanished_worker_is_at_work_on_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After kill -9 the log ends within a stage: the tab says that it stopped; in the past it was at work."""
+    state = RunState()
+    status = SimpleNamespace(state="interrupted")
+    session: Any = SimpleNamespace(state=state, status=status, cursor=None, frozen=False)
+    header = RunHeader(session, "ESM")
+    monkeypatch.setattr(header, "_style", lambda name: Style())
+    state.apply(ev.Header(schema_version=1, name="demo", run_id="1", seed=1, stages=["mine"], versions={}))
+    state.apply(ev.StageStarted(stage="mine", unit="problems", total=4))
+    state.apply(ev.StageProgress(stage="mine", done=1, total=4))
+    assert "ESM ■" in header._run().plain
+    session.cursor = 2
+    assert "ESM ▶" in header._run().plain
