@@ -288,7 +288,7 @@ def contrasts(plain: Plain, example: Any, rollouts: Sequence[Rollout], config: A
 
 def verify(plain: Plain, example: Any, pair: Pair, config: Any) -> tuple[bool, bool, bool]:
     """Whether greedy answers on the pair's own problem are right: from the wrong prefix with the vector, without it,
-    and from the right prefix without (`offline_mine.verify`: engine/esm/README.md, "Which entries are kept")."""
+    and from the right prefix without (`offline_mine.verify`: engine/esm/README.md)."""
     prompt = plain.prompt(example.question)
 
     def is_right(y: Rollout, strength: float) -> bool:
