@@ -34,6 +34,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.bench.code_lines --check
 
 train-embedded: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.training $(or $(MODEL),arithmetic)

@@ -1,0 +1,89 @@
+"""Code lines of each room: physical lines that hold more than a comment or a docstring.
+
+    python -m tests.bench.code_lines           # the table
+    python -m tests.bench.code_lines --check   # fails where a room holds more than tests/code_budget.txt allows
+
+A room is a folder of app, engine or screens, or the files at the root of one. A budget line is a room, its most code
+lines, and, where it was raised, why.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUDGET = ROOT / "tests" / "code_budget.txt"
+PACKAGES = ("app", "engine", "screens")
+_NO_CODE = {
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
+}  # fmt: skip
+_SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def code_lines(source: str) -> int:
+    """Code lines of a module's source."""
+    documented: set[int] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, _SCOPES) and ast.get_docstring(node, clean=False) is not None:
+            docstring = node.body[0]
+            documented.update(range(docstring.lineno, (docstring.end_lineno or docstring.lineno) + 1))
+    code: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in _NO_CODE:
+            code.update(range(token.start[0], token.end[0] + 1))
+    return len(code - documented)
+
+
+def rooms(packages: Iterable[Path]) -> tuple[Counter[str], Counter[str]]:
+    """Code lines and files of every room."""
+    lines: Counter[str] = Counter()
+    files: Counter[str] = Counter()
+    for package in packages:
+        for path in package.rglob("*.py"):
+            below = path.relative_to(package.parent).parts
+            room = "/".join(below[:2]) if len(below) > 2 else below[0]
+            lines[room] += code_lines(path.read_text(encoding="utf-8"))
+            files[room] += 1
+    return lines, files
+
+
+def read_budget(text: str) -> dict[str, int]:
+    """Most code lines by room; `#` begins a comment."""
+    words = (line.partition("#")[0].split() for line in text.splitlines())
+    return {room: int(most.replace(",", "")) for room, most in (line for line in words if line)}
+
+
+def over_budget(lines: Mapping[str, int], budget: Mapping[str, int]) -> list[str]:
+    """What is wrong, a sentence for each room: too many lines, or no budget."""
+    return [
+        f"{room} has {count:,} code lines, its budget is {budget.get(room, 0):,}"
+        for room, count in sorted(lines.items())
+        if count > budget.get(room, 0)
+    ]
+
+
+def main() -> None:
+    """The table, or with `--check` the rooms that are over their budget."""
+    lines, files = rooms(ROOT / package for package in PACKAGES)
+    if "--check" in sys.argv:
+        wrong = over_budget(lines, read_budget(BUDGET.read_text(encoding="utf-8")))
+        if wrong:
+            sys.exit(
+                "\n".join(
+                    [*wrong, f"Make it smaller, or raise the number in {BUDGET.name} and say there why."]
+                )
+            )
+        return
+    for room, count in lines.most_common():
+        print(f"{count:7,} {files[room]:5} {room}")
+    print(f"{lines.total():7,} {files.total():5} all")
+
+
+if __name__ == "__main__":
+    main()
