@@ -19,14 +19,14 @@ from app.shell import SteerApp
 
 PICTURES = Path(__file__).resolve().parents[2] / "screens" / "pictures"
 SIZE = (120, 36)
-_FIXED = ("slash", *"method:esm and fixed and steered".replace(" ", "_"), "enter", "g")
+FIXED = ("slash", *"method:esm and fixed and steered".replace(" ", "_"), "enter", "g")
 KEYS: dict[str, tuple[str, ...]] = {
     "runs": ("escape", "wait"),
     "overview": ("wait", "down", "wait"),
     "efficiency": ("c", "wait"),
-    "esm-live": ("1", "wait", *_FIXED, "wait"),
-    "esm-decision": ("1", "wait", *_FIXED, "enter", "wait"),
-    "esm-what-if": ("1", "wait", *_FIXED, "w", "wait", "f2", "long"),
+    "esm-live": ("1", "wait", *FIXED, "wait"),
+    "esm-decision": ("1", "wait", *FIXED, "enter", "wait"),
+    "esm-what-if": ("1", "wait", *FIXED, "w", "wait", "f2", "long"),
     "esm-ledger": ("1", "wait", "1", "1", "wait"),
     "esm-results": ("1", "wait", "2", "wait"),
     "evolution": ("2", "wait"),
