@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from textual.app import App
-from textual.widgets._toast import ToastRack
+from textual.widget import Widget
 
+from app.textual_internals import lay_out
 from engine.files import write_atomic
 from engine.spreadsheet import cell
 
@@ -50,7 +51,7 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]
 
 def picture_of(app: App[Any]) -> str:
     """The screen as SVG, without the short messages that lie over it."""
-    racks = list(app.screen.query(ToastRack))
+    racks = list(app.screen.query("ToastRack"))
     with app.batch_update():  # nothing of this is sent to the terminal
         _show(app, racks, False)
         try:
@@ -59,10 +60,10 @@ def picture_of(app: App[Any]) -> str:
             _show(app, racks, True)
 
 
-def _show(app: App[Any], racks: list[ToastRack], shown: bool) -> None:
+def _show(app: App[Any], racks: list[Widget], shown: bool) -> None:
     for rack in racks:
         rack.display = shown
-    app.screen._refresh_layout()
+    lay_out(app.screen)
 
 
 def write_picture(path: Path, svg: str) -> None:

@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+
 from textual.app import App, ReturnType
 from textual.binding import Binding
+from textual.dom import DOMNode
+from textual.events import Key
+
+_SHOWN_FOR = 3.0
 
 
 class RefusedKeys(App[ReturnType]):
     """An app that names the command which the screen refuses."""
 
-    async def _check_bindings(self, key: str, priority: bool = False) -> bool:
-        done = await super()._check_bindings(key, priority)
-        if not done and not priority and (refused := self._bound_to(key)) is not None:
-            text = f"{self.get_key_display(refused)} {refused.description}: not possible here now."
-            if all(shown.message != text for shown in self._notifications):
-                self.notify(text, timeout=3, markup=False)
-        return done
+    _refused = ("", 0.0)
+    """What was said last, and when."""
+
+    def on_key(self, event: Key) -> None:
+        """A key that no widget took."""
+        if (refused := self._bound_to(event.key)) is None:
+            return
+        text = f"{self.get_key_display(refused)} {refused.description}: not possible here now."
+        said, at = self._refused
+        if text != said or time.monotonic() - at > _SHOWN_FOR:
+            self._refused = text, time.monotonic()
+            self.notify(text, timeout=_SHOWN_FOR, markup=False)
 
     def _bound_to(self, key: str) -> Binding | None:
+        """The command of the console, not of Textual, that the key would have."""
         active = self.screen.active_bindings.get(key)
         if active is not None and active.enabled:  # there is only nothing to do, such as to scroll
             return None
-        for _, bindings in self.screen._modal_binding_chain:
-            for binding in bindings.key_to_bindings.get(key, ()):
-                if binding.tooltip and not binding.priority:  # a command of the console, not one of Textual's
-                    return binding
-        return None
+        bound = (binding for node in self._around() for binding in _bindings(node, key))
+        return next((binding for binding in bound if binding.tooltip and not binding.priority), None)
+
+    def _around(self) -> Iterator[DOMNode]:
+        """What has the focus and all that it lies in, up to the last dialog."""
+        for node in (self.focused or self.screen).ancestors_with_self:
+            yield node
+            if node.is_modal:
+                return
+
+
+def _bindings(node: DOMNode, key: str) -> Iterator[Binding]:
+    for kind in type(node).__mro__:
+        for binding in vars(kind).get("BINDINGS", ()):
+            if isinstance(binding, Binding) and key in binding.key.split(","):
+                yield binding

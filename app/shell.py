@@ -34,6 +34,7 @@ from app.started_runs import StartedRuns
 from app.terminal_output import CalmApp
 from app.terminal_watch import watch_terminal
 from app.text import counted, without_controls
+from app.textual_internals import without_markup
 from app.themes import DARK, LIGHT, OWN, hidden
 from app.typed_keys import KeysInOrder
 from engine.errors import RunError, SteerError
@@ -101,8 +102,7 @@ class SteerApp(RefusedKeys[None], KeysInOrder[None], StartedRuns, CalmApp[None])
         choose_from: Sequence[Path] = (),
     ) -> None:
         super().__init__(outputs)
-        # Plain strings in tables and texts come from files, servers and models: brackets in them are brackets.
-        self.console._markup = False
+        without_markup(self.console)
         self.fps = FRAMES
         self.event: int | None = None
         """Number of the event in whose item the run is opened first."""

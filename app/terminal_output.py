@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from rich.color import ColorSystem
-from rich.console import Console, RenderableType
-from textual._compositor import CompositorUpdate
-from textual.app import App, ReturnType
-from textual.driver import Driver
-from textual.drivers.linux_driver import LinuxDriver
+from rich.console import COLOR_SYSTEMS
+from textual.app import ReturnType
 from textual.screen import Screen
 
 from app.terminal_picture import TerminalPicture
+from app.textual_internals import CompositorUpdate, DrawnApp, FileDriver
 
 
 class CountedFile:
@@ -43,20 +41,23 @@ class CountedFile:
         return getattr(self._file, name)
 
 
-class CalmDriver(LinuxDriver):
-    """Textual's driver; `busy` while the terminal has not taken all that was written.
+class CalmDriver(FileDriver):
+    """Textual's driver; `busy` while the terminal has not taken all that was written."""
 
-    `on_free` is called in the writing thread whenever that may have changed, `on_entered` in the loop's whenever the
-    terminal was given back by somebody else.
-    """
+    def __init__(self, app: CalmApp[Any], **options: Any) -> None:
+        super().__init__(app, **options)
+        self.count_output(app)
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.on_free: Callable[[], None] = lambda: None
-        self.on_entered: Callable[[], None] = lambda: None
-        self._written = 0
-        self._counted = CountedFile(cast(IO[str], self._file), lambda: self.on_free())
-        self._file = cast(Any, self._counted)
+    def count_output(self, app: CalmApp[Any]) -> None:
+        """Tell the app, in its loop, whenever the terminal has taken something."""
+        loop, self._console, self._written = asyncio.get_running_loop(), app, 0
+
+        def taken() -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(app.send_rest)
+
+        self._counted = self.wrap_file(lambda file: CountedFile(file, taken))
+        app.calm_driver = self
 
     @property
     def busy(self) -> bool:
@@ -71,62 +72,35 @@ class CalmDriver(LinuxDriver):
     def start_application_mode(self) -> None:
         """Take the terminal; what stands on it is unknown."""
         super().start_application_mode()
-        self.on_entered()
+        self._console.picture.forget()
 
 
-class CalmApp(App[ReturnType]):
+class CalmApp(DrawnApp[ReturnType]):
     """An app that sends the terminal only what differs, and nothing new until it has taken the last."""
+
+    calm_driver: CalmDriver | None = None
 
     def __init__(self) -> None:
         super().__init__(driver_class=CalmDriver)
-        self._picture = TerminalPicture(self.console._color_system or ColorSystem.TRUECOLOR)
+        self.picture = TerminalPicture(
+            COLOR_SYSTEMS.get(self.console.color_system or "", ColorSystem.TRUECOLOR)
+        )
 
     @property
     def terminal_busy(self) -> bool:
         """Whether the terminal has not taken the last frame yet."""
-        return isinstance(self._driver, CalmDriver) and self._driver.busy
+        return self.calm_driver is not None and self.calm_driver.busy
 
-    def redraw_all(self) -> None:
-        """Send the whole screen again, whatever stands on the terminal."""
-        self._picture.forget()
-        self.refresh()
-
-    def _build_driver(
-        self, headless: bool, inline: bool, mouse: bool, size: tuple[int, int] | None
-    ) -> Driver:
-        driver = super()._build_driver(headless, inline, mouse, size)
-        if isinstance(driver, CalmDriver):
-            loop = asyncio.get_running_loop()
-            driver.on_free = lambda: _call(loop, self._send_rest)
-            driver.on_entered = self._picture.forget
-        return driver
-
-    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        if self.is_headless or not isinstance(renderable, CompositorUpdate):
-            super()._display(screen, renderable)
-            return
-        if not self._batch_count:
-            self._picture.draw(renderable, *screen.outer_size)
+    def take_update(self, screen: Screen[Any], update: CompositorUpdate) -> None:
+        """Put it into the picture, and send what differs."""
+        if not self.in_batch:
+            self.picture.draw(update, *screen.outer_size)
         self._send(screen)
 
     def _send(self, screen: Screen[Any]) -> None:
-        changes = "" if self.terminal_busy or self._batch_count else self._picture.changes()
-        super()._display(screen, cast(RenderableType, _Written(changes)) if changes else None)
+        self.write_sequence(screen, "" if self.terminal_busy or self.in_batch else self.picture.changes())
 
-    def _send_rest(self) -> None:
+    def send_rest(self) -> None:
         """The terminal has taken the last frame: what was drawn since."""
-        if self._running and not self.terminal_busy:
+        if self.is_running and not self.terminal_busy:
             self._send(self.screen)
-
-
-class _Written(CompositorUpdate):
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def render_segments(self, console: Console) -> str:
-        return self._text
-
-
-def _call(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
-    with suppress(RuntimeError):  # the loop has ended
-        loop.call_soon_threadsafe(function)

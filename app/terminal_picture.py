@@ -14,11 +14,17 @@ from rich.cells import get_character_cell_size
 from rich.color import ColorSystem
 from rich.segment import Segment
 from rich.style import Style
-from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.strip import Strip
+
+from app.textual_internals import ChopsUpdate, CompositorUpdate, LayoutUpdate
 
 _NEAR = 8
 """Equal cells between two changes that are sent again rather than skipped: to move the cursor takes as much."""
+
+_CODES = {
+    "bold": "1", "dim": "2", "italic": "3", "underline": "4", "blink": "5", "blink2": "6", "reverse": "7",
+    "conceal": "8", "strike": "9", "underline2": "21", "frame": "51", "encircle": "52", "overline": "53",
+}  # fmt: skip
 
 
 class Look(NamedTuple):
@@ -173,8 +179,7 @@ def _switch(before: Look, after: Look) -> str:
 
 
 def _look_of(style: Style, colours: ColorSystem) -> Look:
-    attributes = style._attributes & style._set_attributes
-    names = [code for bit, code in style._style_map.items() if attributes & (1 << bit)]
+    names = [code for name, code in _CODES.items() if getattr(style, name)]
     colour = style.color.downgrade(colours).get_ansi_codes() if style.color else ()
     background = style.bgcolor.downgrade(colours).get_ansi_codes(foreground=False) if style.bgcolor else ()
     link = f"\x1b]8;id={style.link_id};{style.link}\x1b\\" if style.link else ""

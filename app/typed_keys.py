@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 
 from textual import events
 from textual.app import App, ReturnType, ScreenStackError
@@ -19,6 +20,8 @@ from textual.message_pump import MessagePump
 
 PATIENCE = 2.0
 """Seconds after which a key that is not handled yet holds up the next one no longer."""
+_CLOSED_AFTER = 0.05
+"""Seconds after which is looked whether a widget has closed, which handles nothing any more."""
 
 
 class KeysInOrder(App[ReturnType]):
@@ -89,7 +92,6 @@ async def _through(pumps: Iterable[MessagePump]) -> None:
             passed = asyncio.Event()
             if not pump.call_later(passed.set):
                 break  # it is closing
-            waiting = asyncio.ensure_future(passed.wait())
-            ends = {pump._task} if pump._task is not None else set()
-            await asyncio.wait({waiting, *ends}, return_when=asyncio.FIRST_COMPLETED)
-            waiting.cancel()
+            while pump.is_running and not passed.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(passed.wait(), _CLOSED_AFTER)

@@ -12,12 +12,11 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.reactive import reactive
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from app.blocks.block import Target
 from app.blocks.model_text import Safe
+from app.textual_internals import SelfSizedView
 from screens.widgets.links import Found, Highlighted, find_links, target_of
 from screens.widgets.tones import tone
 
@@ -27,7 +26,7 @@ Draw = Callable[[dict[str, Style], int], RenderableType]
 _TONES = ("dim", "strong", "good", "bad", "accent", "warn", "heading")
 
 
-class DetailPane(ScrollView):
+class DetailPane(SelfSizedView):
     """Shows what `show` was given, and draws it again for another width or theme. It is drawn once, not a second time
     to measure it, and the screen is not laid out anew."""
 
@@ -65,8 +64,6 @@ Everything about the row under the cursor. The arrows scroll; `escape` goes back
         """An id was chosen: go there."""
 
         target: Target
-
-    virtual_size = reactive(Size(0, 0), layout=False)
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -146,9 +143,6 @@ Everything about the row under the cursor. The arrows scroll; `escape` goes back
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self._drawn(width))
-
-    def watch_virtual_size(self, virtual_size: Size) -> None:
-        self._scroll_update(virtual_size)
 
     # ------------------------------------------------------------ ids
 

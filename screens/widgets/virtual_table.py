@@ -20,19 +20,19 @@ from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive, var
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from app.blocks.fit import fit, fit_name
 from app.blocks.model_text import one_line
 from app.table.column import Cell
+from app.textual_internals import SelfSizedView
 from screens.widgets.cells import fit_label, highlighted, justified, wrapped
 from screens.widgets.column_layout import GAP, GUTTER, Placed, place
 from screens.widgets.rows import Column, RowSource
 from screens.widgets.tones import tone
 
 
-class VirtualTable(ScrollView, can_focus=True):
+class VirtualTable(SelfSizedView, can_focus=True):
     """A table over a `RowSource`. Call `refresh_rows` when the source has changed."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -91,9 +91,6 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
 
     cursor: var[int] = var(0)
     follow: reactive[bool] = reactive(True, repaint=False)
-    # A layout of the whole screen at each new row would cost more than drawing: the scroll bar is always there,
-    # so nothing moves when it grows.
-    virtual_size = reactive(Size(0, 0), layout=False)
 
     @dataclass
     class Highlighted(Message):
@@ -381,9 +378,6 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
             self._placed = place(self.source.columns, width)
             self._strips.clear()
 
-    def watch_virtual_size(self, virtual_size: Size) -> None:
-        self._scroll_update(virtual_size)
-
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._strips.clear()
@@ -459,9 +453,3 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
             x = placed.x + placed.width
         segments.append(Segment(" " * max(0, width - x), base))
         return Strip(segments, width)
-
-    def _size_updated(
-        self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
-    ) -> bool:
-        # The compositor proposes a virtual size of its own; rows decide here.
-        return super()._size_updated(size, self.virtual_size, container_size, layout)

@@ -15,7 +15,7 @@ from textual.events import Resize
 from textual.geometry import Size
 from textual.widgets import Static
 
-from app.terminal_output import CalmApp, CalmDriver, CountedFile
+from app.terminal_output import CalmApp, CalmDriver
 
 SIZE = (40, 5)
 
@@ -39,9 +39,8 @@ class DriverToFile(CalmDriver):
 
     def __init__(self, app: Any, **options: Any) -> None:
         Driver.__init__(self, app, **options)
-        self.on_free = self.on_entered = lambda: None
-        self._written = 0
-        self._counted = CountedFile(self.FILE, lambda: self.on_free())
+        self._file = self.FILE  # type: ignore[assignment]
+        self.count_output(app)
         self._writer_thread = WriterThread(self._counted)  # type: ignore[arg-type]
 
     def start_application_mode(self) -> None:

@@ -1,0 +1,120 @@
+"""The names beyond Textual's public ones that the console rests on are there, and no other module has any."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.metadata
+import inspect
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from textual import _compositor, app, screen, scroll_view, widget
+from textual.drivers import linux_driver
+from textual.drivers._writer_thread import WriterThread
+
+from app import textual_internals
+
+HOME = Path(textual_internals.__file__)
+ROOT = HOME.parents[1]
+MODULES = [path for room in ("app", "screens") for path in (ROOT / room).rglob("*.py") if path != HOME]
+
+
+def test_the_version_that_is_installed_is_the_one_seen() -> None:
+    """With another version: look through the module, run the tests of the terminal, then change `SEEN_WITH`."""
+    assert importlib.metadata.version("textual") == textual_internals.SEEN_WITH
+
+
+def test_the_app_draws_through_display_and_counts_batches() -> None:
+    assert list(inspect.signature(app.App._display).parameters) == ["self", "screen", "renderable"]
+    assert "._display(" in inspect.getsource(screen)
+    console = app.App()
+    with console.batch_update():
+        assert console._batch_count == 1
+    assert console._batch_count == 0
+
+
+def test_updates_of_the_compositor() -> None:
+    assert list(inspect.signature(_compositor.CompositorUpdate.render_segments).parameters) == [
+        "self",
+        "console",
+    ]
+    assert {"strips", "region"} <= set(inspect.signature(_compositor.LayoutUpdate).parameters)
+    assert {"chops", "spans", "chop_ends"} <= set(inspect.signature(_compositor.ChopsUpdate).parameters)
+
+
+def test_the_driver_writes_to_its_file_in_a_thread() -> None:
+    assert "WriterThread(self._file)" in inspect.getsource(linux_driver.LinuxDriver)
+    assert "write" in inspect.getsource(WriterThread.run) and "flush" in inspect.getsource(WriterThread.run)
+
+
+def test_scrolling_views_and_screens() -> None:
+    assert list(inspect.signature(widget.Widget._scroll_update).parameters) == ["self", "virtual_size"]
+    assert "virtual_size = self.virtual_size" in inspect.getsource(scroll_view.ScrollView._size_updated)
+    assert inspect.signature(screen.Screen._refresh_layout).bind(object())
+    assert "class ToastRack(" in inspect.getsource(importlib.import_module("textual.widgets._toast"))
+
+
+def test_a_console_without_markup() -> None:
+    console = Console(markup=True)
+    assert console.render_str("[bold]").plain == ""
+    textual_internals.without_markup(console)
+    assert console.render_str("[bold]").plain == "[bold]"
+
+
+# ---------------------------------------------------------------- no other module
+
+
+def private(names: set[str]) -> set[str]:
+    return {name for name in names if re.match("_[a-z]", name)}
+
+
+@cache
+def names_in(kind: type) -> set[str]:
+    """The private names that a class defines or sets."""
+    return private({*vars(kind), *re.findall(r"self\.(\w+)\b(?:: [^=\n]+)? = ", inspect.getsource(kind))})
+
+
+def is_theirs(kind: type) -> bool:
+    return kind.__module__.startswith(("textual", "rich"))
+
+
+def names_taken(path: Path) -> set[str]:
+    """Private names of modules, and private attributes of other objects that no module of ours defines."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("textual", "rich")):
+            names |= {*(node.module or "").split("."), *(alias.name for alias in node.names)}
+        elif isinstance(node, ast.Attribute):
+            names |= {node.attr} - defined_here()
+    return private(names)
+
+
+@cache
+def defined_here() -> set[str]:
+    texts = "".join(path.read_text() for path in MODULES)
+    return {
+        *re.findall(
+            r"(?:def |self\.|^ +)(\w+)\b(?:\(|: [^=\n]+ = |: [\w\[\], |]+\n| = |, )", texts, re.MULTILINE
+        )
+    }
+
+
+NOT_THEIRS = {"_asdict", "_replace", "_fields", "_actions", "_fill_text", "_exit"}
+"""Of the standard library."""
+MADE_BY_TEXTUAL = {"_abc_impl", *vars(type("Made", (widget.Widget,), {}))}
+"""In every class of a widget, or with abstract methods."""
+
+
+@pytest.mark.parametrize("room", ["app", "screens"])
+def test_no_other_module_uses_private_names(room: str) -> None:
+    for path in (path for path in MODULES if path.is_relative_to(ROOT / room)):
+        assert not names_taken(path) - NOT_THEIRS, path
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for kind in vars(importlib.import_module(name)).values():
+            if inspect.isclass(kind) and kind.__module__ == name:
+                theirs = set().union(*map(names_in, filter(is_theirs, kind.__mro__)))
+                assert not names_in(kind) & theirs - MADE_BY_TEXTUAL, kind
