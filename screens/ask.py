@@ -8,16 +8,13 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.content import Content
 from textual.getters import query_one
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from screens.widgets.key_line import KeyLine
+from screens.dialog import Dialog
 
 
-class AskScreen(ModalScreen[str | None]):
+class AskScreen(Dialog[str]):
     """The result is the text, or None. `describe(text)`: what enter does; raises ValueError with what is wrong."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -29,18 +26,7 @@ class AskScreen(ModalScreen[str | None]):
     ]
     DEFAULT_CSS = """
     AskScreen {
-        align: center middle;
-        & > Vertical {
-            width: 90%;
-            max-width: 90;
-            height: auto;
-            padding: 1 2;
-            border: round $border;
-            border-title-color: $text;
-            border-title-style: bold;
-            background: $surface;
-        }
-        & Static { height: auto; margin-top: 1; }
+        & Static { margin-top: 1; }
         & Static.-wrong { color: $text-error; }
         & Input { height: 1; border: none; padding: 0 1; background: $panel; }
         & Input:focus { border: none; background-tint: $foreground 8%; }
@@ -53,18 +39,14 @@ class AskScreen(ModalScreen[str | None]):
     def __init__(
         self, title: str, describe: Callable[[str], str], value: str = "", placeholder: str = ""
     ) -> None:
-        super().__init__()
-        self._title = title
+        super().__init__(title, "-text")
         self._describe = describe
         self._value = value
         self._placeholder = placeholder
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = Content(self._title)  # ids hold brackets
-            yield Input(self._value, placeholder=self._placeholder)
-            yield Static(markup=False)
-        yield KeyLine()
+    def contents(self) -> ComposeResult:
+        yield Input(self._value, placeholder=self._placeholder)
+        yield Static(markup=False)
 
     def on_mount(self) -> None:
         self.input.focus()
@@ -87,7 +69,3 @@ class AskScreen(ModalScreen[str | None]):
         """Close with the text, if it is right."""
         if self._tell():
             self.dismiss(self.input.value.strip())
-
-    def action_close(self) -> None:
-        """Close without an answer."""
-        self.dismiss(None)

@@ -9,15 +9,13 @@ from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from app.commands import DIALOG, PANEL, bindings
 from app.text import counted
 from engine.errors import ConfigError, Problem, SteerError
 from engine.events import StageFailed
-from screens.widgets.key_line import KeyLine
+from screens.dialog import Dialog
 
 
 @dataclass(frozen=True)
@@ -63,50 +61,22 @@ class Fault:
         return "\n".join(part for part in [*parts, self.traceback] if part)
 
 
-class ErrorPanel(ModalScreen[None]):
+class ErrorPanel(Dialog[None]):
     """Shows a fault until it is closed."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(PANEL, DIALOG)
-    DEFAULT_CSS = """
-    ErrorPanel {
-        align: center middle;
-        & > Vertical {
-            width: 90%;
-            max-width: 110;
-            height: auto;
-            max-height: 90%;
-            border: round $error;
-            border-title-color: $text-error;
-            border-title-style: bold;
-            background: $surface;
-            & > VerticalScroll { height: auto; max-height: 100%; padding: 1 2; scrollbar-size-vertical: 1; }
-            & Static { height: auto; }
-        }
-    }
-    """
 
     def __init__(self, fault: Fault) -> None:
-        super().__init__()
+        super().__init__(f"✗ {fault.title}", "-error")
         self.fault = fault
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = f"✗ {self.fault.title}"
-            with VerticalScroll():
-                yield Static(fault_table(self.fault), markup=False)
-        yield KeyLine()
-
-    def on_mount(self) -> None:
-        self.query_one(VerticalScroll).focus()
+    def contents(self) -> ComposeResult:
+        yield Static(fault_table(self.fault), markup=False)
 
     def action_copy(self) -> None:
         """Copy the text of the panel."""
         self.app.copy_to_clipboard(self.fault.as_text())
         self.notify("Copied.")
-
-    def action_close(self) -> None:
-        """Close the panel."""
-        self.dismiss()
 
 
 def fault_table(fault: Fault) -> Table:

@@ -10,14 +10,13 @@ from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, BindingType
-from textual.containers import Vertical, VerticalScroll
 from textual.dom import DOMNode
-from textual.screen import ModalScreen, Screen
+from textual.screen import Screen
 from textual.widgets import Markdown, Static
 
 from app.commands import DIALOG, bindings, commands_without_key
 from app.key_rows import key_rows
-from screens.widgets.key_line import KeyLine
+from screens.dialog import Dialog
 from screens.widgets.tab_line import TabLine
 
 _PLACES = {
@@ -40,27 +39,16 @@ _OF_EVERY_WIDGET = (
 )
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Dialog[None]):
     """Shows the keys bound on a screen and its focused widget, then their texts."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(DIALOG), ("question_mark,q,f1", "close", "")]
+    TITLE_WORD = "Help"
     DEFAULT_CSS = """
     HelpScreen {
-        align: center middle;
-        & > Vertical {
-            width: 94%;
-            max-width: 110;
-            height: auto;
-            max-height: 92%;
-            border: round $border;
-            border-title-color: $text;
-            border-title-style: bold;
-            background: $surface;
-            & > VerticalScroll { height: auto; max-height: 100%; padding: 0 2; scrollbar-size-vertical: 1; }
-        }
         & Markdown { height: auto; padding: 0; background: $surface; }
         & MarkdownH1 { content-align: left middle; color: $text; margin: 1 0; }
-        & .help-keys { height: auto; margin: 1 0; }
+        & .help-keys { margin: 1 0; }
     }
     """
 
@@ -70,21 +58,10 @@ class HelpScreen(ModalScreen[None]):
         self._sections = _sections(about)
         self._without_key = [(each.label, each.help) for each, _ in commands_without_key(about)]
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = "Help"
-            with VerticalScroll():
-                yield Static(_keys(self._sections, self._without_key), classes="help-keys", markup=False)
-                for text in self._texts:
-                    yield Markdown(text)
-        yield KeyLine()
-
-    def on_mount(self) -> None:
-        self.query_one(VerticalScroll).focus()
-
-    def action_close(self) -> None:
-        """Close the help."""
-        self.dismiss()
+    def contents(self) -> ComposeResult:
+        yield Static(_keys(self._sections, self._without_key), classes="help-keys", markup=False)
+        for text in self._texts:
+            yield Markdown(text)
 
 
 def tab_first(text: str, tabs: Sequence[str], shown: str) -> str:

@@ -12,8 +12,6 @@ from typing import ClassVar, Literal
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from app.commands import LEAVE, bindings
@@ -21,7 +19,7 @@ from app.runs.client import request_stop
 from app.text import resume_command
 from engine.errors import RunError
 from engine.run.directory import RunDirectory, inspect
-from screens.widgets.key_line import KeyLine
+from screens.dialog import Dialog
 
 PATIENCE = 5.0
 """Seconds to wait for the engine to stop."""
@@ -29,7 +27,7 @@ PATIENCE = 5.0
 Choice = Literal["detach", "stop", "stay"]
 
 
-class LeaveScreen(ModalScreen[Choice]):
+class LeaveScreen(Dialog[Choice]):
     """Asks what to do with the runs that are running."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(LEAVE)
@@ -40,46 +38,24 @@ class LeaveScreen(ModalScreen[Choice]):
 current item and keeps what is finished. `Ctrl+C` stops and keeps without asking, prints where, and quits with exit code
 130; where this console only watches a run that was started elsewhere, it asks first, and `Ctrl+C` again detaches.
 """
-    DEFAULT_CSS = """
-    LeaveScreen, WaitingScreen {
-        align: center middle;
-        & > Vertical {
-            width: 90%;
-            max-width: 76;
-            height: auto;
-            padding: 1 2;
-            border: round $warning;
-            border-title-color: $text-warning;
-            border-title-style: bold;
-            background: $surface;
-        }
-        & Static { height: auto; }
-    }
-    """
 
     def __init__(self, runs: Sequence[RunDirectory], elsewhere: Sequence[RunDirectory] = ()) -> None:
-        super().__init__()
+        title = "A run is still running" if len(runs) == 1 else f"{len(runs)} runs are still running"
+        super().__init__(title, "-text -warning")
         self._runs = runs
         self._elsewhere = elsewhere
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = (
-                "A run is still running"
-                if len(self._runs) == 1
-                else f"{len(self._runs)} runs are still running"
-            )
-            text = Text("\n".join(str(run.path) for run in self._runs), "bold")
-            if self._elsewhere:
-                text.append("\n\nNot started by this console, others may be watching: ")
-                text.append(", ".join(run.path.name for run in self._elsewhere), "bold")
-            text.append("\n\n^d   ", "bold").append("detach: quit, the engine continues")
-            text.append("\nS    ", "bold").append(
-                "stop and keep: stop the engine, then quit; finished work is kept"
-            )
-            text.append("\nesc  ", "bold").append("stay here")
-            yield Static(text, markup=False)
-        yield KeyLine()
+    def contents(self) -> ComposeResult:
+        text = Text("\n".join(str(run.path) for run in self._runs), "bold")
+        if self._elsewhere:
+            text.append("\n\nNot started by this console, others may be watching: ")
+            text.append(", ".join(run.path.name for run in self._elsewhere), "bold")
+        text.append("\n\n^d   ", "bold").append("detach: quit, the engine continues")
+        text.append("\nS    ", "bold").append(
+            "stop and keep: stop the engine, then quit; finished work is kept"
+        )
+        text.append("\nesc  ", "bold").append("stay here")
+        yield Static(text, markup=False)
 
     def action_detach(self) -> None:
         """Leave it running."""
@@ -116,21 +92,17 @@ class LeftRun:
         return f"{self.state}; kept in {path}; to resume: {resume_command(path)}"
 
 
-class WaitingScreen(ModalScreen[list[LeftRun]]):
+class WaitingScreen(Dialog[list[LeftRun]]):
     """Stops the engines and shows that it waits; the result is how each run was left."""
 
-    BINDINGS: ClassVar[list[BindingType]] = []
-
     def __init__(self, runs: Sequence[RunDirectory], patience: float = PATIENCE) -> None:
-        super().__init__()
+        super().__init__("Stopping", "-text -warning")
         self._runs = runs
         self._patience = patience
         self._began = time.monotonic()
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = "Stopping"
-            yield Static(id="waiting", markup=False)
+    def contents(self) -> ComposeResult:
+        yield Static(id="waiting", markup=False)
 
     def on_mount(self) -> None:
         for run in self._runs:

@@ -3,53 +3,29 @@
 from __future__ import annotations
 
 from textual.app import ComposeResult
-from textual.containers import Vertical, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from screens.dialog import Dialog
 from screens.run_session import Session
-from screens.widgets.key_line import KeyLine
 
 _POLL_SECONDS = 0.5
 
 
-class SessionPanel(ModalScreen[None]):
+class SessionPanel(Dialog[None]):
     """`CONTENTS`: ids of what a subclass draws into, one below another."""
 
-    TITLE_WORD = ""
     CONTENTS: tuple[str, ...] = ()
-    DEFAULT_CSS = """
-    SessionPanel {
-        align: center middle;
-        & > Vertical {
-            width: 96%;
-            max-width: 120;
-            height: auto;
-            max-height: 92%;
-            border: round $primary;
-            border-title-style: bold;
-            background: $surface;
-            & > VerticalScroll { height: auto; max-height: 100%; padding: 0 1; scrollbar-size-vertical: 1; }
-            & Static { height: auto; }
-        }
-    }
-    """
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
         self._drawn: object = None
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = self.TITLE_WORD
-            with VerticalScroll():
-                for name in self.CONTENTS:
-                    yield Static(id=name, markup=False)
-        yield KeyLine()
+    def contents(self) -> ComposeResult:
+        for name in self.CONTENTS:
+            yield Static(id=name, markup=False)
 
     def on_mount(self) -> None:
-        self.query_one(VerticalScroll).focus()
         self.set_interval(_POLL_SECONDS, self.poll)
         self.poll()
 
@@ -65,7 +41,3 @@ class SessionPanel(ModalScreen[None]):
 
     def draw(self, session: Session) -> None:
         """Draw the session's state."""
-
-    def action_close(self) -> None:
-        """Back to what is below."""
-        self.dismiss()
