@@ -62,58 +62,28 @@ def commands_without_key(screen: Screen[Any]) -> list[tuple[PaletteCommand, DOMN
     ]
 
 
-RANKS = {
-    "select": 1,
-    "filter": 1,
-    "search": 1,
-    "app.find": 3,
-    "freeze": 1,
-    "thaw": 1,
-    "pause": 1,
-    "continue_engine": 1,
-    "start": 1,
-    "resume": 1,
-    "stop": 1,
-    "stopping": 0,
-    "differ": 1,
-    "new_run": 1,
-    "show_error": 1,
-    "overview": 1,
-    "open": 1,
-    "follow_work": 1,
-    "leave_work": 1,
-    "app.leave": 0,
-    "app.explain": 0,
-    "undo": 1,
-    "what_if": 1,
-    "follow": 3,
-    "sort": 3,
-    "group": 3,
-    "archive": 3,
-    "list_archived": 3,
-    "tags": 3,
-    "trash": 3,
-    "note": 3,
-    "notes": 3,
-    "mark_item": 3,
-    "export_item": 3,
-    "replay": 3,
-    "step": 1,
-    "step_event": 3,
-    "stop_at": 3,
-    "levers": 3,
-    "seek_live": 0,
-    "back": 0,
-    "close": 0,
-    "pane_back": 0,
-    "up": 0,
-}
-"""Which labels the footer drops last when it is short of room: 0 is never dropped, then 1, 2 (all others), 3."""
+ALWAYS_SHOWN = frozenset(
+    {"stopping", "app.leave", "app.explain", "seek_live", "back", "close", "pane_back", "up"}
+)
+SHOWN_FIRST = frozenset(
+    {
+        "select", "filter", "search", "freeze", "thaw", "pause", "continue_engine", "start", "resume", "stop", "differ",
+        "new_run", "show_error", "overview", "open", "follow_work", "leave_work", "undo", "what_if", "step",
+    }
+)  # fmt: skip
+SHOWN_LAST = frozenset(
+    {
+        "app.find", "follow", "sort", "group", "archive", "list_archived", "tags", "trash", "note", "notes",
+        "mark_item", "export_item", "replay", "step_event", "stop_at", "levers",
+    }
+)  # fmt: skip
+_RANKS = (ALWAYS_SHOWN, SHOWN_FIRST, frozenset[str](), SHOWN_LAST)
 
 
 def rank(action: str) -> int:
-    """Rank of a command in `RANKS`."""
-    return RANKS.get(action.partition("(")[0], 2)
+    """How soon the footer drops a command where it is short of room: 0 never, then 3 first and 1 last."""
+    name = action.partition("(")[0]
+    return next((rank for rank, actions in enumerate(_RANKS) if name in actions), 2)
 
 
 def bindings(*tables: tuple[Command, ...]) -> list[BindingType]:
@@ -123,13 +93,7 @@ def bindings(*tables: tuple[Command, ...]) -> list[BindingType]:
 
 EVERYWHERE: tuple[Command, ...] = (
     Command("x", "app.picture", "SVG", "Write the screen to an SVG file."),
-    Command(
-        "question_mark",
-        "app.explain",
-        "Help",
-        "Explain this screen and all its keys.",
-        display="?",
-    ),
+    Command("question_mark", "app.explain", "Help", "Explain this screen and all its keys."),
     Command("f1", "app.explain", "Help", "The same as ?; works while typing, too.", shown=False),
     Command(
         "slash",
@@ -137,16 +101,8 @@ EVERYWHERE: tuple[Command, ...] = (
         "Find",
         "Find a row of the table by its words, or filter it; where there is no table, find rows of all methods.",
         shown=False,
-        display="/",
     ),
-    Command(
-        "ctrl+p",
-        "app.command_palette",
-        "Commands",
-        "Find any command by its name.",
-        shown=False,
-        display="^p",
-    ),
+    Command("ctrl+p", "app.command_palette", "Commands", "Find any command by its name.", shown=False),
     Command("q", "app.leave", "Quit", "Quit; asks whether runs that are running shall continue or stop."),
     Command(
         "ctrl+c",
@@ -168,18 +124,14 @@ WITHOUT_KEY = (
 """Commands of everywhere that only the palette has."""
 
 NEW = Command(
-    "plus",
-    "new_run",
-    "New run",
-    "Start a run, or a sweep over many settings, from a configuration.",
-    display="+",
+    "plus", "new_run", "New run", "Start a run, or a sweep over many settings, from a configuration."
 )
 
 ERROR = Command("E", "show_error", "Error", "Show what went wrong.")
 
 RUNS = (
     NEW,
-    Command("space", "fold", "Unfold", "Show the runs of this sweep, or hide them again.", display="space"),
+    Command("space", "fold", "Unfold", "Show the runs of this sweep, or hide them again."),
     Command("o", "open_sweep", "Sweep", "Show the sweep that this run belongs to."),
     Command(
         "r", "resume_run", "Resume", "Start a worker again on a run that stopped, was interrupted or failed."
@@ -193,7 +145,7 @@ RUNS = (
         "Stop the engine of this run after its current item; finished work is kept.",
     ),
     ERROR,
-    Command("slash", "filter", "Filter", "List only the runs that match what you type.", display="/"),
+    Command("slash", "filter", "Filter", "List only the runs that match what you type."),
     Command("m", "mark", "Mark", "Mark this run, or take its mark away."),
     Command(
         "c",
@@ -202,7 +154,7 @@ RUNS = (
         "Compare the marked runs; if one is marked, that one and the run under the cursor.",
     ),
     Command("t", "title", "Title", "Give this run a title; its folder keeps its name."),
-    Command("semicolon", "note", "Note", "Write a note on this run, beside its log.", display=";"),
+    Command("semicolon", "note", "Note", "Write a note on this run, beside its log."),
     Command("M", "notes", "Notes", "List the marks and notes of all listed runs."),
     Command("T", "tags", "Tags", "Give this run tags."),
     Command("B", "group", "Group by", "Put runs of one name together, then runs of one tag, then none."),
@@ -213,7 +165,6 @@ RUNS = (
         "trash",
         "Trash",
         "Move this run to the folder .trash of the outputs folder; no worker may be at work on it.",
-        display="del",
     ),
     Command("u", "undo", "Undo", "Bring back the run that was moved to the trash last."),
 )
@@ -224,7 +175,7 @@ SWEEP = (
     Command("c", "compare_best", "Compare", "Compare this setting's run with the best setting's."),
     Command("r", "resume_sweep", "Resume", "Go on with the sweep."),
     Command("S", "stop_sweep", "Stop", "Stop the sweep: its runs stop after their current item."),
-    Command("escape", "back", "Back", "Close the sweep; it goes on.", display="esc"),
+    Command("escape", "back", "Back", "Close the sweep; it goes on."),
 )
 
 RESUME = Command(
@@ -234,8 +185,8 @@ RESUME = Command(
 STOP = Command("S", "stop", "Stop", "Stop the engine after its current item; finished work is kept.")
 
 RUN = (
-    Command("space", "freeze", "Freeze", "Freeze the view; the engine continues.", display="space"),
-    Command("space", "thaw", "Unfreeze", "Follow the run again.", display="space"),
+    Command("space", "freeze", "Freeze", "Freeze the view; the engine continues."),
+    Command("space", "thaw", "Unfreeze", "Follow the run again."),
     Command("p", "pause", "Pause", "Pause the engine after its current item."),
     Command("p", "continue_engine", "Continue", "End the pause of the engine."),
     RESUME,
@@ -245,7 +196,7 @@ RUN = (
     Command("o", "overview", "Overview", "Back to the overview of the run."),
     Command("F", "follow_work", "Follow work", "Always show the method at work, until you go elsewhere."),
     Command("F", "leave_work", "Stay here", "Stop following the work."),
-    Command("ctrl+d", "detach", "Detach", "Back to the list of runs; the engine continues.", display="^d"),
+    Command("ctrl+d", "detach", "Detach", "Back to the list of runs; the engine continues."),
     Command("W", "levers", "Levers", "Ask a question of the run's model with each lever on or off."),
 )
 
@@ -262,9 +213,7 @@ RUN_WITHOUT_KEY = (
 
 NOTING = (
     Command("m", "mark_item", "Mark", "Mark the row under the cursor, or take its mark away."),
-    Command(
-        "semicolon", "note", "Note", "Write a note on the row, or on the run, beside its log.", display=";"
-    ),
+    Command("semicolon", "note", "Note", "Write a note on the row, or on the run, beside its log."),
     Command("M", "notes", "Notes", "List the marks and notes of this run."),
     Command("Y", "export_item", "Export", "Write the row under the cursor as Markdown and as one HTML file."),
 )
@@ -295,9 +244,7 @@ TIMELINE = (
         "One event back or forward; shows the time line.",
         display="[ ]",
     ),
-    Command(
-        "right_square_bracket", "step_event(1)", "Next event", "One event forward.", shown=False, display="]"
-    ),
+    Command("right_square_bracket", "step_event(1)", "Next event", "One event forward.", shown=False),
     Command(
         "left_curly_bracket",
         "stop_at(-1)",
@@ -311,16 +258,13 @@ TIMELINE = (
         "Next decision",
         "To the next decision, example or stage.",
         shown=False,
-        display="}",
     ),
     Command(
-        "comma",
-        "replay",
-        "Replay",
-        "Replay the log from here at its original speed; press again to halt.",
-        display=",",
+        "comma", "replay", "Replay", "Replay the log from here at its original speed; press again to halt."
     ),
-    Command("full_stop", "speed", "Faster", "Replay at 1, 4, 16 or 64 times the original speed.", False, "."),
+    Command(
+        "full_stop", "speed", "Faster", "Replay at 1, 4, 16 or 64 times the original speed.", shown=False
+    ),
     Command("0", "seek_start", "To the start", "To the first event.", shown=False),
     Command("L", "seek_live", "Live", "To the end of the log; follow it from there."),
 )
@@ -349,10 +293,8 @@ CHART = (
 )
 
 NOTES_LIST = (
-    Command(
-        "delete", "take_back", "Take back", "Take the note or the mark under the cursor back.", display="del"
-    ),
-    Command("escape", "close", "Close", "Back to where you came from.", display="esc"),
+    Command("delete", "take_back", "Take back", "Take the note or the mark under the cursor back."),
+    Command("escape", "close", "Close", "Back to where you came from."),
 )
 
 PANEL = (Command("y", "copy", "Copy", "Copy the text, or the address of Ray's dashboard."),)
@@ -364,21 +306,17 @@ STAGES = (
         "b", "choose('again')", "Begin again", "Do this stage anew, and those that rest on it; asks first."
     ),
     Command(
-        "minus",
-        "choose('skip')",
-        "Skip",
-        "Leave this stage out, and those that need it; or take that back.",
-        display="-",
+        "minus", "choose('skip')", "Skip", "Leave this stage out, and those that need it; or take that back."
     ),
     Command("Z", "choose('last')", "Last one", "End the run after this stage; or take that back."),
     STOP,
     Command("escape,i,q", "close", "Close", "Close the panel.", display="esc"),
 )
 
-DIALOG = (Command("escape", "close", "Close", "Close the panel.", display="esc"),)
+DIALOG = (Command("escape", "close", "Close", "Close the panel."),)
 
 SEARCH = (
-    Command("enter", "accept", "Go there", "Go to the row.", display="enter", priority=True),
+    Command("enter", "accept", "Go there", "Go to the row.", priority=True),
     Command("up", "move(-1)", "Choose", "Choose a row.", display="↑↓", priority=True),
     Command("down", "move(1)", "Below", "The row below.", shown=False, priority=True),
     Command("pageup", "move(-10)", "Ten above", "Ten rows up.", shown=False, priority=True),
@@ -386,32 +324,27 @@ SEARCH = (
     *DIALOG,
 )
 
-GO_BACK = Command(
-    "backspace", "go_back", "Came from", "Come back from where enter on an id led.", display="⌫"
-)
+GO_BACK = Command("backspace", "go_back", "Came from", "Come back from where enter on an id led.")
 
 ENLARGE = Command(
     "z", "enlarge", "Chart", "Show the tab's charts on the whole screen, with values under a crosshair."
 )
 
 NEW_RUN = (
-    Command(
-        "enter", "start", "Start", "Start a run from this configuration.", display="enter", priority=True
-    ),
+    Command("enter", "start", "Start", "Start a run from this configuration.", priority=True),
     Command("up", "choose(-1)", "Choose", "Choose a configuration.", display="↑↓", priority=True),
     Command("down", "choose(1)", "Next", "Choose the next configuration.", shown=False, priority=True),
-    Command("pagedown", "page(1)", "More", "Scroll the description of the configuration.", display="pgdn"),
+    Command("pagedown", "page(1)", "More", "Scroll the description of the configuration."),
     Command("pageup", "page(-1)", "Less", "Scroll the description of the configuration.", shown=False),
     Command(
         "ctrl+o",
         "form",
         "All fields",
         "Show all fields with their help, and change them there.",
-        display="^o",
         priority=True,
     ),
-    Command("f1", "app.explain", "Help", "Explain this dialog and its keys.", display="f1"),
-    Command("escape", "close", "Cancel", "Close without starting a run.", display="esc"),
+    Command("f1", "app.explain", "Help", "Explain this dialog and its keys."),
+    Command("escape", "close", "Cancel", "Close without starting a run."),
 )
 
 COMPARE = (
@@ -430,31 +363,26 @@ COMPARE = (
         "all_steps",
         "All steps",
         "Show all steps of the item, or those from the first difference on.",
-        display="space",
     ),
     Command("z", "curves", "Curves", "Lay the curves of both runs over each other, on the whole screen."),
     Command("f5", "read_again", "Read again", "Read both logs again: a run that is running has got further."),
-    Command("escape", "back", "Back", "Close what is open.", display="esc"),
+    Command("escape", "back", "Back", "Close what is open."),
 )
 
 COMPARE_PAIRS = (
-    Command(
-        "equals_sign", "make_base", "Is A", "Compare the others with the run under the cursor.", display="="
-    ),
-    Command("escape", "back", "Back", "Close the comparison.", display="esc"),
+    Command("equals_sign", "make_base", "Is A", "Compare the others with the run under the cursor."),
+    Command("escape", "back", "Back", "Close the comparison."),
 )
 
 START_FORM = (
-    Command("slash", "search", "Search", "Show only fields whose name or help has these words.", display="/"),
-    Command(
-        "space", "next_choice", "Next", "Tick a stage, or take the field's next choice.", display="space"
-    ),
-    Command("delete", "reset", "As in file", "Take the change of the field back.", display="del"),
-    Command("escape", "close", "Done", "Back to the dialog, with these changes.", display="esc"),
+    Command("slash", "search", "Search", "Show only fields whose name or help has these words."),
+    Command("space", "next_choice", "Next", "Tick a stage, or take the field's next choice."),
+    Command("delete", "reset", "As in file", "Take the change of the field back."),
+    Command("escape", "close", "Done", "Back to the dialog, with these changes."),
 )
 
 WHAT_IF = (
-    Command("enter", "start", "Try", "Try what the fields say.", display="enter", priority=True),
+    Command("enter", "start", "Try", "Try what the fields say.", priority=True),
     Command(
         "f2",
         "sweep",
@@ -462,18 +390,14 @@ WHAT_IF = (
         "Try nine strengths, from none to three times that of the field.",
         display="F2",
     ),
-    Command("pagedown", "scroll(1)", "More", "Scroll the answers.", display="pgdn", priority=True),
+    Command("pagedown", "scroll(1)", "More", "Scroll the answers.", priority=True),
     Command("pageup", "scroll(-1)", "Less", "Scroll the answers back.", shown=False, priority=True),
-    Command("escape", "close", "Back", "Back to what was recorded.", display="esc"),
+    Command("escape", "close", "Back", "Back to what was recorded."),
 )
 
 LEAVE = (
     Command(
-        "ctrl+d",
-        "detach",
-        "Detach",
-        "Quit; the engine continues, and you can open the run again later.",
-        display="^d",
+        "ctrl+d", "detach", "Detach", "Quit; the engine continues, and you can open the run again later."
     ),
     Command(
         "S",
@@ -481,5 +405,5 @@ LEAVE = (
         "Stop and keep",
         "Stop the engine after its current item, then quit; finished work is kept.",
     ),
-    Command("escape", "stay", "Stay", "Do not quit.", display="esc"),
+    Command("escape", "stay", "Stay", "Do not quit."),
 )

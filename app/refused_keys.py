@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from textual.app import App, ReturnType
 from textual.binding import Binding
@@ -49,4 +50,4 @@ def _bindings(node: DOMNode, key: str) -> Iterator[Binding]:
     for kind in type(node).__mro__:
         for binding in vars(kind).get("BINDINGS", ()):
             if isinstance(binding, Binding) and key in binding.key.split(","):
-                yield binding
+                yield replace(binding, key=key)

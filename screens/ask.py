@@ -19,10 +19,8 @@ class AskScreen(Dialog[str]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         # With priority, since the field has a hidden enter of its own.
-        Binding(
-            "enter", "accept", "OK", tooltip="Do what the dialog says.", key_display="enter", priority=True
-        ),
-        Binding("escape", "close", "Cancel", tooltip="Change nothing.", key_display="esc"),
+        Binding("enter", "accept", "OK", tooltip="Do what the dialog says.", priority=True),
+        Binding("escape", "close", "Cancel", tooltip="Change nothing."),
     ]
     DEFAULT_CSS = """
     AskScreen {

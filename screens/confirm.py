@@ -15,8 +15,8 @@ class ConfirmScreen(Dialog[bool]):
     """The result is whether it shall be done."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "dismiss(True)", "Do it", tooltip="Do what the dialog says.", key_display="enter"),
-        Binding("escape", "dismiss(False)", "Cancel", tooltip="Change nothing.", key_display="esc"),
+        Binding("enter", "dismiss(True)", "Do it", tooltip="Do what the dialog says."),
+        Binding("escape", "dismiss(False)", "Cancel", tooltip="Change nothing."),
     ]
 
     def __init__(self, title: str, text: str) -> None:

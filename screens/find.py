@@ -39,7 +39,7 @@ class FindScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         # With priority, since the field has a hidden enter of its own.
         Binding("enter", "accept", "Go there", tooltip="Go to the next row with these words.", priority=True),
-        Binding("escape", "close", "Close", tooltip="Close the line; nothing is marked.", key_display="esc"),
+        Binding("escape", "close", "Close", tooltip="Close the line; nothing is marked."),
     ]
     DEFAULT_CSS = """
     FindScreen {

@@ -42,7 +42,7 @@ class DecisionsPane(CasesPane):
 
     source: DecisionSource
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter", key_display="/", tooltip="Filter the decisions, or find some of them."),
+        Binding("slash", "filter", "Filter", tooltip="Filter the decisions, or find some of them."),
     ]  # fmt: skip
 
     bar = query_one(FilterBar)

@@ -36,7 +36,7 @@ class CasesPane(Container):
     """The cases of one kind."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "app.find", "Find", key_display="/", tooltip="Find a row of the table by its words."),
+        Binding("slash", "app.find", "Find", tooltip="Find a row of the table by its words."),
         Binding("d", "differ(1)", "Next notable", tooltip="Go to the next case worth seeing."),
         Binding("D", "differ(-1)", "Previous notable", show=False, tooltip="Go to the previous case worth seeing."),
         Binding("left_parenthesis", "step(-1)", "Steps", key_display="( )", tooltip="The case one step earlier."),

@@ -57,7 +57,7 @@ class FilterBar(Vertical):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         # With priority, since the field has a hidden enter of its own.
-        Binding("enter", "apply", "Apply", tooltip="Keep this filter.", key_display="enter", priority=True),
+        Binding("enter", "apply", "Apply", tooltip="Keep this filter.", priority=True),
         Binding("escape", "cancel", "Cancel", tooltip="Back to the filter before."),
         Binding(
             "tab", "mode", "Filter/find", priority=True, tooltip="Hide other rows, or mark the matches only."

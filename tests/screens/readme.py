@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from textual.app import App
 from textual.binding import Binding
 from textual.dom import DOMNode
 
@@ -162,7 +164,9 @@ def _own_bindings(owner: Any) -> list[Binding]:
 
 
 def _rows(bindings: Iterable[Binding]) -> list[KeyRow]:
-    return key_rows((binding, list(_keys(binding))) for binding in bindings if "escape" not in binding.key)
+    return key_rows(
+        (binding, list(dict.fromkeys(_keys(binding)))) for binding in bindings if "escape" not in binding.key
+    )
 
 
 def _common_rows() -> list[KeyRow]:
@@ -187,15 +191,15 @@ def _row(row: KeyRow) -> str:
 
 
 def _keys(binding: Binding) -> Iterator[str]:
-    for key in [binding.key_display] if binding.key_display else binding.key.split(","):
-        yield _NAMES.get(key, key.replace("ctrl+", "^"))
+    for key in binding.key.split(","):
+        yield _APP.get_key_display(replace(binding, key=key)).replace("⏎", "enter")
 
 
 _EVERYWHERE = [command.binding() for command in EVERYWHERE]
 _TABLES = _own_bindings(VirtualTable)
 _OF_A_RUN = [command.binding() for command in (*RUN, *METHOD_KEYS, *NOTING, *COMMANDS)]
 """The keys that most screens have, and whose rows are not repeated."""
-_NAMES = {"left": "←", "right": "→", "up": "↑", "down": "↓", "slash": "/", "escape": "esc"}
+_APP = App[None]()
 
 
 if __name__ == "__main__":
