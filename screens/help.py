@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 from rich.table import Table
 from rich.text import Text
+from textual import on
 from textual.app import ComposeResult
-from textual.binding import ActiveBinding, BindingType
+from textual.binding import ActiveBinding, Binding, BindingType
 from textual.dom import DOMNode
 from textual.screen import Screen
-from textual.widgets import Markdown, Static
+from textual.widgets import Input, Markdown, Static
 
 from app.commands import DIALOG, bindings, commands_without_key
 from app.key_rows import key_rows
@@ -39,16 +40,28 @@ _OF_EVERY_WIDGET = (
 )
 
 
+Row = tuple[str, str, str]
+"""Keys, label, what it does."""
+
+
 class HelpScreen(Dialog[None]):
     """Shows the keys bound on a screen and its focused widget, then their texts."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(DIALOG), ("question_mark,q,f1", "close", "")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings(DIALOG),
+        Binding(
+            "slash", "search", "Search", tooltip="Show only the keys whose lines have the words you type."
+        ),
+        ("question_mark,q,f1", "close", ""),
+    ]
     TITLE_WORD = "Help"
     DEFAULT_CSS = """
     HelpScreen {
         & Markdown { height: auto; padding: 0; background: $surface; }
         & MarkdownH1 { content-align: left middle; color: $text; margin: 1 0; }
         & .help-keys { margin: 1 0; }
+        & Input { height: 1; border: none; padding: 0 1; background: $panel; }
+        & Input:focus { border: none; background-tint: $foreground 8%; }
     }
     """
 
@@ -56,12 +69,21 @@ class HelpScreen(Dialog[None]):
         super().__init__()
         self._texts = list(_texts(about))
         self._sections = _sections(about)
-        self._without_key = [(each.label, each.help) for each, _ in commands_without_key(about)]
 
     def contents(self) -> ComposeResult:
-        yield Static(_keys(self._sections, self._without_key), classes="help-keys", markup=False)
+        yield Input(placeholder="/ finds keys by the words of their lines")
+        yield Static(_keys(self._sections, []), classes="help-keys", markup=False)
         for text in self._texts:
             yield Markdown(text)
+
+    def action_search(self) -> None:
+        """Type words."""
+        self.query_one(Input).focus()
+
+    @on(Input.Changed)
+    def _typed(self, message: Input.Changed) -> None:
+        words = message.value.lower().split()
+        self.query_one(".help-keys", Static).update(_keys(self._sections, words))
 
 
 def tab_first(text: str, tabs: Sequence[str], shown: str) -> str:
@@ -89,8 +111,8 @@ def _texts(screen: Screen[Any]) -> Iterator[str]:
     yield from dict.fromkeys(text for text in texts if text)
 
 
-def _sections(screen: Screen[Any]) -> list[tuple[str, list[ActiveBinding]]]:
-    """Keys by where they are bound, the nearest first."""
+def _sections(screen: Screen[Any]) -> list[tuple[str, list[Row]]]:
+    """Keys by where they are bound, the nearest first; then the commands without a key."""
     sections: dict[DOMNode, list[ActiveBinding]] = {}
     for active in screen.active_bindings.values():
         binding = active.binding
@@ -98,7 +120,16 @@ def _sections(screen: Screen[Any]) -> list[tuple[str, list[ActiveBinding]]]:
             continue
         sections.setdefault(active.node, []).append(active)
     order = sorted(sections, key=lambda node: (node is screen.app, node is screen))
-    return [(_title(node, screen), sections[node]) for node in order]
+    without_key = [("", each.label, each.help) for each, _ in commands_without_key(screen)]
+    return [
+        *((_title(node, screen), _rows(screen, sections[node])) for node in order),
+        ("in ^p, without a key", without_key),
+    ]
+
+
+def _rows(screen: Screen[Any], actives: Sequence[ActiveBinding]) -> list[Row]:
+    keys = ((each.binding, [screen.app.get_key_display(each.binding)]) for each in actives)
+    return [(" ".join(row.shown_keys), row.label, row.help) for row in key_rows(keys)]
 
 
 def _title(node: DOMNode, screen: Screen[Any]) -> str:
@@ -113,20 +144,14 @@ def _words(name: str) -> str:
     return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()
 
 
-def _keys(sections: list[tuple[str, list[ActiveBinding]]], without_key: Sequence[tuple[str, str]]) -> Table:
+def _keys(sections: Sequence[tuple[str, Sequence[Row]]], words: Sequence[str]) -> Table:
+    """The rows in which all these words stand."""
     table = Table.grid(padding=(0, 2, 0, 0), expand=True)
     table.add_column(justify="right", style="bold", no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(ratio=1, style="dim")
-    for title, actives in sections:
-        table.add_row("", Text(title, "bold underline"), "")
-        for row in key_rows(
-            (each.binding, [each.node.app.get_key_display(each.binding)]) for each in actives
-        ):
-            table.add_row(" ".join(row.shown_keys), row.label, row.help)
-        table.add_row("", "", "")
-    if without_key:
-        table.add_row("", Text("in ^p, without a key", "bold underline"), "")
-    for label, what in without_key:
-        table.add_row("", label, what)
+    for title, rows in sections:
+        matches = [row for row in rows if all(word in " ".join(row).lower() for word in words)]
+        for row in [("", Text(title, "bold underline"), ""), *matches, ("", "", "")] if matches else []:
+            table.add_row(*row)
     return table

@@ -25,7 +25,8 @@ SIGNS = {
 
 @dataclass(frozen=True)
 class MethodProgress:
-    """`state`: a key of `SIGNS`; `fraction`: mean over its stages; `now`: the stage at work, failed or stopped."""
+    """`state`: a key of `SIGNS`; `fraction`: mean over its stages; `now`: the stage at work, failed, stopped or
+    left half done."""
 
     name: str
     state: str
@@ -54,25 +55,30 @@ class MethodProgress:
 def progress_of(shown: Sequence[StageState]) -> list[MethodProgress]:
     """The methods of a run, in the order of its first stage of each."""
     by_name = {stage.name: stage for stage in shown}
-    methods = systems_of(by_name)
-    own = {m: [by_name[name] for name in m.stages if name in by_name] for m in methods}
-    return [
-        _progress(m.name, own[m] or [by_name[name] for name in m.also if name in by_name]) for m in methods
-    ]
+    methods = []
+    for method in systems_of(by_name):
+        stages = [by_name[name] for name in method.stages if name in by_name]
+        also = [by_name[name] for name in method.also if name in by_name]
+        methods.append(_progress(method.name, tuple(stages or also)))
+    return methods
 
 
-def _progress(name: str, own: Sequence[StageState]) -> MethodProgress:
-    fraction = sum(stage.fraction for stage in own) / max(1, len(own))
-    for state, wanted in _BY_STATUS:
-        if (now := next((stage for stage in own if stage.status == wanted), None)) is not None:
-            return MethodProgress(name, state, fraction, now, tuple(own))
-    if any(stage.stale for stage in own):
-        return MethodProgress(name, "stale", fraction, None, tuple(own))
-    if own and all(stage.status == stages.SKIPPED for stage in own):
-        return MethodProgress(name, "skipped", fraction, None, tuple(own))
-    done = [stage for stage in own if stage.status in (stages.FINISHED, stages.SKIPPED)]
-    state = "finished" if own and len(done) == len(own) else "begun" if done else "waiting"
-    return MethodProgress(name, state, fraction, None, tuple(own))
+def _progress(name: str, shown: tuple[StageState, ...]) -> MethodProgress:
+    fraction = sum(stage.fraction for stage in shown) / max(1, len(shown))
+    for state, status in _BY_STATUS:
+        if (now := next((stage for stage in shown if stage.status == status), None)) is not None:
+            return MethodProgress(name, state, fraction, now, shown)
+    half_done = next((stage for stage in shown if stage.status == stages.WAITING and stage.done), None)
+    done = [stage for stage in shown if stage.status in (stages.FINISHED, stages.SKIPPED)]
+    if any(stage.stale for stage in shown):
+        state = "stale"
+    elif shown and all(stage.status == stages.SKIPPED for stage in shown):
+        state = "skipped"
+    elif half_done is not None:  # an earlier worker left it
+        return MethodProgress(name, "begun", fraction, half_done, shown)
+    else:
+        state = "finished" if shown and len(done) == len(shown) else "begun" if done else "waiting"
+    return MethodProgress(name, state, fraction, None, shown)
 
 
 _BY_STATUS = (

@@ -148,13 +148,17 @@ with their help; what is changed there is added to *Changes*.
             self.path_input.cursor_position = len(self.path_input.value)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Scrolling needs a description that is too long for the dialog."""
-        return self.query_one("#config-scroll").max_scroll_y > 0 if action == "page" else True
+        """Scrolling needs a description of which there is more."""
+        box = self.query_one("#config-scroll")
+        return action != "page" or (
+            box.scroll_y < box.max_scroll_y if parameters == (1,) else box.scroll_y > 0
+        )
 
     def action_page(self, by: int) -> None:
         """Scroll the description of the configuration."""
         box = self.query_one("#config-scroll")
         box.scroll_page_down(animate=False) if by > 0 else box.scroll_page_up(animate=False)
+        self.call_after_refresh(self.refresh_bindings)
 
     def action_close(self) -> None:
         """Close without starting a run."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import work
@@ -321,14 +320,16 @@ class RunScreen(NotingScreen):
         self.write_files(partial(write_report, self.session.run_dir))
 
     @work(thread=True, exclusive=True, group="export", exit_on_error=False)
-    def write_files(self, write: Callable[[], list[Path]]) -> None:
-        """Write files and say where they are."""
+    def write_files(
+        self, write: Callable[[], Sequence[object]], title: str = "HTML and Markdown written"
+    ) -> None:
+        """Write files and say which: `write` gives a line for each."""
         try:
             files = write()
         except (OSError, SteerError) as error:
             self.notify(f"Nothing was written: {error}", severity="error", markup=False)
             return
-        self.notify("\n".join(map(str, files)), title="HTML and Markdown written", markup=False)
+        self.notify("\n".join(map(str, files)), title=title, markup=False)
 
     def action_show_replicas(self) -> None:
         """Watch the replicas."""

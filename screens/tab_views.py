@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from textual.widget import Widget
 
 from app.methods.place import OfEvent, Place
+from screens.panes.cases import CasesPane
 from screens.widgets.filter_bar import FilterBar
 from screens.widgets.virtual_table import VirtualTable
 
@@ -52,27 +53,13 @@ def _cursor(table: VirtualTable, kept: Mapping[str, Any]) -> bool:
     return True
 
 
-@runtime_checkable
-class Filtered(Protocol):
-    """A tab whose table can be filtered."""
-
-    @property
-    def filter_text(self) -> str:
-        """The filter that hides rows."""
-        ...
-
-    def filter_by(self, text: str) -> None:
-        """Apply a filter; the cursor goes to the first row."""
-        ...
-
-
 def place_in(tab: str, pane: Widget) -> Place:
     """Where a tab's content is looking."""
     table = next(iter(pane.query(VirtualTable)), None)
     return Place(
         tab,
         None if table is None else table.selected_key,
-        pane.filter_text if isinstance(pane, Filtered) else "",
+        pane.filter_text if isinstance(pane, CasesPane) else "",
         pane.has_class("-open"),
     )
 
@@ -80,7 +67,7 @@ def place_in(tab: str, pane: Widget) -> Place:
 def show_place(pane: Widget, place: Place) -> bool:
     """Filter a tab's table and go to the row that a place names; False while the row is not there."""
     table = next(iter(pane.query(VirtualTable)), None)
-    if isinstance(pane, Filtered) and place.filter != pane.filter_text:
+    if isinstance(pane, CasesPane) and place.filter != pane.filter_text:
         pane.filter_by(place.filter)
         if table is not None:
             table.follow = False

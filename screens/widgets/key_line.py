@@ -9,6 +9,7 @@ from rich.text import Text
 from textual import events
 from textual.binding import ActiveBinding
 from textual.command import CommandPalette
+from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
@@ -60,7 +61,14 @@ class KeyLine(Widget):
 
     def _changed(self, screen: Screen[Any]) -> None:
         if screen is self.screen:
+            if (focused := screen.focused) is not None:
+                for name in ("scroll_y", "virtual_size"):
+                    self.watch(focused, name, self._scrolled, init=False)
             self.refresh()
+
+    def _scrolled(self) -> None:
+        """There may be more below the focused pane, or nothing any more."""
+        self.refresh()
 
     def render(self) -> Text:
         key_style = tone(self, "key-line--key")
@@ -90,10 +98,16 @@ def keys_of(screen: Screen[Any]) -> list[Key]:
         binding = active.binding
         if typing and binding.key in _TYPED and not binding.priority:
             continue
-        if binding.show and binding.description and active.enabled:
+        more = binding.action == "page_down" and _has_more_below(active.node)
+        word = "More" if more else binding.description if binding.show else ""
+        if word and active.enabled:
             display = screen.app.get_key_display(binding)
-            keys.setdefault(binding.action, Key(display, binding.description, active, rank(binding.action)))
+            keys.setdefault(binding.action, Key(display, word, active, rank(binding.action)))
     return list(keys.values())
+
+
+def _has_more_below(node: DOMNode) -> bool:
+    return isinstance(node, Widget) and node.scroll_y < node.max_scroll_y
 
 
 def fitting(keys: list[Key], width: int) -> list[Key]:

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from rich.cells import cell_len
+from rich.style import Style
 from rich.text import Text
-from textual.widget import Widget
 
 from app.text import loading, model_pace
 from engine.events import ModelWorking
 from screens.run_session import Session, shown_stages
-from screens.widgets.tones import tone
+from screens.widgets.tones import Toned, tone
 
 
-class ModelLine(Widget):
+class ModelLine(Toned):
     """One line while something is loaded or a call to a model takes longer than some seconds; hidden otherwise. Call
     `update` when the session changed."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"model-line--pace", "model-line--text"}
     DEFAULT_CSS = """
     ModelLine {
         height: 1;
         padding: 0 1;
         background: $panel;
         &.-idle { display: none; }
-        & > .model-line--pace { color: $text; }
-        & > .model-line--text { color: $text-muted; text-style: italic; }
     }
     """
 
@@ -58,17 +53,15 @@ class ModelLine(Widget):
 
     def render(self) -> Text:
         if self._loading:
-            return Text(
-                f"{self._loading} …", tone(self, "model-line--pace"), no_wrap=True, overflow="ellipsis"
-            )
+            return Text(f"{self._loading} …", no_wrap=True, overflow="ellipsis")
         working = self._working
         if working is None:
             return Text()
-        text = Text(f"the model writes {model_pace(working)}", tone(self, "model-line--pace"), no_wrap=True)
+        text = Text(f"the model writes {model_pace(working)}", no_wrap=True)
         room = self.content_size.width - text.cell_len - 4
         written = " ".join(working.text.split())[-max(room, 0) :]
         while cell_len(written) > room:  # letters of Chinese take two cells
             written = written[1:]
         if room > 10 and written:
-            text.append("  \u2026" + written, tone(self, "model-line--text"))
+            text.append("  \u2026" + written, tone(self, "dim") + Style(italic=True))
         return text

@@ -5,13 +5,12 @@ from __future__ import annotations
 from rich.style import Style
 from rich.text import Text
 from textual import events
-from textual.widget import Widget
 
 from app.text import counted, loading
 from screens.method_progress import progress_of
 from screens.run_session import Session, engine_state, shown_stages
 from screens.systems import system_of, systems
-from screens.widgets.tones import tone
+from screens.widgets.tones import Toned, tone
 
 OVERVIEW = "Overview"
 _ROOMY = 100
@@ -19,19 +18,14 @@ _TONES = {"finished": "good", "active": "good", "failed": "alert", "paused": "al
 _SIGNS = {"running": "●", "finished": "✓", "failed": "✗", "stopped": "■", "interrupted": "✗", "hung": "?"}
 
 
-class RunHeader(Widget):
+class RunHeader(Toned):
     """Run and stage on the left; on the right FROZEN, AS OF EVENT or LIVE, and PAUSED when the engine is."""
 
-    COMPONENT_CLASSES = {"run-header--name", "run-header--alert", "run-header--good", "run-header--dim"}
     DEFAULT_CSS = """
     RunHeader {
         height: 1;
         padding: 0 1;
         background: $panel;
-        & > .run-header--name { text-style: bold; }
-        & > .run-header--alert { color: $text-warning; text-style: bold reverse; }
-        & > .run-header--good { color: $text-success; }
-        & > .run-header--dim { color: $text-muted; }
     }
     """
 
@@ -52,9 +46,6 @@ class RunHeader(Widget):
             self._spans.append((left.cell_len, left.cell_len + right.cell_len, "show_error"))
         return left.append_text(right)
 
-    def _style(self, name: str) -> Style:
-        return tone(self, f"run-header--{name}")
-
     def _run(self) -> Text:
         state = self._session.state
         text = self._methods()
@@ -64,17 +55,17 @@ class RunHeader(Widget):
                 if self._session.reading is None
                 else "reading the log"
             )
-            return text.append(waits, self._style("dim"))
+            return text.append(waits, tone(self, "dim"))
         text.append(f"{state.header.name}/{state.header.run_id}")
         if state.loading is not None:
-            text.append(f"  {loading(state.loading)}", self._style("dim"))
+            text.append(f"  {loading(state.loading)}", tone(self, "dim"))
         elif (model := state.model_of(self._stages())) is not None:
             chosen = f", {model.dtype}" if model.dtype_reason else ""
-            text.append(f"  {model.name} on {model.device}{chosen}", self._style("dim"))
+            text.append(f"  {model.name} on {model.device}{chosen}", tone(self, "dim"))
         if state.scale.joined is not None:
             self._link(text, counted(len(state.scale.rows), "replicas"), "show_replicas")
         if state.unknown:
-            text.append(f"  {counted(state.unknown, 'unknown events')} ignored", self._style("dim"))
+            text.append(f"  {counted(state.unknown, 'unknown events')} ignored", tone(self, "dim"))
         return text
 
     def _stages(self) -> tuple[str, ...]:
@@ -88,7 +79,7 @@ class RunHeader(Widget):
         """`Overview  1 ESM ✓  2 Evolution ▶ 40%`: where one can go; a click goes there."""
         text, self._spans = Text(no_wrap=True), []
         if self._following:
-            text.append("F→ ", self._style("good"))
+            text.append("F→ ", tone(self, "good"))
         stages = shown_stages(self._session)
         methods = progress_of(stages) if stages else []
         gap = "  " if self.content_size.width >= _ROOMY else " "
@@ -99,19 +90,19 @@ class RunHeader(Widget):
         for number, each in enumerate(methods, 1):
             start = text.cell_len
             text.append(f"{number} {each.name}", self._of_title(each.name))
-            text.append(f" {each.short}", self._style(_TONES.get(each.state, "dim")))
+            text.append(f" {each.short}", tone(self, _TONES.get(each.state, "dim")))
             self._spans.append((start, text.cell_len, f"method({number})"))
             text.append(gap)
         if not methods and self._title != OVERVIEW:
-            text.append(self._title, self._style("name")).append(gap)
+            text.append(self._title, tone(self, "strong")).append(gap)
         return text
 
     def _of_title(self, name: str) -> Style:
-        return self._style("name" if name == self._title else "dim")
+        return tone(self, "strong" if name == self._title else "dim")
 
     def _link(self, text: Text, words: str, action: str) -> None:
         """Append words that can be clicked."""
-        text.append("  ").append(words, self._style("name"))
+        text.append("  ").append(words, tone(self, "strong"))
         self._spans.append((text.cell_len - len(words), text.cell_len, action))
 
     @property
@@ -135,20 +126,20 @@ class RunHeader(Widget):
         session, text = self._session, Text(no_wrap=True)
         status = self._status()
         if session.frozen:
-            text.append(f" FROZEN {counted(session.behind, 'events')} behind ", self._style("alert"))
+            text.append(f" FROZEN {counted(session.behind, 'events')} behind ", tone(self, "badge"))
         elif session.cursor is not None:
             text.append(
                 f" AS OF EVENT {session.cursor:,} of {max(0, session.total_events - 1):,} ",
-                self._style("alert"),
+                tone(self, "badge"),
             )
         if session.stop_requested:
-            text.append(" " * bool(text)).append(" STOPPING ", self._style("alert"))
+            text.append(" " * bool(text)).append(" STOPPING ", tone(self, "badge"))
         elif status == "paused":
             text.append(" ")
-            text.append(" ENGINE PAUSED ", self._style("alert"))
+            text.append(" ENGINE PAUSED ", tone(self, "badge"))
         elif not text:
             sign = _SIGNS.get(status, "○")
             text.append(
-                f"{sign} {status}", self._style("good" if status in ("running", "finished") else "dim")
+                f"{sign} {status}", tone(self, "good" if status in ("running", "finished") else "dim")
             )
         return text

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import ClassVar
 
 from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.reactive import reactive
-from textual.widget import Widget
 
 from app.blocks.bars import bar
 from app.runs.time_left import time_left_short
@@ -23,7 +21,7 @@ from screens.messages import SystemWanted
 from screens.run_session import Session, run_time_left, shown_stages
 from screens.systems import system_of
 from screens.widgets.stretch import visible
-from screens.widgets.tones import tone
+from screens.widgets.tones import Toned, tone
 
 _MOST_LINES = 8
 _SHORTEST_BAR = 6
@@ -31,14 +29,12 @@ _LEAST_CHIPS = 12
 """Cells beside its name for the sign of the stage at work, and for its neighbours."""
 _QUIET = 5.0  # seconds; the worker's heart beats every second
 _ROOMY = (100, 34)
-_TONES = ("done", "rest", "strong", "dim", "good", "alert", "bad")
 
 
-class StageBar(Widget):
+class StageBar(Toned):
     """One line a stage where there is room, else one line for all; a click on a stage opens its method. Call `update`
     when the session changed."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"stage-bar--{tone}" for tone in _TONES}
     DEFAULT_CSS = """
     StageBar {
         height: 1;
@@ -46,13 +42,6 @@ class StageBar(Widget):
         text-wrap: nowrap;
         text-overflow: ellipsis;
         background: $panel;
-        & > .stage-bar--done { color: $primary; }
-        & > .stage-bar--rest { color: $text-disabled; }
-        & > .stage-bar--strong { text-style: bold; }
-        & > .stage-bar--dim { color: $text-muted; }
-        & > .stage-bar--good { color: $text-success; }
-        & > .stage-bar--alert { color: $text-warning; text-style: bold; }
-        & > .stage-bar--bad { color: $text-error; text-style: bold; }
     }
     """
 
@@ -89,7 +78,7 @@ class StageBar(Widget):
     def render(self) -> Text:
         shown, self._spans = shown_stages(self._session), []
         if not shown:
-            return Text("no stage has started yet", self._style("dim")).append_text(
+            return Text("no stage has started yet", tone(self, "dim")).append_text(
                 Text("  ") + self._worker()
             )
         if self.lines == 1:
@@ -134,31 +123,30 @@ class StageBar(Widget):
         """The stages' names, as many around the current one as there is room for; `…` stands for the others."""
         chips = [f"{stage_sign(stage)} {stage.name} " for stage in shown]
         first, last = visible(list(map(len, chips)), shown.index(current), room)
-        text = Text("… " if first else "", self._style("dim"), no_wrap=True)
+        text = Text("… " if first else "", tone(self, "dim"), no_wrap=True)
         for stage, chip in zip(shown[first:last], chips[first:last], strict=True):
             start = text.cell_len
             text.append(chip, self._tone(stage))
             self._spans.append((range(1), range(start, text.cell_len - 1), stage.name))
-        return text.append("… " if last < len(shown) else "", self._style("dim"))
+        return text.append("… " if last < len(shown) else "", tone(self, "dim"))
 
     # ------------------------------------------------------------ one line each
 
     def _line(self, stage: StageState, name_width: int) -> Text:
-        tone = self._tone(stage)
-        text = Text(f"{stage_sign(stage)} {stage.name:<{name_width}}  ", tone, no_wrap=True)
+        text = Text(f"{stage_sign(stage)} {stage.name:<{name_width}}  ", self._tone(stage), no_wrap=True)
         text.append_text(self._bar(stage, max(10, min(40, self.content_size.width // 5)))).append("  ")
         count = f"{how_far(stage.done, stage.total)} {stage.unit}" if stage.total or stage.done else ""
         if stage.status == stages.FINISHED and stage.total:
             count = f"{max(stage.done, stage.total):,} {stage.unit}"
-        text.append(f"{count:<18} ", self._style("dim") if not stage.active else "")
+        text.append(f"{count:<18} ", tone(self, "dim") if not stage.active else "")
         if stage.active:
             text.append_text(self._figures(stage, brief=False))
         elif stage.status == stages.FINISHED:
-            text.append(_summary(stage), self._style("dim"))
+            text.append(_summary(stage), tone(self, "dim"))
         elif stage.status == stages.FAILED and stage.error is not None:
-            text.append(f"{stage.error.what}", self._style("bad"))
+            text.append(f"{stage.error.what}", tone(self, "bad"))
         else:
-            text.append(stage_words(stage), self._style("alert" if stage.stale else "dim"))
+            text.append(stage_words(stage), tone(self, "alert" if stage.stale else "dim"))
         return text
 
     def _figures(self, stage: StageState, brief: bool, pace: bool = True) -> Text:
@@ -167,17 +155,17 @@ class StageBar(Widget):
         if brief and (stage.total or stage.done) and stage.active:
             parts.append((how_far(stage.done, stage.total), ""))
         if stage.status == stages.PAUSED:
-            parts.append(("PAUSED", self._style("alert")))
+            parts.append(("PAUSED", tone(self, "alert")))
         elif stage.active:
             speed = stage.tokens_per_second if pace else None
             parts.append((f"{speed:,.0f} tok/s" if speed is not None else "", ""))
-            parts.append((self._left(stage), self._style("strong")))
+            parts.append((self._left(stage), tone(self, "strong")))
         elif brief and stage.status == stages.STOPPED and stage.total:
-            parts.append((f"{stage.done:,}/{stage.total:,} kept", self._style("dim")))
+            parts.append((f"{stage.done:,}/{stage.total:,} kept", tone(self, "dim")))
         elif brief and stage.status == stages.FAILED and stage.error is not None:
-            parts.append((stage.error.what, self._style("bad")))
+            parts.append((stage.error.what, tone(self, "bad")))
         if not brief:
-            parts.append((stage.note, self._style("dim")))
+            parts.append((stage.note, tone(self, "dim")))
         text = Text(no_wrap=True)
         for part, style in parts:
             if part:
@@ -208,23 +196,23 @@ class StageBar(Widget):
             return Text()
         age = status.heartbeat_age
         if status.state == "hung":
-            return Text(f"? no sign of life for {duration(age or 0)}", self._style("bad"))
+            return Text(f"? no sign of life for {duration(age or 0)}", tone(self, "bad"))
         if status.alive and age is not None and age > _QUIET:
-            return Text(f"● worker {status.pid}, silent for {age:.0f} s", self._style("alert"))
+            return Text(f"● worker {status.pid}, silent for {age:.0f} s", tone(self, "alert"))
         if status.alive:
             beat = "●" if int(time.time()) % 2 else "◉"
-            return Text(f"{beat} worker {status.pid}", self._style("good"))
+            return Text(f"{beat} worker {status.pid}", tone(self, "good"))
         if status.state == "finished":
             return Text()
         brief, long = _WITHOUT_WORKER.get(status.state, (status.state, "no worker"))
         text = brief if self.lines == 1 else f"{brief}: {long}"
-        return Text(text, self._style("alert" if status.state in ("failed", "interrupted") else "dim"))
+        return Text(text, tone(self, "alert" if status.state in ("failed", "interrupted") else "dim"))
 
     # ------------------------------------------------------------ drawing
 
     def _bar(self, stage: StageState, width: int) -> Text:
         done = 0.0 if stage.status == stages.SKIPPED else stage.fraction
-        return bar(done, width, self._style("done"), self._style("rest"))
+        return bar(done, width, tone(self, "done"), tone(self, "rest"))
 
     def _with_right(self, text: Text, right: Text) -> Text:
         room = self.content_size.width - right.cell_len - 1
@@ -233,15 +221,12 @@ class StageBar(Widget):
 
     def _tone(self, stage: StageState) -> Style:
         if stage.status == stages.FAILED:
-            return self._style("bad")
+            return tone(self, "bad")
         if stage.status == stages.PAUSED:
-            return self._style("alert")
+            return tone(self, "alert")
         if stage.active:
-            return self._style("strong")
-        return self._style("good" if stage.status == stages.FINISHED else "dim")
-
-    def _style(self, name: str) -> Style:
-        return tone(self, f"stage-bar--{name}")
+            return tone(self, "strong")
+        return tone(self, "good" if stage.status == stages.FINISHED else "dim")
 
 
 _WITHOUT_WORKER = {

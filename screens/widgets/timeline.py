@@ -7,19 +7,17 @@ event. Events are spaced evenly, whatever time passed between them, so that busy
 from __future__ import annotations
 
 from datetime import datetime
-from typing import ClassVar
 
 from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.timer import Timer
-from textual.widget import Widget
 
 from app.state.event_index import Mark
 from app.text import duration
 from engine.run.directory import STARTING
 from screens.run_session import Session
-from screens.widgets.tones import tone
+from screens.widgets.tones import Toned, tone
 
 SPEEDS = (1, 4, 16, 64)
 TICK = 0.1
@@ -28,29 +26,18 @@ LONGEST_WAIT = 1.0
 
 _SIGNS = {"failure": "✗", "warning": "!", "worker": "↻", "pause": "‖", "notice": "·"}
 _RANK = {sign: rank for rank, sign in enumerate(("✗", "!", "↻", "‖", "·"))}
-_TONES = ("past", "future", "stage", "cursor", "bad", "warn", "dim", "alert", "live")
 _CAPTION_FROM = 30
 _KEYS = "[ ] event   { } decision   , replay   . speed   0 start   L live"
 
 
-class Timeline(Widget):
+class Timeline(Toned):
     """Track, marks and readings; a click or a drag looks at another moment."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"timeline--{tone}" for tone in _TONES}
     DEFAULT_CSS = """
     Timeline {
         height: auto;
         padding: 0 1;
         background: $panel;
-        & > .timeline--past { color: $primary; }
-        & > .timeline--future { color: $text-disabled; }
-        & > .timeline--stage { color: $foreground; text-style: bold; }
-        & > .timeline--cursor { color: $accent; text-style: bold; }
-        & > .timeline--bad { color: $text-error; text-style: bold; }
-        & > .timeline--warn { color: $text-warning; text-style: bold; }
-        & > .timeline--dim { color: $text-muted; }
-        & > .timeline--alert { color: $text-warning; text-style: bold reverse; }
-        & > .timeline--live { color: $text-success; text-style: bold; }
     }
     """
     HELP = """\
@@ -188,13 +175,13 @@ are cut to a second), `.` replays faster, `0` goes to the start, `L` to the live
         """`mine━━━━━━│select━━│eval━━━━━━◆─────`"""
         width, here = self._track_width, self._x_of(max(0, self.position))
         if not self._session.total_events:
-            return Text("─" * width, self._style("future"))
+            return Text("─" * width, tone(self, "rest"))
         signs: list[str | None] = [None] * width
-        tones = ["past" if x <= here else "future" for x in range(width)]
+        tones = ["done" if x <= here else "rest" for x in range(width)]
         self._place_stages(signs, tones)
         self._place_marks(signs, tones)
-        signs[here], tones[here] = "◆", "cursor"
-        styles = {name: self._style(name) for name in _TONES}
+        signs[here], tones[here] = "◆", "accent"
+        styles = {name: tone(self, name) for name in set(tones)}
         text = Text(no_wrap=True)
         for x, (sign, name) in enumerate(zip(signs, tones, strict=True)):
             text.append(sign or ("━" if x <= here else "─"), styles[name])
@@ -204,10 +191,10 @@ are cut to a second), `.` replays faster, `0` goes to the start, `L` to the live
         """A stage's name begins where it does, if there is room before the next."""
         starts = [(self._x_of(mark.seq), mark.text) for mark in self._index.marks if mark.kind == "stage"]
         for (x, name), following in zip(starts, [*starts[1:], (len(signs), "")], strict=False):
-            signs[x], tones[x] = "│", "stage"
+            signs[x], tones[x] = "│", "strong"
             room = following[0] - x - 1
             for i, letter in enumerate(name if len(name) <= room else ""):
-                signs[x + 1 + i], tones[x + 1 + i] = letter, "stage"
+                signs[x + 1 + i], tones[x + 1 + i] = letter, "strong"
 
     def _place_marks(self, signs: list[str | None], tones: list[str]) -> None:
         for mark in self._index.marks:
@@ -218,7 +205,7 @@ are cut to a second), `.` replays faster, `0` goes to the start, `L` to the live
             before = signs[x]
             if before is None or _RANK.get(before, len(_RANK)) > _RANK[sign]:
                 signs[x] = sign
-                tones[x] = "bad" if sign == "✗" else "warn" if sign in "!‖" else tones[x]
+                tones[x] = "bad" if sign == "✗" else "alert" if sign in "!‖" else tones[x]
 
     def _readings(self) -> Text:
         """Where the cursor is: number, time since the start, and whether it follows the log."""
@@ -227,17 +214,17 @@ are cut to a second), `.` replays faster, `0` goes to the start, `L` to the live
         passed = duration(max(0.0, self._index.time_of(seq) - self._index.began()))
         text = Text(no_wrap=True)
         if last >= 0:
-            text.append(f"{seq:>{digits},}/{last:,} ", self._style("stage"))
-            text.append(f"+{passed} ", self._style("dim"))
+            text.append(f"{seq:>{digits},}/{last:,} ", tone(self, "strong"))
+            text.append(f"+{passed} ", tone(self, "dim"))
         speed = f"×{SPEEDS[self._speed]}"
         if self.replaying:
-            text.append(f" ▶ REPLAY {speed} ", self._style("alert"))
+            text.append(f" ▶ REPLAY {speed} ", tone(self, "badge"))
         elif session.frozen:
-            text.append(" FROZEN ", self._style("alert"))
+            text.append(" FROZEN ", tone(self, "badge"))
         elif session.cursor is not None:
-            text.append(f" HALTED {speed} ", self._style("alert"))
+            text.append(f" HALTED {speed} ", tone(self, "badge"))
         elif session.reading is not None:
-            text.append(f" READING {session.reading:.0%} ", self._style("alert"))
+            text.append(f" READING {session.reading:.0%} ", tone(self, "badge"))
         else:
             text.append(*self._end())
         return text
@@ -246,10 +233,10 @@ are cut to a second), `.` replays faster, `0` goes to the start, `L` to the live
         """What the end of the log is: of a run at work, of one that is over, of one that no worker has begun."""
         status = self._session.status
         if (self._session.state.status if status is None else status.state) in ("new", "prepared"):
-            return "○ NOT STARTED", self._style("dim")
+            return "○ NOT STARTED", tone(self, "dim")
         live = self._session.state.status in ("running", "paused")
         live = live if status is None else status.alive or status.state == STARTING
-        return ("● LIVE", self._style("live")) if live else ("■ END", self._style("dim"))
+        return ("● LIVE", tone(self, "good")) if live else ("■ END", tone(self, "dim"))
 
     def _caption(self, width: int) -> Text:
         """The last mark before the cursor; the keys on the right."""
@@ -258,17 +245,14 @@ are cut to a second), `.` replays faster, `0` goes to the start, `L` to the live
         clock = self._index.time_of(seq)
         text = Text(no_wrap=True)
         if clock:
-            text.append(f"{datetime.fromtimestamp(clock):%Y-%m-%d %H:%M:%S}  ", self._style("dim"))
+            text.append(f"{datetime.fromtimestamp(clock):%Y-%m-%d %H:%M:%S}  ", tone(self, "dim"))
         if mark is not None:
             text.append(
-                _caption_of(mark), self._style({"failure": "bad", "warning": "warn"}.get(mark.kind, "dim"))
+                _caption_of(mark), tone(self, {"failure": "bad", "warning": "alert"}.get(mark.kind, "dim"))
             )
         text.truncate(max(0, width - len(_KEYS) - 2), overflow="ellipsis")
         text.append(" " * max(2, width - text.cell_len - len(_KEYS)))
-        return text.append(_KEYS, self._style("dim"))
-
-    def _style(self, name: str) -> Style:
-        return tone(self, f"timeline--{name}")
+        return text.append(_KEYS, tone(self, "dim"))
 
 
 def _caption_of(mark: Mark) -> str:

@@ -25,14 +25,13 @@ from textual.strip import Strip
 from app.blocks.fit import fit, fit_name
 from app.blocks.model_text import one_line
 from app.table.column import Cell
-from app.textual_internals import SelfSizedView
 from screens.widgets.cells import fit_label, highlighted, justified, wrapped
 from screens.widgets.column_layout import GAP, GUTTER, Placed, place
 from screens.widgets.rows import Column, RowSource
-from screens.widgets.tones import tone
+from screens.widgets.tones import TonedView, tone
 
 
-class VirtualTable(SelfSizedView, can_focus=True):
+class VirtualTable(TonedView, can_focus=True):
     """A table over a `RowSource`. Call `refresh_rows` when the source has changed."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -40,12 +39,6 @@ class VirtualTable(SelfSizedView, can_focus=True):
         "virtual-table--header-column",
         "virtual-table--cursor",
         "virtual-table--match",
-        "virtual-table--dim",
-        "virtual-table--strong",
-        "virtual-table--good",
-        "virtual-table--bad",
-        "virtual-table--accent",
-        "virtual-table--warn",
     }
     DEFAULT_CSS = """
     VirtualTable {
@@ -58,12 +51,6 @@ class VirtualTable(SelfSizedView, can_focus=True):
         & > .virtual-table--cursor { background: $block-cursor-blurred-background; text-style: bold; }
         &:focus > .virtual-table--cursor { background: $primary-muted; text-style: bold; }
         & > .virtual-table--match { text-style: bold underline; color: $text-warning; }
-        & > .virtual-table--dim { color: $text-muted; }
-        & > .virtual-table--strong { text-style: bold; }
-        & > .virtual-table--good { color: $text-success; }
-        & > .virtual-table--bad { color: $text-error; text-style: bold; }
-        & > .virtual-table--accent { color: $text-accent; }
-        & > .virtual-table--warn { color: $text-warning; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -93,36 +80,24 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
     follow: reactive[bool] = reactive(True, repaint=False)
 
     @dataclass
-    class Highlighted(Message):
+    class OfTable(Message):
+        """Something happened in a table."""
+
+        table: VirtualTable
+
+        @property
+        def control(self) -> VirtualTable:
+            """The table, for selectors."""
+            return self.table
+
+    class Highlighted(OfTable):
         """The cursor is on another row, or the row under it is another."""
 
-        table: VirtualTable
-        row: int
+    class Selected(OfTable):
+        """The row under the cursor was opened, by enter or a double click."""
 
-        @property
-        def control(self) -> VirtualTable:
-            return self.table
-
-    @dataclass
-    class Selected(Message):
-        """A row was opened, by enter or a double click."""
-
-        table: VirtualTable
-        row: int
-
-        @property
-        def control(self) -> VirtualTable:
-            return self.table
-
-    @dataclass
-    class Changed(Message):
+    class Changed(OfTable):
         """Following, sorting or the number of rows is another."""
-
-        table: VirtualTable
-
-        @property
-        def control(self) -> VirtualTable:
-            return self.table
 
     def __init__(
         self, source: RowSource, empty: str = "", *, id: str | None = None, follow: bool = True
@@ -220,7 +195,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
             self._reveal()
         if changed:
             self.refresh()
-            self.post_message(self.Highlighted(self, row))
+            self.post_message(self.Highlighted(self))
 
     def _reveal(self) -> None:
         page = max(1, self.size.height - 1)
@@ -264,7 +239,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
     def action_select(self) -> None:
         """Open the row under the cursor."""
         if self._shown:
-            self.post_message(self.Selected(self, self.cursor))
+            self.post_message(self.Selected(self))
 
     def action_column(self, by: int) -> None:
         """Mark another column."""
@@ -411,7 +386,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         if not 0 <= y - 2 < len(lines):
             return Strip.blank(width, style)
         text = set_cell_size("  " + lines[y - 2], width)
-        return Strip([Segment(text, style + tone(self, "virtual-table--dim"))])
+        return Strip([Segment(text, style + tone(self, "dim"))])
 
     def _header(self, width: int) -> Strip:
         plain = self.get_component_rich_style("virtual-table--header")
@@ -444,7 +419,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
             text, meant = cells[placed.index]
             style = base
             if meant:
-                style += tone(self, f"virtual-table--{meant}")
+                style += tone(self, meant)
             segments.append(Segment(" " * (placed.x - x), base))
             cut = fit_name if placed.column.name else fit
             shown = cut(one_line(text), placed.width)

@@ -6,6 +6,7 @@ import pytest
 
 from engine.run.stage_state import FINISHED, RUNNING, WAITING, StageState
 from screens.method_progress import progress_of
+from screens.overview.card_content import state_words
 
 
 @pytest.mark.parametrize(
@@ -25,3 +26,16 @@ def test_a_method_is_all_done_when_its_stages_are_finished(status: str, done: in
     ]
     (method,) = progress_of(stages)
     assert method.short == said
+
+
+def test_a_stage_that_an_earlier_worker_left_half_done() -> None:
+    """A new worker is loading: 187 of 200 problems are there, so the method has begun."""
+    stages = [StageState("mine"), StageState("eval", done=187, total=200, unit="problems")]
+    (method,) = progress_of(stages)
+    assert (method.short, method.fraction) == ("◐", pytest.approx(187 / 400))
+    assert state_words(method) == "eval: answers the test problems, 187 of 200 problems"
+
+
+def test_what_is_stale_counts_before_what_is_half_done() -> None:
+    (method,) = progress_of([StageState("mine", stale=True), StageState("eval", done=187, total=200)])
+    assert (method.short, method.now) == ("◌", None)

@@ -17,7 +17,7 @@ def test_loading_then_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     state = RunState()
     session: Any = SimpleNamespace(state=state, status=None)
     header = RunHeader(session, "ESM")
-    monkeypatch.setattr(header, "_style", lambda name: Style())
+    monkeypatch.setattr("screens.widgets.run_header.tone", lambda widget, name: Style())
     state.apply(ev.Header(schema_version=1, name="demo", run_id="1", seed=1, stages=[], versions={}))
     state.apply(ev.ModelLoading(name="smollm2", size=98_362_432, doing="unpacking", share=0.45))
     assert header._run().plain.endswith("demo/1  loading model smollm2, 98 MB: unpacking 45%")
@@ -37,7 +37,7 @@ def test_the_model_is_that_of_the_method(monkeypatch: pytest.MonkeyPatch) -> Non
 
     def named(title: str) -> str:
         header = RunHeader(session, title)
-        monkeypatch.setattr(header, "_style", lambda name: Style())
+        monkeypatch.setattr("screens.widgets.run_header.tone", lambda widget, name: Style())
         return header._run().plain.partition("demo/1")[2].strip()
 
     stages = ["mine", "eval", "graphs", "slsm"]
@@ -73,7 +73,7 @@ def test_a_vanished_worker_is_at_work_on_nothing(monkeypatch: pytest.MonkeyPatch
     status = SimpleNamespace(state="interrupted")
     session: Any = SimpleNamespace(state=state, status=status, cursor=None, frozen=False)
     header = RunHeader(session, "ESM")
-    monkeypatch.setattr(header, "_style", lambda name: Style())
+    monkeypatch.setattr("screens.widgets.run_header.tone", lambda widget, name: Style())
     state.apply(ev.Header(schema_version=1, name="demo", run_id="1", seed=1, stages=["mine"], versions={}))
     state.apply(ev.StageStarted(stage="mine", unit="problems", total=4))
     state.apply(ev.StageProgress(stage="mine", done=1, total=4))

@@ -49,10 +49,10 @@ class TableApp(App[None]):
         self.query_one(VirtualTable).focus()
 
     def on_virtual_table_selected(self, message: VirtualTable.Selected) -> None:
-        self.messages.append(f"selected {message.row}")
+        self.messages.append(f"selected {message.table.cursor}")
 
     def on_virtual_table_highlighted(self, message: VirtualTable.Highlighted) -> None:
-        self.messages.append(f"highlighted {message.row}")
+        self.messages.append(f"highlighted {message.table.cursor}")
 
 
 def lines(app: App[None]) -> list[str]:
