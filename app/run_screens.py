@@ -30,7 +30,7 @@ class RunScreens:
         """A run that was just opened: its overview, or the screen of a method; at a place, if there is one."""
         screen = self._made(session, method or OverviewScreen.TITLE_WORD, self._last_method(session))
         if place is not None and isinstance(screen, TabbedScreen):
-            screen.wanted_place = place
+            screen.pending_place = place
         self._app.push_screen(screen)
 
     def show(
@@ -49,7 +49,7 @@ class RunScreens:
         screen = self._made(session, name, before.TITLE_WORD)
         screen.following = followed
         if place is not None and isinstance(screen, TabbedScreen):
-            screen.wanted_place = place
+            screen.pending_place = place
         self._app.switch_screen(screen)
 
     def up(self, session: RunSession) -> bool:

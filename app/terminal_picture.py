@@ -51,26 +51,26 @@ class TerminalPicture:
     def __init__(self, colours: ColorSystem = ColorSystem.TRUECOLOR) -> None:
         self._colours = colours
         self._size = (0, 0)
-        self._wanted: list[list[Cell]] = []
+        self._target: list[list[Cell]] = []
         self._sent: list[list[Cell]] = []
         self._touched: set[int] = set()
         self._looks: dict[int, tuple[Style, Look]] = {}
 
     def forget(self) -> None:
         """Nothing is known of what stands on the terminal: everything has to be sent."""
-        self._sent = [[_UNKNOWN] * len(line) for line in self._wanted]
-        self._touched = set(range(len(self._wanted)))
+        self._sent = [[_UNKNOWN] * len(line) for line in self._target]
+        self._touched = set(range(len(self._target)))
 
     def draw(self, update: CompositorUpdate, width: int, height: int) -> None:
         """Put an update into the picture of a terminal of `width` × `height` cells."""
         if (width, height) != self._size:
             self._size = (width, height)
-            self._wanted = [[_UNKNOWN] * width for _ in range(height)]
+            self._target = [[_UNKNOWN] * width for _ in range(height)]
             self.forget()
         for y, x, strip in _pieces(update):
             if 0 <= y < height:
                 cells = [cell for segment in strip if not segment.control for cell in self._cells(segment)]
-                line, cells = self._wanted[y], cells[: max(0, width - x)]
+                line, cells = self._target[y], cells[: max(0, width - x)]
                 if line[x : x + len(cells)] != cells:
                     line[x : x + len(cells)] = cells
                     self._touched.add(y)
@@ -80,13 +80,13 @@ class TerminalPicture:
         written: list[str] = []
         look = _PLAIN
         for y in sorted(self._touched):
-            line, sent = self._wanted[y], self._sent[y]
+            line, sent = self._target[y], self._sent[y]
             for start, end in _differing(line, sent):
                 written.append(f"\x1b[{y + 1};{start + 1}H")
-                for text, wanted in line[start:end]:
-                    if wanted != look:
-                        written.append(_switch(look, wanted))
-                        look = wanted
+                for text, new_look in line[start:end]:
+                    if new_look != look:
+                        written.append(_switch(look, new_look))
+                        look = new_look
                     written.append(text)
             sent[:] = line
         self._touched.clear()

@@ -32,7 +32,7 @@ class AskScreen(Dialog[str]):
     """
 
     input = query_one(Input)
-    told = query_one(Static)
+    message = query_one(Static)
 
     def __init__(
         self, title: str, describe: Callable[[str], str], value: str = "", placeholder: str = ""
@@ -56,11 +56,11 @@ class AskScreen(Dialog[str]):
         try:
             text = self._describe(self.input.value)
         except ValueError as error:
-            self.told.add_class("-wrong")
-            self.told.update(f"✗ {error}")
+            self.message.add_class("-wrong")
+            self.message.update(f"✗ {error}")
             return False
-        self.told.remove_class("-wrong")
-        self.told.update(text)
+        self.message.remove_class("-wrong")
+        self.message.update(text)
         return True
 
     def action_accept(self) -> None:

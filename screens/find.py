@@ -54,7 +54,7 @@ class FindScreen(ModalScreen[None]):
     """
 
     input = query_one(Input)
-    told = query_one(Static)
+    message = query_one(Static)
 
     def __init__(self, table: VirtualTable | None) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class FindScreen(ModalScreen[None]):
         table = self._table
         with Vertical():
             yield Input(
-                "" if table is None else " ".join(table.wanted),
+                "" if table is None else " ".join(table.search_words),
                 placeholder="nothing can be found here"
                 if table is None
                 else f"words in the {table.source.noun} of this table",
@@ -101,5 +101,5 @@ class FindScreen(ModalScreen[None]):
         self.dismiss()
 
     def _tell(self, text: str, wrong: bool = False) -> None:
-        self.told.set_class(wrong, "-wrong")
-        self.told.update(text)
+        self.message.set_class(wrong, "-wrong")
+        self.message.update(text)

@@ -27,14 +27,14 @@ class ItemMarks:
         """Whether the signs have changed."""
         self.notes.read()
         written = self.notes.written
-        wanted = {note.seq: NOTED for note in written.notes}
-        wanted |= {seq: BOTH if seq in wanted else MARKED for seq in written.marks}
-        missing = [seq for seq in wanted if seq is not None and seq not in self._offsets]
+        signs_by_event = {note.seq: NOTED for note in written.notes}
+        signs_by_event |= {seq: BOTH if seq in signs_by_event else MARKED for seq in written.marks}
+        missing = [seq for seq in signs_by_event if seq is not None and seq not in self._offsets]
         for seq in missing[:_AT_ONCE]:
             self._offsets[seq] = self._offset(seq)
         signs = {
             self._offsets[seq]: sign
-            for seq, sign in wanted.items()
+            for seq, sign in signs_by_event.items()
             if seq is not None and seq in self._offsets
         }
         changed = signs != self.signs

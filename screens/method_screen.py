@@ -85,11 +85,11 @@ class MethodScreen(TabbedScreen):
         """The verdicts in sentences, and the tables."""
         tables = [*self.method.results(state), *self.method.more_results(state)]
         stages = [name for name, stage in state.stages.items() if name in self.method.shown_by]
-        said: list[Block] = [
+        sentences: list[Block] = [
             Paragraph(verdict_sentence(verdict), "good" if verdict.shown else "warn")
             for verdict in verdicts(state.stages, stages)
         ]
-        return [*said, *tables]
+        return [*sentences, *tables]
 
     def counts(self) -> Sequence[int | None]:
         rows = len(self.cases.rows(self.session.state)) if self.method.cases else None

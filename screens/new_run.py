@@ -117,8 +117,8 @@ with their help; what is changed there is added to *Changes*.
         chosen, count = self.query_one(ConfigList).chosen + 1, len(self._configs)
         place = f"  {chosen} of {count}" if chosen else ""
         self.query_one("#config-count", Label).update(f"Configuration{place}")
-        told = Text("checking …", "dim") if check is None else check_text(check)
-        parts = [told] if told.plain else []
+        summary = Text("checking …", "dim") if check is None else check_text(check)
+        parts = [summary] if summary.plain else []
         if check is None or check.error is None:
             parts.append(Text("Press enter to start.", "bold"))
         about = leading_comment(self.path)  # last: it may be longer than there is room

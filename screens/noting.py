@@ -65,8 +65,10 @@ class NotingScreen(ConsoleScreen[None]):
 
         self.marks.read()
         known = self.marks.notes.written.of(seq)[-_SHOWN:]
-        told = "".join(f"{note.author}, {clock(note.time)}: {note.text[:200]}\n" for note in known)
-        self.app.push_screen(AskScreen(f"A note on {words}", lambda text: told + note_help(text)), keep)
+        known_notes = "".join(f"{note.author}, {clock(note.time)}: {note.text[:200]}\n" for note in known)
+        self.app.push_screen(
+            AskScreen(f"A note on {words}", lambda text: known_notes + note_help(text)), keep
+        )
 
     def action_mark_item(self) -> None:
         """Mark the row under the cursor, or take its mark away."""
@@ -79,9 +81,9 @@ class NotingScreen(ConsoleScreen[None]):
         """List what was marked and written on this run."""
         from screens.notes.screen import NotesScreen
 
-        def go(found: EventWanted | None) -> None:
-            if found is not None:
-                self.app.post_message(found)
+        def go(message: EventWanted | None) -> None:
+            if message is not None:
+                self.app.post_message(message)
 
         self.app.push_screen(NotesScreen([self.session.run_dir]), go)
 

@@ -280,9 +280,9 @@ class RunScreen(NotingScreen):
         """Find rows of all methods by words."""
         from screens.search import SearchScreen  # only those who search need it
 
-        def go(found: SystemWanted | None) -> None:
-            if found is not None:
-                self.app.post_message(found)
+        def go(message: SystemWanted | None) -> None:
+            if message is not None:
+                self.app.post_message(message)
 
         self.app.push_screen(SearchScreen(self.session), go)
 

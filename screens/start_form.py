@@ -181,7 +181,7 @@ dialog with these changes; there `enter` starts the run.
         self.table.action_first()
 
     @on(Input.Submitted, "#form-search")
-    def _found(self) -> None:
+    def _submitted(self) -> None:
         self.table.focus()
 
     def action_next_choice(self) -> None:

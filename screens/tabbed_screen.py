@@ -100,7 +100,7 @@ class TabbedScreen(RunScreen):
     _chosen = False
     left_view: Mapping[str, Any] | None = None
     """How the screen was left, to be taken up again."""
-    wanted_place: Place | None = None
+    pending_place: Place | None = None
     """What to open once its rows are there."""
 
     def __init__(self, session: Session, *, id: str | None = None) -> None:
@@ -180,12 +180,12 @@ class TabbedScreen(RunScreen):
     def open_place(self, place: Place) -> None:
         """Show a place, as soon as it is there."""
         self.left_view = None
-        self.wanted_place = None if self.look_at(place) else place
+        self.pending_place = None if self.look_at(place) else place
 
     def _take_up(self) -> None:
         """What was left or is wanted, in the tab that is shown; rows may come later."""
-        if (place := self.wanted_place) is not None:
-            self.wanted_place = None
+        if (place := self.pending_place) is not None:
+            self.pending_place = None
             self.open_place(place)
         elif (left := self.left_view) is not None:
             self._take_up_tabs(left)
@@ -202,7 +202,7 @@ class TabbedScreen(RunScreen):
 
     def on_key(self) -> None:
         """Whoever moves on does not want to be moved back by rows that come late."""
-        self.wanted_place = None
+        self.pending_place = None
 
     # ------------------------------------------------------------ actions
 
@@ -229,7 +229,7 @@ class TabbedScreen(RunScreen):
         return False
 
     @on(CasesTab.KindWanted)
-    def _kind_wanted(self, message: CasesTab.KindWanted) -> None:
+    def _kind_requested(self, message: CasesTab.KindWanted) -> None:
         self.action_named(message.name)
 
     def action_named(self, name: str) -> bool:

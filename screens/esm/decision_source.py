@@ -153,9 +153,9 @@ class DecisionSource(ItemSource[int]):
 
     def first_turned(self, method: str) -> int | None:
         """The first row in which a method's answer left greedy's way and came out otherwise."""
-        wanted, methods = self.state.names.find(method), self.state.decisions.column("method")
+        code, methods = self.state.names.find(method), self.state.decisions.column("method")
         numbers = enumerate(map(self.item, range(min(len(self), _SEARCHED))))
-        return next((row for row, n in numbers if methods[n] == wanted and self.turned(n)), None)
+        return next((row for row, n in numbers if methods[n] == code and self.turned(n)), None)
 
     @property
     def words(self) -> Sequence[str]:

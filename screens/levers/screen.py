@@ -62,14 +62,14 @@ Every question is kept in `levers/what_if.jsonl` of the run; its figures stay as
 
     def rows(self) -> Sequence[Sequence[Field]]:
         return [
-            [Field("question", "question", self._own_question(), "any question; enter asks it", 0)],
+            [Field("question", "question", self._example_question(), "any question; enter asks it", 0)],
             [
                 Field("model", "model", "run", "", 12),
                 Field("runs", "further runs", "", "none; or such as demo/20261122-165601-abb9", 0),
             ],
         ]
 
-    def _own_question(self) -> str:
+    def _example_question(self) -> str:
         """One that the run's evaluation asked."""
         return one_line(next(reversed(self._session.state.esm.questions.by_name.values()), ""))
 

@@ -180,8 +180,8 @@ class CasesPane(Container):
         """Say below the table what it shows."""
         table = self.table
         parts = [self.counted(), *filter(None, [self.remark()])]
-        if table.wanted:
-            parts.append(f"find {' '.join(table.wanted)}: n next, esc none")
+        if table.search_words:
+            parts.append(f"find {' '.join(table.search_words)}: n next, esc none")
         if table.sort_column is not None:
             label = next(c.label for c in self.source.columns if c.key == table.sort_column)
             parts.append(f"sorted by {label} {'↓' if table.sort_reverse else '↑'}")
@@ -206,9 +206,9 @@ class CasesPane(Container):
             self.remove_class("-open")
             self.table.focus()
             return True
-        found = bool(self.table.wanted)
+        was_searching = bool(self.table.search_words)
         self.table.look_for(())
-        return found
+        return was_searching
 
     # ------------------------------------------------------------ actions
 

@@ -45,10 +45,10 @@ def spanning(values: Sequence[float], dots: int, most: int, log: bool = False) -
     would lie between the values."""
     if log:
         return _log_axis(min(values), max(values), dots, most)
-    found = ticks(values, most)
+    rounded = ticks(values, most)
     low, high = min(values), max(values)
-    inside = [tick for tick in found if low <= tick <= high]
-    return Axis(low, high, dots, inside) if len(inside) > 1 else Axis(found[0], found[-1], dots, found)
+    inside = [tick for tick in rounded if low <= tick <= high]
+    return Axis(low, high, dots, inside) if len(inside) > 1 else Axis(rounded[0], rounded[-1], dots, rounded)
 
 
 def _log_axis(low: float, high: float, dots: int, most: int) -> Axis:

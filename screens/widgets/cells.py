@@ -40,10 +40,10 @@ def highlighted(pieces: Sequence[Segment], words: Sequence[str], style: Style) -
             continue
         start, minus_length = min(matches)
         end = start - minus_length
-        own = piece.style or Style.null()
+        style_before = piece.style or Style.null()
         result += [
-            Segment(piece.text[:start], own),
-            Segment(piece.text[start:end], own + style),
-            Segment(piece.text[end:], own),
+            Segment(piece.text[:start], style_before),
+            Segment(piece.text[start:end], style_before + style),
+            Segment(piece.text[end:], style_before),
         ]
     return result

@@ -46,14 +46,14 @@ def place(columns: Sequence[Column], width: int) -> list[Placed]:
     flexible = [index for index, column in kept if column.flex]
     placed, x = [], GUTTER
     for index, column in kept:
-        own = column.width
+        width_here = column.width
         if index in flexible:
             share = spare // (len(flexible) - flexible.index(index))
             extra = min(share, (_MOST - 1) * column.width)
-            own, spare = own + extra, spare - extra
-        own = max(1, min(own, width - x))
-        placed.append(Placed(index, column, x, own))
-        x += own + GAP
+            width_here, spare = width_here + extra, spare - extra
+        width_here = max(1, min(width_here, width - x))
+        placed.append(Placed(index, column, x, width_here))
+        x += width_here + GAP
     return placed
 
 

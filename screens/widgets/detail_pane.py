@@ -16,7 +16,7 @@ from textual.strip import Strip
 
 from app.blocks.block import Target
 from app.blocks.model_text import Safe
-from screens.widgets.links import Found, Highlighted, find_links, target_of
+from screens.widgets.links import Highlighted, Link, find_links, target_of
 from screens.widgets.tones import TonedView, tone
 
 Draw = Callable[[dict[str, Style], int], RenderableType]
@@ -140,9 +140,9 @@ Everything about the row under the cursor. The arrows scroll; `escape` goes back
 
     # ------------------------------------------------------------ ids
 
-    def links(self) -> list[Found]:
+    def links(self) -> list[Link]:
         """The ids that can be followed, each once."""
-        first: dict[Target, Found] = {}
+        first: dict[Target, Link] = {}
         for one in find_links(self._drawn(self.scrollable_content_region.width)):
             first.setdefault(one.target, one)
         return list(first.values())
@@ -155,31 +155,31 @@ Everything about the row under the cursor. The arrows scroll; `escape` goes back
 
     def action_link(self, by: int) -> None:
         """Choose the next id; after the last one the focus goes on."""
-        found = self.links()
-        targets = [one.target for one in found]
-        at = 0 if by > 0 else len(found) - 1
+        links = self.links()
+        targets = [one.target for one in links]
+        at = 0 if by > 0 else len(links) - 1
         if self._chosen is not None and self._chosen in targets:
             at = targets.index(self._chosen) + by
-        if not 0 <= at < len(found):
+        if not 0 <= at < len(links):
             self._choose(None)
             self.screen.focus_next() if by > 0 else self.screen.focus_previous()
             return
-        self._choose(found[at])
+        self._choose(links[at])
 
     def action_follow(self) -> None:
         """Go to the chosen id; choose the first one where none is."""
         if self._chosen is not None:
             self.post_message(self.Followed(self._chosen))
-        elif found := self.links():
-            self._choose(found[0])
+        elif links := self.links():
+            self._choose(links[0])
 
     def on_click(self, event: events.Click) -> None:
         """A click on an id goes there."""
         if (target := target_of(event.style)) is not None:
             self.post_message(self.Followed(target))
 
-    def _choose(self, found: Found | None) -> None:
-        self._chosen = None if found is None else found.target
+    def _choose(self, link: Link | None) -> None:
+        self._chosen = None if link is None else link.target
         self._redraw()
-        if found is not None and not self.scroll_y <= found.line < self.scroll_y + self.size.height:
-            self.scroll_to(y=max(0, found.line - 1), animate=False)
+        if link is not None and not self.scroll_y <= link.line < self.scroll_y + self.size.height:
+            self.scroll_to(y=max(0, link.line - 1), animate=False)

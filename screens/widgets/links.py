@@ -13,7 +13,7 @@ from app.blocks.block import Target
 from app.blocks.terminal import META
 
 
-class Found(NamedTuple):
+class Link(NamedTuple):
     """A link of a drawn text, and the line on which it begins."""
 
     target: Target
@@ -22,21 +22,21 @@ class Found(NamedTuple):
 
 def target_of(style: Style) -> Target | None:
     """Where a style under the mouse leads."""
-    found = style.meta.get(META)
-    return None if found is None else Target(*found)
+    place = style.meta.get(META)
+    return None if place is None else Target(*place)
 
 
-def find_links(lines: Iterable[Iterable[Segment]]) -> list[Found]:
+def find_links(lines: Iterable[Iterable[Segment]]) -> list[Link]:
     """The links of drawn lines, from top to bottom. One that goes over two lines counts once."""
-    found: list[Found] = []
+    links: list[Link] = []
     for y, line in enumerate(lines):
         before = None
         for segment in line:
             target = None if segment.style is None else target_of(segment.style)
-            if target is not None and target != before and (not found or found[-1] != (target, y - 1)):
-                found.append(Found(target, y))
+            if target is not None and target != before and (not links or links[-1] != (target, y - 1)):
+                links.append(Link(target, y))
             before = target
-    return found
+    return links
 
 
 class Highlighted:

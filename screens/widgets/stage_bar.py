@@ -62,14 +62,14 @@ class StageBar(Toned):
 
     def update(self) -> None:
         """The session changed."""
-        self.lines = self._lines_wanted()
+        self.lines = self._lines_needed()
         self.refresh()
 
     def watch_lines(self, lines: int) -> None:
         """As a style and not as content height: that is asked for before the first stages are known."""
         self.styles.height = lines
 
-    def _lines_wanted(self) -> int:
+    def _lines_needed(self) -> int:
         count = len(self._session.state.stages)
         width, height = self.app.size
         roomy = width >= _ROOMY[0] and height >= _ROOMY[1] and count <= _MOST_LINES

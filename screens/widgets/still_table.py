@@ -26,6 +26,6 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
             case "follow":
                 return False
             case "match":
-                return bool(self.wanted)
+                return bool(self.search_words)
             case _:
                 return super().check_action(action, parameters)

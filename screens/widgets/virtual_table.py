@@ -111,7 +111,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         """Whether no more rows come."""
         self.signs: Mapping[int, str] = {}
         """What stands before rows that are marked, by the place of their event in the log."""
-        self.wanted: tuple[str, ...] = ()
+        self.search_words: tuple[str, ...] = ()
         """Words that are looked for, in lower case."""
         self.sort_column: str | None = None
         self.sort_reverse = False
@@ -277,7 +277,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
 
     def look_for(self, words: Sequence[str]) -> None:
         """Mark the rows in whose cells all these words stand."""
-        self.wanted = tuple(word.lower() for word in words)
+        self.search_words = tuple(word.lower() for word in words)
         self.refresh()
         self.post_message(self.Changed(self))
 
@@ -285,16 +285,16 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         """Whether the row is among what is looked for."""
         if not 0 <= row < self._shown:
             return False
-        if not self.wanted:
+        if not self.search_words:
             return self.source.is_match(row)
         text = " ".join(cell.text for cell in self.source.cells(row)).lower()
-        return all(word in text for word in self.wanted)
+        return all(word in text for word in self.search_words)
 
-    def seek(self, by: int, wanted: Callable[[int], bool]) -> bool:
-        """Go to the next (`by` 1) or previous (-1) row for which `wanted(row)` holds; round the end."""
+    def seek(self, by: int, holds: Callable[[int], bool]) -> bool:
+        """Go to the next (`by` 1) or previous (-1) row for which `holds(row)`; round the end."""
         for step in range(1, self._shown + 1):
             row = (self.cursor + by * step) % self._shown
-            if wanted(row):
+            if holds(row):
                 self.follow = False
                 self._go(row)
                 return True
@@ -370,7 +370,7 @@ The arrows or `hjkl` move the cursor and mark a column; `g` and `G` go to the fi
         if row >= self._shown:
             return self._blank(y, width)
         cells = self.source.cells(row)
-        words = self.wanted or tuple(self.source.words)
+        words = self.search_words or tuple(self.source.words)
         sign = "•" if self.is_match(row) else " "
         if self.signs and (offset := self.source.offset(row)) is not None:
             sign = self.signs.get(offset, sign)

@@ -148,7 +148,7 @@ async def test_form_changes_come_back_into_the_dialog(tmp_path: Path) -> None:
         await pilot.press("space", "slash", *"online.probe_tok", "enter", "down", "enter")
         assert isinstance(app.screen, AskScreen)
         await pilot.press("ctrl+u", *"many", "enter")
-        assert isinstance(app.screen, AskScreen) and "a whole number" in str(app.screen.told.content)
+        assert isinstance(app.screen, AskScreen) and "a whole number" in str(app.screen.message.content)
         await pilot.press("ctrl+u", "1", "2", "enter")
         assert app.screen is form
         await pilot.press("slash", "ctrl+u", *"model.backend", "enter", "down", "space", "space")

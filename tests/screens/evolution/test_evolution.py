@@ -126,11 +126,11 @@ async def test_branch_and_stop_after(growing: RecordedSession, session: Recorded
         await pilot.press("g", "down", "b")
         assert isinstance(app.screen, AskScreen) and app.branches == []
         await pilot.press("escape", "b", "ctrl+u", "x", "enter")
-        assert isinstance(app.screen, AskScreen) and "A whole number" in str(app.screen.told.content)
+        assert isinstance(app.screen, AskScreen) and "A whole number" in str(app.screen.message.content)
         await pilot.press("ctrl+u", "4")
         await pilot.pause()
-        assert "copies iterations 0 to 1" in str(app.screen.told.content)
-        assert "4 new iterations (2 to 5)" in str(app.screen.told.content)
+        assert "copies iterations 0 to 1" in str(app.screen.message.content)
+        assert "4 new iterations (2 to 5)" in str(app.screen.message.content)
         await press(pilot, "enter")
         assert [(message.iteration, message.iterations) for message in app.branches] == [(1, 6)]
     async with EvolutionApp(growing).run_test(size=SMALL) as pilot:

@@ -86,7 +86,7 @@ async def opened(run: Path, seq: int | None = None) -> AsyncIterator[tuple[Steer
 def shown_offset(app: SteerApp) -> int | None:
     """Where the event of the row under the cursor of the opened item begins."""
     screen = app.screen
-    opened = isinstance(screen, TabbedScreen) and screen.wanted_place is None and screen.query(".-open")
+    opened = isinstance(screen, TabbedScreen) and screen.pending_place is None and screen.query(".-open")
     return screen.noted_offset() if opened and isinstance(screen, TabbedScreen) else None
 
 

@@ -256,7 +256,7 @@ async def test_every_pointer_leads_to_a_tab_of_its_screen(method: str, events, t
             screen.open_place(pointer.place)  # type: ignore[attr-defined]
             await pilot.pause()
             shown = screen.shown_name  # type: ignore[attr-defined]
-            assert shown == pointer.place.tab and screen.wanted_place is None, pointer  # type: ignore[attr-defined]
+            assert shown == pointer.place.tab and screen.pending_place is None, pointer  # type: ignore[attr-defined]
 
 
 def test_answers_that_a_note_turned_count_under_the_verdicts_memory_only(tmp_path: Path) -> None:
