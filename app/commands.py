@@ -16,7 +16,8 @@ from textual.screen import Screen
 
 @dataclass(frozen=True)
 class Command:
-    """`key`: as Textual names it; `action`: the method `action_…`; `label`: in the footer; `help`: a sentence.
+    """`key`: as Textual names it, "" for a command that only palette and help have; `action`: the method `action_…`;
+    `label`: in the footer; `help`: a sentence.
 
     Commands that are not shown in the footer are still in the help and in the palette.
     """
@@ -42,16 +43,7 @@ class Command:
         )
 
 
-@dataclass(frozen=True)
-class PaletteCommand:
-    """A command without a key: the palette and the help have it."""
-
-    action: str
-    label: str
-    help: str
-
-
-def commands_without_key(screen: Screen[Any]) -> list[tuple[PaletteCommand, DOMNode]]:
+def commands_without_key(screen: Screen[Any]) -> list[tuple[Command, DOMNode]]:
     """What `PALETTE` of the screen and of the console names and can be done now, each with who does it."""
     nodes: tuple[DOMNode, ...] = (screen, screen.app)
     return [
@@ -117,9 +109,9 @@ EVERYWHERE: tuple[Command, ...] = (
 )
 
 WITHOUT_KEY = (
-    PaletteCommand("app.toggle_dark", "Dark/light", "Switch between the dark and the light theme."),
-    PaletteCommand("app.change_theme", "Theme", "Choose a theme."),
-    PaletteCommand("app.show_lag", "Lag", "Show how far the console is behind the log."),
+    Command("", "app.toggle_dark", "Dark/light", "Switch between the dark and the light theme."),
+    Command("", "app.change_theme", "Theme", "Choose a theme."),
+    Command("", "app.show_lag", "Lag", "Show how far the console is behind the log."),
 )
 """Commands of everywhere that only the palette has."""
 
@@ -203,10 +195,10 @@ RUN = (
 REPORT = Command("R", "write_report", "Report", "Write the report on this run as HTML and as Markdown.")
 
 RUN_WITHOUT_KEY = (
-    PaletteCommand("write_report", REPORT.label, REPORT.help),
-    PaletteCommand("show_error", "Error", ERROR.help),
-    PaletteCommand(
-        "show_replicas", "Replicas", "Show the replicas, their speed and the address of Ray's dashboard."
+    Command("", "write_report", REPORT.label, REPORT.help),
+    Command("", "show_error", "Error", ERROR.help),
+    Command(
+        "", "show_replicas", "Replicas", "Show the replicas, their speed and the address of Ray's dashboard."
     ),
 )
 """Commands of a run's screens that only the palette has: the header leads there where there is something to see."""

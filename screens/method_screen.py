@@ -37,8 +37,8 @@ class MethodScreen(TabbedScreen):
         )
     )
 
-    def __init__(self, session: Session, title: str = "", *, id: str | None = None) -> None:
-        super().__init__(session, id=id)
+    def __init__(self, session: Session, title: str = "") -> None:
+        super().__init__(session)
         self.method: MethodPage = pages()[title or self.TITLE_WORD]
         self.TITLE_WORD = self.method.title
         self.HELP = self.method.help  # pyright: ignore[reportAttributeAccessIssue]

@@ -11,7 +11,7 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from app.commands import METHOD_KEYS, RUN, RUN_WITHOUT_KEY, TIMELINE, PaletteCommand, bindings
+from app.commands import METHOD_KEYS, RUN, RUN_WITHOUT_KEY, TIMELINE, Command, bindings
 from engine.errors import SteerError
 from screens.console_screen import FRAMES
 from screens.error_panel import ErrorPanel, Fault
@@ -45,7 +45,7 @@ class RunScreen(NotingScreen):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(RUN, METHOD_KEYS, TIMELINE)
-    PALETTE: ClassVar[tuple[PaletteCommand, ...]] = RUN_WITHOUT_KEY
+    PALETTE: ClassVar[tuple[Command, ...]] = RUN_WITHOUT_KEY
     TITLE_WORD = ""
     DEFAULT_CSS = """
     RunScreen.-at-rest { & > StageBar, & > Timeline { display: none; } }

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -27,6 +27,7 @@ from screens.messages import UpWanted
 from screens.panes.blocks import BlocksPane
 from screens.panes.cases import CasesPane
 from screens.panes.cases_tab import CasesTab
+from screens.panes.pane import Pane
 from screens.run_screen import RunScreen
 from screens.run_session import Session, reading_words, work_over
 from screens.tab_views import pane_view, place_in, show_place, take_up
@@ -73,18 +74,6 @@ class Written(NamedTuple):
         return f"{counted(write_csv(path, self.header, self.rows), self.noun)} in {path}"
 
 
-class Pane(Protocol):
-    """A tab's content."""
-
-    def show(self) -> None:
-        """Draw the session's state."""
-        ...
-
-    def close_one(self) -> bool:
-        """Step back inside the pane; False if there was nothing to close."""
-        ...
-
-
 class TabbedScreen(RunScreen):
     """Base of the methods' screens. A subclass gives `TABS`, a pane for each in `panes`, and `STAGE_TABS`: by stage,
     the tab or the kind of cases in which its work is seen. `counts` are shown beside the tabs' names."""
@@ -103,8 +92,8 @@ class TabbedScreen(RunScreen):
     pending_place: Place | None = None
     """What to open once its rows are there."""
 
-    def __init__(self, session: Session, *, id: str | None = None) -> None:
-        super().__init__(session, id=id)
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
         self._history = History()
         self._what_if: WhatIfProcess | None = None
 
@@ -197,7 +186,7 @@ class TabbedScreen(RunScreen):
             self.pane.show()
         name = self.shown_name
         kept = left["panes"].get(name)
-        if kept is not None and take_up(cast(Widget, self.pane), kept):
+        if kept is not None and take_up(self.pane, kept):
             self.left_view = {**left, "panes": {k: v for k, v in left["panes"].items() if k != name}}
 
     def on_key(self) -> None:
@@ -246,7 +235,7 @@ class TabbedScreen(RunScreen):
         self._focus_content()
 
     def _focus_content(self) -> None:
-        content = cast(Widget, self.pane)
+        content = self.pane
         focusable: list[Widget] = [*content.query(VirtualTable), *content.query(DetailPane)]
         widget = next((widget for widget in focusable if widget.focusable), None)
         if widget is not None:
@@ -306,7 +295,7 @@ class TabbedScreen(RunScreen):
         if place is None:
             self.notify(f"There is no {target.kind} {target.name} at this moment of the run.", markup=False)
             return
-        self._history.leave(place_in(self.shown_name, cast(Widget, self.pane)))
+        self._history.leave(place_in(self.shown_name, self.pane))
         self.open_place(place)
         self.refresh_bindings()
 
@@ -320,7 +309,7 @@ class TabbedScreen(RunScreen):
         """Show a tab with its filter and the cursor on a row; False while the row is not there."""
         if not self.action_named(place.tab):
             return True
-        content, table = cast(Widget, self.pane), self._table()
+        content, table = self.pane, self._table()
         if not show_place(content, place):
             return False
         if content.has_class("-open") != place.open and table is not None and len(table.source):
@@ -366,7 +355,7 @@ class TabbedScreen(RunScreen):
         self.app.push_screen(ChartScreen(charts, at, self._look))
 
     def _charts(self) -> list[Chart]:
-        return list(cast(Widget, self.pane).query(Chart)) if self.is_mounted else []
+        return list(self.pane.query(Chart)) if self.is_mounted else []
 
     def _look(self) -> None:
         """Take in what is new, although another screen lies above this one."""
@@ -411,7 +400,7 @@ class TabbedScreen(RunScreen):
         return [Written(source.noun, source.noun, [column.key for column in source.columns], rows)]
 
     def _table(self) -> VirtualTable | None:
-        tables = cast(Widget, self.pane).query(VirtualTable)
+        tables = self.pane.query(VirtualTable)
         return tables.first() if tables else None
 
 

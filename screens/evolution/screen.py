@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.getters import query_one
 
-from app.commands import Command, PaletteCommand, bindings
+from app.commands import Command, bindings
 from app.methods.evolution.iterations import ITERATIONS
 from screens.evolution.branch import branch_question, total
 from screens.messages import BranchWanted
@@ -26,7 +26,7 @@ class EvolutionScreen(MethodScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings(COMMANDS)
     PALETTE = (
         *MethodScreen.PALETTE,
-        PaletteCommand("stop_after", "Stop after", "Stop the engine when this iteration is finished."),
+        Command("", "stop_after", "Stop after", "Stop the engine when this iteration is finished."),
     )
 
     iterations = query_one(f"#{ITERATIONS.name}", CasesPane)

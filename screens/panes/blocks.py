@@ -8,13 +8,14 @@ from rich.console import Group, RenderableType
 from rich.style import Style
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.containers import Container, Vertical
+from textual.containers import Container
 from textual.getters import query_one
 
 from app.blocks.block import Block, Table
 from app.blocks.terminal import draw
 from app.methods.page import Chart as ChartOf
 from app.state.run import RunState
+from screens.panes.pane import Pane
 from screens.run_session import Session, reading_words
 from screens.widgets.chart import Chart
 from screens.widgets.detail_pane import DetailPane
@@ -22,7 +23,7 @@ from screens.widgets.detail_pane import DetailPane
 BlocksOf = Callable[[RunState], list[Block]]
 
 
-class BlocksPane(Vertical):
+class BlocksPane(Pane):
     """`blocks`: what stands on the page, as of a state; `empty`: said while there is nothing."""
 
     page = query_one(DetailPane)
@@ -57,7 +58,3 @@ class BlocksPane(Vertical):
     def tables(self) -> list[Table]:
         """The tables of the page, for files."""
         return [block for block in self._blocks(self._session.state) if isinstance(block, Table)]
-
-    def close_one(self) -> bool:
-        """Nothing opens here."""
-        return False

@@ -10,7 +10,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Vertical
+from textual.containers import Vertical
 from textual.getters import query_one
 
 from app.blocks.terminal import draw
@@ -23,6 +23,7 @@ from app.table.column import Column
 from app.text import counted
 from engine.errors import SteerError
 from engine.events import Event
+from screens.panes.pane import Pane
 from screens.run_session import Session
 from screens.what_if.of_event import what_if_screen
 from screens.what_if.screen import WhatIfScreen
@@ -32,7 +33,7 @@ from screens.widgets.steady import Steady
 from screens.widgets.virtual_table import VirtualTable
 
 
-class CasesPane(Container):
+class CasesPane(Pane):
     """The cases of one kind."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -7,7 +7,6 @@ from rich.style import Style
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.getters import query_one
 from textual.widgets import Input, Static
 
@@ -17,6 +16,7 @@ from app.methods.slsm.answers import said_blocks
 from app.methods.slsm.memory import memory_blocks
 from app.runs.chat_partner import ChatPartner, ChatTurn
 from engine.errors import SteerError
+from screens.panes.pane import Pane
 from screens.run_session import Session
 from screens.widgets.detail_pane import DetailPane
 
@@ -33,7 +33,7 @@ The built-in model `dialogues` was trained to follow instructions such as
 and forgets them after some turns: name one fruit, tell me one tool, suggest one color."""
 
 
-class ChatPane(Vertical):
+class ChatPane(Pane):
     """The conversation so far, and a line to type in."""
 
     DEFAULT_CSS = """

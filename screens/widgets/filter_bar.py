@@ -82,16 +82,9 @@ class FilterBar(Vertical):
     class Closed(Message):
         """The line was closed; the last expression stays."""
 
-    def __init__(
-        self,
-        known: Mapping[str, Field],
-        examples: str = _EXAMPLES,
-        finds: bool = True,
-        *,
-        id: str | None = None,
-    ) -> None:
+    def __init__(self, known: Mapping[str, Field], examples: str = _EXAMPLES, finds: bool = True) -> None:
         """`finds`: whether matches can also be marked instead of hiding the other rows."""
-        super().__init__(id=id)
+        super().__init__()
         self._known = known
         self._examples = examples
         self._finds = finds

@@ -52,8 +52,8 @@ class KeyLine(Widget):
     }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._spans: list[tuple[int, int, Key]] = []
 
     def on_mount(self) -> None:

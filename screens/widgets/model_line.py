@@ -25,8 +25,8 @@ class ModelLine(Toned):
     }
     """
 
-    def __init__(self, session: Session, *, id: str | None = None) -> None:
-        super().__init__(id=id, classes="-idle")
+    def __init__(self, session: Session) -> None:
+        super().__init__(classes="-idle")
         self._session = session
 
     def update(self) -> None:

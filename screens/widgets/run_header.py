@@ -29,8 +29,8 @@ class RunHeader(Toned):
     }
     """
 
-    def __init__(self, session: Session, title: str, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, session: Session, title: str) -> None:
+        super().__init__()
         self._session = session
         self._title = title
         self._spans: list[tuple[int, int, str]] = []

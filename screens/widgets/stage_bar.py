@@ -47,8 +47,8 @@ class StageBar(Toned):
 
     lines = reactive(1)
 
-    def __init__(self, session: Session, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, session: Session) -> None:
+        super().__init__()
         self._session = session
         self._spans: list[tuple[range, range, str]] = []
         """Lines and columns of each stage, for clicks."""

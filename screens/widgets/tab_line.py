@@ -49,8 +49,8 @@ class TabLine(Widget):
 
         index: int
 
-    def __init__(self, tabs: Sequence[Tab], *, hint: str = "", id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, tabs: Sequence[Tab], *, hint: str = "") -> None:
+        super().__init__()
         self.tabs = tabs
         self._hint = hint
         self._counts: dict[str, str] = {}

@@ -47,8 +47,8 @@ cursor `◆`; a click moves it. Names stand where stages start; `!` is a warning
 are cut to a second), `.` replays faster, `0` goes to the start, `L` to the live end.
 """
 
-    def __init__(self, session: Session, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, session: Session) -> None:
+        super().__init__()
         self._session = session
         self._index = session.index
         self._speed = 0
