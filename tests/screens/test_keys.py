@@ -5,13 +5,16 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections import defaultdict
+from typing import Any
 
 from textual.binding import Binding
 from textual.dom import DOMNode
 
 import screens
+from app.commands import rank
 from app.key_rows import key_rows
 from app.shell import SteerApp
+from screens.widgets.key_line import Key, fitting
 from tests.screens.readme import readme
 
 MEANINGS = {
@@ -116,3 +119,18 @@ def test_commands_of_one_key_and_keys_of_one_command_are_one_row() -> None:
         (["home", "g", "end", "G"], "Far", ""),
         (["1 … 5"], "T1, T2, T3, T4, T5", "A tab."),
     ]
+
+
+def test_what_the_footer_keeps_of_an_opened_decision_at_80_columns() -> None:
+    """Sign, word and three cells each: 10 + 16 + 12 + 11 + 10 + 8 + 8 are 75 of 80; `pgdn More` would take 11 more."""
+    shown = [
+        ("pgdn", "More", "page_down"), ("/", "Filter", "filter"), ("d", "Next notable", "differ(1)"),
+        ("← →", "Others", "beside(-1)"), ("m", "Mark", "mark_item"), ("o", "Overview", "overview"),
+        ("w", "What if", "what_if"), ("esc", "Back", "pane_back"), ("x", "SVG", "app.picture"),
+        ("?", "Help", "app.explain"), ("q", "Quit", "app.leave"),
+    ]  # fmt: skip
+    anything: Any = None
+    keys = [Key(display, word, anything, rank(action)) for display, word, action in shown]
+    kept = ["Filter", "Next notable", "Others", "What if", "Back", "Help", "Quit"]
+    assert [key.word for key in fitting(keys, 78)] == kept
+    assert "Overview" in [key.word for key in fitting(keys, 98)]
