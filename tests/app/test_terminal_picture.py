@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import get_character_cell_size
@@ -144,3 +145,18 @@ def test_joined_characters_are_never_cut() -> None:
     picture.draw(LayoutUpdate([[Strip([Segment(f"x{family}b c")])]], Region(0, 0, 10, 1)), 10, 1)
     changes = picture.changes()
     assert changes.startswith(f"\x1b[1;1Hx{family}b c")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "code"),
+    [
+        ("bold", "1"), ("dim", "2"), ("italic", "3"), ("underline", "4"), ("blink", "5"), ("reverse", "7"),
+        ("conceal", "8"), ("strike", "9"), ("overline", "53"),
+    ],
+)  # fmt: skip
+def test_the_code_of_an_attribute(attribute: str, code: str) -> None:
+    """As ECMA-48 has them."""
+    style = Style(**{attribute: True})  # type: ignore[arg-type]
+    picture = TerminalPicture()
+    picture.draw(LayoutUpdate([[Strip([Segment("x", style)])]], Region(0, 0, 1, 1)), 1, 1)
+    assert picture.changes() == f"\x1b[1;1H\x1b[0;{code}mx\x1b[0m"

@@ -173,3 +173,19 @@ async def test_a_field_with_several_values_makes_a_sweep(tmp_path: Path) -> None
     assert [point.setting["online.L"] for point in record.points] == [5, 5, 5, 4, 4, 4]
     assert record.changes == {"online.beta": 2.0}
     assert not list(tmp_path.glob("*/*/run.json"))  # its runs are made one by one
+
+
+async def test_there_is_more_until_the_end_of_the_description(tmp_path: Path) -> None:
+    config = tmp_path / "long.yaml"
+    config.write_text("".join(f"# line {n} of what this is\n#\n" for n in range(60)) + "run:\n  name: long\n")
+    app = NewRunApp(tmp_path, config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        box = app.dialog.query_one("#config-scroll")
+        await until(lambda: box.max_scroll_y > 40, "the description")
+        assert app.dialog.check_action("page", (1,)) and not app.dialog.check_action("page", (-1,))
+        await pilot.press(*["pagedown"] * 30)
+        await pilot.pause()
+        assert not app.dialog.check_action("page", (1,)) and app.dialog.check_action("page", (-1,))
+        await pilot.press("pageup")
+        await pilot.pause()
+        assert app.dialog.check_action("page", (1,))
