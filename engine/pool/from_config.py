@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from engine.config.config import Config
-from engine.errors import ConfigError, Problem
 from engine.pool import layout
 from engine.pool.data.dataset import PoolDataset
 from engine.pool.data.digits import DigitsDataset
@@ -13,7 +12,7 @@ from engine.pool.data.digits_rl_data import initial_rl_data
 from engine.pool.data.records import RLData, read_rl_data, write_rl_data
 from engine.pool.vqa.digits_vqa import DigitsVQA
 from engine.pool.vqa.evaluated_pairs import PairEvaluator
-from engine.pool.vqa.vqa import BareVQAModel, VQAModel
+from engine.pool.vqa.vqa import VQAModel
 from engine.run.stage import StageContext
 from engine.scale.work import WorkContext
 
@@ -28,7 +27,7 @@ def make_dataset(config: Config) -> PoolDataset:
     return FilesDataset(section.files, config.run.seed)
 
 
-def make_vqa_model(config: Config, context: WorkContext, dataset: PoolDataset) -> BareVQAModel:
+def make_vqa_model(config: Config, context: WorkContext, dataset: PoolDataset) -> VQAModel:
     """The configured vision model. Raises ConfigError for a missing API key."""
     section = config.pool.vqa
     if section.kind == "openai":
@@ -59,7 +58,5 @@ def given_rl_data(context: StageContext, dataset: PoolDataset, model: VQAModel) 
 
 
 def _digits(dataset: PoolDataset) -> DigitsDataset:
-    if not isinstance(dataset, DigitsDataset):
-        problem = Problem("pool.dataset", "files", "digits, which is what RL data and answers are made of")
-        raise ConfigError([problem])
+    assert isinstance(dataset, DigitsDataset), "PoolSection asks for `rl_data` and `openai` with files"
     return dataset

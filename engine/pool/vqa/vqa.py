@@ -45,20 +45,12 @@ class VQAModel(Protocol):
     @property
     def name(self) -> str: ...
 
-    def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> Iterable[VQAReply]:
+    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None]) -> Iterable[VQAReply]:
         """A reply to each ask, in order, as they arrive. A reply does not depend on the other asks.
 
         `checkpoint` may block or raise meanwhile. A single failure is the `error` of its reply; raises SteerError if
         nothing can be asked.
         """
-        ...
-
-
-class BareVQAModel(VQAModel, Protocol):
-    """A model that can also be asked without demonstrations."""
-
-    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None]) -> Iterable[VQAReply]:
-        """As `VQAModel`."""
         ...
 
 
@@ -71,9 +63,9 @@ def official_vqa_accuracy(answer: str, annotations: Sequence[str]) -> float:
     """
     if not annotations:
         raise ValueError("no annotations")
-    said = [in_one_line(text) for text in (answer, *annotations)]
-    agreed = len(set(said[1:])) == 1
-    given, *others = [text.lower() if agreed else normalise_answer(text) for text in said]
+    texts = [in_one_line(text) for text in (answer, *annotations)]
+    agreed = len(set(texts[1:])) == 1
+    given, *others = [text.lower() if agreed else normalise_answer(text) for text in texts]
     n, k = len(others), others.count(given)
     agreeing_others = max(0, min(k - 1, 3))
     total = Fraction(k * agreeing_others + (n - k) * min(k, 3), 3)
