@@ -12,7 +12,7 @@ from engine.pool.data.digits_rl_data import initial_rl_data
 from engine.pool.data.records import RLData, read_rl_data, write_rl_data
 from engine.pool.vqa.digits_vqa import DigitsVQA
 from engine.pool.vqa.evaluated_pairs import PairEvaluator
-from engine.pool.vqa.vqa import VQAModel
+from engine.pool.vqa.vqa import BareVQAModel, VQAModel
 from engine.run.stage import StageContext
 from engine.scale.work import WorkContext
 
@@ -27,7 +27,7 @@ def make_dataset(config: Config) -> PoolDataset:
     return FilesDataset(section.files, config.run.seed)
 
 
-def make_vqa_model(config: Config, context: WorkContext, dataset: PoolDataset) -> VQAModel:
+def make_vqa_model(config: Config, context: WorkContext, dataset: PoolDataset) -> BareVQAModel:
     """The configured vision model. Raises ConfigError for a missing API key."""
     section = config.pool.vqa
     if section.kind == "openai":

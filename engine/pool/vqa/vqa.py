@@ -45,12 +45,20 @@ class VQAModel(Protocol):
     @property
     def name(self) -> str: ...
 
-    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None]) -> Iterable[VQAReply]:
+    def answer(self, asks: Sequence[VQAAsk], checkpoint: Callable[[], None]) -> Iterable[VQAReply]:
         """A reply to each ask, in order, as they arrive. A reply does not depend on the other asks.
 
         `checkpoint` may block or raise meanwhile. A single failure is the `error` of its reply; raises SteerError if
         nothing can be asked.
         """
+        ...
+
+
+class BareVQAModel(VQAModel, Protocol):
+    """A model that can also be asked without demonstrations."""
+
+    def answer(self, asks: Sequence[Ask], checkpoint: Callable[[], None]) -> Iterable[VQAReply]:
+        """As `VQAModel`."""
         ...
 
 
